@@ -15,7 +15,7 @@ const env = {
   SERVICE_ADMIN_EMAIL: credentials.email,
   SERVICE_ADMIN_PASSWORD: credentials.password,
 };
-/** How long requests are watched after a migration was answered: what it leaves to be done belongs to it. */
+/** The time in which requests are watched after a migration's answer: the migration's remaining work counts, too. */
 const afterMs = 1_500;
 
 const string = { name: "title", type: "string" };
@@ -28,7 +28,7 @@ interface Step {
   readonly fields: readonly object[];
 }
 
-/** Each is undone by a later one, so that all can be made again. */
+/** Each step is undone by a later step, so that all steps can be repeated. */
 const steps: readonly Step[] = [
   { name: "add a field", fields: [string, body, count, score, { name: "extra", type: "string" }] },
   {
@@ -53,7 +53,7 @@ function insertRecords(path: string): void {
   })();
 }
 
-/** Sends one request after the other until it is told to stop. Answers how long each took. */
+/** Sends one request after the other until `stop`. Answers the duration of each request. */
 function watch(send: () => Promise<Response>): { stop(): Promise<number[]> } {
   let isOver = false;
   const running = (async () => {

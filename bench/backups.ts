@@ -1,4 +1,4 @@
-/** A backup of 1,000,000 records and 10,000 files while 2,000 records a second are written: what writes and memory notice. */
+/** A backup of 1,000,000 records and 10,000 files during 2,000 writes a second: its effect on writes and memory. */
 import { Database } from "bun:sqlite";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const fileBytes = 20_000;
 const writesPerSecond = 2_000;
 /** Writes that wait for their answer, at most: more would measure the client. */
 const maxOpen = 500;
-/** A time without a backup, before each one. */
+/** A time without a backup, before each backup. */
 const quietMs = 20_000;
 
 const collection = {
@@ -26,7 +26,7 @@ const collection = {
   indexes: [{ fields: ["count"] }],
 };
 
-/** Rows as the service writes them; going through it would take minutes. */
+/** Rows as the service writes them; creates through the service would take minutes. */
 function fill(folder: string): void {
   const database = new Database(join(folder, "socle.db"));
   const time = new Date().toISOString();
@@ -51,7 +51,7 @@ function fill(folder: string): void {
   database.close();
 }
 
-/** Writes at a fixed pace until it is stopped. */
+/** Writes at a fixed pace until `stop`. */
 class Writes {
   readonly #url: string;
   readonly #start = performance.now();

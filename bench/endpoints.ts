@@ -59,7 +59,7 @@ async function measureRate(server: ServerProcess, { folder, rounds, seconds }: O
   return `An empty endpoint at 32 connections: ${Math.round(median(speeds)).toLocaleString("en")}/s (aim ≥ 10,000).`;
 }
 
-/** Other requests while endpoints sleep, against the same while none does, in turns. */
+/** Requests beside sleeping endpoints, against requests without sleeping endpoints, in turns. */
 async function measureBeside(server: ServerProcess, { folder, rounds, seconds }: Options): Promise<string> {
   const parts: string[] = [];
   for (const [name, path] of [

@@ -1,4 +1,4 @@
-/** The executable under measurement: an isolated copy of what was built, or what `BENCH_EXECUTABLE` names. */
+/** The executable under measurement: an isolated copy of the build, or the path in `BENCH_EXECUTABLE`. */
 import { isolatedExecutable } from "../scripts/isolated.ts";
 
 function isolated(): string {

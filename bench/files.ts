@@ -1,4 +1,4 @@
-/** Fifty uploads of ten MiB at once, and fifty downloads: the memory that they take. */
+/** Fifty uploads of ten MiB at once, and fifty downloads: their memory. */
 
 import { mkdir } from "node:fs/promises";
 import { executable } from "./executable.ts";
@@ -7,7 +7,7 @@ import { startServer } from "./server.ts";
 const count = 50;
 const size = 10 * 1024 * 1024;
 
-/** Runs `work` and answers how much resident memory there was at most. */
+/** Runs `work` and answers the peak of resident memory. */
 async function peakDuring(resident: () => number, work: () => Promise<void>): Promise<number> {
   let peak = resident();
   const sampler = setInterval(() => {

@@ -1,6 +1,6 @@
 /**
- * The floor for realtime: what Bun's `server.publish` alone does. A request's body is read, made an event and published;
- * nothing is stored, nobody's rights are asked.
+ * The floor for realtime: Bun's `server.publish` alone. A request's body is read, made an event and published;
+ * nothing is stored, and no rights are checked.
  */
 const headers = { "Content-Type": "application/json" };
 

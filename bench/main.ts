@@ -113,7 +113,7 @@ async function prepareFolder(folder: string, collections: number): Promise<strin
   return folder;
 }
 
-/** Start to first answer and idle memory, with 20 collections that are there already. */
+/** Start to first answer and idle memory, with 20 existing collections. */
 async function measureStart(executable: string, folder: string): Promise<string> {
   const times: number[] = [];
   const memory: number[] = [];

@@ -3,7 +3,7 @@
 import { Database } from "bun:sqlite";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type ExpressionSchema, parseExpression, toSql } from "../packages/server/src/expressions/index.ts";
+import { type ExpressionSchema, parseExpression, toSql } from "../packages/server/src/data/expressions/index.ts";
 import { executable } from "./executable.ts";
 import { type LoadRequest, type LoadResult, runLoad } from "./load/index.ts";
 import { median } from "./median.ts";

@@ -84,7 +84,7 @@ async function write({ server, listeners, tokens }: Target, writing: Writing): P
   return { ready: 0, writesPerSecond, deliveriesPerSecond, missing, closed, p50, p99, latest };
 }
 
-/** One row: full speed in turns, then latency at a pace that leaves the machine half idle. */
+/** A row of the table: full speed in turns, then latency at a pace that leaves the machine half idle. */
 async function measureDeliveries(
   name: string,
   targets: readonly [Target, Target],
@@ -114,7 +114,7 @@ async function measureDeliveries(
   return `| ${[name, ...cells, median(ratios).toFixed(2), options.aim, pace].join(" | ")} |`;
 }
 
-/** The cost of one more socket for a record that is for another user: it should be zero. */
+/** The cost of one more socket for a record of another user: the cost should be zero. */
 async function measureOwnerCost(options: RealtimeOptions): Promise<string> {
   const few = await startSocle(options, "owner", 10);
   const many = await startSocle(options, "owner", 5_000);

@@ -1,4 +1,4 @@
-/** Rules that reach a membership: a list, creates and sockets under them, against the same without. */
+/** Rules that reach a membership: a list, creates and sockets with the rules, against the same without the rules. */
 import { Database } from "bun:sqlite";
 import { mkdir } from "node:fs/promises";
 import { executable } from "./executable.ts";
@@ -14,7 +14,7 @@ const workspaces = 1_000;
 const users = 1_000;
 const connections = 32;
 const sockets = 1_000;
-/** Workspaces of the users who listen. */
+/** Workspaces of the listening users. */
 const heardWorkspaces = 100;
 
 const membership = "project.workspace.members(workspace)[user = @user.id]";
@@ -46,7 +46,7 @@ interface World {
   readonly projects: readonly string[];
 }
 
-/** User `n` is a member of the workspaces `n` and, of those whose events are heard, `n` modulo their number. */
+/** User `n` is a member of the workspace `n` and of the heard workspace with the number `n` modulo their count. */
 function fill(path: string): string[] {
   using database = new Database(path);
   const time = "2026-01-01T00:00:00.000Z";
@@ -99,7 +99,7 @@ interface Comparison {
   readonly without: readonly LoadRequest[];
 }
 
-/** One row: requests a second under the rule and without it, in turns, and the median of their ratios. */
+/** A row of the table: requests a second with and without the rule, in turns, and the median of their ratios. */
 async function compare(
   { server }: World,
   { name, aim, under, without }: Comparison,
@@ -162,7 +162,7 @@ async function measureSockets(world: World, through: "rule" | "filter", options:
   const listeners = startListeners();
   const { url } = world.server;
   const collection = through === "rule" ? "items" : "open_items";
-  // The events of project 0 are for one listener in each hundred: its members, or those whose filter names it.
+  // The events of project 0 are for one listener in each hundred: its members, or the listeners whose filter names the project.
   const perEvent = sockets / heardWorkspaces;
   const filters = Array.from({ length: heardWorkspaces }, (_, n) => `project = "${world.projects[n] ?? ""}"`);
   try {

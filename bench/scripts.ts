@@ -60,7 +60,7 @@ const creates: readonly LoadRequest[] = Array.from({ length: 100 }, (_, n) => ({
   body: JSON.stringify({ title: `Item number ${n}`, n }),
 }));
 
-/** Creates with one trigger on the collection against creates with none, in turns. */
+/** Creates with one trigger on the collection against creates without a trigger, in turns. */
 async function measureCreates(options: Options, connections: number): Promise<string> {
   const bare = await project(options, `bare-${connections}`, null);
   const triggered = await project(options, `triggered-${connections}`, "export const onCreate = () => undefined;\n");
@@ -96,7 +96,7 @@ async function measureCreates(options: Options, connections: number): Promise<st
   return `Creates at ${connections} connections with one trigger: ${withTrigger}/s, without: ${without}/s; ratio ${median(ratios).toFixed(2)} (aim ≥ 0.75).${backlog}`;
 }
 
-/** Creates with an empty hook, against creates with none, and with one on another collection, in turns. */
+/** Creates with an empty hook, against creates without a hook, and with a hook on another collection, in turns. */
 async function measureHooks(options: Options, connections: number): Promise<string> {
   const hook = "export const beforeCreate = () => undefined;\n";
   const bare = await project(options, `unhooked-${connections}`, null);
@@ -214,7 +214,7 @@ async function measureReload(options: Options): Promise<string> {
   return `From a save to the first run of the new version: median ${median(times).toFixed(0)} ms, longest ${Math.max(...times).toFixed(0)} ms (aim ≤ 200).`;
 }
 
-/** Reads while handlers loop for ever, one after the other, against reads while none does. */
+/** Reads while handlers loop for ever, one after the other, against reads without such handlers. */
 async function measureBeside(options: Options): Promise<string> {
   const loop = 'export const options = { timeout: "200ms" };\nexport const onCreate = () => { for (;;); };\n';
   const server = await (await project(options, "beside", loop)).start();

@@ -9,7 +9,7 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
-/** Starts a server, reads from its output where it listens, and waits for its first answer. */
+/** Starts a server, reads the server's address from its output, and waits for its first answer. */
 export async function startServer(
   command: string[],
   cwd: string,

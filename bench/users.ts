@@ -1,4 +1,4 @@
-/** Thousands of users for the benchmark. Registering them would take minutes of hashing passwords. */
+/** Thousands of users for the benchmark. Registrations would take minutes of hashing passwords. */
 import { Database } from "bun:sqlite";
 import { SignJWT } from "jose";
 

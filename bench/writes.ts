@@ -1,5 +1,5 @@
 /**
- * Benchmark of writes that belong together, and of what reads many records at once: `BENCH_ONLY=writes npm run bench`. Batches against
+ * Benchmark of connected writes, and of reads over many records at once: `BENCH_ONLY=writes npm run bench`. Batches against
  * single creates, an import, a cascade, creates of searched records, searches and groups.
  */
 import { mkdir } from "node:fs/promises";
@@ -36,7 +36,7 @@ const definitions = [
   },
 ];
 
-/** Records that one deletion takes along: the most of `limits.cascade`. */
+/** Records that a deletion takes along: the maximum of `limits.cascade`. */
 const cascaded = 100_000;
 const cascading = [
   { name: "parents", fields: [{ name: "title", type: "string" }] },
@@ -46,7 +46,7 @@ const cascading = [
       { name: "title", type: "string" },
       { name: "body", type: "text" },
       { name: "parent", type: "relation", collection: "parents", onDelete: "cascade" },
-      // Each child is asked for those that point to it, in vain.
+      // Each child is asked for records that point to the child, in vain.
       { name: "next", type: "relation", collection: "children", onDelete: "cascade" },
     ],
   },
@@ -71,7 +71,7 @@ const searched = [
 const library = { name: "library", ...articles, search: ["title", "body"] };
 const articleCount = 100_000;
 
-/** Words of which some are frequent and most are rare, as those of a language are. */
+/** Words of which some are frequent and most are rare, as in a language. */
 function wordAt(n: number, place: number): string {
   const number = (Math.imul(n + 1, 2_654_435_761) ^ Math.imul(place + 1, 40_503)) >>> 0;
   return `word${Math.floor(20_000 ** ((number % 100_000) / 100_000))}`;
@@ -144,7 +144,7 @@ export async function measureWrites(
   }
 }
 
-/** The times that single creates wait while batches of 1,000 come, one after the other. */
+/** The times that single creates wait during a series of batches of 1,000. */
 async function waitBeside(server: ServerProcess): Promise<string> {
   const times: number[] = [];
   let isDone = false;
@@ -162,7 +162,7 @@ async function waitBeside(server: ServerProcess): Promise<string> {
   return `a create beside batches of 1,000: median ${median(times).toFixed(0)} ms, longest ${(times.at(-1) ?? 0).toFixed(0)} ms`;
 }
 
-/** The deletion of a record with all that points to it, and the times that lists wait meanwhile. */
+/** The deletion of a record with all records that point to the record, and the times that lists wait meanwhile. */
 async function cascade(server: ServerProcess): Promise<string> {
   const headers = await adminHeaders(server);
   const parent = (await (await post(server, "/api/parents", "{}")).json()) as { id: string };
@@ -194,7 +194,7 @@ async function cascade(server: ServerProcess): Promise<string> {
   return `a cascade to ${whole(cascaded)} records: ${(ms / 1_000).toFixed(1)} s; a list waits ${longest.toFixed(0)} ms at most; resident ${before.toFixed(0)} MiB before, ${most.toFixed(0)} MiB at most`;
 }
 
-/** Creates of records whose words are searched against those of records whose words are not, in turns. */
+/** Creates of records with searched words against creates of records without, in turns. */
 async function searchedCreates(
   server: ServerProcess,
   { folder, rounds, seconds }: { folder: string; rounds: number; seconds: number },
@@ -214,7 +214,7 @@ async function searchedCreates(
   return `creates with searched texts: ${median(ratios).toFixed(2)} of those without`;
 }
 
-/** Creates of records with five items in a multiple relation against those of records without, in turns. */
+/** Creates of records with five items in a multiple relation against creates of records without, in turns. */
 async function labelledCreates(
   server: ServerProcess,
   { folder, rounds, seconds }: { folder: string; rounds: number; seconds: number },
@@ -242,7 +242,7 @@ async function labelledCreates(
   return `creates with a multiple relation of five: ${median(ratios).toFixed(2)} of those without`;
 }
 
-/** The time of searches and groups, each of them after a change, so that no answer is kept. */
+/** The time of searches and groups, each after a change, so that no answer is kept. */
 async function reads(server: ServerProcess): Promise<string> {
   const lines = Array.from({ length: articleCount }, (_, n) => JSON.stringify(article(n))).join("\n");
   const headers = { ...(await adminHeaders(server)), "Content-Type": "application/x-ndjson" };

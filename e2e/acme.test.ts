@@ -25,7 +25,7 @@ async function issued() {
   return { cwd, issuer, redirectPort };
 }
 
-/** The issuer of what a client is shown, checked for a name; null where nobody would trust it. */
+/** The issuer of the certificate that the service shows for a name; null when `ca` does not verify the certificate. */
 function issuerOf({ url }: Running, servername: string, ca: string): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ host: "127.0.0.1", port: Number(new URL(url).port), servername, ca }, () => {
@@ -41,7 +41,7 @@ const asked = (server: Running): number => server.output().split("Ordering a cer
 test("the first start gets a certificate for all names, and keeps it and the account for the next", async () => {
   const { cwd, issuer, redirectPort } = await issued();
   const server = await serve(cwd);
-  await until(() => server.output().includes("The certificate was replaced"), 20_000);
+  await until(() => server.output().includes("The certificate was replaced"));
   for (const name of domains) expect(await issuerOf(server, name, issuer.issuer)).toBe("Issuer of tests");
   expect(await issuerOf(server, "other.example.com", issuer.issuer)).toBeNull();
   expect(issuer.counts).toEqual({ accounts: 1, orders: 1, certificates: 1 });
@@ -67,17 +67,17 @@ test("the first start gets a certificate for all names, and keeps it and the acc
   // Another name is another certificate, of the same account.
   const env = { SERVICE_TLS_ACME_DOMAINS: "api.example.com,new.example.com" };
   const wider = await serve(cwd, { env });
-  await until(() => wider.output().includes("The certificate was replaced"), 20_000);
+  await until(() => wider.output().includes("The certificate was replaced"));
   expect(await issuerOf(wider, "new.example.com", issuer.issuer)).toBe("Issuer of tests");
   expect(issuer.counts).toEqual({ accounts: 1, orders: 2, certificates: 2 });
   expect(await wider.stop()).toBe(0);
-}, 60_000);
+});
 
 test("an issuer that refuses is an ERROR in one line; the service goes on with a certificate that nobody trusts", async () => {
   const { cwd, issuer } = await issued();
   issuer.isRefusing = true;
   const server = await serve(cwd);
-  await until(() => server.output().includes("No certificate was issued"), 20_000);
+  await until(() => server.output().includes("No certificate was issued"));
   expect(server.output()).toMatch(
     /ERROR No certificate was issued; the next try is in 5 minutes: this name gets nothing[^\n]*\n/,
   );
@@ -87,17 +87,17 @@ test("an issuer that refuses is an ERROR in one line; the service goes on with a
   expect(issuer.counts).toEqual({ accounts: 1, orders: 1, certificates: 0 });
   expect(asked(server)).toBe(1);
   expect(await server.stop()).toBe(0);
-}, 60_000);
+});
 
 test("an issuer that cannot look at the challenge says so in the log", async () => {
   const { cwd, issuer } = await issued();
   // The issuer looks elsewhere.
   const server = await serve(cwd, { env: { SERVICE_TLS_REDIRECT_PORT: "0" } });
-  await until(() => server.output().includes("No certificate was issued"), 20_000);
+  await until(() => server.output().includes("No certificate was issued"));
   expect(server.output()).toMatch(/ERROR No certificate was issued; [^\n]*: \w+\.example\.com does not answer/);
   expect(issuer.counts.certificates).toBe(0);
   expect(await server.stop()).toBe(0);
-}, 60_000);
+});
 
 describe("a start that cannot work says why in a line", () => {
   const acme = { SERVICE_TLS_ACME_DOMAINS: "api.example.com", SERVICE_TLS_REDIRECT_PORT: "0" };

@@ -1,4 +1,4 @@
-/** The executable alone: everything that it does on threads and in processes of its own, in a bare root. */
+/** The executable alone in a bare root: all its work on threads and in child processes. */
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -57,7 +57,7 @@ test("checkpoints, queries and migrations on threads, functions, jobs, thumbnail
   });
   await until(() => statSync(join(cwd, "socle.db")).size > 8 * 1024 ** 2);
 
-  // No index answers this: it goes to a thread.
+  // No index answers this filter: the query runs on a thread.
   const query = `filter=${encodeURIComponent('body ~ "nothing has this"')}&count=exact`;
   const found = await (await fetch(`${url}/api/posts?${query}`)).json();
   expect(found).toEqual({ items: [], nextCursor: null, total: 0 });
@@ -93,4 +93,4 @@ test("checkpoints, queries and migrations on threads, functions, jobs, thumbnail
     .split("\n")
     .filter((line) => /ERROR|ModuleNotFound|failed/.test(line));
   expect(troubles).toEqual([]);
-}, 120_000);
+});

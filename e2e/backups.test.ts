@@ -15,7 +15,7 @@ const items = {
 };
 const password = "correct horse";
 
-/** The text that belongs to a number: a record of which half is missing differs from it. */
+/** The text of a number: a record without a half of its text differs from this text. */
 function textOf(n: number): string {
   return `${n} `.repeat((n % 50) + 1);
 }
@@ -57,7 +57,7 @@ async function list(url: string): Promise<Item[]> {
   return Reflect.get((await (await fetch(`${url}/api/items`)).json()) as object, "items");
 }
 
-/** Names in a project's folder that no service and no command leaves there. */
+/** Names in a project's folder that neither the service nor a command should leave. */
 function leftovers(cwd: string): string[] {
   const own =
     /^(collections|config\.json|socle\.db(-wal|-shm|-lock|-lock-journal|-control|-reserve)?|storage|backups|before-restore-.*)$/;
@@ -94,7 +94,7 @@ test("under load: what was acknowledged before is in it, nothing is half, and ea
     }
   };
   const load = [...Array.from({ length: 12 }, writer), uploader(), uploader()];
-  await until(() => acknowledged.size > 300 && contents.size > 10, 60_000);
+  await until(() => acknowledged.size > 300 && contents.size > 10);
 
   const kept = temporaryFolder();
   for (let round = 0; round < 3; round++) {
@@ -103,7 +103,7 @@ test("under load: what was acknowledged before is in it, nothing is half, and ea
     const made = await socle(["backup", file], { cwd });
     expect(made).toEqual({ code: 0, stderr: "", stdout: expect.stringMatching(/^Wrote [^\n]+\n$/) });
     const started = acknowledged.size;
-    await until(() => acknowledged.size > started + 50, 60_000);
+    await until(() => acknowledged.size > started + 50);
 
     const target = await project();
     rmSync(join(target, "collections"), { recursive: true });
@@ -139,7 +139,7 @@ test("under load: what was acknowledged before is in it, nothing is half, and ea
   expect(server.output()).not.toContain("ERROR");
   expect(leftovers(cwd).filter((name) => name !== "socle.db-backup")).toEqual([]);
   expect(await server.stop()).toBe(0);
-}, 240_000);
+});
 
 test("killed while it makes a backup: the old file stays, and the next start removes what is half", async () => {
   const cwd = await project({ collections: [items] });
@@ -150,7 +150,7 @@ test("killed while it makes a backup: the old file stays, and the next start rem
   const file = join(temporaryFolder(), "backup.tar.zst");
   writeFileSync(file, "the old one");
   const making = socle(["backup", file], { cwd });
-  await until(() => existsSync(`${file}.partial`), 30_000);
+  await until(() => existsSync(`${file}.partial`));
   server.signal("SIGKILL");
   const { code, stdout, stderr } = await making;
   expect([code, stdout]).toEqual([1, ""]);
@@ -164,7 +164,7 @@ test("killed while it makes a backup: the old file stays, and the next start rem
   expect((await socle(["backup", file], { cwd })).code).toBe(0);
   expect((await socle(["verify", file], { cwd })).stdout).toEndWith("All is well\n");
   await server.stop();
-}, 120_000);
+});
 
 test("a restore that is killed leaves the old data or the new, and never half of either", async () => {
   const next = randomNumbers(randomSeed("killed restores"));
@@ -210,7 +210,7 @@ test("a restore that is killed leaves the old data or the new, and never half of
     if (!isOld) expect(aside).not.toEqual([]);
     seen.add(isOld ? "old" : "new");
     if (isOld) continue;
-    // Back to the old data, from where they were kept.
+    // Back to the old data, out of the folder that kept the data.
     const folder = join(target, aside.sort()[0] ?? "");
     for (const name of ["socle.db", "storage"]) {
       rmSync(join(target, name), { recursive: true, force: true });
@@ -222,26 +222,33 @@ test("a restore that is killed leaves the old data or the new, and never half of
     for (const name of aside) rmSync(join(target, name), { recursive: true });
   }
   console.log(`killed restores left: ${[...seen].join(", ")}`);
-}, 240_000);
+});
 
 test("a restore that was interrupted between its moves is brought to its end by the next start", async () => {
-  const cwd = await project({ collections: [items] });
+  let cwd = await project({ collections: [items] });
   let server = await serve(cwd);
   const file = await upload(server.url, await admin(cwd, server.url), random(1_000));
   await post(`${server.url}/api/items`, { n: 1, text: "new" });
   await server.stop();
-  // As after the last move but one: the files are in place, the database is not.
+  // The state after the second-last move: the files are moved, the database is not. The data folder has another path, too.
+  const moved = join(temporaryFolder(), "moved");
+  Bun.spawnSync(["mv", cwd, moved]);
+  cwd = moved;
+  const inData = (path: string) => ({ root: "database", path });
   const folder = join(cwd, "socle.db-restore");
   mkdirSync(folder);
   Bun.spawnSync(["mv", join(cwd, "socle.db"), join(folder, "socle.db")]);
-  writeFileSync(join(folder, "moves.json"), JSON.stringify([[join(folder, "socle.db"), join(cwd, "socle.db")]]));
+  writeFileSync(
+    join(folder, "moves.json"),
+    JSON.stringify([[inData("socle.db-restore/socle.db"), inData("socle.db")]]),
+  );
   server = await serve(cwd);
   expect(server.output()).toContain("A restore that was interrupted has been brought to its end");
   expect((await list(server.url)).map(({ text }) => text)).toEqual(["new"]);
   expect((await fetch(`${server.url}/api/storage/${file}`)).status).toBe(200);
   expect(leftovers(cwd)).toEqual([]);
   expect(await server.stop()).toBe(0);
-}, 60_000);
+});
 
 test("a full disk ends it with one line, and nothing is left", async () => {
   const cwd = await project({ collections: [items] });
@@ -266,7 +273,7 @@ test("a full disk ends it with one line, and nothing is left", async () => {
   expect(stderr).toMatch(/^socle: The backup [^\n]*kept was not made: the disk is full[^\n]*\n$/);
   expect(child.stdout.toString()).toBe("code 1\nkept\nthe old one\n");
   expect(leftovers(cwd).filter((name) => name !== "socle.db-backup")).toEqual([]);
-}, 60_000);
+});
 
 test("a restore onto a full disk leaves nothing and changes nothing", async () => {
   const cwd = await project({ collections: [items] });
@@ -284,9 +291,9 @@ test("a restore onto a full disk leaves nothing and changes nothing", async () =
     "find . -type f ! -name '*-lock*' ! -name config.json",
   ].join("\n");
   const child = Bun.spawnSync(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script]);
-  expect(child.stderr.toString()).toMatch(/^socle: [^\n]*cannot be unpacked: ENOSPC[^\n]*\n$/);
+  expect(child.stderr.toString()).toMatch(/^socle: [^\n]*needs 5000000 bytes, and the disk of [^\n]* free\n$/);
   expect(child.stdout.toString()).toBe("code 1\n");
-}, 60_000);
+});
 
 test("the commands say what is wrong, in one line", async () => {
   const cwd = await project({ collections: [items] });
@@ -321,7 +328,7 @@ test("the commands say what is wrong, in one line", async () => {
   expect(leftovers(cwd)).toEqual([]);
   expect(readdirSync(cwd).filter((name) => name.startsWith("before-restore"))).toEqual([]);
   expect((await socle(["restore", file, "--force"], { cwd, stdin: "tell nobody\n" })).code).toBe(0);
-}, 120_000);
+});
 
 test("verify finds lost and stray files and damage; repair moves strays aside; vacuum makes the file smaller", async () => {
   const cwd = await project({ collections: [items] });
@@ -378,4 +385,4 @@ test("verify finds lost and stray files and damage; repair moves strays aside; v
   const damaged = await socle(["verify"], { cwd });
   expect(damaged.code).not.toBe(0);
   expect(`${damaged.stdout}${damaged.stderr}`).toMatch(/error {2}|damaged/);
-}, 120_000);
+});

@@ -1,6 +1,6 @@
 /**
- * A bare root for the executable: a file system that holds the executable, the C library and a data folder, and nothing
- * else. No source, no `node_modules`, no shell, no `/tmp`; it is mounted read-only but for `/data`. The executable runs in it as
+ * A bare root for the executable: a file system that holds only the executable, the C library and a data folder. The root has
+ * no source, no `node_modules`, no shell and no `/tmp`; only `/data` is writable. The executable runs as
  * process 1 of user 65534, without `HOME` or any other variable, as in a minimal container.
  *
  * Needs Linux with user namespaces, and util-linux (`unshare`, `mount`, `nsenter`).
@@ -10,19 +10,19 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSyn
 import { basename, dirname, join } from "node:path";
 import { executable, type Running, temporaryFolder, until } from "./kit.ts";
 
-/** Every container has it, and no process is started without it. */
+/** Every container has this device, and a process does not start without the device. */
 const nullDevice = "/dev/null";
 
 export interface Layout {
-  /** The folder that is mounted to be written, as `/data`. */
+  /** The folder that is mounted writable as `/data`. */
   readonly data: string;
-  /** One that is mounted to be read alone, as `/app`; the service is started in it then, else in `/data`. */
+  /** A folder that is mounted read-only as `/app`; the service then starts in `/app` instead of `/data`. */
   readonly app?: string;
   /** The words after the executable. */
   readonly words?: readonly string[];
 }
 
-/** Puts the executable and what it is linked with into a folder. */
+/** Puts the executable and its shared libraries into a folder. */
 function fill(root: string): void {
   for (const folder of ["app", "data", "dev", "proc"]) mkdirSync(join(root, folder));
   writeFileSync(join(root, nullDevice), "");
@@ -92,7 +92,7 @@ export async function serveBare(layout: Layout, env: Record<string, string> = {}
     url = /Listening on ([^\s"]+)[\n"]/.exec(output())?.[1];
     return url !== undefined;
   });
-  // unshare has forked the executable: it is the process that is called so.
+  // unshare has forked the executable: the process of this name is the service.
   const pid = childrenOf(child.pid).find(
     (each) => basename(readFileSync(`/proc/${each}/comm`, "utf8").trim()) === "socle",
   );

@@ -20,7 +20,7 @@ const size = 200;
 function operationsOf(batch: number): object[] {
   return Array.from({ length: size }, (_, n) => {
     const body = { batch, n, ...(n > 0 && { first: { $ref: 0 } }) };
-    // Changes and deletes among them: whole or nothing is not a matter of inserts alone.
+    // With updates and deletes: a batch is whole or absent with every kind of write.
     return n % 10 === 9
       ? { method: "delete", collection: "notes", id: { $ref: n - 1 } }
       : { method: "create", collection: "notes", body };
@@ -72,7 +72,7 @@ test("kill -9 during batches: each is there as a whole, with its events, or not 
     { type: "notes.created", n: found.size * events.created },
     { type: "notes.deleted", n: found.size * events.deleted },
   ]);
-}, 60_000);
+});
 
 test("reads and small writes are answered while large batches run", async () => {
   const server = await serve(await project({ collections: [notes] }));
@@ -91,7 +91,7 @@ test("reads and small writes are answered while large batches run", async () => 
   }
   expect((await batches).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
   expect(Math.min(reads, writes)).toBeGreaterThan(1);
-}, 60_000);
+});
 
 test("of one caller, few large batches wait; the others are told to come again", async () => {
   const server = await serve(await project({ collections: [notes], config: { limits: { batches: 2 } } }));
@@ -101,11 +101,11 @@ test("of one caller, few large batches wait; the others are told to come again",
   expect(answers.filter(({ status }) => status === 200).length + refused.length).toBe(8);
   expect(refused.length).toBeGreaterThan(0);
   expect(refused.every(({ headers }) => headers.get("retry-after") === "1")).toBe(true);
-  // A small batch waits for none of them.
+  // A small batch waits for no large batch.
   expect((await post(`${server.url}/api/batch`, { operations: operations.slice(0, 10) })).status).toBe(200);
   const metrics = await (await fetch(`${server.url}/api/notes?limit=1&count=exact`)).json();
   expect(metrics).toMatchObject({ total: (8 - refused.length) * 1_000 + 10 });
-}, 60_000);
+});
 
 test("the client and a function send batches", async () => {
   const cwd = await scriptProject({
@@ -149,7 +149,7 @@ test("the client and a function send batches", async () => {
   ]);
   await expect(stale).rejects.toMatchObject({ status: 404, details: [{ operation: 1 }] });
   expect((await client.collection("notes").page({ count: "exact", limit: 1 })).total).toBe(1_001);
-}, 60_000);
+});
 
 interface System {
   id: string;

@@ -1,7 +1,8 @@
-/** The browser of the tests: one for all windows of a file. */
+/** The browser of the tests: a single browser for all windows of a file. */
 import { afterAll } from "bun:test";
 import type { Browser, BrowserContext } from "playwright-core";
 import { launchBrowser } from "./chromium.ts";
+import { patience } from "./kit.ts";
 
 let browser: Promise<Browser> | undefined;
 
@@ -9,7 +10,9 @@ let browser: Promise<Browser> | undefined;
 export async function openWindow(options: Parameters<Browser["newContext"]>[0] = {}): Promise<BrowserContext> {
   browser ??= launchBrowser();
   const context = await (await browser).newContext(options);
-  context.setDefaultTimeout(10_000);
+  context.setDefaultTimeout(patience);
+  // A page that stays open goes on asking the service of its test, and slows down the tests of later files.
+  afterAll(() => context.close());
   return context;
 }
 

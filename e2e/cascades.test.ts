@@ -61,7 +61,7 @@ test("killed during a cascade: whole or not at all, events too", async () => {
   }
   console.log(`cascades: ${counted.whole} whole, ${counted.nothing} not at all`);
   await server.stop();
-}, 180_000);
+});
 
 test("killed under writers: no number of a sequence is given twice", async () => {
   const random = randomNumbers(randomSeed("sequences"));
@@ -109,4 +109,4 @@ test("killed under writers: no number of a sequence is given twice", async () =>
     await server.exited;
   }
   expect(told.size).toBeGreaterThan(100);
-}, 120_000);
+});

@@ -92,7 +92,7 @@ test("two tabs see each other's messages and images, also across a restart", asy
   await eve.page.getByRole("button", { name: "Come in" }).click();
   await eve.page.locator("#me", { hasText: "eve" }).waitFor();
 
-  // The service dies. Somebody writes before the tabs are back; nothing is missing, nothing is there twice.
+  // The service dies. Another user writes before the tabs are back; no message is missing, and no message appears twice.
   server.signal("SIGKILL");
   await server.exited;
   await bob.page.getByText("offline, reconnecting").waitFor();
@@ -107,7 +107,7 @@ test("two tabs see each other's messages and images, also across a restart", asy
   expect(await texts(ann)).toEqual(expected);
   expect(await texts(bob)).toEqual(expected);
 
-  // Signing out ends what may be done, not what may be read.
+  // After signing out a user cannot write, and still reads.
   await bob.page.getByRole("button", { name: "Sign out" }).click();
   await bob.page.getByLabel("Message").waitFor({ state: "hidden" });
   await ann.page.getByLabel("Message").fill("still heard");

@@ -1,6 +1,6 @@
 /**
- * A real browser for tests and benchmarks: Chromium from the npm package @sparticuz/chromium, which is installed with the others and
- * brings the libraries that it needs. On other machines than 64-bit Linux, or with CHROMIUM set, another one.
+ * A real browser for tests and benchmarks: Chromium from the npm package @sparticuz/chromium, which npm installs with the other
+ * packages and which brings its libraries. On machines other than 64-bit Linux, or with CHROMIUM set, another browser.
  */
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -16,7 +16,7 @@ function packed(name: string): Buffer {
   return brotliDecompressSync(readFileSync(join(folder, name)));
 }
 
-/** Unpacks the browser the first time; the program comes last and at once, so that what is there is whole. */
+/** Unpacks the browser the first time; the program is renamed into place last, so that an existing program is complete. */
 async function unpack(): Promise<string> {
   const program = join(unpacked, "chromium");
   if (existsSync(program)) return program;
@@ -34,7 +34,7 @@ async function launchOptions(): Promise<LaunchOptions> {
   const args = ["--no-sandbox", "--disable-gpu"];
   const given = process.env["CHROMIUM"];
   if (given !== undefined) return { args, executablePath: given };
-  // Elsewhere the tests need Google Chrome; Playwright says so when it is not there.
+  // Other machines need Google Chrome; Playwright reports a missing Chrome.
   if (process.platform !== "linux" || process.arch !== "x64") return { args, channel: "chrome" };
   const env = {
     PATH: process.env["PATH"] ?? "",

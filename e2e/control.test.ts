@@ -1,4 +1,4 @@
-/** The control socket of `socle run`: where it is, whom it is believed, and what is no confirmation. */
+/** The control socket of `socle run`: its place, the owners it trusts, and the answers that are no confirmation. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ describe("with a long path", async () => {
     expect([statSync(folder).mode & 0o777, statSync(folder).uid]).toEqual([0o700, own]);
     const run = await socle(["run", "job", "j"], { cwd, env });
     expect(run).toEqual({ code: 0, stdout: "INFO  it ran\nCompleted\n", stderr: "" });
-    // The service ran it.
+    // The service ran the job.
     await until(() => server.output().includes("it ran"));
   });
 
@@ -48,11 +48,11 @@ describe("with a long path", async () => {
 });
 
 describe("a socket that is not the service's", () => {
-  /** Something that listens where the service would, and answers what it likes. */
+  /** Listens in the place of the service, and answers any lines. */
   async function impostor(lines: string): Promise<{ cwd: string; folder: string; asked: () => number }> {
     const cwd = await project();
     await write(cwd, { "jobs/j.ts": job });
-    // The path of the database is what `config.json` says; a short one, for this process to listen.
+    // `config.json` sets the path of the database; a short path, so that this process can listen.
     const folder = join(cwd, "socle.db-control");
     mkdirSync(folder, { mode: 0o700 });
     let asked = 0;
@@ -82,7 +82,7 @@ describe("a socket that is not the service's", () => {
 
   test("nor what belongs to another user", async () => {
     const { cwd, folder, asked } = await impostor(completed);
-    // Only root can give a file away. Without that, the owner is asked for where it is right.
+    // Only root can give a file away. Without root, the test expects that the owner's socket is asked.
     if (own === 0) {
       for (const path of [join(folder, "socle-control.socket"), folder]) {
         chownSync(path, 12_345, 12_345);

@@ -74,7 +74,7 @@ const titles = [
   "One definition, everything derived",
 ];
 
-/** Starts it. Times are the machine's; names and numbers are always the same. */
+/** Starts the dashboard with data. Times are the machine's; names and numbers are always the same. */
 export async function openFilledDashboard(): Promise<Dashboard> {
   const dashboard = await openDashboard({ collections, files });
   const { api, server, token } = dashboard;
@@ -115,7 +115,7 @@ export async function openFilledDashboard(): Promise<Dashboard> {
   for (const post of posts.slice(0, 3)) await create("comments", { post, text: "Well said." });
   await api("PUT", `/api/posts/${posts[0]}`, { title: "A column needs a good base", views: 12 });
   await api("POST", "/api/admin/jobs/cleanup/run");
-  // The failed function is tried again once before it has failed for good.
+  // The failed function is retried before the failure is final.
   for (;;) {
     const { items } = (await api("GET", "/api/admin/functions/runs?status=failed")) as { items: unknown[] };
     const runs = (await api("GET", "/api/admin/jobs/cleanup/runs")) as { items: { status: string }[] };

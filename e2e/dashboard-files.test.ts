@@ -94,7 +94,7 @@ test("a user is made, gets another role, another password, loses a session, and 
     ((await api("GET", "/api/admin/users?search=grace")) as Listed).items[0]?.role;
   await drawer.getByRole("combobox", { name: "Role" }).or(drawer.getByLabel("Role")).first().click();
   await page.getByRole("option", { name: /^Admin/ }).click();
-  // Nobody becomes an admin by one click.
+  // A single click makes no user an admin.
   const promotion = page.getByRole("dialog", { name: "Make grace@example.com an admin?" });
   await promotion.getByRole("button", { name: "Cancel" }).click();
   await promotion.waitFor({ state: "detached" });

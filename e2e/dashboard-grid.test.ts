@@ -1,4 +1,4 @@
-/** The grid of records while somebody scrolls fast: the first column stays, and so does the line that says where one is. */
+/** The grid of records during fast scrolling: the first column stays, and so does the line that shows the position. */
 import { afterAll, expect, test } from "bun:test";
 import { complaintsOf, openDashboard, settled } from "./dashboard.ts";
 
@@ -18,7 +18,7 @@ interface Sample {
   readonly gap: number;
 }
 
-/** Runs in the page: scrolls by so many pixels with each of ten frames, and tells what each frame shows until the grid is at rest. */
+/** Runs in the page: scrolls by so many pixels in each of ten frames, and answers the rows of each frame until the grid is at rest. */
 const scroll = (pixels: number): string => `new Promise((resolve) => {
   const grid = document.querySelector('[role="grid"]');
   const samples = [];
@@ -54,7 +54,7 @@ test("the first column stays at the edge of a grid that is scrolled aside, in a 
   expect(after.filter(({ gap }) => Math.abs(gap) > 1)).toEqual([]);
   expect(complaintsOf(page)).toEqual([]);
   await page.context().close();
-}, 30_000);
+});
 
 test("a slow scroll is none; the line below says which rows are on the screen, and what its button does", async () => {
   const page = await dashboard.open("/collections/rows", { width: 900, height: 700 });
@@ -65,4 +65,4 @@ test("a slow scroll is none; the line below says which rows are on the screen, a
   expect(samples.at(-1)?.top).toBe(720);
   await page.getByRole("button", { name: /^Rows 21–\d+ of 600 – Go to row$/ }).waitFor();
   await page.context().close();
-}, 30_000);
+});

@@ -1,4 +1,4 @@
-/** Places and sizes that a look at the pages has found wrong once: what is cut, too small, out of line or over something else. */
+/** Places and sizes that a review of the pages once found wrong: elements that are cut, too small, out of line or overlapping. */
 import { afterAll, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 import { overflowOf, settled, violationsOf } from "./dashboard.ts";
@@ -13,7 +13,7 @@ async function boxOf(locator: Locator): Promise<{ x: number; y: number; width: n
   return box;
 }
 
-/** Where the choice of a rule for an operation stands. */
+/** The place of the radio button for a rule of an operation. */
 function choiceOf(page: Page, operation: string, rule: string) {
   return boxOf(page.getByRole("radio", { name: `${operation}: ${rule}` }));
 }

@@ -54,7 +54,7 @@ test("a field gets several values: the switch, its bounds, its default, and the 
   expect(fields[1]).toEqual({ name: "tags", type: "string", multiple: true, max: 3, default: ["new"] });
   expect(((await api("GET", "/api/issues")) as RecordList).items[0]).toMatchObject({ tags: ["old"], watchers: [] });
   expect(complaintsOf(page)).toEqual([]);
-}, 60_000);
+});
 
 test("a record: tags are typed, values chosen, records searched, files uploaded, and the order is changed", async () => {
   const page = await dashboard.open("/collections/issues?record=new");
@@ -98,7 +98,7 @@ test("a record: tags are typed, values chosen, records searched, files uploaded,
   await page.getByText("The record was saved.").waitFor();
   expect((await api("GET", `/api/issues/${made?.id}`)) as StoredRecord).toMatchObject({ watchers: [ada] });
   expect(complaintsOf(page)).toEqual([]);
-}, 60_000);
+});
 
 test("the grid shows the items, and a filter compares some of them", async () => {
   const page = await dashboard.open("/collections/issues");
@@ -124,7 +124,7 @@ test("the grid shows the items, and a filter compares some of them", async () =>
   await grid.getByText("Second").waitFor();
   await grid.getByText("First").waitFor({ state: "detached" });
   expect(complaintsOf(page)).toEqual([]);
-}, 60_000);
+});
 
 test("an import reads lists, and finds records by their names", async () => {
   const file = join(temporaryFolder(), "issues.csv");
@@ -139,4 +139,4 @@ test("an import reads lists, and finds records by their names", async () => {
   const [third] = ((await api("GET", '/api/issues?filter=title = "Third"')) as RecordList).items;
   expect(third).toMatchObject({ tags: ["a", "b"], watchers: [ada, emile] });
   expect(complaintsOf(page)).toEqual([]);
-}, 60_000);
+});

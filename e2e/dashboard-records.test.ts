@@ -143,7 +143,7 @@ test("what is typed right after the key of a new record is in its first field", 
   expect(await title.inputValue()).toBe("Typed at once");
   await page.keyboard.press("Escape");
   await page.getByText("Your changes are kept as a draft.").waitFor();
-  // The draft is there again by itself, and can be given up.
+  // The draft is restored without a question, and can be given up.
   await page.goto(`${dashboard.server.url}/_/collections/posts?record=new`);
   await page.getByText("Your unsaved changes were restored", { exact: false }).waitFor();
   expect(await title.inputValue()).toBe("Typed at once");
@@ -212,7 +212,7 @@ test("10,000 rows with 7 bad ones: 9,993 records, and a report of the 7", async 
   await page.getByRole("button", { name: "Start the import" }).click();
   await page.getByText("9,993 created").waitFor({ timeout: 120_000 });
   await page.getByText("7 rejected").waitFor();
-  // A hundred rows a request; a batch with bad rows goes out a second time, without them.
+  // A request carries a hundred rows; a batch with bad rows goes out a second time, without the bad rows.
   expect(writes.filter((path) => path === "/api/batch").length).toBe(107);
   expect(writes).not.toContain("/api/people");
   // The rejected rows can be taken away, mended and imported again.
@@ -230,4 +230,4 @@ test("10,000 rows with 7 bad ones: 9,993 records, and a report of the 7", async 
   )) as { total: number };
   expect(wrong.total).toBe(0);
   await page.context().close();
-}, 180_000);
+});

@@ -1,4 +1,4 @@
-/** The rules of a collection in the dashboard: expressions in the matrix, and the trial as somebody else. */
+/** The rules of a collection in the dashboard: expressions in the matrix, and the trial as another user. */
 import { afterAll, describe, expect, test } from "bun:test";
 import type { CollectionEntry, RecordList, StoredRecord, User } from "@socle/protocol";
 import type { Page } from "playwright-core";
@@ -57,7 +57,7 @@ async function permissions(): Promise<CollectionEntry["permissions"]> {
 
 const editorOf = (page: Page, operation: string) => page.getByRole("textbox", { name: `Expression of ${operation}` });
 
-/** Takes the completion that is marked. A list that has just opened takes no key, so that none is chosen by accident. */
+/** Takes the marked completion. A list that has just opened takes no key, so that a user chooses no completion by accident. */
 async function accept(page: Page, key = "Tab"): Promise<void> {
   await page.waitForTimeout(150);
   await page.keyboard.press(key);
@@ -182,7 +182,7 @@ describe("try as", () => {
     const parts = await rule.locator("li li").allTextContents();
     expect(parts).toEqual(['role = "owner" false', "user = @user.id false"]);
     await page.getByRole("region", { name: "Rule of Read, on the record as it stands" }).getByText("allows").waitFor();
-    // The address holds what is tried.
+    // The address holds the tried request.
     await page.reload();
     await settled(page);
     await page.getByRole("button", { name: "Try", exact: true }).click();

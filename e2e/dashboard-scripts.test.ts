@@ -202,7 +202,7 @@ test("events come as they happen, once each, with the change of a record and of 
   await api("PUT", `/api/posts/${id}`, { title: "after" });
   const row = page.getByRole("button").filter({ hasText: "posts.updated" });
   await row.waitFor();
-  // Lines that the filter leaves out do not come, and none comes twice.
+  // The stream leaves out events outside the filter, and brings no event twice.
   await api("POST", "/api/posts", { title: "another" });
   await api("PUT", "/api/admin/collections/posts", { permissions: { read: "admin" } });
   const ofAdmin = page.getByRole("button").filter({ hasText: "admin.collection.updated" });
@@ -210,7 +210,7 @@ test("events come as they happen, once each, with the change of a record and of 
   expect([await row.count(), await page.getByRole("listitem").filter({ hasText: "posts.created" }).count()]).toEqual([
     1, 0,
   ]);
-  // They are marked where they come, and told to those who hear the page.
+  // New events are marked in the list, and announced to screen readers.
   expect(await ofAdmin.getAttribute("data-is-new")).toBe("true");
   await page
     .getByRole("status")

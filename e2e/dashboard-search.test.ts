@@ -1,4 +1,4 @@
-/** Full-text search in the dashboard: the searched fields in the schema editor, the search box of the grid, and an export of what it finds. */
+/** Full-text search in the dashboard: the searched fields in the schema editor, the search box of the grid, and an export of the hits. */
 import { afterAll, expect, test } from "bun:test";
 import type { CollectionEntry } from "@socle/protocol";
 import type { Page } from "playwright-core";
@@ -57,7 +57,7 @@ test("the searched fields are chosen, reviewed and applied; those of other types
   await page.getByText('"body" will be dropped. Remove it here, too.').waitFor();
   expect(complaintsOf(page)).toEqual([]);
   await page.context().close();
-}, 60_000);
+});
 
 test("the box finds words while they are typed, and the cells show the places", async () => {
   const page = await dashboard.open("/collections/articles");
@@ -82,7 +82,7 @@ test("the box finds words while they are typed, and the cells show the places", 
   await shown(page, ["Café culture", "Tea", "Water"]);
   expect(complaintsOf(page)).toEqual([]);
   await page.context().close();
-}, 60_000);
+});
 
 test("nothing found, and a text without a word, are no errors", async () => {
   const page = await dashboard.open("/collections/articles?search=nowhere");
@@ -92,17 +92,17 @@ test("nothing found, and a text without a word, are no errors", async () => {
   await page.getByRole("searchbox", { name: "Search words" }).fill('"');
   await page.waitForURL(/search=/);
   await shown(page, ["Water", "Tea", "Café culture"]);
-  // The service says what it refuses.
+  // The service explains its refusal.
   await page.getByRole("searchbox", { name: "Search words" }).fill("a ".repeat(40));
   await page.getByText("at most 32 words are allowed").waitFor();
   expect(complaintsOf(page)).toEqual([]);
   await page.context().close();
-}, 60_000);
+});
 
 test("the export has what is found", async () => {
   const page = await dashboard.open("/collections/articles?search=caf");
   await shown(page, ["Café culture", "Tea"]);
-  // Without the question where to save it, the file is downloaded.
+  // Without `showSaveFilePicker`, the browser downloads the file.
   await page.evaluate("delete window.showSaveFilePicker");
   await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: "Export 2 filtered" }).click();
@@ -112,4 +112,4 @@ test("the export has what is found", async () => {
   expect(rows).toHaveLength(3);
   expect(rows.join()).not.toContain("Water");
   await page.context().close();
-}, 60_000);
+});

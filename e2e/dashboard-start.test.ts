@@ -1,8 +1,18 @@
 /** The dashboard's first minutes: the set-up link, the sign-in, a session that ends, a second tab. */
 import { expect, test } from "bun:test";
+import type { Page } from "playwright-core";
 import { openWindow } from "./browser.ts";
 import { admin, complaintsOf, openAnonymously, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
 import { project, serve } from "./kit.ts";
+
+/** Signs the admin in on the sign-in page, up to the overview. */
+async function signInAt(page: Page, url: string): Promise<void> {
+  await page.goto(`${url}/_/`);
+  await page.getByLabel("Email").fill(admin.email);
+  await page.getByLabel("Password", { exact: true }).fill(admin.password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+}
 
 test("the set-up link leads to a form, and the form to the overview; the link works once", async () => {
   const server = await serve(await project());
@@ -16,7 +26,7 @@ test("the set-up link leads to a form, and the form to the overview; the link wo
   await page.getByLabel("Email").fill("me@example.com");
   await page.getByLabel("Password", { exact: true }).fill("short");
   await page.getByRole("button", { name: "Create the admin" }).click();
-  // The service's error stands at its field, and what was typed stays.
+  // The service's error stands at its field, and the typed text stays.
   await page
     .getByText(/at least 8 characters/i)
     .last()
@@ -95,11 +105,7 @@ test("a second tab of the browser is signed in by the first; a sign-out ends bot
   const { server } = await openDashboard();
   const context = await openWindow();
   const first = await context.newPage();
-  await first.goto(`${server.url}/_/`);
-  await first.getByLabel("Email").fill(admin.email);
-  await first.getByLabel("Password", { exact: true }).fill(admin.password);
-  await first.getByRole("button", { name: "Sign in" }).click();
-  await first.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await signInAt(first, server.url);
   const second = await context.newPage();
   await second.goto(`${server.url}/_/users`);
   await second.getByRole("heading", { level: 1, name: "Users" }).waitFor();
@@ -120,11 +126,7 @@ test("a tab that answers late signs in the other one all the same, at the page t
       add.call(this, type, (event) => setTimeout(() => listener(event), 1_000));
     };
   }`);
-  await first.goto(`${server.url}/_/`);
-  await first.getByLabel("Email").fill(admin.email);
-  await first.getByLabel("Password", { exact: true }).fill(admin.password);
-  await first.getByRole("button", { name: "Sign in" }).click();
-  await first.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await signInAt(first, server.url);
   const second = await context.newPage();
   await second.goto(`${server.url}/_/users?search=admin`);
   await second.getByRole("heading", { name: "Sign in to Socle" }).waitFor();

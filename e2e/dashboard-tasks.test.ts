@@ -1,4 +1,4 @@
-/** Tasks of somebody new to the dashboard, in a real browser: what made them stumble, and what must not come back. */
+/** Tasks of a new user of the dashboard, in a real browser: the obstacles that this user met must not come back. */
 import { afterAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { complaintsOf, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
@@ -60,14 +60,14 @@ test("Tab goes from field to field of a new record, and takes no value away; a t
   const page = await dashboard.open("/collections/authors?record=new");
   const drawer = page.getByRole("dialog", { name: "New record in authors" });
   await drawer.locator("input:focus").waitFor();
-  // The control of the relation is loaded when it is first needed.
+  // The control of the relation loads at its first use.
   await drawer.getByRole("combobox", { name: "best" }).waitFor();
   await page.keyboard.type("Ada");
   await page.keyboard.press("Tab");
   await page.keyboard.type("ada@example.com");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
-  // Enter has opened the relation, and not emptied the field before it.
+  // Enter has opened the relation, and has not emptied the field above.
   await page.getByText("books has no records yet.").waitFor();
   expect(await page.getByRole("link", { name: "Make one in another tab" }).getAttribute("href")).toContain(
     "/_/collections/books?record=new",
@@ -84,7 +84,7 @@ test("Tab goes from field to field of a new record, and takes no value away; a t
   await stored.getByRole("textbox", { name: "email" }).focus();
   await page.keyboard.press("Tab");
   expect(await page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe("Set email to null");
-  // Nothing is changed: there is nothing to cancel.
+  // Nothing is changed: the drawer offers Close instead of Cancel.
   await stored.getByRole("button", { name: "Close", exact: true }).last().click();
   await stored.waitFor({ state: "detached" });
   expect(complaintsOf(page)).toEqual([]);
@@ -175,12 +175,12 @@ test("600 records go in three batches; a few that are refused are told with thei
       batches.push((request.postDataJSON() as { operations: unknown[] }).operations.length);
     else if (request.method() === "DELETE") alone.push(pathname);
   });
-  // A grid has what was scrolled to: all of it, for once.
+  // A grid holds the rows that were scrolled to: here all rows.
   await page.getByRole("grid").hover();
   const outlines = page.locator('[role="row"][aria-busy="true"]');
   await until(async () => {
     await page.mouse.wheel(0, 2_000);
-    // The foot counts rows that are on their way, too; only those that are there can be selected.
+    // The footer counts rows that are still loading, too; only loaded rows can be selected.
     await outlines.first().waitFor({ state: "detached" });
     return page.getByRole("button", { name: /–600 of 600 – Go to row$/ }).isVisible();
   });
@@ -195,9 +195,9 @@ test("600 records go in three batches; a few that are refused are told with thei
   expect(await count("notes")).toBe(2);
   expect(batches.reduce((sum, n) => sum + n, 0)).toBe(600);
   expect(Math.max(...batches)).toBe(250);
-  // Only the records of the batch that was refused were tried one by one.
+  // The dashboard deletes record by record only after a refused batch.
   expect(alone.length).toBe(250);
-  // Those that are there still are in the grid again.
+  // Records that the service has kept are in the grid again.
   await until(async () => (await page.getByRole("row").filter({ hasText: "Keep" }).count()) === 2);
   await page.context().close();
 });

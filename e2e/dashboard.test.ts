@@ -1,4 +1,4 @@
-/** The dashboard inside the executable, in a real browser: it loads, and its policy lets it do what it needs and no more. */
+/** The dashboard inside the executable, in a real browser: the page loads, and its policy allows only the necessary requests. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

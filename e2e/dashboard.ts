@@ -1,8 +1,8 @@
-/** The dashboard in a real browser, on the built executable: what its end-to-end tests share. */
+/** The dashboard in a real browser, on the built executable: the shared code of its end-to-end tests. */
 import AxeBuilder from "@axe-core/playwright";
 import type { BrowserContext, Page } from "playwright-core";
 import { openWindow } from "./browser.ts";
-import { post, project, type Running, serve } from "./kit.ts";
+import { patience, post, project, type Running, serve } from "./kit.ts";
 
 export const admin = { email: "admin@example.com", password: "correct horse battery" };
 
@@ -11,9 +11,9 @@ export interface Dashboard {
   readonly folder: string;
   /** The token of the admin. */
   readonly token: string;
-  /** A request of the admin; fails the test when it is refused. */
+  /** A request of the admin; fails the test when the service refuses the request. */
   api(method: string, path: string, body?: object): Promise<unknown>;
-  /** A window of its own, signed in, at a page. */
+  /** Opens a signed-in window at a page. */
   open(path: string, options?: WindowOptions): Promise<Page>;
 }
 
@@ -44,7 +44,7 @@ function listen(page: Page): void {
   });
 }
 
-/** A window that nobody has signed in to. */
+/** A window without a signed-in user. */
 export async function openAnonymously(url: string, options: WindowOptions = {}): Promise<Page> {
   const page = await (await windowOf(options)).newPage();
   listen(page);
@@ -52,7 +52,7 @@ export async function openAnonymously(url: string, options: WindowOptions = {}):
   return page;
 }
 
-/** Starts a service with an admin. @param options.files paths in its folder with what they hold: functions, jobs. */
+/** Starts a service with an admin. @param options.files paths in its folder with their content: functions, jobs. */
 export async function openDashboard(
   options: { collections?: readonly object[]; config?: object; files?: Readonly<Record<string, string>> } = {},
 ): Promise<Dashboard> {
@@ -79,7 +79,7 @@ export async function openDashboard(
       const login = await post(`${server.url}/api/auth/login`, admin);
       const { accessToken, refreshToken } = (await login.json()) as { accessToken: string; refreshToken: string };
       await context.addInitScript((tokens) => {
-        // Only where there is none yet: a page that is loaded again has newer ones.
+        // Only for a window without tokens: a reloaded page has newer tokens.
         if (sessionStorage.getItem("socle.tokens") === null) sessionStorage.setItem("socle.tokens", tokens);
       }, JSON.stringify({ accessToken, refreshToken }));
       const page = await context.newPage();
@@ -96,7 +96,7 @@ export async function settled(page: Page): Promise<void> {
   await page.locator("h1:visible").first().waitFor();
   // Not by a function in the page: the content security policy allows no text to become code.
   const busy = page.locator('[aria-busy="true"]');
-  for (const end = performance.now() + 10_000; (await busy.count()) > 0; await page.waitForTimeout(20))
+  for (const end = performance.now() + patience; (await busy.count()) > 0; await page.waitForTimeout(20))
     if (performance.now() > end) throw new Error(`${page.url()} still loads`);
 }
 

@@ -1,4 +1,4 @@
-/** The other end of the notify protocol: a socket that takes datagrams, as a service manager has one. Linux alone. */
+/** The receiving end of the notify protocol: a datagram socket, as of a service manager. Linux only. */
 import { dlopen, ptr } from "bun:ffi";
 import { afterAll } from "bun:test";
 import { join } from "node:path";

@@ -12,7 +12,7 @@ import type { Tally } from "./reliability/disks-tally.ts";
 
 const random = randomNumbers(randomSeed("disks"));
 const size = { posts: 40, notes: 20, users: 1, files: 4 };
-/** Faults of their pages are made: one each. */
+/** Tables and indexes whose pages get a fault each. */
 const tables = ["posts", "sqlite_autoindex_posts_1", "_users", "_handlers", "_events", "sqlite_schema", "freelist"];
 
 const cases: { readonly [name: string]: () => Promise<Tally> } = {

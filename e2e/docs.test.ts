@@ -1,4 +1,4 @@
-/** The files that the pages of docs/ print: a project of them loads, type-checks, and does what the page says. */
+/** The files that the pages of docs/ print: a project of these files loads, type-checks, and does as the page says. */
 import { describe, expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -15,7 +15,7 @@ async function projectOf(page: string): Promise<{ cwd: string; paths: string[] }
   for (const [, indent = "", path = "", code = ""] of printed.matchAll(
     /^( *)```(?:json|ts)\n *\/\/ (\S+\.\w+)\n([\s\S]*?)^ *```/gm,
   )) {
-    // With the line that names it, as it is printed.
+    // With the line that names the file, as the page prints the file.
     const text = `// ${path}\n${code.replaceAll(new RegExp(`^${indent}`, "gm"), "")}`;
     const content = path === "config.json" ? text.replace("{", '{ "port": 0,') : text;
     await mkdir(dirname(join(cwd, path)), { recursive: true });

@@ -6,7 +6,7 @@ import { collection, scriptProject, write } from "./scripts-kit.ts";
 
 const open = 'export const access = "public";\n';
 const hasty = `${open}export const options = { timeout: "700ms" };\n`;
-/** Each misbehaves in its own file, for a caller who gets this status. */
+/** Endpoints that misbehave, each in its own file, with the statuses that the caller may get. */
 const faults: { readonly [name: string]: readonly [code: string, statuses: readonly number[]] } = {
   loop: ["while (true) {}", [504, 502]],
   asyncLoop: ["while (true) await null;", [504, 502]],
@@ -17,7 +17,7 @@ const faults: { readonly [name: string]: readonly [code: string, statuses: reado
     "const kept = []; while (true) { kept.push(new Uint8Array(8_000_000).fill(1)); await Bun.sleep(1); }",
     [502, 504],
   ],
-  // The one before may still end the process.
+  // The previous endpoint may still end the process.
   never: ["await new Promise(() => {});", [504, 502]],
   later: ["setTimeout(() => { throw new Error('later'); }, 20); await Bun.sleep(300); return new Response('');", [500]],
   rejection: ["Promise.reject(new Error('nobody')); await Bun.sleep(200); return new Response('');", [500, 200]],
@@ -86,7 +86,7 @@ async function othersAnswer(): Promise<void> {
   expect((await fetch(`${server.url}/api/items`)).status).toBe(200);
 }
 
-/** Once the process is there again. */
+/** Resolves when the process answers again. */
 async function endpointsAnswer(): Promise<void> {
   for (const end = performance.now() + 10_000; performance.now() < end; await Bun.sleep(20)) {
     const answer = await fetch(`${url}/ok`);
@@ -234,7 +234,7 @@ test("a reload is one moment: each answer is of the old or of the new code, and 
   });
   await Bun.write(join(cwd, "endpoints/word.ts"), code("new"));
   server.signal("SIGHUP");
-  await until(() => words.includes("new"), 15_000);
+  await until(() => words.includes("new"));
   isOver = true;
   await Promise.all(asking);
   expect(new Set(words)).toEqual(new Set(["old", "new"]));

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { filter } from "../packages/client/src/index.ts";
-import { type ExpressionSchema, parseExpression } from "../packages/server/src/expressions/index.ts";
+import { type ExpressionSchema, parseExpression } from "../packages/server/src/data/expressions/index.ts";
 
 const shape: ExpressionSchema = {
   name: "posts",

@@ -1,13 +1,13 @@
-/** The first start: the lines that the log prints, and the commands that they name. */
+/** The first start: the lines that the log prints, and the commands in these lines. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { executable, post, project, serve, socle, temporaryFolder } from "./kit.ts";
 
-/** Another address of this machine than the one that `socle dev` listens on. */
+/** An address of this machine that `socle dev` does not listen on. */
 const otherAddress = process.platform === "linux" ? "127.0.0.2" : "[::1]";
 
-/** Runs lines in a shell, as somebody types them. */
+/** Runs lines in a shell, as a user types the lines. */
 function sh(lines: string, options: { cwd: string; stdin?: string }): { code: number; stdout: string; stderr: string } {
   const child = Bun.spawnSync(["sh", "-e", "-c", lines], {
     cwd: options.cwd,
@@ -17,7 +17,7 @@ function sh(lines: string, options: { cwd: string; stdin?: string }): { code: nu
   return { code: child.exitCode, stdout: child.stdout.toString(), stderr: child.stderr.toString() };
 }
 
-/** Starts what a shell is told, and answers its output up to `Listening`. */
+/** Starts a shell command, and answers the command's output up to `Listening`. */
 async function started(command: string, cwd: string): Promise<string> {
   const child = Bun.spawn(["sh", "-c", `exec ${command}`], { cwd, stdout: "pipe", stderr: "inherit" });
   afterAll(() => child.kill());
@@ -41,7 +41,7 @@ test.each(["DEBUG", "INFO", "WARN", "ERROR"])(
     expect(output()).toContain(`Listening on ${url}\n`);
     expect(output()).toMatch(adminCommand);
     expect(output()).toContain(`${url}/_/setup?token=`);
-    // Nothing else of that level is shown.
+    // No other line of this level is shown.
     expect(output().includes("The API is at")).toBe(level === "DEBUG" || level === "INFO");
   },
 );
@@ -50,7 +50,7 @@ describe("socle dev", () => {
   test("listens on the loopback address alone", async () => {
     const { url } = await serve(await project(), { args: ["dev"] });
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-    // To a service that listens on every address, this one leads as well.
+    // A service that listens on every address would answer here as well.
     await expect(fetch(url.replace("127.0.0.1", otherAddress))).rejects.toThrow();
   });
 
@@ -166,7 +166,7 @@ describe("the way to a first record", () => {
     ["with every kind of field, beside those that only an admin can fill or read", [closed, many, pattern], 3],
   ])("%s", async (_, collections, length) => {
     const cwd = await project({ collections });
-    // Somebody is there already.
+    // The database has a user already.
     const first = await serve(cwd);
     await post(`${first.url}/api/auth/register`, { email: "me@example.com", password: "long enough" });
     await first.stop();
@@ -180,7 +180,7 @@ describe("the way to a first record", () => {
     const [record, list] = run.stdout.split(/(?<=\})(?=\{"items")/);
     expect(JSON.parse(list ?? "")).toEqual({ items: [JSON.parse(record ?? "")] });
     await server.stop();
-    // Now there is a record, and nobody needs to be told.
+    // The database has a record now, so the start prints no hint.
     const again = await serve(cwd, { args: ["dev"] });
     await Bun.sleep(50);
     expect(again.output()).not.toContain(heading);

@@ -1,10 +1,10 @@
-/** Functions on the built executable: what they are given, what they may do, in which order, and how often. */
+/** Functions on the built executable: their input, their rights, their order, and the number of their runs. */
 import { describe, expect, test } from "bun:test";
 import type { Event, JsonValue, RecordList, StoredRecord, TokenResponse } from "@socle/protocol";
 import { inParallel, post, type Running, serve, until } from "./kit.ts";
 import { collection, RunEvents, scriptProject } from "./scripts-kit.ts";
 
-/** Writes what a handler was given into the collection `seen`. */
+/** Writes a handler's input into the collection `seen`. */
 const recorder = `
 export const tell = async ({ db, logger, storage, signal, ...rest }: any, handler: string) => {
   const { auth, ...about } = rest;
@@ -122,7 +122,7 @@ describe("what a handler is given", async () => {
 
   test("by a registration and a login", async () => {
     await post(`${url}/api/auth/login`, credentials);
-    // Somebody else has registered, too: whoever listens to the events.
+    // The listener to the events has registered, too.
     for (const handler of ["registered", "loggedIn"])
       while ((await seen(url, handler)).every(({ user }) => user?.email !== credentials.email)) await Bun.sleep(5);
     const [loggedIn, ...more] = await seen(url, "loggedIn");
@@ -292,7 +292,7 @@ describe("order, retries and chains", async () => {
       collection("pong"),
     ],
     files: {
-      // The first is slow, so that a later event would overtake it.
+      // The first handler is slow, so that a later event would overtake the first event.
       "functions/steps/create.ts": `export const onCreate = async ({ record, db }: any) => {
         await Bun.sleep(150);
         await db.collection("seen").create({ handler: record.id, about: 0 });
@@ -347,7 +347,7 @@ describe("order, retries and chains", async () => {
       body: '{"n":1}',
     });
     const path = "functions/flaky/flaky.ts";
-    await until(() => events.of("function.completed", path).length === 2, 12_000);
+    await until(() => events.of("function.completed", path).length === 2);
     const told = (await list(url, "seen"))
       .filter((record) => record["handler"] === "flaky")
       .map((record) => record["about"]);
@@ -356,7 +356,7 @@ describe("order, retries and chains", async () => {
     expect(events.of("function.started", path)).toHaveLength(2);
     expect(events.of("function.failed", path)).toEqual([]);
     expect(server.output()).toContain("failed: attempt 1 (functions/flaky/flaky.ts:4:");
-  }, 20_000);
+  });
 
   test.each([
     ["loops", "functions/loops/loop.ts", ["loops"]],

@@ -1,6 +1,6 @@
 /**
- * The hostile suite in its short form: a tenth of each attack, for a second. The service stays the same process, a bystander
- * is answered, and nothing grows past its bound. `npm run test:hostile` makes the whole of it, and measures.
+ * The hostile suite in its short form: a tenth of each attack, for a second. The service stays the same process, answers a
+ * bystander, and keeps within its bounds. `npm run test:hostile` runs the long form, and measures.
  */
 import { expect, test } from "bun:test";
 import { attacks } from "./hostile/attacks.ts";
@@ -9,9 +9,10 @@ import { allowedMiB, suffer } from "./hostile/suite.ts";
 const size = { seconds: 1, share: 0.1, big: 16, pages: 200, rest: 1, recovery: 0 };
 
 test.each(Object.keys(attacks))("%s", async (name) => {
-  const { idle, peak, bystander, output, exitCode } = await (await suffer(name, size)).outcome;
+  const { idle, peak, bystander, output, attackCode, exitCode } = await (await suffer(name, size)).outcome;
   expect(bystander.failures).toEqual([]);
   expect(exitCode).toBe(0);
+  expect(attackCode).not.toBe(1);
   expect(peak.memory - idle.memory).toBeLessThan(allowedMiB.memory);
   expect(peak.log).toBeLessThan(allowedMiB.log);
   expect(output.split("\n").filter((line) => line.includes(" ERROR "))).toEqual([]);

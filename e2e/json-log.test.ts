@@ -1,4 +1,4 @@
-/** `log.format=json`: everything that `socle serve` prints is a line of JSON, from the first to the last, also when it fails. */
+/** `log.format=json`: each line that `socle serve` prints is JSON, from the first to the last, also after a failure. */
 import { describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ function entriesOf(output: string): Line[] {
   });
 }
 
-/** The last entry of a start that failed, on standard error; nothing else is there. */
+/** The last entry of a failed start, on standard error; standard error has no other line. */
 async function failure(words: string[], options: { cwd: string; env?: Record<string, string> }): Promise<Line> {
   const { code, stdout, stderr } = await socle(words, options);
   expect(code).toBe(2);

@@ -12,12 +12,12 @@ const isolated = isolatedExecutable();
 // This module is loaded once for all files of a run.
 process.on("exit", isolated.remove);
 /**
- * The executable that every test runs: beside it there is neither source nor `node_modules`. `SOCLE_EXECUTABLE` names
- * another, such as one of a release.
+ * The executable that every test runs, without source and `node_modules` beside the file. `SOCLE_EXECUTABLE` names
+ * another executable, such as a release.
  */
 export const executable = process.env["SOCLE_EXECUTABLE"] ?? isolated.path;
 
-/** A folder that is gone after the file's tests. */
+/** A folder that is removed after the file's tests. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "socle-e2e-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -34,7 +34,7 @@ export async function project(options: { collections?: readonly object[]; config
   return folder;
 }
 
-/** Only what a user's machine has: no variable of the test run decides anything. */
+/** Only the variables of a user's machine: no variable of the test run decides anything. */
 function environment(more: Record<string, string> = {}): Record<string, string> {
   return { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...more };
 }
@@ -71,18 +71,18 @@ export interface Running {
   /** The output so far. */
   output(): string;
   signal(name: NodeJS.Signals): void;
-  /** Its exit code; null when a signal ended it. */
+  /** The exit code of the service; null after a signal. */
   readonly exited: Promise<number | null>;
   stop(): Promise<number | null>;
 }
 
-/** Starts the service in a folder and waits until it listens. It is stopped after the file's tests. */
+/** Starts the service in a folder and waits until the service listens. The service is stopped after the file's tests. */
 export async function serve(
   cwd: string,
   options: { args?: readonly string[]; env?: Record<string, string>; executable?: string } = {},
 ): Promise<Running> {
   const log = join(temporaryFolder(), "output");
-  // Both streams append: with places of their own, one would write over what the other has just written.
+  // Both streams append: with separate positions, each stream would overwrite the other's bytes.
   const sink = openSync(log, "a");
   const child = Bun.spawn([options.executable ?? executable, ...(options.args ?? [])], {
     cwd,
@@ -138,8 +138,11 @@ export async function inParallel<T>(
   await Promise.all(Array.from({ length: width }, worker));
 }
 
+/** Milliseconds after which a test gives up waiting. A busy machine is slow: only a condition that never comes takes so long. */
+export const patience = 120_000;
+
 /** Waits for a condition; a test that waits too long fails. */
-export async function until(condition: () => boolean, milliseconds = 10_000): Promise<void> {
+export async function until(condition: () => boolean, milliseconds = patience): Promise<void> {
   const end = performance.now() + milliseconds;
   while (!condition()) {
     if (performance.now() > end) throw new Error("Waited too long");

@@ -1,4 +1,4 @@
-/** Migrations while the service is used: nobody sees a mixture of shapes, and nothing that was acknowledged is lost. */
+/** Migrations while the service is used: no reader sees a mixture of shapes, and no acknowledged write is lost. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readlinkSync } from "node:fs";
@@ -30,7 +30,7 @@ async function signIn(url: string): Promise<Admin> {
 
 const text = (name: string, more: object = {}) => ({ name, type: "string", ...more });
 
-/** Every shape that the collection has on its way round; `n` is always there. */
+/** Every shape of the collection on its way round; `n` is always a field. */
 const n = { name: "n", type: "integer" };
 const shapes = [
   [n, text("a")],
@@ -87,7 +87,7 @@ test("100 changes of fields under 32 connections of reads and writes", async () 
       const seen = new Set(items.map(shapeOf));
       if (seen.size > 1 || [...seen].some((shape) => !known.has(shape)))
         wrong.push(`a list of the shapes ${[...seen].join(" and ")}`);
-      // Lists grow with the writes; the machine is for those, too.
+      // Lists grow with the writes; the machine must have time for the writes, too.
       await Bun.sleep(5);
     }
   }
@@ -123,7 +123,7 @@ test("100 changes of fields under 32 connections of reads and writes", async () 
   socket.close();
   await server.stop();
   expect(server.output()).not.toContain("ERROR");
-  // Everything is in the one file; beside it are the lock and, once it is made, the room that is kept for a full disk.
+  // Everything is in the database file; the other files are the lock and the reserve for a full disk.
   const beside = readdirSync(cwd).filter((file) => file.startsWith("socle.db-") && file !== "socle.db-reserve");
   expect(beside).toEqual(["socle.db-lock"]);
 });
@@ -217,7 +217,7 @@ describe("a large collection", () => {
     const toggling = toggle();
     const dryRun = async (): Promise<void> => {
       for (let round = 0; round < 10; round++) {
-        // A new rule, which every record is asked about; and what is too much goes, if it is there.
+        // A new rule asks every record; a field too much is dropped, if present.
         const answer = await admin.put("items?dryRun=true", { fields: [n, text("a"), text("gone", { max: 200 })] });
         const { steps } = (await answer.json()) as { steps: { step: string; field: string }[] };
         expect(answer.status).toBe(200);

@@ -29,7 +29,7 @@ test("power cuts: nothing that was acknowledged is lost, and nothing is half the
   const seed = randomSeed("power-cuts");
   const run = await makeRun(seed, amount);
 
-  // The log tells all: what it makes of the run without a cut is what is there.
+  // The log is complete: rebuilt without a cut, the log gives the folder of the run.
   const whole = join(temporaryFolder(), "data");
   run.disk.rebuild(whole, { at: run.disk.entries, luck: "everything", names: 1, random: () => 0 });
   expect(filesBelow(whole)).toEqual(filesBelow(run.cwd));
@@ -47,4 +47,4 @@ test("power cuts: nothing that was acknowledged is lost, and nothing is half the
   for (const cut of restoreCuts(restore, seed, 3))
     faults.push(...(await sufferRestore(restore, cut)).map((fault) => `restore, ${nameOf(cut)}: ${fault}`));
   expect(faults).toEqual([]);
-}, 120_000);
+});

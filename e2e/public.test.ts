@@ -148,7 +148,7 @@ test("files that come and go while they are asked for are there or not, and neve
 });
 
 test.each([
-  ["./nowhere", /public .*nowhere: is no folder that can be read: /],
+  ["./nowhere", /public .*nowhere: there is no such folder/],
   ["./config.json", /public .*config\.json: is a file; it must be a folder/],
   [".", /public .*: everybody could read .*, which it is or holds; use a folder of its own/],
   ["./data", /public .*data: everybody could read .*socle\.db, which it is or holds/],
@@ -176,7 +176,7 @@ symlinkSync(join(packingFolder, "config.json"), join(packingFolder, "site/stolen
 const packing = await serve(packingFolder);
 
 describe("compression", () => {
-  /** An answer as it comes over the wire. */
+  /** An answer with its bytes as sent, not unpacked. */
   function ask(path: string, headers: Record<string, string> = {}, method = "GET"): Promise<Response> {
     return fetch(packing.url + path, { method, headers, decompress: false });
   }

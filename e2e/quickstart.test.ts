@@ -1,4 +1,4 @@
-/** docs/quickstart.md as somebody follows it: each command in turn, in one shell, and each answer as the page shows it. */
+/** docs/quickstart.md as a reader follows the page: each command in turn, in one shell, and each answer as the page shows. */
 import { afterAll, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ const blocks = [...page.matchAll(/^```(\w+)( \w+)?\n([\s\S]*?)^```/gm)].map(([, 
   text: text ?? "",
 }));
 
-/** A shell that keeps its variables and its folder from one block to the next. */
+/** A shell that keeps its variables and its folder from block to block. */
 class Shell {
   readonly #child;
   readonly #reader;
@@ -83,7 +83,7 @@ test("every command works, one after the other", async () => {
     } else if (kind === "json") {
       expect(JSON.parse(answer)).toEqual(shown(JSON.parse(text)));
     } else if (kind === "js") {
-      // As in the console of a browser; what it prints is kept.
+      // As in the console of a browser; the printed lines are kept.
       const print = { log: (line: string) => frames.push(line) };
       const socket = new Function("console", "WebSocket", `${code}\nreturn socket;`)(print, WebSocket) as WebSocket;
       afterAll(() => socket.close());

@@ -3,7 +3,7 @@ import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { post, root, serve, socle, temporaryFolder } from "./kit.ts";
 
-/** The example in a folder of its own, so that nobody's data is touched. */
+/** A copy of the example, so that the test touches no real data. */
 function copyOfBlog(): string {
   const folder = temporaryFolder();
   for (const part of ["config.json", "seed.json", "collections"])

@@ -14,11 +14,11 @@ test(`writes at full speed, ${drops} broken sockets: the client's list is the se
   const cwd = await project({ collections: [{ name: "items", fields: [{ name: "n", type: "integer" }] }] });
   const { url, stop } = await serve(cwd);
 
-  // The writers: sixteen at a time, as fast as they are answered, until the reader has lost its socket often enough.
+  // The writers: sixteen at a time, without pauses, until the reader has lost its socket often enough.
   let isWriting = true;
   let writes = 0;
   const ids: string[] = [];
-  /** How often each record was written that is still there, and those that are not. */
+  /** The number of writes of each record that still exists, and the deleted records. */
   const written = new Map<string, number>();
   const deleted = new Set<string>();
   const wrote = (id: string): unknown => written.set(id, (written.get(id) ?? 0) + 1);
@@ -36,7 +36,7 @@ test(`writes at full speed, ${drops} broken sockets: the client's list is the se
       } else if (kind < 0.8) {
         const headers = { "Content-Type": "application/json" };
         const response = await fetch(`${url}/api/items/${id}`, { method: "PUT", headers, body: JSON.stringify(body) });
-        // Somebody else may have deleted it.
+        // Another writer may have deleted the record.
         if (response.status === 200) wrote(id);
       } else {
         ids.splice(ids.indexOf(id), 1);
@@ -46,7 +46,7 @@ test(`writes at full speed, ${drops} broken sockets: the client's list is the se
     }
   }
 
-  // The reader: what it knows is made of events alone.
+  // The reader: its knowledge comes from events alone.
   const records = new Map<string, Event["payload"]>();
   const heard: string[] = [];
   const heardOf = new Map<string, number>();
@@ -74,7 +74,7 @@ test(`writes at full speed, ${drops} broken sockets: the client's list is the se
 
   let { socket, subscribed } = connect(undefined);
   await subscribed;
-  // From the first event on there is a place to resume from; before it, a break would be a gap that nobody can know of.
+  // From the first event on, the reader has a place to resume from; a break before the first event would be an unnoticed gap.
   const { id: first } = (await (await post(`${url}/api/items`, { n: -1 })).json()) as { id: string };
   ids.push(first);
   wrote(first);

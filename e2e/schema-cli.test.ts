@@ -59,7 +59,7 @@ describe("push", () => {
     expect((await remote.schema()).collections.map(({ name }) => name)).toEqual(["comments", "posts"]);
     const { items } = (await (await fetch(`${remote.url}/api/posts`)).json()) as { items: { headline: string }[] };
     expect(items.map(({ headline }) => headline)).toEqual(["t", "t", "t"]);
-    // Once more, there is nothing to do, although the file still says what was renamed.
+    // A second push has nothing to do, although the file still names the rename.
     const again = await push(cwd, remote.url, email);
     expect([again.code, again.stdout]).toEqual([0, "Nothing to do: the collections are the same\n"]);
   });

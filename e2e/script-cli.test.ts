@@ -32,6 +32,8 @@ describe("types", () => {
       const user: string | undefined = auth.user?.email;
       const bytes: Uint8Array | null = await storage.read("fil_1");
       const [row] = await db.query<{ n: number }>("SELECT 1 AS n");
+      await storage.put({ filename: "a.txt", data: "a", visibility: "record" });
+      await db.batch([{ method: "delete", collection: "posts", id: record.id, ifMatch: record }]);
       console.log(state, type, user, bytes, row?.n, signal.aborted, process.env.HOME);
     };\n`;
     await write(cwd, { "functions/posts/good.ts": code });
@@ -55,6 +57,29 @@ describe("types", () => {
     }
   });
 
+  test("without functions, jobs and endpoints, socle check says what it has checked", async () => {
+    const cwd = await scriptProject({ collections: [collection("a"), collection("b")], files: {} });
+    const stdout = "Checked the configuration and 2 collections; there are no functions, jobs or endpoints to check\n";
+    expect(await socle(["check"], { cwd })).toMatchObject({ code: 0, stdout });
+  });
+
+  test("a rule that a start refuses is refused by socle check, before and after the first start", async () => {
+    const cwd = await scriptProject({ collections: [collection("a")], files: {} });
+    const rule = { name: "b", fields: [], permissions: { read: "membrs(workspace)" } };
+    const refused = /collections\/b\.json: .*the rule "read", at position 1: /;
+    await write(cwd, { "collections/b.json": JSON.stringify(rule) });
+    const before = await socle(["check"], { cwd });
+    expect(before).toMatchObject({ code: 2, stderr: expect.stringMatching(refused) });
+    await write(cwd, { "collections/b.json": JSON.stringify({ ...rule, permissions: {} }) });
+    const server = await serve(cwd);
+    await write(cwd, { "collections/b.json": JSON.stringify(rule) });
+    expect(await socle(["check"], { cwd })).toMatchObject({ code: 2, stderr: expect.stringMatching(refused) });
+    await server.stop();
+    expect(await socle(["check"], { cwd })).toMatchObject({ code: 2, stderr: before.stderr });
+    const start = await socle([], { cwd });
+    expect(start).toMatchObject({ code: 2, stderr: expect.stringMatching(refused) });
+  });
+
   test("a file with right types that does not load is named by socle check", async () => {
     const files = {
       "functions/a/throws.ts": 'throw new Error("at the top");\nexport const onCreate = () => undefined;\n',
@@ -73,6 +98,15 @@ describe("types", () => {
     expect(existsSync(join(cwd, "socle.db"))).toBe(false);
   });
 
+  test("advice about missing types names a command of this executable", async () => {
+    const files = { "functions/a/version.ts": "export const onCreate = () => void Bun.version;\n" };
+    const cwd = await scriptProject({ collections: [collection("a")], files });
+    const { code, stdout, stderr } = await socle(["check"], { cwd });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/socle\S* add @types\/bun/);
+    expect(stdout + stderr).not.toContain("bun add");
+  });
+
   test("follow the database, and the files that changed since", async () => {
     const cwd = await scriptProject({ collections: [collection("a")], files: {} });
     const developing = await serve(cwd, { args: ["dev"] });
@@ -80,7 +114,7 @@ describe("types", () => {
     await until(() => existsSync(path));
     expect(await Bun.file(path).text()).toContain("  a: {");
     await developing.stop();
-    // This one applies no file while it runs.
+    // `serve` applies no file while running.
     const server = await serve(cwd);
     await Bun.write(join(cwd, "collections/b.json"), JSON.stringify(collection("b")));
     expect(await socle(["types"], { cwd })).toMatchObject({ code: 0, stdout: "Wrote .socle/types.d.ts: a, b\n" });
@@ -234,7 +268,7 @@ describe("run", async () => {
 
 test("add installs a package that functions import, with the executable alone", async () => {
   const parent = await scriptProject({ collections: [collection("a")], files: {} });
-  // A project inside another one, which is not to be touched.
+  // A project inside another project, which must stay untouched.
   await write(parent, { "package.json": "{}" });
   const cwd = join(parent, "inner");
   await write(cwd, { "config.json": '{ "port": 0 }', "collections/a.json": JSON.stringify(collection("a")) });

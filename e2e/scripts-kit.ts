@@ -19,7 +19,7 @@ export async function write(folder: string, files: { readonly [path: string]: st
   }
 }
 
-/** A user who registers with this address is an admin: only admins hear why a run has failed. */
+/** The address of a user who becomes an admin at registration: only admins hear why a run has failed. */
 const listener = "listener@example.com";
 
 /** A project with definitions, code and limits that a test can wait for. */
@@ -51,7 +51,7 @@ async function scriptProcesses({ pid }: Running): Promise<number[]> {
     .map((line) => Number.parseInt(line, 10));
 }
 
-/** Kills the processes of user code that are there at this moment. One may end by itself meanwhile. */
+/** Kills the present processes of user code. A process may end by itself meanwhile. */
 export async function killScripts(server: Running): Promise<void> {
   for (const pid of await scriptProcesses(server))
     try {
@@ -65,7 +65,7 @@ const channels = ["function", "job"].flatMap((kind) =>
   ["started", "completed", "failed"].map((step) => `${kind}.${step}`),
 );
 
-/** The events of functions and jobs, as an admin hears them. */
+/** The events of functions and jobs, as an admin hears the events. */
 export class RunEvents {
   readonly all: Event[] = [];
 
@@ -89,7 +89,7 @@ export class RunEvents {
     return this.all.filter((event) => event.type === type && event.payload["filePath"] === filePath);
   }
 
-  /** The first event of a type about a file, once it is there. */
+  /** Waits for the first event of a type about a file. */
   async first(type: string, filePath: string, milliseconds = 15_000): Promise<Event> {
     try {
       await until(() => this.of(type, filePath).length > 0, milliseconds);

@@ -39,4 +39,4 @@ test("the words stay with the records", async () => {
   await second.stop();
   using database = new Database(join(cwd, "socle.db"), { readonly: true });
   expect(database.query("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
-}, 60_000);
+});

@@ -6,7 +6,7 @@ import { executable, post, project, serve, socle, temporaryFolder } from "./kit.
 
 const posts = { name: "posts", fields: [{ name: "title", type: "string" }] };
 
-/** One line, exit code 2, and no file of the service left behind but the database and its lock. */
+/** Expects one line, exit code 2, and no file of the service left behind but the database and its lock. */
 async function refused(cwd: string, env: Record<string, string> = {}): Promise<string> {
   const { code, stderr, stdout } = await socle(["serve", "--port", "0"], { cwd, env });
   expect([code, stdout.includes("Listening")]).toEqual([2, false]);
@@ -67,7 +67,7 @@ describe("a database that cannot be used", () => {
     chmodSync(join(cwd, "data.db"), 0o444);
     chmodSync(join(cwd, "data.db-lock"), 0o666);
     chmodSync(cwd, 0o777);
-    // Root may write everything, so another user starts it then.
+    // Root may write everything, so another user starts the service.
     const isRoot = process.getuid?.() === 0;
     const prefix = isRoot ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : [];
     const child = Bun.spawnSync([...prefix, executable, "--port", "0"], { cwd });

@@ -54,11 +54,11 @@ test("thumbnails whose callers have disconnected are not made before that of a c
   );
   const crowd = requests.map((path) => send(server, `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`));
   const thumbnails = join(cwd, "storage/.work/thumbnails");
-  await until(() => crowd.some(({ received }) => received().startsWith("HTTP/1.1 200")), 30_000);
+  await until(() => crowd.some(({ received }) => received().startsWith("HTTP/1.1 200")));
   for (const { socket } of crowd) socket.destroy();
   const answer = await fetch(`${server.url}${small.url}?thumb=16x16`);
   expect(answer.status).toBe(200);
-  // Those that were made or being made, and the small one; the others have left the queue.
+  // The finished thumbnails, the running ones and the small one; the other requests have left the queue.
   expect(filesIn(thumbnails)).toBeLessThan(requests.length / 2);
   expect(server.output()).not.toContain("ERROR");
 });
@@ -88,7 +88,7 @@ test("one user's slow uploads keep no other waiting, and beyond a share are refu
   const begun = fileForm("y".repeat(50_000)).subarray(0, 40_000);
   const start = (token: string) => send(server, Buffer.concat([Buffer.from(head(token)), begun]));
   const uploads = join(cwd, "storage/.work/uploads");
-  // The turns and half of what may wait.
+  // The turns and half of the places to wait.
   const slow = Array.from({ length: 12 }, () => start(busy));
   await until(() => filesIn(uploads) === slow.length);
   const refused = start(busy);

@@ -19,14 +19,14 @@ test("next", async () => {
 });
 `;
 
-/** A test that waits for ever, and says where its service is. */
+/** A test that waits for ever, and writes the address of its service. */
 const hanging = `import { renameSync } from "node:fs";
 import { service, test } from "socle/test";
 test("hangs", async () => {
   await Bun.write("url.new", service.url);
   renameSync("url.new", "url.txt");
   await new Promise(() => undefined);
-}, 60_000);
+});
 `;
 
 describe("a run", () => {
@@ -40,7 +40,7 @@ describe("a run", () => {
     const compile = (): string =>
       Bun.spawnSync([join(root, "node_modules/.bin/tsc"), "-p", "."], { cwd }).stdout.toString();
     expect(compile()).toBe("");
-    // With Bun's types in the project, those of its test runner are not there twice.
+    // With Bun's types in the project, the types of its test runner are not declared twice.
     const types = join(cwd, "node_modules/@types/bun");
     cpSync(join(root, "node_modules/bun-types"), join(cwd, "node_modules/bun-types"), { recursive: true });
     await write(types, {
@@ -66,7 +66,7 @@ test("", async () => {
     expect(checked.stdout).toMatch(/jobs\/wrong\.test\.ts\(5,.*'number'/);
     expect(checked.stdout).toMatch(/jobs\/wrong\.test\.ts\(6,.*'toBeNothing'/);
     expect(checked.code).toBe(1);
-    // The data of the project is none of the test's business.
+    // The test does not touch the data of the project.
     expect(existsSync(join(cwd, "data"))).toBe(false);
   });
 
@@ -114,12 +114,12 @@ test("", async () => {
         'no test matches "nothing"; there are: functions/_shared/c.test.ts, functions/notes/b.test.ts, jobs/a.test.ts',
       ),
     });
-    // From another folder, with the configuration of this one.
+    // From another folder, with the configuration of the project.
     const there = await socle(["test", "--config", join(cwd, "config.json"), "jobs"], {
       env: { SERVICE_PORT: "no port of a test", SERVICE_DATABASE: join(cwd, "real.db") },
     });
     expect([there.code, there.stderr]).toEqual([0, expect.stringContaining("1 pass")]);
-  }, 60_000);
+  });
 
   test("says that there are no tests, and what does not load; then no test runs", async () => {
     expect(await (await tested({})).run()).toMatchObject({

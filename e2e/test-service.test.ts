@@ -1,4 +1,4 @@
-/** `socle test`: the service that a test gets is the real one, with a clock that the test moves. */
+/** `socle test`: the service of a test is the real service, with a clock that the test moves. */
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -149,7 +149,7 @@ test("seeds, roles and passwords", async () => {
     const { code, stderr } = await run();
     expect(stderr).toContain("8 pass\n 0 fail");
     expect(code).toBe(0);
-  }, 60_000);
+  });
 
   test("is idle when chains of functions and runs, full queues, hooks and streams of endpoints have come to their end", async () => {
     const { run } = await tested({
@@ -232,7 +232,7 @@ test("a hook", async () => {
     const { code, stderr } = await run();
     expect(stderr).toContain("4 pass\n 0 fail");
     expect(code).toBe(0);
-  }, 60_000);
+  });
 
   test("is of one file alone, and the next one finds none of its data", async () => {
     const same = `import { expect, service, test } from "socle/test";

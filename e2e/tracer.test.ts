@@ -1,4 +1,4 @@
-/** The tracer that the reliability suites stand on: what it records, the faults it injects, and the clock it moves. */
+/** The tracer below the reliability suites: its record, the faults it injects, and the clock it moves. */
 import { expect, test } from "bun:test";
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -168,7 +168,7 @@ test("moves the time of day while the service runs, and not its waits", async ()
   expect(second).toBeGreaterThanOrEqual(now + 10 * day - 1);
   expect(second).toBeLessThan(now + 11 * day);
   expect(await server.stop()).toBe(0);
-}, 30_000);
+});
 
 test("the command ends with a tracer that is killed", async () => {
   const { output } = place();
@@ -188,4 +188,4 @@ test("the command ends with a tracer that is killed", async () => {
     }
   };
   while (isThere()) await Bun.sleep(5);
-}, 20_000);
+});

@@ -1,4 +1,4 @@
-/** The example tracker for tests: started as it is, and its API as somebody without the page uses it. */
+/** The example tracker for tests: started unchanged, with its API as a client without the page uses the API. */
 import { copyFileSync, cpSync } from "node:fs";
 import { join } from "node:path";
 import type { Event, RecordPage, ServerFrame, StoredRecord, TokenResponse } from "@socle/protocol";
@@ -25,7 +25,7 @@ export async function startTracker(): Promise<Running> {
   return serve(cwd, { args: ["--port", "0"], env });
 }
 
-/** Somebody who uses the API; null is nobody. */
+/** A user of the API; null is an anonymous caller. */
 export type Caller = TokenResponse | null;
 
 /** A workspace with a record of each collection. */
@@ -35,11 +35,11 @@ export interface Team {
   readonly invitation: StoredRecord;
 }
 
-/** A socket that hears every channel, and keeps what it hears. */
+/** A socket that hears every channel, and keeps all events. */
 export interface Listening {
   readonly events: Event[];
   hears(condition: (event: Event) => boolean): Promise<Event>;
-  /** Waits until everything that was sent before has come. */
+  /** Waits until all events that were sent before have arrived. */
   settle(): Promise<void>;
   close(): void;
 }

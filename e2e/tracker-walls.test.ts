@@ -99,7 +99,7 @@ describe("two workspaces", () => {
     expect(await api.status(guest, `PUT /api/members/${own.id}`, { role: "owner" })).toBe(403);
     expect((await api.list(guest, "invitations")).items).toEqual([]);
 
-    // Several at the same moment by one link: one of them comes in.
+    // Several users follow one link at the same moment: only the first is accepted.
     const crowd = await Promise.all(["c1", "c2", "c3", "c4", "c5", "c6"].map((name) => api.register(name)));
     const outcomes = await Promise.all(crowd.map((each) => api.follow(each, ours.invitation["token"])));
     expect(outcomes.sort()).toEqual(["accepted", ...crowd.slice(1).map(() => "refused")]);

@@ -54,7 +54,7 @@ test("two people work in one workspace, and a third sees nothing of it", async (
   await carol.getByText("Dave", { exact: true }).waitFor();
   await carol.locator("#members .close").click();
 
-  // Changes by one arrive at the other.
+  // Changes by one user arrive at the other.
   await dave.getByRole("button", { name: "Start “Mend the roof”" }).click();
   await carol.getByRole("region", { name: "In progress" }).getByText("Mend the roof").waitFor();
   await carol.getByRole("button", { name: "Mend the roof", exact: true }).click();
@@ -76,7 +76,7 @@ test("two people work in one workspace, and a third sees nothing of it", async (
   await carol.setViewportSize({ width: 390, height: 800 });
   expect(await overflowOf(carol)).toBeLessThanOrEqual(0);
 
-  // A role counts at once; who is removed sees nothing any more.
+  // A role counts at once; a removed member sees nothing any more.
   await carol.getByRole("button", { name: "Members" }).click();
   await carol.getByLabel("Role of Dave").selectOption("guest");
   await dave.getByLabel("Title of a new issue").waitFor({ state: "hidden" });
@@ -85,7 +85,7 @@ test("two people work in one workspace, and a third sees nothing of it", async (
   await carol.locator("#members .close").click();
   await carol.locator(".foot", { hasText: /^GreenhouseReopen$/ }).waitFor();
 
-  // The third saw nothing all the while, and a reload brings the first one back to where they were.
+  // The third user saw nothing all the while, and a reload brings the first user back to the same place.
   await eve.getByText("You are in no workspace yet").waitFor();
   expect(await eve.content()).not.toContain("Greenhouse");
   await carol.reload();

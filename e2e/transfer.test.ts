@@ -37,7 +37,7 @@ test("in and out again, with a service and without one, is the same", async () =
   expect([again.code, again.stdout]).toEqual([1, "0 records imported, 2500 rows refused\n"]);
   expect(again.stderr.split("\n")[0]).toBe("line 2: id is taken by another record");
   expect(again.stderr).toContain("and 2480 more rows refused");
-}, 60_000);
+});
 
 test("wrong usage is one line", async () => {
   const cwd = await project({ collections });
@@ -55,7 +55,7 @@ test("wrong usage is one line", async () => {
   expect(await ask("export", "rows", "there/rows.csv")).toContain("folder does not exist");
   expect(await ask("export", "nothing", "rows.csv")).toContain('there is no collection "nothing"');
   expect(existsSync(join(cwd, "rows.csv.unfinished"))).toBe(false);
-}, 60_000);
+});
 
 test("kill -9 during an import: whole transactions of 1,000, each record with its event", async () => {
   const random = randomNumbers(randomSeed("imports"));
@@ -79,7 +79,7 @@ test("kill -9 during an import: whole transactions of 1,000, each record with it
   expect(found?.n ?? 0).toBeGreaterThan(0);
   expect(found?.n ?? 0).toBeLessThan(100_000);
   expect([(found?.n ?? -1) % 1_000, (found?.last ?? -1) + 1, events?.n]).toEqual([0, found?.n ?? -1, found?.n]);
-}, 60_000);
+});
 
 test("a seed beside a service, in one transaction", async () => {
   const cwd = await project({ collections });
@@ -101,4 +101,4 @@ test("a seed beside a service, in one transaction", async () => {
     stderr: "",
   });
   expect(await rows()).toBe(2);
-}, 60_000);
+});

@@ -1,6 +1,6 @@
 /**
- * `npm run build:all`: the executable for every platform, and SHA256SUMS beside them, in dist/release. Each is looked
- * into; on Linux, the one for this machine is tried in a bare root.
+ * `npm run build:all`: the executable for every platform, and SHA256SUMS beside the executables, in dist/release. The script looks
+ * into each executable; on Linux, the script tries the executable for this machine in a bare root.
  */
 import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { must, root } from "./run.ts";
 interface Platform {
   /** The name of the platform in the file's name. */
   readonly name: string;
-  /** Bun's name of it, and of the npm package that brings its runtime. */
+  /** Bun's name of the platform, and the name of the npm package that brings its runtime. */
   readonly target: string;
   readonly windows?: boolean;
 }

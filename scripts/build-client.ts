@@ -1,6 +1,6 @@
 /**
- * `npm run build:client`: `packages/client/dist`, what is published of the client. One file of JavaScript without
- * dependencies, for browsers, Bun and Node from 20 on, and its types with those of the protocol beside them. The page of
+ * `npm run build:client`: `packages/client/dist`, the published files of the client. A single file of JavaScript without
+ * dependencies, for browsers, Bun and Node from 20 on, and its types, with the types of the protocol beside. The page of
  * examples/tracker gets a copy.
  */
 import { copyFile, readFile, rm, writeFile } from "node:fs/promises";
@@ -12,7 +12,7 @@ const client = join(root, "packages/client");
 const types = join(client, "dist/types");
 
 /**
- * Imports as Node and every TypeScript resolve them: with the ending of the compiled file, and none of a workspace.
+ * Rewrites imports for Node and every TypeScript: with the ending of the compiled file, and without workspace packages.
  * @param folder of all declarations.
  */
 async function makePortable(file: string, folder: string): Promise<void> {
@@ -24,7 +24,7 @@ async function makePortable(file: string, folder: string): Promise<void> {
   await writeFile(file, imports);
 }
 
-/** Writes the declarations of the client, and of the protocol beside them. */
+/** Writes the declarations of the client, and the declarations of the protocol beside the client's. */
 export async function writeClientTypes(folder: string): Promise<void> {
   await must([tool("tsc"), "-p", join(client, "tsconfig.build.json"), "--outDir", folder]);
   for (const file of new Glob("**/*.d.ts").scanSync(folder)) await makePortable(join(folder, file), folder);

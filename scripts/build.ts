@@ -1,4 +1,4 @@
-/** `npm run build`: the dashboard, the executable for this machine with it, dist/socle, and the client, packages/client/dist. */
+/** `npm run build`: the dashboard, the executable with the dashboard for this machine, dist/socle, and the client, packages/client/dist. */
 import { mkdir } from "node:fs/promises";
 import { buildClient } from "./build-client.ts";
 import { buildDashboard } from "./build-dashboard.ts";

@@ -22,13 +22,13 @@ test.each([
   ["a comment below an import", `import "./other.ts";\n/** Three. */\n${code}`],
   ["a comment below the line of the interpreter alone", `#!/usr/bin/env bun\n${code}// Three.\n`],
 ])("a file that opens with %s is found", async (_name, source) => {
-  const problems = await problemsOf("packages/server/src/http/bad.ts", source);
+  const problems = await problemsOf("packages/server/src/edge/http/bad.ts", source);
   expect(problems).toHaveLength(1);
   expect(problems[0]).toContain("bad.ts: no comment at the top");
 });
 
 test.each([
-  ["a block", "packages/server/src/http/good.ts", `/** Three. */\n${code}`],
+  ["a block", "packages/server/src/edge/http/good.ts", `/** Three. */\n${code}`],
   ["a line", "scripts/good.ts", `// Three.\n${code}`],
   ["an interpreter and a line", "e2e/good.mjs", `#!/usr/bin/env node\n// Three.\n${code}`],
 ])("a file that opens with %s is fine", async (_name, file, source) => {
@@ -36,7 +36,7 @@ test.each([
 });
 
 test("a test file needs no opening comment", async () => {
-  expect(await problemsOf("packages/server/src/http/good.test.ts", code)).toEqual([]);
+  expect(await problemsOf("packages/server/src/edge/http/good.test.ts", code)).toEqual([]);
 });
 
 test.each([

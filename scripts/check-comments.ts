@@ -1,9 +1,9 @@
 /**
  * Checks the prose of the repository. Each source file opens with a comment, which names its subject and its job. No
  * sentence of a comment or of the documentation begins with a word that hides its subject: "What is stored …" instead of
- * "The stored value …". A comment does not begin with "It".
+ * "The stored value …". A comment does not begin with `It`.
  *
- * Test files may open without a comment, because the file beside them says their subject. The check cannot see whether a
+ * Test files may open without a comment, because the file beside a test names the subject. The check cannot see whether a
  * comment is true, nor comments that stand behind code on its line.
  */
 import { join } from "node:path";
@@ -17,7 +17,7 @@ function isBuilt(file: string): boolean {
   return /(^|\/)(node_modules|dist|\.socle)\//.test(file);
 }
 
-/** Whether a file begins with a comment; the line that names its interpreter may stand above it. */
+/** Whether a file begins with a comment; the line that names its interpreter may stand before the comment. */
 export function hasOpening(source: string): boolean {
   return /^(#!.*\n)?\s*\/[/*]/.test(source);
 }
@@ -27,7 +27,7 @@ interface Comment {
   readonly text: string;
 }
 
-/** The comments that stand on lines of their own; lines of `//` that follow one another are one comment. */
+/** The comments on lines of their own; consecutive lines of `//` are a single comment. */
 export function commentsOf(source: string): Comment[] {
   const blocks = /^[ \t]*\/\*+([\s\S]*?)\*\/|^[ \t]*\/\/.*(?:\n[ \t]*\/\/.*)*/gm;
   return [...source.matchAll(blocks)].map(({ 0: all, 1: block, index }) => ({

@@ -1,12 +1,12 @@
 /**
- * Checks what the executable is made of: each package that is compiled into it has a permissive licence and stands in
- * docs/licences.md, and the registry knows no advisory against it. `--write` writes the page anew.
+ * Checks the parts of the executable: each compiled package has a permissive licence and stands in
+ * docs/licences.md, and the registry knows no advisory against the package. `--write` writes the page anew.
  *
- * A registry that does not answer about advisories (offline, a mirror without them) is said in a line, and is no failure.
+ * A registry that does not answer about advisories (offline, a mirror without advisories) is reported in a line, and is no failure.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { isObject } from "../packages/server/src/kernel/index.ts";
+import { isObject } from "../packages/server/src/base/kernel/index.ts";
 import { type Dependency, dependencies } from "./dependencies.ts";
 import { root } from "./run.ts";
 
@@ -20,7 +20,7 @@ const permissive = [
   "CC0-1.0",
   "ISC",
   "MIT",
-  // Of fonts alone: they may be embedded, and are not sold by themselves.
+  // This licence is for fonts alone: a font may be embedded, and is not sold by itself.
   "OFL-1.1",
   "Unlicense",
 ];
@@ -42,14 +42,14 @@ ${rows.join("\n")}
 `;
 }
 
-/** Of licences to choose from, one is enough; of those that hold together, all are looked at. */
+/** A choice of licences needs a permissive licence among the choices; licences that hold together must all be permissive. */
 export function isPermissive(licence: string): boolean {
   const names = licence.replace(/[()]/g, "").split(/ (?:OR|AND) /);
   const isFine = (name: string): boolean => permissive.includes(name);
   return licence.includes(" AND ") ? names.every(isFine) : names.some(isFine);
 }
 
-/** Everything that is wrong with the packages, a line each. */
+/** All problems of the packages, a line each. */
 export function problemsOf(all: readonly Dependency[]): string[] {
   const problems: string[] = [];
   for (const { name, licence } of all) {

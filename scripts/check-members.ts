@@ -27,7 +27,7 @@ import { API, type Checker, type Project } from "typescript/unstable/async";
 
 const calledByLanguage: ReadonlySet<string> = new Set(["toString", "toJSON"]);
 
-/** Members that may still be for tests alone; an entry that has found a use has to go from this list. */
+/** Members that may still be for tests alone; a used member has to go from this list. */
 export const later: ReadonlySet<string> = new Set(["EventLog.read", "ScriptHost.isEmpty"]);
 
 interface Member {

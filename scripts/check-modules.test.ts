@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findViolations } from "./check-modules.ts";
+import { findCircles, findTwins, findViolations } from "./check-modules.ts";
 
 const root = join(import.meta.dir, "..");
 
@@ -13,41 +13,90 @@ test("this checkout keeps the order", async () => {
 const planted: [string, string, string, RegExp][] = [
   [
     "an import of a module below",
-    "records/bad.ts",
-    'import { Auth } from "../auth/index.ts";',
-    /records must not import auth/,
+    "data/records/bad.ts",
+    'import { Auth } from "../../people/auth/index.ts";',
+    /data\/records must not import people\/auth/,
   ],
   [
     "a type import",
-    "kernel/bad.ts",
+    "base/kernel/bad.ts",
     'import type { Logger } from "../logging/index.ts";',
-    /kernel must not import logging/,
+    /base\/kernel must not import base\/logging/,
   ],
-  ["an export", "database/bad.ts", 'export * from "../events/index.ts";', /database must not import events/],
-  ["a dynamic import", "events/bad.ts", 'await import("../app/index.ts");', /events must not import app/],
+  [
+    "an export",
+    "store/database/bad.ts",
+    'export * from "../../store/events/index.ts";',
+    /store\/database must not import store\/events/,
+  ],
+  [
+    "a dynamic import",
+    "store/events/bad.ts",
+    'await import("../../app/index.ts");',
+    /store\/events must not import app/,
+  ],
   [
     "an import over several lines",
-    "auth/bad.ts",
-    'import {\n  HttpServer,\n} from "../http/index.ts";',
-    /auth must not import http/,
+    "people/auth/bad.ts",
+    'import {\n  HttpServer,\n} from "../../edge/http/index.ts";',
+    /people\/auth must not import edge\/http/,
   ],
   [
     "a look past index.ts",
-    "http/bad.ts",
-    'import { Throttle } from "../auth/throttle.ts";',
-    /not the public face of auth/,
+    "edge/http/bad.ts",
+    'import { Users } from "../../people/auth/users.ts";',
+    /not the public face of people\/auth/,
   ],
-  ["an unknown module", "http/bad.ts", 'import { x } from "../helpers/index.ts";', /helpers is not in the table/],
-  ["another package", "kernel/bad.ts", 'import { SocleClient } from "@socle/client";', /server must not import client/],
+  [
+    "an unknown module",
+    "edge/http/bad.ts",
+    'import { x } from "../../base/helpers/index.ts";',
+    /base\/helpers is not in the table/,
+  ],
+  [
+    "another package",
+    "base/kernel/bad.ts",
+    'import { SocleClient } from "@socle/client";',
+    /server must not import client/,
+  ],
 ];
 
-test.each(planted)("%s is found", async (_name, file, source, message) => {
+/** A copy of the server with further files, by their paths. */
+async function copyWith(files: { readonly [path: string]: string }): Promise<string> {
   const copy = mkdtempSync(join(tmpdir(), "socle-modules-"));
   afterAll(() => rmSync(copy, { recursive: true, force: true }));
   cpSync(join(root, "ARCHITECTURE.md"), join(copy, "ARCHITECTURE.md"));
   cpSync(join(root, "packages/server/src"), join(copy, "packages/server/src"), { recursive: true });
-  await Bun.write(join(copy, "packages/server/src", file), source);
-  const violations = await findViolations(copy);
+  for (const [path, source] of Object.entries(files)) await Bun.write(join(copy, "packages/server/src", path), source);
+  return copy;
+}
+
+test.each(planted)("%s is found", async (_name, file, source, message) => {
+  const violations = await findViolations(await copyWith({ [file]: source }));
   expect(violations).toHaveLength(1);
   expect(violations[0]).toMatch(message);
+});
+
+test("this checkout has no circle of files, and no type exported twice", async () => {
+  expect(await findCircles(root)).toEqual([]);
+  expect(await findTwins(root)).toEqual([]);
+});
+
+test("a circle of files is found, also one of type imports alone", async () => {
+  const files = {
+    "base/kernel/a.ts": 'import type { B } from "./b.ts";',
+    "base/kernel/b.ts": 'export type { C } from "./c.ts";',
+    "base/kernel/c.ts": 'import type { A } from "./a.ts";',
+  };
+  const circles = await findCircles(await copyWith(files));
+  expect(circles).toHaveLength(1);
+  for (const file of Object.keys(files)) expect(circles[0]).toContain(file);
+});
+
+test("a type that two files export by one name is found, and one that a file keeps to itself is not", async () => {
+  const files = {
+    "base/kernel/a.ts": "export class Twin {}\ninterface Own {}",
+    "data/records/b.ts": "export type Twin = 1;\nexport type Own = 1;",
+  };
+  expect(await findTwins(await copyWith(files))).toEqual([expect.stringContaining("the type Twin")]);
 });

@@ -1,14 +1,15 @@
 /**
- * Checks that each module of the server imports only modules above it in the table of ARCHITECTURE.md, and only through
- * their index.ts; type imports count. Packages likewise import only those that the table of packages allows.
+ * Checks that each module of the server imports only modules above itself in the table of ARCHITECTURE.md, and only through
+ * their index.ts; type imports count. Packages likewise import only the packages that the table of packages allows. Files of the server
+ * must not import one another in a circle, and no two files export a type of the same name.
  *
- * The check cannot see imports whose path is computed at run time, nor dependencies that are passed at run time. It
+ * The check cannot see imports with a path computed at run time, nor dependencies that are passed at run time. The check
  * reads `import … from "x"`, `export … from "x"`, `import "x"`, `import("x")` and `new URL("x", import.meta.url)`.
  */
 import { dirname, join, relative, sep } from "node:path";
 import { Glob } from "bun";
 
-/** Packages and what each may import. */
+/** The packages that each package may import. */
 const packageImports: { readonly [name: string]: readonly string[] } = {
   protocol: [],
   client: ["protocol"],
@@ -34,10 +35,31 @@ export function moduleOrder(architecture: string): string[] {
     .filter((name) => name !== "");
 }
 
+/** Modules that stand in no storey. */
+const outside = new Set(["app", "testing", "cli", "main"]);
+
+/** The module of a file: `edge/http` for `edge/http/server.ts`. @param file path below `packages/server/src`. */
+export function moduleOf(file: string): string {
+  const [first = "", second = ""] = file.split(sep);
+  const name = first.replace(/\.ts$/, "");
+  return outside.has(name) ? name : `${name}/${second}`;
+}
+
+/** The storeys of an order whose modules do not stand together. */
+function scattered(order: readonly string[]): string[] {
+  const storeys = order.map((module) => module.split("/")[0] ?? "");
+  const size = (storey: string): number => storeys.filter((each) => each === storey).length;
+  return [...new Set(storeys)].filter(
+    (storey) => storeys.lastIndexOf(storey) - storeys.indexOf(storey) >= size(storey),
+  );
+}
+
 /** Every import that breaks the order, as a line that names file and reason. */
 export async function findViolations(root: string): Promise<string[]> {
   const order = moduleOrder(await Bun.file(join(root, "ARCHITECTURE.md")).text());
-  const violations: string[] = [];
+  const violations = scattered(order).map(
+    (storey) => `ARCHITECTURE.md: the modules of the storey ${storey} do not stand together`,
+  );
   for await (const file of new Glob("packages/*/src/**/*.{ts,tsx}").scan(root)) {
     const [, packageName = ""] = file.split(sep);
     const source = await Bun.file(join(root, file)).text();
@@ -68,8 +90,7 @@ function relativeProblem(file: string, target: string, order: readonly string[])
     return `${target} lies outside the package`;
   }
   if (packageName !== "server") return null;
-  const moduleOf = (path: string): string => relative(base, path).split(sep)[0]?.replace(/\.ts$/, "") ?? "";
-  const [from, to] = [moduleOf(file), moduleOf(target)];
+  const [from, to] = [moduleOf(relative(base, file)), moduleOf(relative(base, target))];
   if (from === to) return null;
   const [fromPlace, toPlace] = [order.indexOf(from), order.indexOf(to)];
   if (fromPlace < 0) return `the module ${from} is not in the table of ARCHITECTURE.md`;
@@ -80,8 +101,51 @@ function relativeProblem(file: string, target: string, order: readonly string[])
   return null;
 }
 
+/** The files of the server without tests, each with its source. */
+async function serverFiles(root: string): Promise<Map<string, string>> {
+  const files = new Map<string, string>();
+  for await (const file of new Glob("packages/server/src/**/*.ts").scan(root))
+    if (!file.endsWith(".test.ts")) files.set(file, await Bun.file(join(root, file)).text());
+  return files;
+}
+
+/** Every circle of files, type imports included, as a line that names its files in the order of their imports. */
+export async function findCircles(root: string): Promise<string[]> {
+  const files = await serverFiles(root);
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, way: readonly string[]): void => {
+    const source = files.get(file);
+    if (source === undefined || done.has(file)) return;
+    const start = way.indexOf(file);
+    if (start >= 0) circles.push(`${[...way.slice(start), file].join(" -> ")} is a circle of imports`);
+    else for (const each of relativeImports(file, source)) visit(each, [...way, file]);
+    done.add(file);
+  };
+  for (const file of files.keys()) visit(file, []);
+  return circles;
+}
+
+function relativeImports(file: string, source: string): string[] {
+  const relatives = importsOf(source).filter((imported) => imported.startsWith("."));
+  return relatives.map((imported) => join(dirname(file), imported));
+}
+
+const exportedType = /^export (?:default )?(?:declare )?(?:abstract )?(?:class|enum|interface|type) (\w+)/gm;
+
+/** Every name that several files export a type by, as a line that names the files. */
+export async function findTwins(root: string): Promise<string[]> {
+  const places = new Map<string, string[]>();
+  for (const [file, source] of await serverFiles(root))
+    for (const [, name = ""] of source.matchAll(exportedType)) places.set(name, [...(places.get(name) ?? []), file]);
+  return [...places]
+    .filter(([, files]) => files.length > 1)
+    .map(([name, files]) => `the type ${name} is exported by ${files.join(" and ")}`);
+}
+
 if (import.meta.main) {
-  const violations = await findViolations(join(import.meta.dir, ".."));
+  const root = join(import.meta.dir, "..");
+  const violations = (await Promise.all([findViolations(root), findCircles(root), findTwins(root)])).flat();
   for (const violation of violations) console.error(violation);
   process.exit(violations.length > 0 ? 1 : 0);
 }

@@ -11,7 +11,7 @@ const schema = 'export const authSchema = { steps: ["CREATE TABLE _users (id TEX
 async function problemsOf(file: string, source: string, allowed: Exceptions = none): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), "socle-sql-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  await Bun.write(join(folder, "packages/server/src/auth/schema.ts"), schema);
+  await Bun.write(join(folder, "packages/server/src/people/auth/schema.ts"), schema);
   await Bun.write(join(folder, "packages/server/src", file), source);
   return findSqlProblems(folder, allowed);
 }
@@ -30,33 +30,35 @@ test.each([
   ["an index", 'tx.run("CREATE UNIQUE INDEX a ON posts (b)")'],
   ["a pragma", 'tx.run("PRAGMA optimize")'],
 ])("%s outside the files of SQL is found", async (_name, source) => {
-  const problems = await problemsOf("records/records.ts", `${source};\n`);
+  const problems = await problemsOf("data/records/records.ts", `${source};\n`);
   expect(problems).toHaveLength(1);
-  expect(problems[0]).toMatch(/^packages\/server\/src\/records\/records\.ts: holds SQL/);
+  expect(problems[0]).toMatch(/^packages\/server\/src\/data\/records\/records\.ts: holds SQL/);
 });
 
-test.each(["records/record-table.ts", "queries/sql/list.ts", "database/sqlite/writer.ts", "expressions/sql.ts"])(
-  "SQL in %s is fine",
-  async (file) => {
-    expect(await problemsOf(file, 'tx.get("SELECT id FROM posts");\n')).toEqual([]);
-  },
-);
+test.each([
+  "data/records/record-table.ts",
+  "data/queries/sql/list.ts",
+  "store/database/sqlite/writer.ts",
+  "data/expressions/sql.ts",
+])("SQL in %s is fine", async (file) => {
+  expect(await problemsOf(file, 'tx.get("SELECT id FROM posts");\n')).toEqual([]);
+});
 
 test("a comment about SQL is none", async () => {
-  expect(await problemsOf("records/records.ts", "// Like SELECT id FROM posts.\nexport {};\n")).toEqual([]);
+  expect(await problemsOf("data/records/records.ts", "// Like SELECT id FROM posts.\nexport {};\n")).toEqual([]);
 });
 
 test("a table of another module is found, also in a file of SQL", async () => {
   const source = 'tx.get("SELECT p.id FROM posts p JOIN _users u ON u.id = p._owner");\n';
-  expect(await problemsOf("records/record-table.ts", source)).toEqual([
-    "packages/server/src/records/record-table.ts: names _users, a table of auth",
+  expect(await problemsOf("data/records/record-table.ts", source)).toEqual([
+    "packages/server/src/data/records/record-table.ts: names _users, a table of people/auth",
   ]);
-  expect(await problemsOf("auth/user-table.ts", source)).toEqual([]);
+  expect(await problemsOf("people/auth/user-table.ts", source)).toEqual([]);
 });
 
 test("an exception that keeps the rule has to go", async () => {
-  const allowed: Exceptions = { statements: ["records/records.ts"], tables: ["records/records.ts"] };
-  const problems = await problemsOf("records/records.ts", "export {};\n", allowed);
+  const allowed: Exceptions = { statements: ["data/records/records.ts"], tables: ["data/records/records.ts"] };
+  const problems = await problemsOf("data/records/records.ts", "export {};\n", allowed);
   expect(problems).toHaveLength(2);
   expect(problems[0]).toContain("it goes from the list of exceptions");
 });

@@ -1,20 +1,21 @@
 /**
- * Checks where the server's SQL stands. Statements stand only in files that are named for it: `*-table.ts`, `table.ts`,
+ * Checks the places of the server's SQL. Statements stand only in files with a name for SQL: `*-table.ts`, `table.ts`,
  * `schema.ts`, `sql.ts`, in folders named `sql`, and in the module `database`. A private table (`_users`) is named only in
- * the module whose schema creates it.
+ * the module whose schema creates the table.
  *
- * The check reads texts, so it cannot see a statement or a name that is put together at run time.
+ * The check reads texts, so the check cannot see a statement or a name that is put together at run time.
  */
 import { join, sep } from "node:path";
 import { Glob } from "bun";
+import { moduleOf } from "./check-modules.ts";
 
 const base = "packages/server/src";
-const forSql = /(^|\/)((.*-)?table|schema|sql)\.ts$|\/sql\/|^database\//;
+const forSql = /(^|\/)((.*-)?table|schema|sql)\.ts$|\/sql\/|^store\/database\//;
 const statement =
   /\b(SELECT\s[\s\S]*?\bFROM\b|INSERT\s+(OR\s+[A-Z]+\s+)?INTO\b|UPDATE\s+\S+\s+SET\b|DELETE\s+FROM\b|(CREATE|ALTER|DROP)\s+(TABLE|UNIQUE\s+INDEX|INDEX|TRIGGER)\b|PRAGMA\s+\w)/;
 const creation = /\bCREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(_\w+)/g;
 
-/** Files of the server that break a rule, and the reason why they may. */
+/** Files of the server that may break a rule, and the reason. */
 export interface Exceptions {
   /** Files with statements of their own. */
   readonly statements: readonly string[];
@@ -24,24 +25,24 @@ export interface Exceptions {
 
 const exceptions: Exceptions = {
   statements: [
-    "backup/pack-worker.ts",
-    "backup/unpacked.ts",
-    "backup/verify.ts",
+    "operate/backup/pack-worker.ts",
+    "operate/backup/unpacked.ts",
+    "operate/backup/verify.ts",
     "cli/commands/backup.ts",
     // The example of a function in a new project.
     "cli/template.ts",
   ],
   tables: [
-    "backup/pack-worker.ts",
-    "backup/unpacked.ts",
-    "backup/verify.ts",
+    "operate/backup/pack-worker.ts",
+    "operate/backup/unpacked.ts",
+    "operate/backup/verify.ts",
     "cli/commands/backup.ts",
-    "jobs/schema.ts",
+    "code/jobs/schema.ts",
   ],
 };
 
 interface Source {
-  /** Its path inside the folder of modules. */
+  /** The path of the file inside the folder of modules. */
   readonly file: string;
   readonly module: string;
   /** The source without comments. */
@@ -60,7 +61,7 @@ async function readSources(root: string): Promise<Source[]> {
         .split(sep)
         .join("/")
         .slice(base.length + 1);
-      const [module = ""] = file.split("/");
+      const module = moduleOf(file);
       return { file, module, code: withoutComments(await Bun.file(join(root, path)).text()) };
     }),
   );

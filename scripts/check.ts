@@ -1,6 +1,6 @@
 /**
  * `npm run check`: format and lint, types, module order, places of SQL, comments, dependencies, unused code. Runs
- * every check, so that one run tells everything.
+ * every check, so that a single run reports all problems.
  */
 import { root, start, tool } from "./run.ts";
 
@@ -11,6 +11,7 @@ const checks: { readonly [name: string]: string[] } = {
   "module order": [process.execPath, `${root}/scripts/check-modules.ts`],
   "places of SQL": [process.execPath, `${root}/scripts/check-sql.ts`],
   comments: [process.execPath, `${root}/scripts/check-comments.ts`],
+  words: [process.execPath, `${root}/scripts/check-words.ts`],
   dependencies: [process.execPath, `${root}/scripts/check-dependencies.ts`],
   "unused code": [tool("knip"), "--no-progress"],
   "unused members": [process.execPath, `${root}/scripts/check-members.ts`],

@@ -1,7 +1,7 @@
 /**
- * Compiling the executable. It is compiled from a copy of the source in a temporary folder that is deleted afterwards, so
- * that no path which the compiler has written into it leads to anything: an executable that needs its source tree or
- * `node_modules` fails every test that starts it.
+ * Compiling the executable. The source is a copy in a temporary folder that is deleted afterwards, so
+ * that no path which the compiler has written into the executable leads to a file: an executable that needs its source tree or
+ * `node_modules` fails every test that starts the executable.
  */
 import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { root, start } from "./run.ts";
 
 const server = "packages/server/src";
 
-/** The modules that run as threads, as `threadEntry` names them. */
+/** The modules that run as threads, by the names in calls of `threadEntry`. */
 export async function threads(): Promise<string[]> {
   const found = new Set<string>();
   for (const file of new Glob(`${server}/**/*.ts`).scanSync(root)) {
@@ -29,13 +29,13 @@ async function entrypoints(): Promise<string[]> {
   return [`${server}/main.ts`, ...(await threads()).map((path) => `${server}/${path}.ts`)];
 }
 
-/** A platform other than this machine's: Bun's name of it, and the runtime that was fetched for it. */
+/** A platform other than this machine's: Bun's name of the platform, and the fetched runtime for the platform. */
 interface Target {
   name: string;
   runtime: string;
 }
 
-/** Copies what the executable is made of. Workspace packages are put where npm links them. */
+/** Copies the sources of the executable. Workspace packages go to the places of npm's links. */
 async function copySource(folder: string): Promise<void> {
   for (const file of ["package.json", "tsconfig.json"]) await cp(join(root, file), join(folder, file));
   for (const name of ["protocol", "server"]) {
@@ -49,13 +49,13 @@ async function copySource(folder: string): Promise<void> {
 
 /** Compiles the executable; without a target, for this machine. */
 export async function compile(outfile: string, target?: Target): Promise<void> {
-  // Bytecode is made by this machine's runtime; another one gets the source, and compiles it at its start.
+  // This machine's runtime makes bytecode; another runtime gets the source, and compiles the source at its start.
   const forTarget =
     target === undefined ? ["--bytecode"] : [`--target=${target.name}`, `--compile-executable-path=${target.runtime}`];
   const source = await mkdtemp(join(tmpdir(), "socle-build-"));
   try {
     await copySource(source);
-    await embedDashboard(join(root, "packages/dashboard/dist"), join(source, server, "http"));
+    await embedDashboard(join(root, "packages/dashboard/dist"), join(source, server, "edge/http"));
     await embedTestKit(join(source, server, "app"));
     await mkdir(dirname(outfile), { recursive: true });
     const code = await start(
@@ -65,10 +65,10 @@ export async function compile(outfile: string, target?: Target): Promise<void> {
         "--compile",
         "--minify",
         "--sourcemap=inline",
-        // Modules that are imported when they are needed are chunks of their own: the start reads none of them.
+        // Modules that are imported on demand are chunks of their own: the start reads no such chunk.
         "--splitting",
         "--format=esm",
-        // The user's functions import packages and use the paths of their project; nothing else of the place decides anything.
+        // The user's functions import packages and use the paths of their project; no other file of the folder has an effect.
         "--compile-autoload-package-json",
         "--compile-autoload-tsconfig",
         "--no-compile-autoload-bunfig",
@@ -84,6 +84,6 @@ export async function compile(outfile: string, target?: Target): Promise<void> {
   } finally {
     await rm(source, { recursive: true, force: true });
   }
-  // The map is inside the executable; Bun leaves copies beside it.
+  // The map is inside the executable; Bun leaves copies beside the executable.
   for (const map of new Glob("*.map").scanSync(dirname(outfile))) await rm(join(dirname(outfile), map));
 }

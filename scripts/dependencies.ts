@@ -1,11 +1,11 @@
 /** The npm packages that go into the executable, by package-lock.json. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isObject } from "../packages/server/src/kernel/index.ts";
+import { isObject } from "../packages/server/src/base/kernel/index.ts";
 import { root } from "./run.ts";
 
 export interface Dependency {
-  /** Its folder, relative to the project's: `node_modules/jose`. */
+  /** The folder of the package, relative to the project's: `node_modules/jose`. */
   readonly path: string;
   readonly name: string;
   readonly version: string;
@@ -23,7 +23,7 @@ export function licenceOf(manifest: unknown): string {
   return "none";
 }
 
-/** The packages that workspaces import, and those that they import, in the order of their names. */
+/** The packages that workspaces import, and the packages that these packages import, in the order of their names. */
 export function dependencies(workspaces: readonly ("server" | "dashboard")[]): Dependency[] {
   const lock: unknown = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
   const packages = isObject(lock) && isObject(lock["packages"]) ? lock["packages"] : {};
@@ -43,7 +43,7 @@ export function dependencies(workspaces: readonly ("server" | "dashboard")[]): D
   return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Where an importer finds a package: in the nearest `node_modules` above it. */
+/** The folder of a package for an importer: in the nearest `node_modules` above the importer. */
 function resolveIn(packages: Record<string, unknown>, importer: string, name: string): string {
   for (let folder = importer; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf("/")))) {
     const path = `${folder === "" ? "" : `${folder}/`}node_modules/${name}`;

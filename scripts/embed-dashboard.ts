@@ -1,12 +1,12 @@
-/** The dashboard inside the executable: its built files, compressed beforehand, one after the other in one embedded file. */
+/** The dashboard inside the executable: its built files, compressed beforehand, joined in a single embedded file. */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { Glob } from "bun";
-import type { EmbeddedBuild } from "../packages/server/src/http/embedded-files.ts";
-import { isCompressible } from "../packages/server/src/http/encodings.ts";
-import { typeOfName } from "../packages/server/src/storage/index.ts";
+import type { EmbeddedBuild } from "../packages/server/src/edge/http/embedded-files.ts";
+import { isCompressible } from "../packages/server/src/edge/http/encodings.ts";
+import { typeOfName } from "../packages/server/src/files/storage/index.ts";
 
 const codings = [
   {
@@ -46,7 +46,7 @@ export async function pack(folder: string): Promise<{ files: Files; bytes: Uint8
 
 /**
  * Puts the build of the dashboard into a copy of the source.
- * @param folder of the build; where there is none, the executable has no dashboard.
+ * @param folder of the build; without this folder, the executable has no dashboard.
  * @param http the folder of the module http in the copy.
  */
 export async function embedDashboard(folder: string, http: string): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * The test kit inside the executable: `packages/client/src/test-service.ts` as one file of JavaScript, and the declarations
- * that a test needs in an editor, those of the client and of `bun:test`.
+ * The test kit inside the executable: `packages/client/src/test-service.ts` as a single file of JavaScript, and the declarations
+ * that a test needs in an editor: the declarations of the client and of `bun:test`.
  */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -36,7 +36,7 @@ async function typeTexts(): Promise<TestKit["types"]> {
   }
 }
 
-/** The declarations of `bun:test`, without the one that comes from another package. */
+/** The declarations of `bun:test`, without the declaration that comes from another package. */
 async function bunTestTypes(): Promise<string> {
   const text = await readFile(join(root, "node_modules/bun-types/test.d.ts"), "utf8");
   const line = /^.*import\("\.\/vendor\/expect-type"\).*$/m;

@@ -1,6 +1,6 @@
 /**
- * The executable as users have it: a copy in a folder of its own, from which neither the source nor `node_modules` can be
- * reached. End-to-end tests, benchmarks and `npm start` run this copy.
+ * The executable as installed by users: a copy in a folder of its own, which has no access to the source or to `node_modules`.
+ * End-to-end tests, benchmarks and `npm start` run this copy.
  */
 import { copyFileSync, linkSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { root } from "./run.ts";
 /** The executable that `npm run build` makes. */
 export const built = join(root, "dist", process.platform === "win32" ? "socle.exe" : "socle");
 
-/** A copy of the executable. `remove` deletes it and its folder. */
+/** A copy of the executable. `remove` deletes the copy and its folder. */
 export function isolatedExecutable(): { path: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), "socle-executable-"));
   const path = join(folder, basename(built));

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root, tool } from "./run.ts";
 
-/** The output of the linter for a folder with this checkout's rules and one file. */
+/** The output of the linter for a folder with this checkout's rules and a single file. */
 async function lint(file: string, source: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "socle-lint-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -27,9 +27,9 @@ const planted: [string, string][] = [
 ];
 
 test.each(planted)("%s with four parameters is found", async (_name, source) => {
-  expect(await lint("packages/server/src/http/bad.ts", source)).toContain("useMaxParams");
+  expect(await lint("packages/server/src/edge/http/bad.ts", source)).toContain("useMaxParams");
 });
 
 test("a row of a table test may have more cells", async () => {
-  expect(await lint("packages/server/src/http/good.test.ts", planted[0]?.[1] ?? "")).toContain("Checked 2 files");
+  expect(await lint("packages/server/src/edge/http/good.test.ts", planted[0]?.[1] ?? "")).toContain("Checked 2 files");
 });

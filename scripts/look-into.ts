@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { threads } from "./compile.ts";
 
-/** The first bytes of an executable: format, and machine where the format has it at the start. */
+/** The first bytes of an executable: the format, and the machine for formats that name the machine at the start. */
 const headers: { readonly [target: string]: (bytes: Buffer) => boolean } = {
   "bun-linux-x64": (bytes) => isElf(bytes, 62),
   "bun-linux-x64-musl": (bytes) => isElf(bytes, 62),
@@ -24,14 +24,14 @@ function isMachO(bytes: Buffer, cpu: number): boolean {
 }
 
 /**
- * Makes sure that a file is an executable of its platform, and that every thread's module is inside it.
- * @throws Error that says what is missing.
+ * Makes sure that a file is an executable of its platform, and that the file holds every thread's module.
+ * @throws Error that names the missing part.
  */
 export async function lookInto(path: string, target: string): Promise<void> {
   const bytes = readFileSync(path);
   if (headers[target]?.(bytes) !== true) throw new Error(`${path} is no executable for ${target}`);
   for (const thread of await threads()) {
-    // The name under which `threadEntry` finds it.
+    // `threadEntry` finds the module under this name.
     if (bytes.indexOf(`/root/${thread}.js`) < 0) throw new Error(`${path} lacks the module ${thread}`);
   }
 }

@@ -1,4 +1,4 @@
-/** docs/grafana.json and docs/alerts.yml: what they ask for is in /metrics. */
+/** docs/grafana.json and docs/alerts.yml: /metrics has every queried metric. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -42,7 +42,7 @@ describe.each(Object.entries(expressions))("%s", (_name, all) => {
   });
 
   test("names label values that there are", () => {
-    // Requests and hooks have been none here; their classes and ends are fixed.
+    // This service has had no requests and hooks; their classes and ends are fixed.
     const fixed = [...["2xx", "4xx", "5xx"].map((status) => `status="${status}"`), 'end="failed"'];
     const values = metrics + fixed.join("\n");
     const asked = all.flatMap((expr) => [...expr.matchAll(/(\w+)=~?"([^"$]+)"|(\w+)!~"([^"$]+)"/g)]);
@@ -58,6 +58,19 @@ describe.each(Object.entries(expressions))("%s", (_name, all) => {
         expect([expr, expr.split(open ?? "").length]).toEqual([expr, expr.split(close ?? "").length]);
     expect(all.filter((expr) => expr.split('"').length % 2 === 0)).toEqual([]);
   });
+});
+
+test("the pages and sections that they cite are there", () => {
+  const cited = [text("grafana.json"), text("alerts.yml")].flatMap((each) => [
+    ...each.matchAll(/docs\/(\w+\.md), "?([A-Z][^".:]*\w)/g),
+  ]);
+  expect(cited.length).toBeGreaterThan(2);
+  for (const [, page = "", section] of cited) expect(text(page)).toContain(`\n## ${section}\n`);
+});
+
+test("an alert tells of a backup that is too old, and of none at all", () => {
+  expect(rules.map(({ expr }) => expr).join()).toContain("socle_backup_last_success_timestamp_seconds");
+  expect(metrics).toContain("socle_backup_last_success_timestamp_seconds 0\n");
 });
 
 test("the dashboard: every panel once, with something to show", () => {

@@ -1,4 +1,4 @@
-/** Helpers of the scripts: they all run other programs and stop at the first that fails. */
+/** Helpers of the scripts: the scripts run other programs and stop at the first failed program. */
 import { join } from "node:path";
 
 /** The folder of the project. */
@@ -17,7 +17,7 @@ export async function start(
   return child.exited;
 }
 
-/** Runs a program and ends this one when it fails. */
+/** Runs a program; a failure of the program ends this process. */
 export async function must(
   command: string[],
   options: { cwd?: string; env?: Record<string, string> } = {},

@@ -4,5 +4,5 @@ import { join } from "node:path";
 import { root, start } from "./run.ts";
 
 await mkdir(join(root, "docs/images"), { recursive: true });
-// A test file: it has the browser and the service of the tests, which end with it.
+// The pictures are a test file: the file uses the browser and the service of the tests, which end with the test.
 process.exit(await start([process.execPath, "test", "--timeout=120000", "./e2e/pictures/screenshots.test.ts"]));

@@ -1,22 +1,28 @@
-/** `npm start`: builds the executable, fills the example blog the first time, and serves it. */
+/** `npm start`: builds the executable, fills the example blog at the first run, and serves the blog. */
+import { basename, join } from "node:path";
 import { isolatedExecutable } from "./isolated.ts";
 import { must, root } from "./run.ts";
 
-const blog = `${root}/examples/blog`;
+const blog = ["--config", "examples/blog/config.json"];
 
 await must([process.execPath, `${root}/scripts/build.ts`]);
 const { path: socle, remove } = isolatedExecutable();
 process.on("exit", remove);
-await must([socle, "seed", "seed.json"], { cwd: blog });
+await must([socle, "seed", "examples/blog/seed.json", ...blog], { cwd: root });
 console.log(`
 The blog's users: ada@example.com, password "ada's password"; grace@example.com, password "grace's password".
-The dashboard is at http://localhost:8080/_/. While there is no admin, open the link that follows, which makes the first one.
+While there is no admin, open the link that follows, which makes the first one.
 `);
-const service = Bun.spawn([socle, "serve"], { cwd: blog, stdio: ["inherit", "inherit", "inherit"] });
-// The terminal sends Ctrl-C to both, and this one waits for the service to finish; other signals come to this one alone.
+// The service prints commands for this folder, so `argv0` names the executable by its path from this folder.
+const service = Bun.spawn([socle, "serve", ...blog], {
+  cwd: root,
+  argv0: join("dist", basename(socle)),
+  stdio: ["inherit", "inherit", "inherit"],
+});
+// The terminal sends Ctrl-C to both processes, and this process waits for the service to finish; other signals reach only this process.
 process.on("SIGINT", () => undefined);
 process.on("SIGTERM", () => service.kill("SIGTERM"));
-// A shell that npm put in between may die of a signal without a word; then this one has another parent.
+// A shell that npm put in between may die of a signal without notice; this process then has another parent.
 const parent = process.ppid;
 setInterval(() => {
   if (process.ppid !== parent) service.kill("SIGTERM");

@@ -1,8 +1,8 @@
 /**
  * `npm test`: builds the executable and runs every test; ends with the line "N passed, N failed".
- * `npm test unit` runs those that need no executable; `npm run test:long` runs the long ones, `npm run test:hostile`
+ * `npm test unit` runs the tests that need no executable; `npm run test:long` runs the long tests, `npm run test:hostile`
  * the attacks of the hostile suite, `npm run test:power-cuts` the power cuts, `npm run test:disks` and `npm run test:clocks`
- * failing disks and wrong clocks, `npm run test:kills`, `test:upgrade` and `soak` the suites of those names.
+ * failing disks and wrong clocks, `npm run test:kills`, `test:upgrade` and `soak` the suites of these names.
  */
 import { openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { must, root } from "./run.ts";
 
 const unit = ["packages/**/*.test.ts", "scripts/*.test.ts"];
 
-/** Each suite is one or more groups of files; groups run side by side, because most tests wait rather than compute. */
+/** The groups of files of each suite; groups run side by side, because most tests wait rather than compute. */
 const suites = {
   unit: [unit],
   all: [["e2e/[a-d]*.test.ts"], ["e2e/[e-z]*.test.ts"], unit],
@@ -31,7 +31,8 @@ if (!Object.hasOwn(suites, suite)) {
   process.exit(2);
 }
 const groups: readonly (readonly string[])[] = suites[suite as keyof typeof suites];
-const timeout = suite === "all" || suite === "unit" ? "60000" : "600000";
+/** Milliseconds for a test. Tests wait for conditions, and a busy machine is slow: the limit only ends a test that hangs. */
+const timeout = suite === "all" || suite === "unit" ? "300000" : "600000";
 
 interface Counts {
   readonly passed: number;
@@ -41,7 +42,7 @@ interface Counts {
   readonly failures: readonly string[];
 }
 
-/** Runs a group of files. Only the first group writes to the terminal as it goes; the others follow at their end. */
+/** Runs a group of files. Only the first group writes to the terminal while running; the others follow at their end. */
 async function run(patterns: readonly string[], index: number): Promise<Counts> {
   const files = patterns
     .flatMap((pattern) => [...new Glob(pattern).scanSync(root)])
@@ -49,7 +50,7 @@ async function run(patterns: readonly string[], index: number): Promise<Counts> 
     .sort();
   const report = `${tmpdir()}/socle-tests-${process.pid}-${index}.xml`;
   const output = `${tmpdir()}/socle-tests-${process.pid}-${index}.log`;
-  // One descriptor for both streams, so that neither writes over the other.
+  // A single descriptor for both streams, so that neither stream overwrites the other.
   const terminal = index === 0 ? "inherit" : openSync(output, "a");
   const child = Bun.spawn(
     [
@@ -78,7 +79,7 @@ async function run(patterns: readonly string[], index: number): Promise<Counts> 
   return { passed: counted("tests") - broken - skipped, failed, skipped, failures: failuresOf(written) };
 }
 
-/** `FILE: NAME` of each test that a JUnit report tells as failed. */
+/** `FILE: NAME` of each test that a JUnit report names as failed. */
 function failuresOf(report: string): string[] {
   return [...report.matchAll(/<testcase name="([^"]*)"[^>]*? file="([^"]*)"[^>]*[^/]>\s*<failure/g)].map(
     ([, name, file]) => `${file}: ${name}`,

@@ -1,4 +1,4 @@
-/** Generates load from a second process, so that measuring costs the measured one nothing. */
+/** Generates load from a second process, so that the measured process does not pay for the measuring. */
 import { join } from "node:path";
 import type { Load, LoadResult } from "./load.ts";
 import { runWrk } from "./wrk.ts";

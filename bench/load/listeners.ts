@@ -5,7 +5,7 @@
 import { type ListenerCommand, type ListenerResult, type LoadRequest, toWire } from "./load.ts";
 import { listen, readFrames } from "./web-socket.ts";
 
-/** Sockets whose frames are read one by one, to know when each event came. */
+/** Sockets whose frames are read separately, to know the arrival time of each event. */
 const maxProbes = 50;
 const writers = 4;
 
@@ -58,7 +58,7 @@ async function connect(command: ListenerCommand & { do: "connect" }): Promise<Li
   return { ready: sockets.length };
 }
 
-/** One connection that sends a request and gives the time to its answer. */
+/** A connection that sends a request and gives the time to its answer. */
 async function openWriter(url: string): Promise<(request: LoadRequest) => Promise<void>> {
   const { hostname, port, host } = new URL(url);
   let answered = (): void => undefined;
@@ -79,7 +79,7 @@ async function openWriter(url: string): Promise<(request: LoadRequest) => Promis
     });
 }
 
-/** The bytes that one event is for one socket: that of a write of its own, which the others are as long as. */
+/** The bytes of an event at a socket: sends a write and counts; all other events have the same length. */
 async function calibrate(send: (n: number) => Promise<void>, perEvent: number): Promise<number> {
   const before = received;
   await send(0);
@@ -87,7 +87,7 @@ async function calibrate(send: (n: number) => Promise<void>, perEvent: number): 
   return (received - before) / perEvent;
 }
 
-/** Writes as fast as the listeners take it: at most `window` events are on their way, so that no socket is cut off. */
+/** Writes as fast as the listeners read: at most `window` events are on their way, so that no socket is cut off. */
 async function write(command: ListenerCommand & { do: "write" }): Promise<ListenerResult> {
   const { url, seconds, window, perEvent, body, headers, intervalMs, path = "/api/items" } = command;
   const sends = await Promise.all(Array.from({ length: writers }, () => openWriter(url)));

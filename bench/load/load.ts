@@ -19,7 +19,6 @@ export interface LoadRequest {
 
 export interface LoadResult {
   requestsPerSecond: number;
-  /** Milliseconds. */
   p50: number;
   p99: number;
   /** Answers with a status of 400 or more, and broken connections. */
@@ -33,11 +32,11 @@ export type ListenerCommand =
       url: string;
       count: number;
       channel: string;
-      /** One for each socket in turn; none for sockets without. */
+      /** A token for each socket in turn; empty for sockets without a token. */
       tokens: string[];
-      /** Whether the sockets read what comes. */
+      /** Whether the sockets read their frames. */
       reads: boolean;
-      /** One for each socket in turn; none for a channel without. */
+      /** A filter for each socket in turn; empty for a channel without a filter. */
       filters?: string[];
     }
   | {
@@ -46,27 +45,27 @@ export type ListenerCommand =
       seconds: number;
       /** Events that may be on their way. */
       window: number;
-      /** Milliseconds between writes; 0 for as fast as it goes. */
+      /** Milliseconds between writes; 0 for full speed. */
       intervalMs: number;
       /** Sockets that each event goes to. */
       perEvent: number;
-      /** The collection; `/api/items` without one. */
+      /** The path of the collection; `/api/items` by default. */
       path?: string;
-      /** A record, with COUNT where a number is to stand. */
+      /** A record, with COUNT in the place of a number. */
       body: string;
-      /** Of each request in turn. */
+      /** The headers of each request in turn. */
       headers: Record<string, string>[];
     }
   | { do: "disconnect" };
 
 export interface ListenerResult {
-  /** After connecting: how many sockets there are. */
+  /** The number of sockets after connecting. */
   ready?: number;
   writesPerSecond?: number;
   deliveriesPerSecond?: number;
-  /** Events that did not come to every socket that they should have come to. */
+  /** Events that did not reach every expected socket. */
   missing?: number;
-  /** Sockets that were closed meanwhile. */
+  /** Sockets that were closed during the load. */
   closed?: number;
   /** Milliseconds from a write's request to its event at a socket. */
   p50?: number;
@@ -74,7 +73,7 @@ export interface ListenerResult {
   latest?: number;
 }
 
-/** One request as it goes over the wire. */
+/** A request in the form of the wire. */
 export function toWire(host: string, request: LoadRequest): string {
   const headers = Object.entries(request.headers ?? {}).map(([name, value]) => `${name}: ${value}\r\n`);
   const body = request.body ?? "";

@@ -1,6 +1,6 @@
 /**
- * A load generator of our own, for machines without wrk: raw sockets, one request at a time on each, in a process of its
- * own. Reads a `Load` as JSON from standard input, writes a `LoadResult` as JSON to standard output.
+ * A load generator of our own, for machines without wrk: raw sockets, one request at a time on each, in a separate
+ * process. Reads a `Load` as JSON from standard input, writes a `LoadResult` as JSON to standard output.
  */
 import { type Load, type LoadResult, toWire } from "./load.ts";
 
@@ -11,7 +11,7 @@ interface Connection {
 
 const headEnd = "\r\n\r\n";
 
-/** The length of the first answer in `text`, or -1 while it is not complete. */
+/** The length of the first answer in `text`, or -1 for an incomplete answer. */
 function answerLength(text: string): number {
   const end = text.indexOf(headEnd);
   if (end < 0) return -1;
@@ -47,7 +47,7 @@ async function run(load: Load): Promise<LoadResult> {
       socket: {
         open: send,
         data(socket, data) {
-          // One byte a character: lengths are bytes.
+          // A character for each byte: lengths are bytes.
           socket.data.received += data.toString("latin1");
           const length = answerLength(socket.data.received);
           if (length < 0) return;

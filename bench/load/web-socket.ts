@@ -1,4 +1,4 @@
-/** A WebSocket client (RFC 6455) on a raw socket, as small as it can be: thousands of them cost the load generator little. */
+/** A minimal WebSocket client (RFC 6455) on a raw socket: thousands of clients cost the load generator little. */
 
 /** A masked text frame; the mask is zero, which servers accept. */
 function textFrame(text: string): Buffer {
@@ -8,7 +8,7 @@ function textFrame(text: string): Buffer {
   return Buffer.concat([Buffer.from([...head, 0, 0, 0, 0]), payload]);
 }
 
-/** The texts of the whole frames in `bytes`, and what is left. */
+/** The texts of the whole frames in `bytes`, and the remaining bytes. */
 export function readFrames(bytes: Buffer): { texts: string[]; rest: Buffer } {
   const texts: string[] = [];
   let at = 0;
@@ -31,9 +31,8 @@ export interface Listening {
   url: string;
   token: string | null;
   channel: string;
-  /** Null for none. */
   filter: string | null;
-  /** Called with what comes after the subscription was answered. */
+  /** Called with the bytes after the answer of the subscription. */
   onBytes: (bytes: Buffer) => void;
   onClose: () => void;
 }

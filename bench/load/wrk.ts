@@ -1,4 +1,4 @@
-/** Load generator wrk, when it is installed: one thread, with the requests in a Lua script. */
+/** Load generator wrk, on machines with wrk: one thread, with the requests in a Lua script. */
 import { type Load, type LoadResult, toWire } from "./load.ts";
 
 function luaString(text: string): string {

@@ -1,6 +1,7 @@
 /** The attacks of the hostile suite. Each goes on until its signal is aborted, and lets go of everything then. */
 import type { Socket } from "node:net";
 import { bearer, flood, head, open, over, send, type Target } from "./raw.ts";
+import { subscriptionAttacks } from "./subscriptions.ts";
 
 /** How much of an attack is made: 1 is the long form. */
 interface Strength {
@@ -12,7 +13,7 @@ type Attack = (target: Target, strength: Strength) => Promise<void>;
 
 const json = { "Content-Type": "application/json" };
 
-/** Opens connections, a few at a time, and keeps them until the end. */
+/** Opens connections, a few at a time, and holds the connections until the end. */
 async function hold(
   target: Target,
   { signal }: Strength,
@@ -31,7 +32,7 @@ async function hold(
   for (const socket of sockets) socket.destroy();
 }
 
-/** Asks for something and never reads what comes. */
+/** Sends a request and never reads the answer. */
 function unread(target: Target, path: string, token?: string): (socket: Socket) => void {
   return (socket) => {
     socket.pause();
@@ -82,6 +83,12 @@ export const attacks: { readonly [name: string]: Attack } = {
 
   "large pages that nobody reads": (target, strength) =>
     hold(target, strength, { count: Math.round(400 * strength.share), use: unread(target, "/api/big?limit=1000") }),
+
+  "expanded pages that nobody reads": (target, strength) =>
+    hold(target, strength, {
+      count: Math.round(400 * strength.share),
+      use: (socket, n) => unread(target, `/api/links?limit=16&expand=to&n=${n}`)(socket),
+    }),
 
   "lists that are broken off": (target, { signal }) => {
     const paths = ["/api/pages?limit=1000", "/api/pages", "/api/big", "/api/pages?limit=1000&sort=n"];
@@ -168,6 +175,15 @@ export const attacks: { readonly [name: string]: Attack } = {
       return send(target, `/api/pages?filter=${filter}&count=exact`, { headers: bearer(target.tokens[0]) });
     }),
 
+  "slow filters of eight users": (target, { signal }) =>
+    flood(signal, 2 * target.crowd.length, (n) => {
+      // Letters beyond ASCII: each text is read again for each term.
+      const terms = Array.from({ length: 40 }, (_, i) => `text ~ "é${n}.${i}"`);
+      return send(target, `/api/pages?filter=${encodeURIComponent(terms.join(" || "))}`, {
+        headers: bearer(target.crowd[n % target.crowd.length]),
+      });
+    }),
+
   "thumbnails of clients that hang up": (target, { signal }) =>
     flood(signal, 16, async (n) => {
       const socket = await open(target);
@@ -203,6 +219,59 @@ export const attacks: { readonly [name: string]: Attack } = {
     );
   },
 
+  "large bodies that mean nothing": (target, { signal, share }) => {
+    const keys = Array.from({ length: 40_000 }, (_, n) => [`unknown_field_${n}`, n]);
+    const bodies = [
+      `{"text":[${"[],".repeat(299_000)}0]}`,
+      `{"text":${"[".repeat(450_000)}${"]".repeat(450_000)}}`,
+      JSON.stringify(Object.fromEntries(keys)),
+    ];
+    const headers = { ...json, ...bearer(target.tokens[0]) };
+    return flood(signal, Math.max(8, Math.round(32 * share)), (n) =>
+      send(target, "/api/notes", { method: "POST", headers, body: bodies[n % bodies.length] ?? "" }),
+    );
+  },
+
+  "batches of searched records of eight users": (target, { signal }) => {
+    const text = Array.from({ length: 30 }, (_, n) => `word${(n * 7919) % 4_001}`).join(" ");
+    const create = { method: "create", collection: "articles", body: { title: "An article", text } };
+    const body = JSON.stringify({ operations: Array.from({ length: 1_000 }, () => create) });
+    return flood(signal, 8, (n) =>
+      send(target, "/api/batch", { method: "POST", headers: { ...json, ...bearer(target.crowd[n % 8]) }, body }),
+    );
+  },
+
+  "deletions that take five thousand records along": (target, { signal, share }) => {
+    const batches = Math.max(1, Math.round(5 * share));
+    return flood(signal, 8, async (n) => {
+      const headers = { ...json, ...bearer(target.crowd[n % 8]), "X-Forwarded-For": target.address };
+      const ask = (path: string, body: unknown): Promise<Response | null> =>
+        fetch(`${target.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) }).catch(() => null);
+      const answer = await ask("/api/threads", { text: "a thread" });
+      if (answer?.status !== 201) return;
+      const { id } = (await answer.json()) as { id: string };
+      const create = { method: "create", collection: "replies", body: { to: id } };
+      const operations = Array.from({ length: 1_000 }, () => create);
+      for (let batch = 0; batch < batches; batch++) await (await ask("/api/batch", { operations }))?.arrayBuffer();
+      await send(target, `/api/threads/${id}`, { method: "DELETE", headers });
+    });
+  },
+
+  "uploads that hang near their end": (target, strength) => {
+    const form = '--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n';
+    const part = Buffer.alloc(1024 ** 2);
+    return hold(target, strength, {
+      count: Math.round(200 * strength.share),
+      use(socket) {
+        const headers = { ...bearer(target.tokens[1]), "Content-Type": "multipart/form-data; boundary=x" };
+        socket.write(head(target, "POST /api/storage/upload", { ...headers, "Content-Length": "10000000" }) + form);
+        for (let n = 0; n < 9; n++) socket.write(part);
+      },
+    });
+  },
+
   "idle connections": (target, strength) =>
     hold(target, strength, { count: Math.round(3_000 * strength.share), use: (socket) => socket.resume() }),
+
+  ...subscriptionAttacks,
 };

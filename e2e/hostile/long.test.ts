@@ -1,7 +1,7 @@
 /**
- * `npm run test:hostile`: every attack of the hostile suite in its long form, in a cgroup of 512 MiB where this machine lets us
- * make one. It prints what each did, writes the table into docs/reliability.md with `HOSTILE_WRITE=1`, and fails when a bound
- * was passed or the bystander was not answered. Times are printed and not judged: machines differ. `HOSTILE_ONLY` names a part
+ * `npm run test:hostile`: every attack of the hostile suite in its long form, in a cgroup of 512 MiB if the machine allows
+ * one. The test prints the effect of each attack, writes the table into docs/reliability.md with `HOSTILE_WRITE=1`, and fails when
+ * a bound was passed or the bystander got no answer. Times are printed and not judged: machines differ. `HOSTILE_ONLY` names a part
  * of an attack's name.
  */
 import { afterAll, expect, test } from "bun:test";
@@ -18,12 +18,12 @@ const page = join(root, "docs/reliability.md");
 
 interface MemoryGroup {
   add(pid: number): void;
-  /** How many processes were killed in it. */
+  /** The number of processes that the kernel has killed in the cgroup. */
   killed(): number;
   remove(): void;
 }
 
-/** A cgroup (version 1 or 2) of 512 MiB, or null where none can be made. */
+/** A cgroup (version 1 or 2) of 512 MiB, or null when the machine allows no cgroup. */
 function memoryGroup(name: string): MemoryGroup | null {
   const limit = 512 * 1024 ** 2;
   for (const [parent, bound, counter] of [
@@ -49,12 +49,14 @@ function memoryGroup(name: string): MemoryGroup | null {
 
 const whole = (value: number): string => value.toFixed(0);
 const header = [
-  "| attack | read p99 ms | write p99 ms | health p99 ms | memory MiB: idle, before, most, after | above idle: most (≤ 256), after | above before: after (≤ 40) | disk MiB: before, most | log MiB | descriptors: before, most, after |",
-  "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+  "| attack | read p99 ms | filter p99 ms | write p99 ms | health p99 ms | memory MiB: idle, before, most, after | above idle: most (≤ 256), after | above before: after (≤ 40) | disk MiB: before, most | log MiB | descriptors: before, most, after |",
+  "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
 ];
 
 function row({ name, idle, before, peak, after, bystander }: Outcome): string {
-  const p99 = [bystander.read, bystander.write, bystander.health].map((times) => quantile(times, 0.99).toFixed(1));
+  const p99 = [bystander.read, bystander.filter, bystander.write, bystander.health].map((times) =>
+    quantile(times, 0.99).toFixed(1),
+  );
   const cells = [
     name,
     ...p99,
@@ -69,13 +71,14 @@ function row({ name, idle, before, peak, after, bystander }: Outcome): string {
 }
 
 /** Every bound that was passed, a line each. */
-function faults({ name, idle, before, peak, after, bystander, exitCode }: Outcome): string[] {
+function faults({ name, idle, before, peak, after, bystander, attackCode, exitCode }: Outcome): string[] {
   const found: string[] = [];
   const check = (isFine: boolean, problem: string): void => {
     if (!isFine) found.push(`${name}: ${problem}`);
   };
   const failures = bystander.failures.length;
   check(failures === 0, `${failures} requests of the bystander failed: ${bystander.failures.slice(0, 3).join(", ")}`);
+  check(attackCode !== 1, `the attacker ended with ${attackCode}`);
   check(exitCode === 0, `the service ended with ${exitCode}`);
   check(peak.memory - idle.memory <= allowedMiB.memory, `memory ${whole(peak.memory - idle.memory)} MiB above idle`);
   check(
@@ -94,13 +97,13 @@ const place = group === null ? "without a bound on memory" : "in a cgroup of 512
 const rows: string[] = [];
 console.log(`${cpus().length} cores (${cpus()[0]?.model.trim()}), ${place}; ${size.seconds} s each\n`);
 
-/** Made here and not in the tests: a service ends with the test that started it, and is to be looked at a minute later. */
+/** Made here and not in the tests: a service ends with the test that started the service, and is looked at a minute later. */
 const suffered = new Map<string, { attack: ReturnType<typeof suffer>; group: MemoryGroup | null }>();
 for (const name of names) {
   const group = memoryGroup(String(suffered.size));
   const attack = suffer(name, size, (pid) => group?.add(pid));
   suffered.set(name, { attack, group });
-  // Its test tells of it.
+  // The attack's test reports the failure.
   await attack.then(({ outcome }) => void outcome.catch(() => undefined)).catch(() => undefined);
 }
 

@@ -69,23 +69,25 @@ export class Peaks {
   }
 }
 
-/** How long a bystander's requests took, in milliseconds, by what they asked for. */
+/** The duration of a bystander's requests in milliseconds, by kind of request. */
 export interface Latencies {
   readonly read: number[];
+  /** Lists of a collection of 50 records with a filter that no index answers. */
+  readonly filter: number[];
   readonly write: number[];
   readonly health: number[];
-  /** Requests that were not answered as they should be: status and what was asked for. */
+  /** Requests with a wrong answer: the status and the request. */
   readonly failures: string[];
 }
 
 /**
- * One client who does nothing wrong: reads, writes and asks after the service's health, one request after the other.
+ * A harmless client: reads, filters, writes and asks after the service's health, in turn.
  */
 export class Bystander {
   readonly #url: string;
   readonly #headers: Record<string, string>;
   readonly #path: string;
-  readonly latencies: Latencies = { read: [], write: [], health: [], failures: [] };
+  readonly latencies: Latencies = { read: [], filter: [], write: [], health: [], failures: [] };
   #isOver = false;
   #running: Promise<void>;
 
@@ -109,6 +111,9 @@ export class Bystander {
   async #run(): Promise<void> {
     while (!this.#isOver) {
       await this.#ask("read", { path: this.#path, headers: this.#headers }, 200);
+      // Each filter is a new text: no answer comes from the cache.
+      const filter = encodeURIComponent(`text ~ "not there ${performance.now()}"`);
+      await this.#ask("filter", { path: `/api/few?filter=${filter}`, headers: this.#headers }, 200);
       const body = JSON.stringify({ text: "from a bystander" });
       await this.#ask("write", { path: "/api/notes", method: "POST", headers: this.#headers, body }, 201);
       await this.#ask("health", { path: "/health", headers: this.#headers }, 200);
@@ -117,15 +122,15 @@ export class Bystander {
   }
 
   async #ask(
-    kind: "read" | "write" | "health",
+    kind: "read" | "filter" | "write" | "health",
     { path, ...init }: RequestInit & { path: string },
     expected: number,
   ): Promise<void> {
     const start = performance.now();
     try {
       const answer = await fetch(`${this.#url}${path}`, init);
-      await answer.arrayBuffer();
-      if (answer.status !== expected) this.latencies.failures.push(`${kind}: ${answer.status}`);
+      const text = await answer.text();
+      if (answer.status !== expected) this.latencies.failures.push(`${kind}: ${answer.status} ${text}`);
     } catch (thrown) {
       this.latencies.failures.push(`${kind}: ${String(thrown)}`);
     }

@@ -1,14 +1,16 @@
-/** Raw HTTP connections of an attacker: what no well-behaved client library would send, or would never read. */
+/** Raw HTTP connections of an attacker: requests that no normal client library would send, and answers that stay unread. */
 import { connect, type Socket } from "node:net";
 
-/** Where an attack is aimed at, and what it may use. */
+/** The target of an attack, and the attacker's means. */
 export interface Target {
   /** `http://localhost:PORT` */
   readonly url: string;
-  /** The address that the attacker claims to come from, as a reverse proxy in front would write it. */
+  /** The claimed address of the attacker, as a reverse proxy in front would write the address. */
   readonly address: string;
   /** Access tokens of registered users. */
   readonly tokens: readonly string[];
+  /** Access tokens of eight more users, who attack together. */
+  readonly crowd: readonly string[];
   /** Ids and the like that the preparation has made, addresses of files, refresh tokens. */
   readonly made: { readonly [name: string]: string };
 }
@@ -47,7 +49,7 @@ export async function send(
     await answer.arrayBuffer();
     return answer.status;
   } catch {
-    // Refused, reset or aborted: all of it is an answer to an attack.
+    // Refused, reset or aborted: each is an answer to an attack.
     return 0;
   }
 }

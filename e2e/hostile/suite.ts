@@ -1,6 +1,6 @@
 /**
- * The hostile suite: each attack on a fresh service, with a bystander beside it; what the service took before, during and
- * after. The long form is `npm run test:hostile`, the short one a test.
+ * The hostile suite: each attack on a fresh service, with a bystander beside the attack; the service's memory, descriptors and disk
+ * use before, during and after. The long form is `npm run test:hostile`, the short form is a test.
  */
 import { join } from "node:path";
 import { fileForm, formType } from "../../packages/server/test/forms.ts";
@@ -12,6 +12,14 @@ import type { Target } from "./raw.ts";
 const open = { read: "public", create: "authenticated", update: "authenticated", delete: "admin" };
 const collections = [
   { name: "notes", fields: [{ name: "text", type: "text" }], permissions: open },
+  {
+    name: "few",
+    fields: [
+      { name: "text", type: "text" },
+      { name: "n", type: "integer" },
+    ],
+    permissions: open,
+  },
   {
     name: "big",
     fields: [
@@ -28,9 +36,34 @@ const collections = [
     ],
     permissions: open,
   },
+  { name: "links", fields: [{ name: "to", type: "relation", collection: "big" }], permissions: open },
+  { name: "posts", fields: [{ name: "title", type: "string" }], permissions: open },
+  {
+    name: "comments",
+    fields: [
+      { name: "body", type: "text" },
+      { name: "post", type: "relation", collection: "posts" },
+    ],
+    permissions: open,
+  },
+  {
+    name: "articles",
+    fields: [
+      { name: "title", type: "text" },
+      { name: "text", type: "text" },
+    ],
+    search: ["title", "text"],
+    permissions: open,
+  },
+  { name: "threads", fields: [{ name: "text", type: "text" }], permissions: { ...open, delete: "authenticated" } },
+  {
+    name: "replies",
+    fields: [{ name: "to", type: "relation", collection: "threads", onDelete: "cascade" }],
+    permissions: open,
+  },
 ];
 
-/** Bounds as an operator would set them who lets strangers upload. */
+/** Bounds as set by an operator who lets strangers upload. */
 const config = {
   trustedProxies: 1,
   limits: { body: "2MiB", storagePerUser: "200MiB" },
@@ -38,8 +71,8 @@ const config = {
 };
 
 /**
- * MiB: the memory during an attack, above that of the idle service; the memory after it, above that of the service with its
- * data before the attack; the size of the write-ahead log.
+ * MiB: the memory during an attack, above the memory of the idle service; the memory afterwards, above the memory of the service
+ * with its data before the attack; the size of the write-ahead log.
  */
 export const allowedMiB = { memory: 256, kept: 40, log: 192 } as const;
 
@@ -51,7 +84,7 @@ export interface Size {
   /** Records of about 1 MB, and of 10 KB. */
   readonly big: number;
   readonly pages: number;
-  /** Seconds that the service has after it was given its data, to let go of what that took. */
+  /** Seconds for the service to release memory after the preparation of its data. */
   readonly rest: number;
   /** Seconds between the attack and the last look at the service. */
   readonly recovery: number;
@@ -59,9 +92,9 @@ export interface Size {
 
 export interface Outcome {
   readonly name: string;
-  /** After the start, before there is any data. */
+  /** After the start, before the data. */
   readonly idle: Sample;
-  /** With its data, before the attack. */
+  /** With the data, before the attack. */
   readonly before: Sample;
   /** The most of each during the attack. */
   readonly peak: Sample;
@@ -70,7 +103,9 @@ export interface Outcome {
   readonly bystander: Latencies;
   /** The output of the service. */
   readonly output: string;
-  /** Whether it was still the same process, which stopped well. */
+  /** The attacker's exit code; not 0 when the attack reached another user. */
+  readonly attackCode: number | null;
+  /** The service's exit code: 0 when the same process ran to the end and stopped well. */
   readonly exitCode: number | null;
 }
 
@@ -83,7 +118,8 @@ interface Prepared {
 async function prepare({ url }: Running, size: Size): Promise<Prepared> {
   const tokens: string[] = [];
   let refreshToken = "";
-  for (const name of ["attacker", "uploader", "bystander"]) {
+  const crowd = Array.from({ length: 8 }, (_, n) => `crowd-${n}`);
+  for (const name of [...crowd, "attacker", "uploader", "bystander"]) {
     const answer = await post(`${url}/api/auth/register`, {
       email: `${name}@example.com`,
       password: "a long password",
@@ -110,6 +146,8 @@ async function prepare({ url }: Running, size: Size): Promise<Prepared> {
   };
   const large = await fill("big", size.big, 1_000_000);
   await fill("pages", size.pages, 10_000);
+  await fill("few", 50, 40);
+  for (let n = 0; n < 16; n++) await create("links", { to: large });
   const record = await create("notes", { text: "first" });
   const upload = await fetch(`${url}/api/storage/upload`, {
     method: "POST",
@@ -118,13 +156,22 @@ async function prepare({ url }: Running, size: Size): Promise<Prepared> {
   });
   const image = ((await upload.json()) as { url: string }).url;
   const made = { large, image, refreshToken, since: `evt_${"0".repeat(25)}` };
-  return { target: { url, address: "198.51.100.66", tokens, made }, bystander: { token, record } };
+  return {
+    target: {
+      url,
+      address: "198.51.100.66",
+      tokens: tokens.slice(crowd.length),
+      crowd: tokens.slice(0, crowd.length),
+      made,
+    },
+    bystander: { token, record },
+  };
 }
 
 /**
- * One attack on a fresh service. Resolves when the attack is over; `outcome`, when the recovery is: another attack may be made
- * meanwhile, as the service waits only.
- * @param wrap puts a process into a cgroup, where that is wanted.
+ * One attack on a fresh service. Resolves when the attack is over; `outcome`, when the recovery is: the next attack may run
+ * meanwhile, because the service only waits.
+ * @param wrap puts a process into a cgroup.
  */
 export async function suffer(
   name: string,
@@ -161,7 +208,8 @@ export async function suffer(
     await Bun.sleep(size.recovery * 1_000);
     const after = await take();
     const exitCode = await server.stop();
-    return { name, idle, before, peak, after, bystander: latencies, output: server.output(), exitCode };
+    const attackCode = attacker.exitCode;
+    return { name, idle, before, peak, after, bystander: latencies, output: server.output(), attackCode, exitCode };
   };
   return { outcome: recover() };
 }

@@ -34,7 +34,7 @@ test("a list of 1,000,000 records costs at most 40 MiB more resident memory than
   });
   await first.stop();
 
-  // Through the API this would take minutes; the rows are those that it would write.
+  // Through the API this would take minutes; the rows are as the API would write.
   const database = new Database(join(cwd, "socle.db"));
   const insert = database.prepare(
     "INSERT INTO items (id, createdAt, updatedAt, title, body, count, score) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -65,7 +65,7 @@ test("a list of 1,000,000 records costs at most 40 MiB more resident memory than
   console.log(`none: ${base.toFixed(1)} MiB, ${count.toLocaleString("en")}: ${peak.toFixed(1)} MiB`);
   expect(peak - base).toBeLessThan(allowedMiB);
 
-  // Twenty who ask and do not read: nothing may pile up for them.
+  // Twenty clients that ask and do not read: nothing may pile up for these clients.
   const { hostname, port } = new URL(second.url);
   const sockets = Array.from({ length: 20 }, () => {
     const socket = connect(Number(port), hostname, () => {

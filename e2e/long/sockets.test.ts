@@ -15,7 +15,7 @@ async function subscribe(url: string, onEvent: () => void): Promise<WebSocket> {
 }
 
 const deafCount = 50;
-/** `realtime.bufferLimit` is 1 MiB of waiting bytes; the memory that holds them grows in steps, and was 1.2 to 1.3. */
+/** `realtime.bufferLimit` is 1 MiB of waiting bytes; the buffer's memory grows in steps, and was 1.2 to 1.3 MiB. */
 const allowedMiB = 1.5;
 
 test(`${deafCount} sockets that never read are cut off with their buffers full, and the others hear everything`, async () => {

@@ -1,11 +1,11 @@
-/** A program of a user of the client, as Node runs it: from sign-in to an event, with the WebSocket of `ws`. */
+/** A user's program with the client, run by Node: from sign-in to an event, with the WebSocket of `ws`. */
 import { filter, SocleClient, SocleError } from "@socle/client";
 import { WebSocket } from "ws";
 
 const [, , baseUrl = "", file = ""] = process.argv;
 if (process.versions.bun !== undefined) throw new Error("This is to be run by Node");
 
-// Node 22 has one of its own; the others have none.
+// Node 22 has its own WebSocket; older versions have no WebSocket.
 Reflect.deleteProperty(globalThis, "WebSocket");
 const without = new SocleClient({ baseUrl });
 let refusal = "";
@@ -27,7 +27,7 @@ const { items } = await notes.page({ filter: filter`title = ${"from Node"}` });
 const stored = await client.storage.upload(new File([file], "a.txt"), { visibility: "public" });
 const content = await (await client.storage.download(stored.id)).text();
 const problem = await notes.create({}).catch((error) => error);
-// A service that is not there is tried again, and ends nobody's program.
+// A client retries a service that is away, and does not end the program.
 const lost = new SocleClient({ baseUrl: "http://127.0.0.1:1", webSocket: WebSocket });
 lost.subscribe("notes.*", () => undefined);
 await new Promise((resolve) => setTimeout(resolve, 100));

@@ -1,5 +1,5 @@
 /**
- * The faults of a clock: it is far ahead at a start, is set back, steps back and forth under load, repeats a second.
+ * The faults of a clock: the clock is far ahead at a start, is set back, steps back and forth under load, repeats a second.
  */
 import { expect } from "bun:test";
 import { ClockWorld, dayMs, hourMs, type Item, minuteMs, secondMs, yearMs } from "./clocks-world.ts";
@@ -18,14 +18,14 @@ async function runsAgain(world: ClockWorld): Promise<void> {
   while ((await world.runs()) === before) await Bun.sleep(50);
 }
 
-/** Enough events for the log to be trimmed at once, were there something to trim. */
+/** Writes enough events for the log to be trimmed at once, if trimming found old events. */
 async function grow(world: ClockWorld): Promise<void> {
   for (let n = 0; n < 6; n++) await world.create("x".repeat(300_000));
 }
 
 /**
- * The clock is a year ahead at a start, and right at the next. @param settleMs what the retention gets to go wrong.
- * Answers its steps.
+ * The clock is a year ahead at a start, and right at the next. @param settleMs the time in which the retention could fail.
+ * Answers the number of clock steps.
  */
 export async function yearAhead(settleMs: number): Promise<number> {
   const world = await ClockWorld.open();
@@ -42,7 +42,7 @@ export async function yearAhead(settleMs: number): Promise<number> {
   await world.start();
   await world.create();
   await runsAgain(world);
-  // `updatedAt` never falls, so it stays ahead.
+  // `updatedAt` never falls, so the time stays ahead.
   const risen = await world.update(await world.update(ahead));
   expect(Date.parse(risen.updatedAt)).toBeGreaterThan(Date.now() + yearMs / 2);
   await grow(world);
@@ -52,8 +52,8 @@ export async function yearAhead(settleMs: number): Promise<number> {
   if (since !== undefined) await world.expectReplay({ id: since.id, n: since.payload.n });
   expect(await world.stop()).toContain(warning);
 
-  // A third start finds times of both clocks: with one of next year stored, the time follows even a small correction back. It is
-  // a step here, so that none is expected.
+  // A third start finds times of both clocks: with a stored time of next year, the time follows even a small correction back. Ten
+  // seconds are more than a correction, so that the checks expect no correction.
   world.offset = -10_000;
   await world.start();
   await world.create();
@@ -62,7 +62,7 @@ export async function yearAhead(settleMs: number): Promise<number> {
   return 2;
 }
 
-/** The clock is right again under way after it was a year ahead: jobs notice within a minute. Answers its steps. */
+/** The clock is right again at runtime after a year ahead: jobs notice within a minute. Answers the number of clock steps. */
 export async function yearAheadUnderWay(): Promise<number> {
   const world = await ClockWorld.open("7d");
   world.offset = beforeMinute(yearMs);
@@ -125,8 +125,8 @@ export async function hourBack(): Promise<number> {
 }
 
 /**
- * A second comes again and again, as corrections of a clock make it: no time falls, and nothing is told. Answers its
- * steps.
+ * A second repeats again and again, as corrections of a clock do: no time falls, and the log reports no step. Answers the
+ * number of clock steps.
  */
 export async function repeatedSecond(times: number): Promise<number> {
   const world = await ClockWorld.open();

@@ -1,6 +1,6 @@
 /**
- * A service whose time of day is moved, and what must hold at any time of day: the order of records and events, times that do
- * not fall, places in lists and in the log that stay valid.
+ * A service whose time of day is moved, with the checks that hold at any time of day: the order of records and events, times that do
+ * not fall, cursors and event ids that stay valid.
  */
 import { expect } from "bun:test";
 import { mkdirSync } from "node:fs";
@@ -20,7 +20,7 @@ export const yearMs = 365 * dayMs;
 
 /** Corrections up to this do not show (docs/operating.md). */
 const correctionMs = 5 * secondMs;
-/** The tracer's time of day and the one of this process are two readings of one clock. */
+/** The tracer and this process read one clock at different moments. */
 const readingMs = 1_000;
 
 export interface Item {
@@ -45,7 +45,7 @@ const jobs = { "jobs/tick.ts": 'export const schedule = "* * * * *";\nexport def
 export class ClockWorld {
   readonly cwd: string;
   readonly control: Control;
-  /** Numbers of the records that were acknowledged, in the order of the answers; one client asks for one after the other. */
+  /** The acknowledged records in the order of the answers; one client makes all requests in turn. */
   readonly created: Item[] = [];
   readonly #output = join(temporaryFolder(), "tracer");
   #server: Traced | null = null;
@@ -91,7 +91,7 @@ export class ClockWorld {
     this.#admin = await new Caller(() => this.server.url).as("admin@example.com");
   }
 
-  /** Stops, and answers what it has printed. */
+  /** Stops, and answers the output. */
   async stop(): Promise<string> {
     expect(await this.server.stop()).toBe(0);
     const output = this.server.output();
@@ -99,7 +99,7 @@ export class ClockWorld {
     return output;
   }
 
-  /** Creates a record; its time is that of the clock, and follows it back only for more than a correction. */
+  /** Creates a record; its time is the clock's time, and follows the clock back only for more than a correction. */
   async create(text = ""): Promise<Item> {
     const before = Date.now() + this.offset;
     const { status, body } = await this.admin.ask<Item>("POST", "/api/items", { n: this.#next++, text });
@@ -152,7 +152,7 @@ export class ClockWorld {
     return all.toReversed();
   }
 
-  /** A client that comes back with the last event that it saw misses nothing, and hears nothing twice. */
+  /** A client that resumes from the last event that it saw misses no event, and hears no event twice. */
   async expectReplay(since: { id: string; n: number }): Promise<void> {
     const socket = await TestSocket.open(this.server.url, this.admin.token);
     await socket.subscribe("items.created", since.id);

@@ -8,7 +8,7 @@ import { serveTraced } from "./tracer/traced.ts";
 
 interface CallFault {
   readonly rule: Omit<Rule, "armed">;
-  /** A text of the log when the service ends; null where it must go on. */
+  /** A text of the log when the service ends; null when the service must go on. */
   readonly ends: RegExp | null;
 }
 
@@ -18,7 +18,7 @@ const database = "/socle\\.db$";
 const either = "/socle\\.db(-wal)?$";
 const files = "/storage/";
 
-/** By what they do; each probability lets some calls pass, so that a fault comes anywhere in a transaction. */
+/** By effect; each probability lets some calls pass, so that a fault comes anywhere in a transaction. */
 export const callFaults: { readonly [name: string]: CallFault } = {
   "EIO on a write of the log": { rule: { calls: writes, path: log, errno: "EIO", probability: 0.3 }, ends: null },
   "ENOSPC on a write of the log": { rule: { calls: writes, path: log, errno: "ENOSPC", probability: 0.3 }, ends: null },

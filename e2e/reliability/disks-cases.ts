@@ -1,4 +1,4 @@
-/** Faults of a disk under load that need no tracer: a full one, a read-only one, a folder that goes away. */
+/** Disk faults under load that need no tracer: a full disk, a read-only disk, a folder that goes away. */
 import { cpSync, existsSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { executable, type Running, serve, socle, temporaryFolder } from "../kit.ts";
@@ -12,7 +12,7 @@ type Random = () => number;
 
 const megabytes = 96;
 
-/** A project on a small disk, and how a service starts there. */
+/** A project on a small disk, and the way to start a service on the disk. */
 async function onSmallDisk() {
   const disk = await smallDisk(megabytes);
   cpSync(await loadProject(), disk.outside, { recursive: true });
@@ -58,7 +58,7 @@ export async function makingRoom(random: Random, rounds: number): Promise<Tally>
     await live.refuses(50);
     const status = async (method: string, path: string, body?: object): Promise<number> =>
       (await admin.ask(method, path, body)).status;
-    // The load may take what a deletion would need, until the reserve is used; from then on it cannot.
+    // The load may take the space that a deletion needs, until the reserve is used; from then on the load gets no space.
     const done = [
       await status("POST", "/api/auth/login", { email: "admin@example.com", password }),
       await status("DELETE", `/api/items/${record.id}`),
@@ -74,7 +74,7 @@ export async function makingRoom(random: Random, rounds: number): Promise<Tally>
   return tally;
 }
 
-/** Started on a read-only disk it refuses with one line. Turned read-only under way, for what is opened anew, nothing is lost. */
+/** A start on a read-only disk is refused with one line. A disk that turns read-only at runtime, for newly opened files, loses nothing. */
 export async function readOnlyDisk(random: Random, rounds: number): Promise<Tally> {
   const tally = new Tally();
   const { disk, start } = await onSmallDisk();
@@ -124,7 +124,7 @@ const allWays = [
 ] as const;
 type Way = (typeof allWays)[number];
 
-/** The data go away under the service. It notices, refuses and ends; it acknowledges nothing after it has said so. */
+/** The data go away under the service. The service notices, refuses and ends; after the notice, no write is acknowledged. */
 export async function missingData(random: Random, rounds: number, ways: readonly Way[] = allWays): Promise<Tally> {
   const tally = new Tally();
   for (let round = 0; round < rounds; round++) {

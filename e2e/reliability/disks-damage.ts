@@ -1,4 +1,4 @@
-/** Damage of a database file that nobody has open: pages that are zeroed, overwritten, swapped or cut off, and bits that flip. */
+/** Damage of a closed database file: pages that are zeroed, overwritten, swapped or cut off, and bits that flip. */
 import { closeSync, openSync, readFileSync, readSync, statSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { withDatabase } from "./disks-data.ts";
@@ -9,7 +9,7 @@ type Harm = (typeof harms)[number];
 
 interface Page {
   readonly number: number;
-  /** The table or index that it belongs to; "freelist" for a free page. */
+  /** The table or index that owns the page; "freelist" for a free page. */
   readonly owner: string;
   readonly kind: "leaf" | "internal" | "overflow" | "trunk" | "free";
 }
@@ -22,7 +22,7 @@ export interface PageFault {
   readonly other: number;
 }
 
-/** Whether two pages hold no rows, or the same ones: nobody can tell then that they were swapped. */
+/** Whether two pages hold no rows, or the same rows: then a swap cannot be noticed. */
 function areAlike(file: Buffer, one: Page, other: Page): boolean {
   const [mine, its] = [one, other].map(({ number }) => file.subarray((number - 1) * pageBytes, number * pageBytes));
   if (mine === undefined || its === undefined || mine.equals(its)) return true;
@@ -52,8 +52,8 @@ function pagesOf(folder: string): Page[] {
 }
 
 /**
- * Faults in each table and index: a page of each kind, chosen at random, with each harm. Pages of overflow hold text alone,
- * which nothing guards: they are among the flips.
+ * Faults in each table and index: a page of each kind, chosen at random, with each harm. Pages of overflow hold only text,
+ * which no checksum guards: such pages are hit by flipped bits instead.
  */
 export function pageFaults(folder: string, random: () => number): PageFault[] {
   const file = readFileSync(join(folder, "socle.db"));
@@ -105,7 +105,7 @@ export function damagePage(folder: string, { page, harm, other }: PageFault, ran
   });
 }
 
-/** Flips one bit at a random place among the first `within` bytes of a file, and answers where: the byte. */
+/** Flips one bit at a random place among the first `within` bytes of a file, and answers the place of the byte. */
 export function flipBit(path: string, random: () => number, within: number = statSync(path).size): number {
   const at = Math.floor(random() * within);
   editing(path, (file) => {

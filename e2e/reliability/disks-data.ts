@@ -1,5 +1,5 @@
 /**
- * Data to be damaged: a folder of a service with a row or more in each table, made once by the service itself, and what is in it.
+ * Data to be damaged: a service's folder with a row or more in each table, made once by the service itself, and a list of its content.
  * Each fault works on a copy.
  */
 import { Database } from "bun:sqlite";
@@ -25,7 +25,7 @@ export interface Post {
 
 export interface DiskData {
   readonly folder: string;
-  /** Of an admin. The key that signs it is in the configuration, so that damage does not end it. */
+  /** The token of an admin. The signing key is in the configuration, so that damage does not end the token. */
   readonly token: string;
   /** Oldest first. */
   readonly posts: readonly Post[];
@@ -70,7 +70,7 @@ async function create(admin: Caller, collection: string, body: object): Promise<
 
 /**
  * Makes the data and stops the service.
- * @param end "killed" leaves all of it in the log, when it is so little that the checkpointer has not begun.
+ * @param end "killed" leaves all data in the log, when the data are too few for the checkpointer.
  */
 export async function makeData(size: DataSize, end: "stopped" | "killed" = "stopped"): Promise<DiskData> {
   const folder = await scriptProject({ collections, files: { "functions/slow/sleep.ts": sleeper } });
@@ -83,7 +83,7 @@ export async function makeData(size: DataSize, end: "stopped" | "killed" = "stop
   const admin = await new Caller(() => server.url).as("listener@example.com");
   await each(size.users, (n) => new Caller(() => server.url).as(`user${n}@example.com`));
   const posts: Post[] = [];
-  // One at a time: their order is part of what is compared.
+  // One at a time: the order is compared, too.
   for (let n = 0; n < size.posts; n++) {
     const post = { title: `title ${n}`, body: bodyOf(n) };
     posts.push({ id: await create(admin, "posts", post), ...post });
@@ -120,7 +120,7 @@ export async function withCopy<T>({ folder }: DiskData, work: (copy: string) => 
   }
 }
 
-/** Opens the database of a folder, and closes it. */
+/** Opens the database of a folder for the time of `work`. */
 export function withDatabase<T>(folder: string, work: (database: Database) => T): T {
   const database = new Database(join(folder, "socle.db"), { readonly: true });
   try {

@@ -17,12 +17,12 @@ const width = 2;
 /** The table of "posts" and its indexes. */
 const ofPosts = new Set(["posts", "posts.title", "sqlite_autoindex_posts_1"]);
 
-/** As far as the tables can be read: what was written around the damage is whole, or not there. */
+/** As far as the tables can be read: each write near the damage is whole, or absent. */
 function readableHalves(folder: string): string[] {
   try {
     return halves(folder, ["posts", "notes"]);
   } catch {
-    // The damage is in what is looked at.
+    // The damage is in the tables that are read.
     return [];
   }
 }
@@ -60,7 +60,7 @@ export async function flippedDatabase(data: DiskData, random: () => number, coun
   const all = new Tally();
   await inParallel(Array.from({ length: count }).keys(), width, (n) =>
     withCopy(data, async (folder) => {
-      // Some in the header and the schema, where each bit means something.
+      // Some in the header and the schema, because each bit matters there.
       const at = flipBit(join(folder, "socle.db"), random, n % 5 === 0 ? pageBytes : undefined);
       all.add(`bit of byte ${at} of the database`, await look({ folder, data, table: null, isEvident: false }));
     }),
@@ -93,7 +93,7 @@ function stateOf(folder: string): string {
   );
 }
 
-/** The content of the log before a place: none of it may be lost, and nothing behind it may come back in part. */
+/** The content of the log before a place: nothing before the place may be lost, and nothing behind may come back in part. */
 async function intactState(data: DiskData, at: number): Promise<string> {
   return withCopy(data, async (folder) => {
     const frame = Math.floor((at - logHead) / frameBytes);

@@ -1,11 +1,11 @@
 /**
- * A service whose disk fails under load: it is started, hurt, perhaps started again, and compared with what it has
- * acknowledged.
+ * A service whose disk fails under load: started, hurt, perhaps started again, and compared with its acknowledged
+ * writes.
  */
 import { Database } from "bun:sqlite";
 import { cpSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { parseEventId } from "../../packages/server/src/events/event-id.ts";
+import { parseEventId } from "../../packages/server/src/store/events/event-id.ts";
 import { project, type Running, temporaryFolder } from "../kit.ts";
 import { write } from "../scripts-kit.ts";
 import { adminOf, Load, loadCollections, loadFiles } from "./disks-load.ts";
@@ -64,7 +64,7 @@ export class Live<T extends Running = Running> {
     this.#tally.problem(`${this.#name}: ${text}\n${this.#server.output().slice(-2_000)}`);
   }
 
-  /** Waits until it holds; a case that waits too long has failed. */
+  /** Waits until a condition holds; a case that waits too long has failed. */
   async until(what: string, holds: () => boolean | Promise<boolean>, milliseconds = 20_000): Promise<boolean> {
     const end = performance.now() + milliseconds;
     while (!(await holds())) {
@@ -92,7 +92,7 @@ export class Live<T extends Running = Running> {
     await this.until("requests are refused", () => this.load.refused >= wanted);
   }
 
-  /** The exit code, once it has ended; undefined while it runs. */
+  /** The exit code, after the end of the service; undefined while the service runs. */
   async exitCode(): Promise<number | null | undefined> {
     return Promise.race([this.#server.exited, Bun.sleep(0).then(() => undefined)]);
   }
@@ -127,7 +127,7 @@ export class Live<T extends Running = Running> {
   }
 
   /**
-   * Stops everything, and compares once more after another start. @param folder where the data are, to be looked at.
+   * Stops everything, and compares once more after another start. @param folder the data for the last look.
    */
   async finish(folder: string): Promise<void> {
     await this.load.stop();
@@ -138,7 +138,7 @@ export class Live<T extends Running = Running> {
     this.#server = await this.#start();
     await this.check();
     await this.#server.stop();
-    // A copy: the disk may be one that SQLite cannot follow the path to.
+    // A copy: SQLite may be unable to follow the path on this disk.
     const copy = join(temporaryFolder(), "data");
     mkdirSync(copy);
     cpSync(folder, copy, { recursive: true, filter: (path) => !/socle\.db-control|ballast/.test(path) });

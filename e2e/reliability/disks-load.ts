@@ -1,6 +1,6 @@
 /**
  * The load of the disks suite: creates, updates, deletes, uploads, a function and a socket, all at once, also while the service
- * is away. It remembers what was acknowledged, and what may have been done though no answer said so.
+ * is away. The load remembers acknowledged writes, and writes that may have been done without an answer.
  */
 import { TestSocket } from "../../packages/server/test/sockets.ts";
 import { Caller } from "./kills-caller.ts";
@@ -23,7 +23,7 @@ export const loadFiles = {
   "functions/items/seen.ts": "export const onCreate = ({ record, logger }: any) => logger.debug(String(record.n));\n",
 };
 
-/** The number of a record; null when it is not there. */
+/** The number of a record; null for an absent record. */
 type State = number | null;
 
 interface Entry {
@@ -34,7 +34,7 @@ interface Entry {
 }
 
 export class Load {
-  /** Answers by their status; 0 where there was none. */
+  /** The number of answers by status; 0 stands for no answer. */
   readonly answers = new Map<number, number>();
   readonly problems: string[] = [];
   readonly #admin: Caller;
@@ -45,7 +45,7 @@ export class Load {
   #next = 1;
   #isRunning = false;
   #work: Promise<unknown> = Promise.resolve();
-  /** Whether the service has said that it ends, since it was started. */
+  /** Whether the service has announced its end since its start. */
   #hasEnded = false;
 
   constructor(admin: Caller, random: () => number) {
@@ -135,7 +135,7 @@ export class Load {
     if (status === 204) file.isThere = false;
   }
 
-  /** Compares what was acknowledged with what there is. The load must be stopped. */
+  /** Compares the acknowledged writes with the stored data. The load must be stopped. */
   async check(): Promise<string[]> {
     const problems = this.problems.splice(0);
     const { status, body } = await this.#admin.ask<{ items: { id: string; n: number }[] }>("GET", "/api/items");
@@ -164,7 +164,7 @@ export class Load {
   }
 }
 
-/** A user who may do everything, with a token that outlives the case. */
+/** An admin, with a token that outlives the case. */
 export async function adminOf(url: () => string): Promise<Caller> {
   return new Caller(url).as("admin@example.com");
 }

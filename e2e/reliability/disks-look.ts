@@ -1,7 +1,7 @@
 /**
- * Look at a service on damaged data: reads everything and changes some of it. The service may refuse the start with one
- * clear line, or answer with an error where it meets the damage. It must not crash, answer wrong data, or stop the
- * rest.
+ * Look at a service on damaged data: reads everything and changes some data. The service may refuse the start with one
+ * clear line, or answer with an error when a request meets the damage. The service must not crash, answer wrong data, or stop
+ * serving the undamaged data.
  */
 import { join } from "node:path";
 import { type Running, serve, socle } from "../kit.ts";
@@ -9,11 +9,11 @@ import { bodyOf, type DiskData, type Post } from "./disks-data.ts";
 import { Caller, password, type Reply } from "./kills-caller.ts";
 
 export interface Look {
-  /** Whether it started; else it was refused. */
+  /** Whether the service started; false after a refusal. */
   readonly isStarted: boolean;
   /** Whether the damage was met by a request or the start. */
   readonly isMet: boolean;
-  /** Each is a promise that was broken. */
+  /** Broken promises. */
   readonly problems: readonly string[];
 }
 
@@ -31,7 +31,7 @@ type Same = (body: unknown) => boolean;
 interface Question {
   readonly path: string;
   readonly table: string;
-  /** Whether the answer is the right one. */
+  /** Whether the answer is right. */
   readonly isRight: Same;
 }
 
@@ -45,7 +45,7 @@ const items = (body: unknown): unknown[] => {
   return Array.isArray(found) ? found : [];
 };
 
-/** The first, one in the middle and the last. */
+/** The first, a middle and the last element. */
 function some<T>(all: readonly T[]): T[] {
   return [0, Math.floor(all.length / 2), all.length - 1].flatMap((i) => all.slice(i, i + 1));
 }
@@ -105,7 +105,7 @@ class Examination {
     this.problems.push(text);
   }
 
-  /** Notes are another table than the damaged one: they go on, unless what every write needs is damaged. */
+  /** Notes lie in another table than the damaged one: notes work, unless the damage hits a page that every write needs. */
   get #isApart(): boolean {
     return this.#damaged.table === "posts";
   }
@@ -116,7 +116,7 @@ class Examination {
     return reply;
   }
 
-  /** A long list is broken off where the damage is met. The service must be there all the same. */
+  /** A long list is broken off at the damage. The service must still answer. */
   async #brokenOff(method: string, path: string): Promise<Reply<null>> {
     const health = await this.#admin.ask("GET", "/health").catch(() => null);
     const isFine = health?.status === 200 && method === "GET";
@@ -172,8 +172,8 @@ class Examination {
 }
 
 /**
- * Words that only a crash or an error that nobody has caught leaves in the output; rows that are nonsense may fail as
- * such.
+ * Words that only a crash or an uncaught error leaves in the output; nonsense rows may fail with other
+ * errors.
  */
 const crash = /FATAL|panic|Segmentation|uncaught|unhandled|A defect/i;
 
@@ -203,7 +203,7 @@ async function started(folder: string): Promise<Running | Look> {
   }
 }
 
-/** Stops it, and looks at what its output tells. */
+/** Stops the service, and checks the output. */
 async function stopped(server: Running): Promise<string[]> {
   const exitCode = await server.stop();
   const [word] = crash.exec(server.output()) ?? [];
@@ -229,7 +229,7 @@ export async function look(damaged: Damaged): Promise<Look> {
   return { isStarted: true, isMet, problems: problems.map((problem) => `${problem}\n${output.slice(-1_500)}`) };
 }
 
-/** Starts the service, and stops it: what it writes by itself is none of what is compared. */
+/** Starts and stops the service: the service's own writes do not belong to the comparison. */
 export async function startAndStop(folder: string): Promise<Look> {
   const server = await started(folder);
   if ("problems" in server) return server;
@@ -237,8 +237,8 @@ export async function startAndStop(folder: string): Promise<Look> {
 }
 
 /**
- * The findings of `socle verify`, or the reason why it cannot look. Bytes that belong to no file are what a crash may
- * leave.
+ * The findings of `socle verify`, or the reason why the command cannot look. A crash may leave bytes that belong to no
+ * file.
  */
 export async function verified(folder: string): Promise<string[]> {
   const { code, stdout, stderr } = await socle(["verify"], { cwd: folder });

@@ -1,6 +1,6 @@
 /**
- * A small disk: a tmpfs in a mount namespace of its own, which no privilege is needed for. The service runs inside; the
- * test reads and fills the disk from outside. It ends with the process that made it.
+ * A small disk: a tmpfs in its own mount namespace, without privileges. The service runs inside; the
+ * test reads and fills the disk from outside. The disk ends with the process that made the disk.
  */
 import { rmSync, statfsSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { temporaryFolder } from "../kit.ts";
 const ballast = "ballast";
 
 export interface SmallDisk {
-  /** Where the disk is for processes inside. */
+  /** The path of the disk for processes inside. */
   readonly inside: string;
   /** The same folder, for processes outside. */
   readonly outside: string;
@@ -17,9 +17,9 @@ export interface SmallDisk {
   command(args: readonly string[]): string[];
   /** Writes until nothing fits, but for `left` bytes. */
   fill(left?: number): void;
-  /** Takes away what `fill` has written. */
+  /** Removes the bytes that `fill` has written. */
   makeRoom(): void;
-  /** Runs a shell's commands inside. @throws Error when they fail. */
+  /** Runs a shell's commands inside. @throws Error when a command fails. */
   run(script: string): void;
   close(): Promise<void>;
 }
@@ -61,7 +61,7 @@ export async function smallDisk(megabytes: number): Promise<SmallDisk> {
       try {
         writeFileSync(path, new Uint8Array(bavail * bsize));
       } catch {
-        // The service writes, too: it is full a little earlier.
+        // The service writes, too: the disk is full a little earlier.
       }
       if (left > 0) truncateSync(path, Math.max(0, statSync(path).size - left));
     },

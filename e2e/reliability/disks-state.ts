@@ -1,4 +1,4 @@
-/** The database of a stopped service, looked at as a whole: a change and its event are both there, or neither. */
+/** The database of a stopped service as a whole: a change and its event are both stored, or neither is. */
 import { withDatabase } from "./disks-data.ts";
 
 /** Records without their event, and events without their record. */

@@ -1,5 +1,5 @@
 /**
- * `npm run test:disks`: the disks suite in its long form. It prints what came of each kind of fault, and writes the table into
+ * `npm run test:disks`: the disks suite in its long form. The suite prints the outcome of each kind of fault, and writes the table into
  * docs/reliability.md with `DISKS_WRITE=1`. `DISKS_ONLY` names a part of a kind's name, `SEED` repeats a run.
  */
 import { afterAll, expect, test } from "bun:test";
@@ -18,7 +18,7 @@ const size = { posts: 300, notes: 200, users: 30, files: 30 };
 /** Small enough for a log that no checkpoint has touched. */
 const little = { posts: 60, notes: 40, users: 5, files: 10 };
 
-/** On a new disk each time: the load would fill a small one by itself. */
+/** Each time on a new disk: the load alone would fill a small disk. */
 async function again(times: number, make: () => Promise<Tally>): Promise<Tally> {
   const all = new Tally();
   for (let n = 0; n < times; n++) all.merge(await make());

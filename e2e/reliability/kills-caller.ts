@@ -15,7 +15,7 @@ export interface Tokens {
   readonly user: { readonly id: string };
 }
 
-/** An access token, and where the service listens at the moment: after a restart it is another port. */
+/** An access token, and the address of the service at the moment: the port changes with a restart. */
 export class Caller {
   readonly url: () => string;
   readonly token: string;
@@ -25,7 +25,7 @@ export class Caller {
     this.token = token;
   }
 
-  /** Somebody who is registered with this address, or gets registered. */
+  /** The user of an address; the address is registered if necessary. */
   async as(email: string): Promise<Caller> {
     const known = await this.ask<Tokens>("POST", "/api/auth/login", { email, password });
     const made =

@@ -6,10 +6,10 @@ import { Caller } from "./kills-caller.ts";
 import type { FollowedLog } from "./kills-log.ts";
 import { areWhole, type Knowledge, type StoredItem } from "./kills-model.ts";
 
-/** How long the service has to sweep up what uploads have left. */
+/** The service's time to clean up after broken uploads. */
 const sweepMs = 10_000;
 
-/** The ids of files whose bytes are there. */
+/** The ids of files with bytes on the disk. */
 function storedBytes(cwd: string): string[] {
   const storage = join(cwd, "storage");
   if (!existsSync(storage)) return [];
@@ -65,7 +65,7 @@ function compareJobs(database: Database, known: Knowledge): string[] {
   return problems;
 }
 
-/** A file that was acknowledged has its bytes; one that was deleted, or never whole, has none. */
+/** An acknowledged file has its bytes; a deleted or incomplete file has none. */
 async function compareFiles(cwd: string, known: Knowledge, admin: Caller): Promise<string[]> {
   using database = new Database(join(cwd, "socle.db"), { readonly: true });
   const remains = (): number =>
@@ -106,7 +106,7 @@ async function compareSessions(known: Knowledge, admin: Caller): Promise<string[
   return problems;
 }
 
-/** While no client works. Afterwards the clients know what is there. */
+/** To be called while no client works. Afterwards the clients know the stored data. */
 export async function check(options: {
   cwd: string;
   known: Knowledge;

@@ -1,4 +1,4 @@
-/** The listeners of the kills: each hears one channel, and resumes after each kill with the last event that it has heard. */
+/** The listeners of the kills: each hears one channel, and resumes after each kill with the last event heard. */
 export const channels = [
   "items.*",
   "notes.*",
@@ -29,12 +29,12 @@ export class Listener {
     this.#base = since;
   }
 
-  /** The last event that it has heard. */
+  /** The last event heard. */
   get last(): string {
     return this.heard.at(-1) ?? this.#base;
   }
 
-  /** Resolves when it is subscribed again, or cannot be: then the service was killed meanwhile. */
+  /** Resolves when the listener is subscribed again, or when a kill of the service prevents the subscription. */
   connect(url: string, token: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.close();
@@ -42,7 +42,7 @@ export class Listener {
     this.#socket = socket;
     socket.onopen = () => socket.send(JSON.stringify({ action: "subscribe", channel: this.channel, since: this.last }));
     socket.onmessage = ({ data }) => {
-      // Events that a socket still brings after it was given up would come after its successor's.
+      // Late events of a replaced socket would come after the events of its successor.
       if (socket !== this.#socket) return;
       const frame = JSON.parse(String(data)) as Frame;
       if (frame.event !== undefined) this.#hear(frame.event.id);
@@ -64,7 +64,7 @@ export class Listener {
     else this.heard.push(id);
   }
 
-  /** @param logged the events of its channel; @param mayMiss those that a replay leaves out, as what they are about is gone. */
+  /** @param logged the events of its channel; @param mayMiss events that a replay leaves out, because their records are gone. */
   missed(logged: readonly string[], mayMiss: ReadonlySet<string>): string[] {
     const heard = new Set(this.heard);
     const known = new Set(logged);

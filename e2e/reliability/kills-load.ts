@@ -1,4 +1,4 @@
-/** The load of the kills: clients that write down what was acknowledged, until the service goes away under them. */
+/** The load of the kills: clients that note acknowledged writes, until the service is killed. */
 import { Caller, password, type Reply, type Tokens } from "./kills-caller.ts";
 import { bytesOf, type Knowledge, type Known, type KnownRecords, textOf } from "./kills-model.ts";
 
@@ -50,7 +50,7 @@ function notesWith(extra: string | null): { fields: object[] } {
   return { fields: extra === null ? noteFields : [...noteFields, { name: extra, type: "string" }] };
 }
 
-/** Everybody who works on the service between two checks. */
+/** All clients of the service between two checks. */
 export class Load {
   readonly #admin: Caller;
   readonly #known: Knowledge;
@@ -59,7 +59,7 @@ export class Load {
   #isUp = true;
   #isWanted = true;
   readonly #running: Promise<void>[];
-  /** Requests that were answered as they should not be. */
+  /** Requests with a wrong answer. */
   readonly problems: string[] = [];
 
   constructor(options: { admin: Caller; known: Knowledge; random: () => number; nextNumber: () => number }) {
@@ -109,7 +109,7 @@ export class Load {
     }
   }
 
-  /** Answers whether it is acknowledged. Not while the service ends: then an error is no promise. */
+  /** Answers whether a request is acknowledged. Not while the service ends: then an error is no promise. */
   #isDone(expected: number, reply: Reply<unknown>): boolean {
     if (reply.status === expected) return true;
     this.problems.push(`${reply.status} in place of ${expected}: ${JSON.stringify(reply.body).slice(0, 300)}`);

@@ -1,9 +1,9 @@
 /**
- * The database's side of the kills: in one snapshot, what the events say about each record and file must be what is stored.
- * The events are followed from one check to the next, so that a check costs what has happened since.
+ * The database's side of the kills: in one snapshot, the events of each record and file must match the stored state.
+ * The events are followed from check to check, so that a check costs only the events since the last check.
  */
 import type { Database } from "bun:sqlite";
-import { eventId } from "../../packages/server/src/events/event-id.ts";
+import { eventId } from "../../packages/server/src/store/events/event-id.ts";
 
 export interface LoggedEvent {
   readonly id: string;
@@ -18,11 +18,11 @@ interface Row {
   readonly payload: string;
 }
 
-/** The part of a record that both sides know: two states of one record differ in it. */
+/** The part of a record that both sides know: two states of a record differ in this part. */
 const compared = ["n", "version", "event", "updatedAt"] as const;
 type State = { readonly [name in (typeof compared)[number]]: unknown };
 
-/** @param before what the event of a large record's update does not repeat. */
+/** @param before the state that the event of a large record's update does not repeat. */
 function stateOf(record: { readonly [name: string]: unknown }, before?: State): State {
   const value = (name: (typeof compared)[number]): unknown => record[name] ?? before?.[name] ?? null;
   return { n: value("n"), version: value("version"), event: value("event"), updatedAt: value("updatedAt") };

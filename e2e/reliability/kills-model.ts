@@ -1,15 +1,15 @@
 /**
- * The clients' side of the kills: what was acknowledged, and what was asked for and may or may not have been done. The content
- * of everything follows from its number, so that half of it is not taken for whole.
+ * The clients' side of the kills: acknowledged writes, and requested writes that may or may not have been done. The content
+ * of each record and file follows from its number, so that half a content is not taken for whole.
  */
 
-/** @returns a text that belongs to one version of one record; some take more than a page of the database. */
+/** @returns the text of a version of a record; some texts take more than a page of the database. */
 export function textOf(n: number, version: number): string {
   const word = `${n}.${version} `;
   return word.repeat(1 + ((n * 7 + version * 13) % (n % 10 === 0 ? 2_500 : 60)));
 }
 
-/** The bytes of a file, which follow from a number: it stands at their beginning. */
+/** The bytes of a file, which follow from a number; the number stands at the beginning. */
 export function bytesOf(n: number): Uint8Array<ArrayBuffer> {
   const size = 8 + ((n * 7_919) % (n % 5 === 0 ? 400_000 : 20_000));
   const bytes = new Uint8Array(size).fill(n % 251);
@@ -25,14 +25,14 @@ export function areWhole(bytes: Uint8Array): boolean {
   return Buffer.compare(bytes, bytesOf(n)) === 0;
 }
 
-/** A record as one client knows it: it makes one request about it at a time. */
+/** A record as known to one client, which makes one request about the record at a time. */
 export interface Known {
   readonly n: number;
-  /** Null until its creation is acknowledged. */
+  /** Null until the creation is acknowledged. */
   id: string | null;
-  /** The last version that was acknowledged; 0 for none. */
+  /** The last acknowledged version; 0 before the first. */
   acknowledged: number;
-  /** The last version that was asked for. */
+  /** The last requested version. */
   tried: number;
   deletion: "none" | "tried" | "acknowledged";
 }
@@ -44,10 +44,10 @@ export interface StoredItem {
   readonly text: string;
 }
 
-/** The records of one collection. */
+/** The known records of a collection. */
 export class KnownRecords {
   readonly all = new Map<number, Known>();
-  /** Writes of all times that were acknowledged. */
+  /** The number of writes ever acknowledged. */
   acknowledged = 0;
 
   create(n: number): Known {
@@ -62,7 +62,7 @@ export class KnownRecords {
     this.acknowledged += 1;
   }
 
-  /** The contradictions between the clients' knowledge and the stored data, which they know afterwards. */
+  /** The contradictions between the clients' knowledge and the stored data; afterwards the clients know the stored data. */
   compare(stored: readonly StoredItem[]): string[] {
     const problems: string[] = [];
     const byNumber = new Map(stored.map((item) => [item.n, item]));
@@ -111,14 +111,13 @@ export interface KnownSession {
 export class Knowledge {
   readonly items = new KnownRecords();
   readonly notes = new KnownRecords();
-  /** By id. */
   readonly files = new Map<string, KnownFile>();
   sessions: KnownSession[] = [];
   /** Runs of the job that were acknowledged since the last check. */
   jobRuns: string[] = [];
-  /** The field that the last migration which was acknowledged has added to `notes`; null for none. */
+  /** The field of `notes` from the last acknowledged migration; null without a field. */
   extra: string | null = null;
-  /** The fields of migrations that were asked for since. */
+  /** The fields of migrations that were requested since. */
   triedExtras: (string | null)[] = [];
   /** Acknowledged, beside records. */
   acknowledged = { uploads: 0, deletions: 0, logins: 0, logouts: 0, jobs: 0, migrations: 0 };

@@ -1,16 +1,16 @@
 /**
- * A process of the crash points: the modules of the service on a folder, without the network. It tells what is stored, then
- * writes records as fast as it can, and tells each change before it asks for it and once it is acknowledged. It is killed.
+ * A process of the crash points: the modules of the service on a folder, without the network. The process prints the stored state,
+ * then writes records without pauses, and prints each change before the request and after the acknowledgement. The test kills the process.
  *
- * Its lines: `{"stored": […], "problems": […]}`, then `c n` (a creation is asked for), `u n version`, `d n`, and after
+ * Its lines: `{"stored": […], "problems": […]}`, then `c n` (a requested creation), `u n version`, `d n`, and after
  * the acknowledgement the same in capitals.
  */
 import { writeSync } from "node:fs";
 import { join } from "node:path";
 import { openService, type Service } from "../../packages/server/src/app/index.ts";
-import { loadConfig } from "../../packages/server/src/config/index.ts";
-import { system } from "../../packages/server/src/kernel/index.ts";
-import { Logger } from "../../packages/server/src/logging/index.ts";
+import { loadConfig } from "../../packages/server/src/base/config/index.ts";
+import { system } from "../../packages/server/src/base/kernel/index.ts";
+import { Logger } from "../../packages/server/src/base/logging/index.ts";
 import { randomNumbers } from "../../packages/server/test/random.ts";
 import { type StoredItem, textOf } from "./kills-model.ts";
 
@@ -19,7 +19,7 @@ const clients = 8;
 /** Records that each client keeps. */
 const kept = 6;
 
-/** All of it is in the pipe when this returns, whatever happens to the process. */
+/** The whole line is in the pipe on return, whatever happens to the process. */
 function say(line: string): void {
   writeSync(1, `${line}\n`);
 }

@@ -1,6 +1,6 @@
 /**
- * Crash points: the modules of the service, without the network, killed at a random moment thousands of times: while they open
- * a folder for the first time, while they recover from the last kill, and while they write. It costs a tenth of a second each.
+ * Crash points: the modules of the service, without the network, killed at a random moment thousands of times: during the first
+ * opening of a folder, during the recovery from the last kill, and during writes. Each kill costs a tenth of a second.
  */
 import { Database } from "bun:sqlite";
 import { rmSync } from "node:fs";
@@ -28,7 +28,7 @@ const stuckMs = 30_000;
 
 export interface Points {
   kills: number;
-  /** Those before the process had told what is stored. */
+  /** Kills before the process had printed the stored state. */
   early: number;
   acknowledged: number;
   folders: number;
@@ -53,7 +53,7 @@ class Folder {
     this.#points = points;
   }
 
-  /** @param isLast the process is not killed before it has told what is stored, and the database is looked at as a whole. */
+  /** @param isLast the process prints the stored state before the kill, and the whole database is checked. */
   async kill(isLast: boolean): Promise<void> {
     const seed = Math.floor(this.#random() * 2 ** 31);
     const child = Bun.spawn(
@@ -123,7 +123,7 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<stri
   }
 }
 
-/** @param onKill is told how many there were. */
+/** @param onKill is called with the number of kills so far. */
 export async function killAtPoints(
   kills: number,
   random: () => number,

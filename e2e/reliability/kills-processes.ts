@@ -1,4 +1,4 @@
-/** The processes of a service: those of functions and jobs, and those of their SQL queries. */
+/** The processes of a service: the script hosts of functions and jobs, and the processes of SQL queries. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 export type Word = "script-host" | "script-query";
@@ -12,7 +12,7 @@ function read(pid: string, file: string): string {
   }
 }
 
-/** The children of a service that were started with one of these words. */
+/** The children of a service with one of these words in the command line. */
 export function childrenOf(service: number, words: readonly Word[]): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -21,7 +21,7 @@ export function childrenOf(service: number, words: readonly Word[]): number[] {
     .map(Number);
 }
 
-/** Answers whether there was one to kill. */
+/** Answers whether the process was alive. */
 export function kill(pid: number): boolean {
   try {
     process.kill(pid, "SIGKILL");
@@ -31,7 +31,7 @@ export function kill(pid: number): boolean {
   }
 }
 
-/** Those that have not ended after a while. A zombie has ended, and its parent has not looked yet. */
+/** Processes that have not ended after a while. A zombie has ended, and its parent has not looked yet. */
 export async function remaining(pids: readonly number[], milliseconds = 10_000): Promise<number[]> {
   const end = performance.now() + milliseconds;
   const isThere = (pid: number): boolean =>

@@ -55,7 +55,7 @@ function disorder(runs: readonly Run[]): string[] {
   return problems;
 }
 
-/** @returns how many runs there were, and what is wrong with them. To be called when no run waits. */
+/** @returns the number of runs, and the problems of the runs. To be called when no run waits. */
 export function checkRuns(
   cwd: string,
   log: readonly LoggedEvent[],
@@ -81,7 +81,7 @@ export function checkRuns(
     ...effects
       .filter(({ event }) => !known.has(event))
       .map(({ event }) => `there is an effect of ${event}, which never was`),
-    // By hand, a job that is cut off has failed; nothing else is anybody's fault here.
+    // A job started by hand that is cut off has failed; every other failure is a fault.
     ...failed
       .filter(({ type, payload }) => type === "function.failed" || payload["error"] !== cutOff)
       .map(({ id, payload }) => `${id}: a failure was charged: ${String(payload["error"])}`),

@@ -1,6 +1,6 @@
 /**
- * The kills: a service under mixed load is killed again and again, or its processes are, at random moments; after each kill it
- * is looked at whether everything that was acknowledged is there. The long form is `npm run test:kills`, the short one a test.
+ * The kills: a service under mixed load, or its processes, is killed again and again at random moments; after each kill the
+ * suite checks that all acknowledged data are stored. The long form is `npm run test:kills`, the short form is a test.
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
@@ -29,12 +29,12 @@ export interface Outcome {
   readonly problems: readonly string[];
 }
 
-/** The part of the starts after a kill that is killed, too, and how long one may last. */
+/** The part of the starts after a kill that is killed, too, and the longest wait before such a kill. */
 const startKills = 0.3;
 const longestStartMs = 400;
 /** So many problems say enough. */
 const maxProblems = 20;
-/** How long the functions have for what waits for them at the end. */
+/** The time for waiting functions at the end. */
 const drainMs = 60_000;
 
 const config = {
@@ -174,7 +174,7 @@ class Suite {
     if (kind === "functions") this.#cuts.push({ from, until: Date.now() });
   }
 
-  /** A kill is no error of the service, and makes none. */
+  /** A kill is no error of the service, and must cause no error in the log. */
   #look(): void {
     const errors = this.#server
       .output()
@@ -191,7 +191,7 @@ class Suite {
       ids.get(type.replace(/[^.]*$/, "*"))?.push(id);
       if (type === "items.deleted" || type === "storage.deleted") deleted.set(String(payload["id"]), at);
     });
-    // A replay leaves out what is about a record or file that is gone.
+    // A replay leaves out events of deleted records and files.
     const gone = this.#log.all.filter(
       ({ type, payload }, at) => !type.endsWith(".deleted") && (deleted.get(String(payload["id"])) ?? -1) > at,
     );

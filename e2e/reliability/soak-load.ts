@@ -14,7 +14,7 @@ const image = png(400, 300);
 export const config = {
   admin: { email: "admin@example.com" },
   auth: { accessTokenTtl: "12h" },
-  // Small, so that they are full before the warm-up is over and the load is steady from then on.
+  // Small, so that the logs and caches are full before the end of the warm-up and the load is steady from then on.
   events: { maxCount: 20_000 },
   thumbs: { cacheSize: "1MiB" },
   cache: { size: "2MiB" },
@@ -193,7 +193,7 @@ export class Load {
     this.#check(202, await this.#admin.ask("POST", "/api/admin/backups"));
   }
 
-  /** Those that stay; each of the others comes, resumes, hears something and goes. */
+  /** Lasting listeners; each short listener comes, resumes, hears something and goes. */
   #listeners(): Promise<void>[] {
     return Array.from({ length: kept.sockets }, async () => {
       const socket = this.#open(null);

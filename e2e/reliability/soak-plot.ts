@@ -4,7 +4,7 @@ import { type Measure, type Sample, slope } from "./soak-samples.ts";
 interface Chart {
   readonly measure: Measure;
   readonly title: string;
-  /** Of the slope, per minute; empty for a count. */
+  /** The unit of the slope, per minute; empty for a count. */
   readonly unit: string;
 }
 
@@ -81,7 +81,7 @@ polyline { fill: none; stroke: #0969da; stroke-width: 1.5; stroke-linejoin: roun
   polyline { stroke: #4493f8; }
 }`;
 
-/** @param warmUp minutes that are shaded: they are not judged. */
+/** @param warmUp minutes that are shaded and not judged. */
 export function plot(samples: readonly Sample[], warmUp: number): string {
   const rows = Math.ceil(charts.length / columns);
   const parts = charts.map(

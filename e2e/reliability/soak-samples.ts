@@ -1,4 +1,4 @@
-/** The samples of the soak: what the service and its processes take at a moment, and how steeply that rises. */
+/** The samples of the soak: the resources of the service and its processes at a moment, and the slope of each measure. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
@@ -23,7 +23,7 @@ interface Process {
   readonly threads: number;
 }
 
-/** Null when it has ended. */
+/** Null after the end of the process. */
 function processOf(pid: string | number): Process | null {
   try {
     const status = readFileSync(`/proc/${pid}/status`, "utf8");
@@ -62,13 +62,13 @@ export function median(values: readonly number[]): number {
   return ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 }
 
-/** The least of each minute: what is above it, the garbage collector has taken back by then. */
+/** The lowest sample of each minute: the garbage collector has taken back the rest by then. */
 function floors(samples: readonly Sample[], measure: Measure): Sample[] {
   const minutes = Map.groupBy(samples, ({ minute }) => Math.floor(minute));
   return [...minutes.values()].map((group) => group.reduce((a, b) => (b[measure] < a[measure] ? b : a)));
 }
 
-/** The median of the slopes between all pairs of these (Theil–Sen), per minute: no single minute moves it. */
+/** The median of the slopes between all pairs of minutes (Theil–Sen), per minute: no single minute moves the median. */
 export function slope(samples: readonly Sample[], measure: Measure): number {
   const slopes: number[] = [];
   const least = floors(samples, measure);

@@ -1,6 +1,6 @@
 /**
- * `npm run soak`: half an hour of steady mixed load (`MINUTES=…` for another time), with samples of what the service takes.
- * It fails when memory, descriptors or threads rise after the warm-up, and when a request was not answered as it should be.
+ * `npm run soak`: half an hour of steady mixed load (`MINUTES=…` for another time), with samples of the service's resources.
+ * The soak fails when memory, descriptors or threads rise after the warm-up, and when a request got a wrong answer.
  * `SOAK_WRITE=1` writes docs/images/soak.svg and the table into docs/reliability.md.
  */
 import { expect, test } from "bun:test";

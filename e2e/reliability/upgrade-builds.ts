@@ -20,7 +20,7 @@ async function run(command: string[], cwd: string): Promise<string> {
   return out.trim();
 }
 
-/** The commits of the main line, oldest first. @throws Error when the history is not there. */
+/** The commits of the main line, oldest first. @throws Error without the full history. */
 export async function history(): Promise<string[]> {
   const isShallow = await run(["git", "rev-parse", "--is-shallow-repository"], root);
   const commits = (await run(["git", "log", "--first-parent", "--reverse", "--format=%H"], root)).split("\n");

@@ -1,6 +1,6 @@
 /**
- * The project that goes from one version to the next: what was written in it so far, and how to find all of it again. Each
- * version that starts on it adds records, a user, a file and runs of functions.
+ * The project that goes from version to version: a list of its written data, and the way to find these data again. Each
+ * starting version adds records, a user, a file and runs of functions.
  */
 import { Database } from "bun:sqlite";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -42,7 +42,6 @@ interface Known {
 
 /** The acknowledged writes. */
 export interface Written {
-  /** By id. */
   readonly records: Map<string, Known>;
   readonly deleted: string[];
   readonly files: Map<string, number>;
@@ -109,7 +108,7 @@ export async function leaveRun(server: Running, cwd: string, written: Written): 
   written.events.push(`items.created ${id}`);
 }
 
-/** Everything that was acknowledged by any version, and is not there. */
+/** All acknowledged data of any version that are missing. */
 export async function missing(server: Running, cwd: string, written: Written): Promise<string[]> {
   const anybody = new Caller(() => server.url);
   writeFileSync(join(cwd, "go-on"), "");

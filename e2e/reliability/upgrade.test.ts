@@ -1,6 +1,6 @@
 /**
  * `npm run test:upgrade`: executables of five earlier commits, spread over the history, and today's, on one folder in turn.
- * Upwards, each finds all that the others have written. Downwards, the earlier one refuses to start and changes nothing, or works;
+ * Upwards, each version finds all data of the others. Downwards, the earlier version refuses to start and changes nothing, or works;
  * then today's finds everything. `UPGRADE_WRITE=1` writes the table into docs/reliability.md.
  */
 import { expect, test } from "bun:test";
@@ -21,13 +21,13 @@ import {
   type Written,
 } from "./upgrade-project.ts";
 
-/** Places in the history; before the first, there were no functions. */
+/** Places in the history; commits before the first place had no functions. */
 const places = [0.2, 0.36, 0.52, 0.68, 0.84];
 const scripts = { timeout: "1h" };
 
 async function builds(): Promise<Build[]> {
   const commits = await history();
-  // The same commits for a while, so that what is built serves several runs.
+  // The same commits for a while, so that several runs share the builds.
   const length = Math.floor(commits.length / 50) * 50;
   const found: Build[] = [];
   for (const place of places) {
@@ -38,14 +38,14 @@ async function builds(): Promise<Build[]> {
   return found;
 }
 
-/** The version ends at once, with a run of a function under way: the next one makes it. */
+/** The version ends at once, with a run of a function under way: the next version makes the run. */
 async function endSuddenly(server: Running, cwd: string, written: Written): Promise<void> {
   await leaveRun(server, cwd, written);
   server.signal("SIGKILL");
   await server.exited;
 }
 
-/** The service, or null and its words when it refuses to start. */
+/** The service, or its output when the service refuses to start. */
 async function tryToServe(cwd: string, executable: string): Promise<Running | string> {
   try {
     return await serve(cwd, { executable });
@@ -88,7 +88,7 @@ test(
       const old = await tryToServe(copy, executable);
       const isRefused = typeof old === "string";
       if (isRefused) {
-        // One line that says why, and nothing has changed.
+        // One line that gives the reason; the data are unchanged.
         expect(old).toMatch(/too old/);
         expect(contentOf(copy)).toBe(before);
       } else {

@@ -4,19 +4,29 @@
  */
 import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
 
 const service = process.env["SOCLE_URL"] ?? "http://localhost:8080";
 const source = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
+/** Loads the styles without holding up the paint of the frame in `index.html`: `main.tsx` applies them before it draws. */
+const laterStyles: Plugin = {
+  name: "later-styles",
+  transformIndexHtml: {
+    order: "post",
+    handler: (html) => html.replace('<link rel="stylesheet"', '<link rel="preload" as="style"'),
+  },
+};
+
 // biome-ignore lint/style/noDefaultExport: Vite reads the default export.
 export default defineConfig({
   base: "/_/",
-  plugins: [react()],
+  plugins: [react(), laterStyles],
   // The packages of the workspace are bundled from their source: no build has to come before this one.
   resolve: {
     alias: {
       "@socle/client": source("../client/src/index.ts"),
+      "@socle/protocol/filter": source("../protocol/src/filter/index.ts"),
       "@socle/protocol": source("../protocol/src/index.ts"),
     },
   },

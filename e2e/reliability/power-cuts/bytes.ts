@@ -1,14 +1,14 @@
 /**
- * The bytes of a file after a power cut. Flushed bytes are there. Of the rest, each page of 4 KiB is as it was after some of
- * the writes to it, from none to all; a page may be torn between its sectors. The size is that after some of the
- * changes too. Zeros lie between.
+ * The bytes of a file after a power cut. Flushed bytes are on disk. Of the rest, each page of 4 KiB has the state after some of
+ * its writes, from no write to all; a page may be torn between its sectors. The size is also the size after some of the
+ * changes. Zeros fill the gaps.
  */
 import { type Change, type File, lastSure } from "./names.ts";
 
 const page = 4_096;
 const sector = 512;
 
-/** How much of what was not flushed is on disk. */
+/** The part of the unflushed changes that is on disk. */
 export type Luck = "nothing" | "everything" | "some";
 
 function sizeAfter(size: number, change: Change): number {

@@ -1,4 +1,4 @@
-/** The check of a folder after a power cut: the executable is started in it, and its data are compared with the ledger. */
+/** The check of a folder after a power cut: the executable starts in the folder, and its data are compared with the ledger. */
 
 import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -9,13 +9,13 @@ import { contentFaults } from "./content.ts";
 import { type History, type Kind, type Ledger, possibleSteps, stateAfter } from "./ledger.ts";
 import { hash } from "./workload.ts";
 
-/** The ledger, and the entry of the log at which it was cut off. */
+/** The ledger, and the entry of the log at which the cut happened. */
 export interface Expected {
   readonly ledger: Ledger;
   readonly cut: number;
 }
 
-/** Collects what is wrong, a line each. */
+/** Collects the faults, a line each. */
 export type Faults = string[];
 
 /** The states of a history that are right after the cut. */
@@ -40,7 +40,7 @@ async function deliver(cwd: string): Promise<void> {
   }
 }
 
-/** Starts the executable in the folder, looks, stops it, and looks again. Answers what is wrong. */
+/** Starts the executable in the folder, looks, stops the executable, and looks again. Answers the faults. */
 export async function check(cwd: string, expected: Expected): Promise<Faults> {
   const faults: Faults = [];
   const server = await serve(cwd);
@@ -60,7 +60,7 @@ export async function check(cwd: string, expected: Expected): Promise<Faults> {
   return [...faults, ...contentFaults(cwd, expected)];
 }
 
-/** Looks at the answers of the service. Tells those that are wrong. */
+/** The faults in the answers of the service. */
 async function answerFaults(client: Client, cwd: string, expected: Expected): Promise<Faults> {
   const faults: Faults = [];
   const each = async (kind: Kind, look: (history: History) => Promise<string | null>): Promise<void> => {
@@ -107,7 +107,8 @@ async function sessionFault(history: History, expected: Expected, client: Client
 
 /** Names that no service leaves in its folder. */
 function leftovers(cwd: string): string[] {
-  const own = /^(config\.json|functions|socle\.db(-wal|-shm|-lock|-lock-journal|-control|-backup)?|storage|backups)$/;
+  const own =
+    /^(config\.json|functions|socle\.db(-wal|-shm|-lock|-lock-journal|-control|-backup|-reserve)?|storage|backups)$/;
   const backups = join(cwd, "backups");
   const strange = [
     ...readdirSync(cwd).filter((name) => !own.test(name)),

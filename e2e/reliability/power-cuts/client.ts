@@ -1,4 +1,4 @@
-/** The requests of the clients of a power-cut run; an answer that is not the expected one is an error. */
+/** The requests of the clients of a power-cut run; an unexpected answer is an error. */
 import { fileForm, formType } from "../../../packages/server/test/forms.ts";
 import { post } from "../../kit.ts";
 
@@ -11,7 +11,7 @@ export class Client {
     this.#token = token;
   }
 
-  /** The same service as somebody else. */
+  /** The same service as another user. */
   as(token: string): Client {
     return new Client(this.#url, token);
   }
@@ -26,7 +26,7 @@ export class Client {
     return answer.status;
   }
 
-  /** The bytes of an answer, or null when there is nothing of this name. */
+  /** The bytes of an answer, or null when the name is unknown. */
   async bytes(path: string): Promise<Uint8Array | null> {
     const answer = await fetch(this.#url + path, { headers: this.#headers });
     const bytes = await answer.bytes();

@@ -38,7 +38,7 @@ function text(value: string | number | null | undefined): string {
   return String(value ?? "");
 }
 
-/** The definition is one that it may be, and the table has its columns. */
+/** The definition is in a possible state, and the table has its columns. */
 function definitionFaults(all: All, expected: Expected, definitions: ReadonlyMap<string, Row>): string[] {
   return expected.ledger.of("definition").flatMap((history) => {
     const stored = definitions.get(history.id)?.["definition"];
@@ -73,7 +73,7 @@ function eventsOf(all: All, table: string): Events {
   return events;
 }
 
-/** Each record has the event of its creation, and each such event its record or the event of its deletion. */
+/** Each record has the event of its creation, and each creation event has its record or the event of its deletion. */
 function eventFaults(all: All, table: string): string[] {
   const stored = new Set(all(`SELECT id FROM "${table}"`).map((row) => text(row["id"])));
   const events = eventsOf(all, table);
@@ -84,7 +84,7 @@ function eventFaults(all: All, table: string): string[] {
   });
 }
 
-/** Each record is whole, in a state that it may have, with as many events as led to it; and there is no other. */
+/** Each record is whole, in a possible state, with as many events as led to the state; no other record exists. */
 function recordFaults(all: All, expected: Expected, tables: readonly string[]): string[] {
   return (["items", "tasks"] as const).flatMap((kind) => {
     const columns = kind === "items" ? "n, text" : "n";
@@ -114,7 +114,7 @@ function recordFault(
   return [`${kind} ${id} ${lossOf(state)}, with ${told} events; ${counts.join(" or ")} steps were made`];
 }
 
-/** Each user has the event of the registration; the first admin has none. */
+/** Each user has the event of the registration; the first admin has no such event. */
 function userFaults(all: All, expected: Expected): string[] {
   const emails = new Set(all("SELECT email FROM _users").map((row) => text(row["email"])));
   const list = (sql: string): string => JSON.stringify(all(sql).map((row) => text(row["id"])));
@@ -129,7 +129,7 @@ function userFaults(all: All, expected: Expected): string[] {
   ];
 }
 
-/** The function has run for each task that is there, and for no other. */
+/** The function has run for each stored task, and for no other task. */
 function effectFaults(all: All, tables: readonly string[]): string[] {
   if (!tables.includes("tasks")) return [];
   const numbers = (table: string): string => JSON.stringify(all(`SELECT n FROM ${table} ORDER BY n`).map(({ n }) => n));

@@ -1,15 +1,15 @@
 /** A folder as it could be on disk after a power cut, made from the tracer's log. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { type LogEntry, readLog, Spool } from "../tracer/log.ts";
 import { bytesAfter, type Luck } from "./bytes.ts";
 import { type Change, type File, type Folder, Names, type Node } from "./names.ts";
 
 export interface Cut {
-  /** How many entries of the log there were. */
+  /** The number of entries in the log. */
   readonly at: number;
   readonly luck: Luck;
-  /** The part of the names that were changed and not flushed and are on disk, from 0 to 1. */
+  /** The part of the changed and unflushed names that is on disk, from 0 to 1. */
   readonly names: number;
   readonly random: () => number;
 }
@@ -20,14 +20,12 @@ export class Disk {
   readonly #byInode = new Map<number, Node>();
   readonly #spool: Spool;
   /** The recorded folder. */
-  readonly #home: string;
   /** How many entries the log has. */
   readonly entries: number;
   readonly flushes: number;
 
   /** @param output the tracer's output folder. */
-  constructor(home: string, output: string) {
-    this.#home = home;
+  constructor(output: string) {
     const entries = readLog(output);
     this.#spool = new Spool(output);
     entries.forEach((entry, at) => void this.#take(entry, at));
@@ -36,15 +34,10 @@ export class Disk {
     this.flushes = entries.filter(({ op }) => op === "flush").length;
   }
 
-  /** Writes what a cut leaves into a folder that is not there yet. */
+  /** Writes the state after a cut into a new folder. */
   rebuild(folder: string, cut: Cut): void {
     const isKept = (): boolean => cut.random() < cut.names;
     this.#write(this.#root, folder, { cut, names: this.#names.after(cut.at, isKept) });
-    // Backups and restores note absolute paths of what they work on; they are others in this folder.
-    for (const name of ["socle.db-backup/partial", "socle.db-restore/moves.json"]) {
-      const note = join(folder, name);
-      if (existsSync(note)) writeFileSync(note, readFileSync(note, "utf8").replaceAll(this.#home, folder));
-    }
   }
 
   #write(node: Folder, path: string, state: { cut: Cut; names: Map<Folder, Map<string, Node>> }): void {
@@ -57,7 +50,7 @@ export class Disk {
   }
 
   #bytesOf(file: File, name: string, cut: Cut): Uint8Array {
-    // SQLite writes it through shared memory, and never trusts it after a restart.
+    // SQLite writes this file through shared memory, and never trusts the file after a restart.
     if (name.endsWith("-shm")) return new Uint8Array(32_768).map(() => Math.floor(cut.random() * 256));
     return bytesAfter(file, cut.at, cut);
   }
@@ -103,7 +96,7 @@ export class Disk {
     }
   }
 
-  /** A file that was there before counts as flushed. */
+  /** A file from before the run counts as flushed. */
   #takeBase({ path, inode, isFolder, spool, length }: Extract<LogEntry, { op: "base" }>): void {
     const before = { at: -1, since: 0 };
     if (path === "") {

@@ -1,15 +1,15 @@
 /**
- * The ledger of a power-cut run tells all that its clients have done and heard: for each thing the steps of its history, each with the
- * entries of the tracer's log between which it was asked for and acknowledged. From it follows what may be found after a cut.
+ * The ledger of a power-cut run holds all that its clients have done and heard: a history of steps for each object, each step with the
+ * entries of the tracer's log at its request and at its acknowledgement. The ledger gives the possible states after a cut.
  */
 import type { Control } from "../tracer/control.ts";
 
 interface Step {
-  /** Entries of the log when it was asked for: a cut before has nothing of it. */
+  /** Entries of the log at the request: an earlier cut has nothing of the step. */
   readonly asked: number;
-  /** Entries of the log when its answer had arrived: a cut from there on must have it. Infinity without an answer. */
+  /** Entries of the log at the arrival of the answer: a cut from here on must have the step. Infinity without an answer. */
   readonly acknowledged: number;
-  /** The content that is there after it; null for nothing. */
+  /** The content after the step; null for no content. */
   readonly state: string | null;
 }
 
@@ -21,7 +21,7 @@ export interface History {
   readonly steps: Step[];
 }
 
-/** A client makes one step of a history after the other. */
+/** A client makes the steps of a history one by one. */
 export class Ledger {
   readonly histories: History[] = [];
   readonly #control: Control;
@@ -35,7 +35,7 @@ export class Ledger {
     return this.#control.entries;
   }
 
-  /** Begins a history that a step has just created; answers it. */
+  /** Begins a history that a step has just created; answers the history. */
   begin(kind: Kind, id: string, step: { asked: number; state: string }): History {
     const history: History = { kind, id, steps: [] };
     this.histories.push(history);
@@ -43,7 +43,7 @@ export class Ledger {
     return history;
   }
 
-  /** Makes a step and notes it once it is acknowledged. */
+  /** Makes a step and notes the step after its acknowledgement. */
   async step(history: History, state: string | null, work: () => Promise<void>): Promise<void> {
     const asked = this.now();
     await work();
@@ -55,7 +55,7 @@ export class Ledger {
   }
 }
 
-/** How many steps of a history may be made after a cut: those that were acknowledged, and one that was asked for. */
+/** The possible numbers of steps of a history after a cut: the acknowledged steps, and perhaps one requested step. */
 export function possibleSteps({ steps }: History, cut: number): number[] {
   const sure = steps.filter(({ acknowledged }) => acknowledged <= cut).length;
   const next = steps[sure];

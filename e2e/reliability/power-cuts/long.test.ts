@@ -1,5 +1,5 @@
 /**
- * `npm run test:power-cuts`: 500 power cuts in runs of different sizes. It prints a table, and writes it into docs/reliability.md with
+ * `npm run test:power-cuts`: 500 power cuts in runs of different sizes. The test prints a table, written into docs/reliability.md with
  * `POWER_CUTS_WRITE=1`. `POWER_CUTS` is another number of cuts; `SEED` repeats the cuts and the amounts of work, but not the order
  * in which clients are served.
  */
@@ -39,7 +39,7 @@ function count({ disk, ledger }: Run): void {
 
 test.each(Array.from({ length: runs }, (_, i) => i))("run %d", async (number) => {
   const random = randomNumbers(seed + number);
-  // From a run in which hardly anything happens to one that fills the log several times.
+  // From a nearly empty run to a run that fills the log several times.
   const most = (amount: number): number => Math.ceil(random() ** 2 * amount);
   const run = await makeRun(seed + number, {
     items: most(200),

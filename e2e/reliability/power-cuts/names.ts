@@ -1,6 +1,6 @@
 /**
- * The names of files and folders as a disk keeps them. A change of a name is sure once the folder that it is in has been flushed after
- * it; until then a power cut may undo it. Changes of one name are undone from the last one backwards. A rename is one
+ * The names of files and folders as a disk keeps the names. A change of a name is sure after a flush of its
+ * folder; until then a power cut may undo the change. Changes of one name are undone from the last one backwards. A rename is one
  * change of two names.
  */
 
@@ -49,7 +49,7 @@ export class Names {
   readonly #changes: NameChange[] = [];
   readonly #flushes = new Map<Folder, Flush[]>();
 
-  /** Makes a change, in the tree as it is without a power cut too. */
+  /** Makes a change, also in the tree without a power cut. */
   change(change: NameChange): void {
     this.#changes.push(change);
     for (const { folder, name, node } of change.names)
@@ -87,7 +87,7 @@ export class Names {
     return state;
   }
 
-  /** The changes that are on disk: those that were flushed, and those that they stand on. */
+  /** The changes that are on disk: the flushed changes, and the earlier changes of the same names. */
   #sureOf(made: readonly NameChange[], cut: number): Set<NameChange> {
     const flushed = new Map([...this.#flushes].map(([folder, flushes]) => [folder, lastSure(flushes, cut)]));
     const needed = new Keys();

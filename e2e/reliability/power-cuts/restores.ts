@@ -1,6 +1,6 @@
 /**
- * Power cuts of a restore: `socle restore` runs below the tracer, over other data or in an empty folder. After a cut there is what was
- * there before or what was restored, whole; once the command has ended, what was restored.
+ * Power cuts of a restore: `socle restore` runs below the tracer, over other data or in an empty folder. After a cut the folder holds
+ * the old data or the restored data, whole; after the end of the command, the restored data.
  */
 import { Database } from "bun:sqlite";
 import { cpSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
@@ -13,14 +13,14 @@ import type { Run } from "./run.ts";
 
 export interface Restore {
   readonly disk: Disk;
-  /** The entry of the log behind the one that gives the list of moves its name: from then on, a start makes them. */
+  /** The entry of the log after the rename of the list of moves: from then on, a start makes the moves. */
   readonly listed: number;
-  /** Digests of what was there before, and of what was restored. */
+  /** Digests of the old data, and of the restored data. */
   readonly before: string;
   readonly after: string;
 }
 
-/** All that a service keeps for its users; without what its start may change. */
+/** All data that a service keeps for its users, without the data that a start may change. */
 function digest(cwd: string): string {
   const database = new Database(join(cwd, "socle.db"), { readonly: true });
   try {
@@ -33,7 +33,7 @@ function digest(cwd: string): string {
   }
 }
 
-/** The data of a folder once a service has been started in it; a fault is an error. */
+/** The data of a folder after a start of the service; a fault is an error. */
 async function startedDigest(cwd: string): Promise<string> {
   const server = await serve(cwd);
   const code = await server.stop();
@@ -49,7 +49,7 @@ function emptyFolder(): string {
   return cwd;
 }
 
-/** Restores the backup of a run below the tracer: in the run's folder as its end has left it, or in an empty one. */
+/** Restores the backup of a run below the tracer: in the run's folder as left at the end, or in an empty folder. */
 export async function makeRestore({ cwd: old, ledger }: Run, { isEmpty }: { isEmpty: boolean }): Promise<Restore> {
   const name = ledger.of("backup")[0]?.id ?? "none";
   const file = join(old, "backups", name);
@@ -69,10 +69,10 @@ export async function makeRestore({ cwd: old, ledger }: Run, { isEmpty }: { isEm
   if ((await child.exited) !== 0) throw new Error("The traced restore has failed");
   const list = readLog(output).findIndex((entry) => entry.op === "rename" && entry.to.endsWith("/moves.json"));
   if (list < 0) throw new Error("The traced restore has written no list of moves");
-  return { disk: new Disk(target, output), listed: list + 1, before, after: digest(plain) };
+  return { disk: new Disk(output), listed: list + 1, before, after: digest(plain) };
 }
 
-/** Rebuilds the folder after a cut, and answers what is wrong. */
+/** Rebuilds the folder after a cut, and answers the faults. */
 export async function sufferRestore({ disk, before, after }: Restore, cut: Cut): Promise<string[]> {
   const folder = join(temporaryFolder(), "data");
   disk.rebuild(folder, cut);

@@ -13,7 +13,7 @@ import { type Amount, effectFunction, load, setUp, type Work } from "./workload.
 export interface Run {
   readonly disk: Disk;
   readonly ledger: Ledger;
-  /** The folder as it is without a power cut. */
+  /** The folder without a power cut. */
   readonly cwd: string;
 }
 
@@ -52,5 +52,5 @@ export async function makeRun(seed: number, amount: Amount): Promise<Run> {
   const second = await serveTraced(cwd, { output, record: cwd });
   await load(work, new Client(second.url, token), false);
   await stop(second);
-  return { disk: new Disk(cwd, output), ledger, cwd };
+  return { disk: new Disk(output), ledger, cwd };
 }

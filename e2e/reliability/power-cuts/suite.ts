@@ -15,7 +15,7 @@ function pick<T>(list: readonly T[], random: () => number): T | undefined {
   return list[Math.floor(random() * list.length)];
 }
 
-/** An entry of the log: an acknowledgement, where a loss shows at once, often the first of its kind; soon after the start; or any. */
+/** An entry of the log: an acknowledgement, often the first of its kind, because a loss shows at once; soon after the start; or any. */
 function randomEntry({ disk, ledger }: Run, random: () => number): number {
   const way = random();
   const histories = ledger.of(pick(kinds, random) ?? "items");
@@ -30,7 +30,7 @@ function randomLuck(random: () => number): Pick<Cut, "luck" | "names"> {
   return { luck, names: pick([0, 0.5, 1], random) ?? 0 };
 }
 
-/** A cut; of what was not flushed all is lost, nothing, or some. */
+/** A cut; all unflushed changes are lost, or none, or some. */
 export function randomCut(run: Run, seed: number): Cut {
   const random = randomNumbers(seed);
   const at = randomEntry(run, random);
@@ -48,11 +48,11 @@ export function firstCuts({ ledger }: Run): Cut[] {
 /** Cuts of a restore behind its list of moves: each is other luck with the names. */
 const cutsAsListed = 8;
 
-/** Cuts of a restore: where its moves are listed, at its end, among the moves before that, and anywhere. */
+/** Cuts of a restore: at the list of its moves, at its end, among the moves before the end, and anywhere. */
 export function restoreCuts({ disk: { entries }, listed }: Restore, seed: number, count: number): Cut[] {
   const random = randomNumbers(seed);
   const moves = Math.min(entries, 60);
-  // The list of moves may be on disk before anything else of its folder.
+  // The list of moves may be on disk before the other files of its folder.
   const asListed = Array.from({ length: cutsAsListed }, (): Cut => ({ at: listed, luck: "some", names: 0.5, random }));
   const others = Array.from({ length: count }, (_, i): Cut => {
     if (i % 3 === 0) return { at: entries, luck: "nothing", names: i % 2 === 0 ? 0 : 0.5, random };
@@ -62,7 +62,7 @@ export function restoreCuts({ disk: { entries }, listed }: Restore, seed: number
   return [...asListed, ...others];
 }
 
-/** Rebuilds the folder after a cut and looks at it. Answers what is wrong. */
+/** Rebuilds the folder after a cut and checks the folder. Answers the faults. */
 export async function suffer({ disk, ledger }: Run, cut: Cut): Promise<string[]> {
   const folder = join(temporaryFolder(), "data");
   disk.rebuild(folder, cut);

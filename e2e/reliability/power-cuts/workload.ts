@@ -22,7 +22,7 @@ const collections = [
   { name: "shapes", fields: [{ name: "field0", type: "integer" }], permissions: everybody },
 ];
 
-/** The function of `tasks`: its effect is made once, however often it runs. */
+/** The function of `tasks`: its effect is made once, in spite of repeated runs. */
 export const effectFunction = `
 export const onCreate = async ({ record, event, db }: any) => {
   await db.collection("effects").create({ n: record.n, event: event.id }).catch((error: any) => {
@@ -32,7 +32,7 @@ export const onCreate = async ({ record, event, db }: any) => {
 `;
 
 export interface Amount {
-  /** Of each client. */
+  /** The amount of each client. */
   readonly items: number;
   readonly tasks: number;
   readonly files: number;
@@ -62,7 +62,7 @@ export async function setUp(work: Work, url: string, output: string): Promise<st
   ledger.begin("session", token, { asked, state: textOf(answer, "refreshToken") });
   ledger.begin("user", email, { asked, state: "there" });
   const client = new Client(url, token);
-  // Before anything else has had the disk flushed.
+  // Before any other write has had the disk flushed.
   await writeFile(work, client);
   for (const definition of collections) {
     const before = ledger.now();
@@ -72,12 +72,12 @@ export async function setUp(work: Work, url: string, output: string): Promise<st
   return token;
 }
 
-/** Fields as the checks compare them. */
+/** Fields in the form of the checks. */
 export function fieldsOf(fields: readonly { readonly name: string; readonly type: string }[]): string {
   return JSON.stringify(fields.map(({ name, type }) => [name, type]));
 }
 
-/** A part of the work, beside which a backup is made where `hasBackup` says so. */
+/** A part of the work, with a backup at the same time if `hasBackup` is true. */
 export async function load(work: Work, client: Client, hasBackup: boolean): Promise<void> {
   const many = (count: number, run: () => Promise<void>): Promise<void>[] => Array.from({ length: count }, run);
   await Promise.all([
@@ -145,7 +145,7 @@ async function writeFiles(work: Work, client: Client): Promise<void> {
   }
 }
 
-/** Registrations and logins; of each second session the tokens are renewed, each third one ends. */
+/** Registrations and logins; each second session renews its tokens, each third session ends. */
 async function signIn({ ledger, amount }: Work, client: Client): Promise<void> {
   for (let i = 0; i < amount.users; i++) {
     const email = `user${++lastNumber}@example.com`;
@@ -196,7 +196,7 @@ async function migrate({ ledger, amount }: Work, client: Client): Promise<void> 
   }
 }
 
-/** A backup counts as acknowledged once the list says that it is completed. */
+/** A backup counts as acknowledged once the list shows the backup as completed. */
 async function backUp({ ledger, cwd }: Work, client: Client): Promise<void> {
   const asked = ledger.now();
   const name = textOf(await client.post("/api/admin/backups"), "name");

@@ -1,7 +1,7 @@
 /**
  * Moves the traced command's time of day: `clock_gettime`, `gettimeofday` and `time` are answered by the tracer. The kernel's
- * vDSO, which answers them without a call, is hidden from each program that is executed. Waits until a time of day (futex)
- * are moved back, so that they take as long as they would. Times of files are the kernel's own, and not moved.
+ * vDSO, which answers these calls without a system call, is hidden from each executed program. Waits until a time of day (futex)
+ * are moved back, so that the wait keeps its length. Times of files are the kernel's own, and not moved.
  */
 import type { Control } from "./control.ts";
 import type { Trap } from "./filter.ts";
@@ -31,7 +31,7 @@ export class Clock {
     this.#control = control;
   }
 
-  /** Hides the vDSO: what stands on the new program's stack behind its environment tells where it is. */
+  /** Hides the vDSO: the auxiliary vector behind the environment on the new program's stack tells its place. */
   executed(tid: number): void {
     let at = stackPointer(tid);
     const read = (address: bigint): bigint => new DataView(readMemory(tid, address, 8).buffer).getBigUint64(0, true);
@@ -44,7 +44,7 @@ export class Clock {
     }
   }
 
-  /** Answers a call about the time of day, or null when it is another call. */
+  /** Answers a call about the time of day; null for any other call. */
   entered(entry: Entry): Verdict | null {
     switch (entry.call) {
       case "clock_gettime":
@@ -95,7 +95,7 @@ export class Clock {
   }
 }
 
-/** FUTEX_WAIT_BITSET and FUTEX_LOCK_PI2 wait until a time; other operations have no such argument. */
+/** FUTEX_WAIT_BITSET and FUTEX_LOCK_PI2 wait until a time; other operations have no time argument. */
 function isWait(entry: Entry): boolean {
   const operation = argument(entry, 1) & 0x7f;
   return operation === 9 || operation === 13 || operation === 11;

@@ -3,28 +3,28 @@ import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { type CallName, isCallName } from "./syscalls.ts";
 
-/** A fault: what matches all of it is refused or delayed. A rule acts while it is armed (`Control.arm`). */
+/** A fault: a call that matches all fields is refused or delayed. A rule acts while the rule is armed (`Control.arm`). */
 export interface Rule {
   readonly calls: readonly CallName[];
-  /** A regular expression that the absolute path of a file of the call matches; without it, any call does. */
+  /** A regular expression for the absolute path of a file of the call; without a path, any call matches. */
   readonly path?: string;
   /** The part of the matching calls that is hit, from 0 to 1 (1). */
   readonly probability?: number;
-  /** How many matching calls pass before the first is hit (0), and how many are hit at most (no bound). */
+  /** The number of matching calls that pass before the first hit (0), and the most hits (no bound). */
   readonly after?: number;
   readonly times?: number;
   /** The call is not made and fails with this error, such as `ENOSPC`. */
   readonly errno?: string;
   /** The thread waits so long before the call is made, or fails. */
   readonly delayMs?: number;
-  /** True (the default) when it acts from the start. */
+  /** True (the default) when the rule acts from the start. */
   readonly armed?: boolean;
 }
 
 export interface TracerConfig {
-  /** An existing folder, outside of what is recorded: the log, the written bytes, and the control file. */
+  /** An existing folder outside of the recorded folder: the log, the written bytes, and the control file. */
   readonly output: string;
-  /** An existing folder, without symbolic links in its path: changes of files below it are recorded. */
+  /** An existing folder, without symbolic links in its path: changes of files below the folder are recorded. */
   readonly record?: string;
   readonly rules?: readonly Rule[];
   /** The seed of the rules' probabilities. */

@@ -1,6 +1,6 @@
 /**
- * The memory that the tracer and the test share: a file that both have mapped, so that neither waits for the other. A value that
- * one side writes is seen by the other at once.
+ * The memory that the tracer and the test share: a file that both have mapped, so that neither waits for the other. Each
+ * side sees a value of the other side at once.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,8 +20,8 @@ export class Control {
   }
 
   /**
-   * How many entries the log has. The number that a caller reads after an answer of the traced service has arrived is at least
-   * the one when the answer left.
+   * The number of entries in the log. The number that a caller reads after the arrival of an answer of the traced service is at
+   * least the number at the departure of the answer.
    */
   get entries(): number {
     return this.#values[slots.entries] ?? 0;
@@ -31,7 +31,7 @@ export class Control {
     this.#values[slots.entries] = count;
   }
 
-  /** Milliseconds by which the command's time of day is ahead of the real one. */
+  /** Milliseconds by which the command's time of day is ahead of the real time. */
   get clockOffsetMs(): number {
     return this.#values[slots.clock] ?? 0;
   }
@@ -40,7 +40,7 @@ export class Control {
     this.#values[slots.clock] = milliseconds;
   }
 
-  /** The process id of the traced command; 0 before it runs. */
+  /** The process id of the traced command; 0 before the start. */
   get pid(): number {
     return this.#values[slots.pid] ?? 0;
   }

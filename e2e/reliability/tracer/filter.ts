@@ -4,7 +4,7 @@
  */
 import { type CallName, machine, numberOf } from "./syscalls.ts";
 
-/** Traps a call; with conditions, only when each argument, under its mask, is one of the values, or is not zero. */
+/** Traps a call; with conditions, only when each argument, under its mask, equals one of the values, or is not zero. */
 export interface Trap {
   readonly call: CallName;
   readonly when?: readonly { readonly argument: number; readonly mask: number; readonly values?: readonly number[] }[];
@@ -18,10 +18,10 @@ const and = 0x54;
 const answer = 0x06;
 const trace: Step = [answer, 0, 0, 0x7ff00000];
 const allow: Step = [answer, 0, 0, 0x7fff0000];
-/** Where the number, the processor and the arguments stand in what the filter is given. */
+/** The places of the number, the processor and the arguments in the input of the filter. */
 const place = { number: 0, processor: 4, argument: 16 } as const;
 
-/** The steps of one trap, once the number of its call is known to be right. They answer `trace`, or end behind the last one. */
+/** The steps of one trap, after the comparison of the call number. The steps answer `trace`, or end behind the last step. */
 function stepsOf({ when = [] }: Trap): Step[] {
   let steps: Step[] = [trace];
   for (const { argument, mask, values = [] } of when.toReversed()) {
@@ -41,7 +41,7 @@ function stepsOf({ when = [] }: Trap): Step[] {
   return steps;
 }
 
-/** The filter's program, in the kernel's form. Of several traps of one call each is asked. */
+/** The filter's program, in the kernel's form. Each trap of a call is asked. */
 export function filterProgram(traps: readonly Trap[]): Uint8Array<ArrayBuffer> {
   const steps: Step[] = [[load, 0, 0, place.processor], [jumpEqual, 1, 0, machine.audit], allow];
   for (const trap of traps) {

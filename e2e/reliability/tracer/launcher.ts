@@ -1,5 +1,5 @@
 /**
- * Becomes the traced command: stops until the tracer has taken hold of it, installs the filter whose program the first
+ * Becomes the traced command: stops until the tracer has attached, installs the filter whose program the first
  * argument is (base64), and executes the rest. The environment is handed on untouched.
  */
 import { ptr } from "bun:ffi";

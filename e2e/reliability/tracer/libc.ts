@@ -1,4 +1,4 @@
-/** The C library as far as the tracer needs it: ptrace, waiting, and reading and writing the memory of another process. */
+/** The part of the C library for the tracer: ptrace, waiting, and reading and writing the memory of another process. */
 import { dlopen, ptr } from "bun:ffi";
 
 const signatures = {
@@ -12,7 +12,7 @@ const signatures = {
   process_vm_writev: { args: ["i32", "ptr", "u64", "ptr", "u64", "u64"], returns: "i64" },
 } as const;
 
-/** glibc, or musl where there is no glibc. */
+/** glibc, or musl without glibc. */
 function open() {
   try {
     return dlopen("libc.so.6", signatures).symbols;
@@ -27,7 +27,7 @@ const page = 4_096;
 const local = new BigUint64Array(2);
 const remote = new BigUint64Array(2);
 
-/** Bytes of another process's memory. @throws Error when they cannot be read. */
+/** Bytes of another process's memory. @throws Error when the bytes cannot be read. */
 export function readMemory(tid: number, address: bigint, length: number): Uint8Array {
   const bytes = new Uint8Array(length);
   for (let at = 0; at < length; ) {
@@ -44,7 +44,7 @@ export function writeMemory(tid: number, address: bigint, bytes: Uint8Array): vo
     throw new Error(`The memory of thread ${tid} cannot be written`);
 }
 
-/** A text that ends with a zero byte. It is read page by page: the next page may not be there. */
+/** A text that ends with a zero byte. The text is read page by page: the next page may be unmapped. */
 export function readText(tid: number, address: bigint): string {
   const parts: Uint8Array[] = [];
   for (let from = address; ; ) {

@@ -1,7 +1,7 @@
 /**
- * The log of the tracer: what happened to the files below the recorded folder, one JSON object a line, in an order in which a call
- * that began after another had returned stands behind it. The written bytes stand in a file of their own, the spool.
- * Files and folders are known by their inode; one that is created with a name takes the inode over from any file that had it.
+ * The log of the tracer: the changes of the files below the recorded folder, one JSON object a line, in an order in which a call
+ * that began after the return of another call stands behind that call. The written bytes stand in a second file, the spool.
+ * Files and folders are known by their inode; a new file takes the inode over from any earlier file of the same inode.
  */
 import { appendFileSync, closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -9,14 +9,14 @@ import type { Control } from "./control.ts";
 
 /** Paths are relative to the recorded folder, which is "" itself. */
 export type LogEntry =
-  /** There before the command was started: its bytes and its name count as flushed. */
+  /** Present before the start of the command: bytes and name count as flushed. */
   | { op: "base"; path: string; inode: number; isFolder: boolean; spool: number; length: number }
-  /** Opened with O_CREAT: a new file unless the name is there. */
+  /** Opened with O_CREAT: a new file unless the name exists. */
   | { op: "create"; path: string; inode: number }
   | { op: "write"; inode: number; offset: number; spool: number; length: number }
   /** Cut off or extended to a size. */
   | { op: "resize"; inode: number; size: number }
-  /** Extended to a size unless it is as large. */
+  /** Extended to a size unless the file is as large. */
   | { op: "grow"; inode: number; size: number }
   /** fsync or fdatasync of a file or a folder, which returned here and began when the log had `since` entries. */
   | { op: "flush"; inode: number; since: number }
@@ -25,12 +25,12 @@ export type LogEntry =
   | { op: "unlink"; path: string }
   | { op: "mkdir"; path: string; inode: number }
   | { op: "rmdir"; path: string }
-  /** Something that the log cannot tell: nothing may be concluded from it. */
+  /** An event that the log cannot express: the log proves nothing. */
   | { op: "unknown"; what: string };
 
 const paths = (output: string) => ({ log: join(output, "log"), spool: join(output, "spool") });
 
-/** Appends to a log; one that is there is continued, as after a stop and a start of the same service. */
+/** Appends to a log; an existing log is continued, as after a stop and a start of the same service. */
 export class LogWriter {
   readonly isNew: boolean;
   readonly #log: string;
@@ -56,7 +56,7 @@ export class LogWriter {
     this.#control.entries += 1;
   }
 
-  /** Keeps bytes; answers where. */
+  /** Appends bytes to the spool; answers their place. */
   keep(bytes: Uint8Array): { spool: number; length: number } {
     const kept = { spool: this.#spooled, length: bytes.byteLength };
     writeSync(this.#spool, bytes);
@@ -65,7 +65,7 @@ export class LogWriter {
   }
 }
 
-/** The entries of a log whose command has ended. @throws Error when the tracer met something that it cannot record. */
+/** The entries of a log of an ended command. @throws Error when the tracer met an event that the log cannot express. */
 export function readLog(output: string): LogEntry[] {
   const lines = readFileSync(paths(output).log, "utf8").trimEnd().split("\n");
   const entries = lines.map((line) => JSON.parse(line) as LogEntry);

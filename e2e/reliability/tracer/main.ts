@@ -1,21 +1,21 @@
 /**
- * The tracer: runs a command below ptrace, and records what it does to files, injects faults into its system calls, or moves its
- * clock. Linux on x86_64 and arm64, without any tool that the machine would have to have.
+ * The tracer: runs a command below ptrace, and records its changes of files, injects faults into its system calls, or moves its
+ * clock. Linux on x86_64 and arm64, without further tools.
  *
  *     bun e2e/reliability/tracer/main.ts CONFIG -- COMMAND [ARGUMENT…]
  *
  * CONFIG is a JSON file (`config.ts`, `TracerConfig`). Tests call `serveTraced` (`traced.ts`) and never this file.
  *
  * - `record`: `readLog` (`log.ts`) tells, after the command's end, every change of files and names below a folder, and every
- *   flush. A client that hears an answer of the command reads `control.entries` then: all that the
- *   answer stands on is in the log before that entry.
- * - `rules`: calls that match are refused with an error or delayed. `control.arm(i, false)` lets rule i rest, `control.hits(i)`
- *   tells how many calls it has hit.
+ *   flush. A client that hears an answer of the command then reads `control.entries`: every change that the
+ *   answer depends on is in the log before that entry.
+ * - `rules`: matching calls are refused with an error or delayed. `control.arm(i, false)` lets rule i rest, `control.hits(i)`
+ *   tells its number of hits.
  * - `clock`: `control.clockOffsetMs = …` moves the command's time of day while it runs.
  *
  * The command has the standard streams, the environment and the folder of the tracer. The tracer ends with the command and
- * with its code; when the tracer is killed, the command is. A signal for the command is sent to `control.pid`: one that is sent to the
- * tracer ends both. Only the calls that are asked for stop a thread (seccomp); all others run at full speed.
+ * with its code; a kill of the tracer kills the command. A signal for the command is sent to `control.pid`: a signal to the
+ * tracer ends both. Only the requested calls stop a thread (seccomp); all others run at full speed.
  */
 import { Clock, clockTraps } from "./clock.ts";
 import { readConfig } from "./config.ts";

@@ -1,7 +1,7 @@
 /**
- * Writes into the log what the traced command does to the files below a folder. A call is looked at when it begins, and
- * recorded when it has returned well. Not recorded, because no promise stands on it: modes, owners and times, and writes
- * through shared memory, which SQLite makes to its `-shm` only; those to any other file make the log useless, and it says so.
+ * Writes the traced command's changes of the files below a folder into the log. A call is examined at its begin, and
+ * recorded after a successful return. Not recorded, because no promise depends on these: modes, owners and times, and writes
+ * through shared memory, which SQLite makes to its `-shm` only; such writes to any other file mark the log as useless.
  */
 import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -60,7 +60,7 @@ export class Recorder {
     if (isFolder) for (const name of readdirSync(absolute).sort()) this.#recordBase(join(path, name));
   }
 
-  /** The work for when the call has returned, or null when it has nothing to do with the recorded files. */
+  /** The work for the return of the call, or null when the call does not touch the recorded files. */
   entered(entry: Entry): AtExit | null {
     const record = this.#recordOf(entry);
     if (record === null) return null;
@@ -77,7 +77,7 @@ export class Recorder {
     };
   }
 
-  /** Tells whether a call was made in which its thread ended. Nobody has built on it: a flush that was made may be left out. */
+  /** Tells whether a call was made in which its thread ended. No answer depends on the call: a flush may be left out. */
   #wasMade({ call }: Entry, [first = "", second = ""]: readonly string[]): boolean {
     if (/^(unlink|rmdir)/.test(call)) return !existsSync(first);
     if (/^mkdir/.test(call)) return existsSync(first);
@@ -195,7 +195,7 @@ export class Recorder {
     return { op: entry.call.startsWith("link") ? "link" : "rename", from, to };
   }
 
-  /** The path relative to the recorded folder, or null when it is not below it. */
+  /** The path relative to the recorded folder, or null for a path outside. */
   #below(path: string): string | null {
     if (path === this.#root) return "";
     return path.startsWith(`${this.#root}/`) ? path.slice(this.#root.length + 1) : null;

@@ -1,10 +1,10 @@
 /** The system calls that the tracer knows: their numbers, and which of their arguments name a file. */
 
 interface Call {
-  /** Numbers on x86_64 and arm64; a missing one has no such call. */
+  /** Numbers on x86_64 and arm64; without a number the processor has no such call. */
   readonly x64?: number;
   readonly arm64?: number;
-  /** The argument that is a descriptor of the file that is meant. */
+  /** The argument with the descriptor of the file. */
   readonly fd?: number;
   /** Pairs of arguments: a folder's descriptor (null is the working folder) and a path's address. */
   readonly paths?: readonly (readonly [folder: number | null, path: number])[];
@@ -101,7 +101,7 @@ export function isCallName(name: string): name is CallName {
 /** The differences between the processors. */
 interface Machine {
   readonly processor: "x64" | "arm64";
-  /** As seccomp names it. */
+  /** The processor's number in seccomp. */
   readonly audit: number;
   /** The general registers, as 64-bit words, and the places of some. */
   readonly registers: { readonly count: number; readonly result: number; readonly stack: number };
@@ -121,7 +121,7 @@ function thisMachine(): Machine {
 
 export const machine = thisMachine();
 
-/** The number of a call on this processor, or null where it has no such call. */
+/** The number of a call on this processor, or null without such a call. */
 export function numberOf(name: CallName): number | null {
   const call: Call = calls[name];
   return call[machine.processor] ?? null;

@@ -1,4 +1,4 @@
-/** A thread of the traced command that has stopped: what ptrace can ask of it and do to it. */
+/** A stopped thread of the traced command, with the requests of ptrace. */
 
 import { ptr } from "bun:ffi";
 import { readlinkSync, realpathSync } from "node:fs";
@@ -24,11 +24,11 @@ export interface Entry {
   readonly args: readonly bigint[];
 }
 
-/** How a thread goes on: to its next trap, or to the end of the call that it is in. */
+/** A thread continues to its next trap, or to the end of its current call. */
 export type Way = "continue" | "syscall";
 
 export function go(tid: number, way: Way, signal = 0): void {
-  // A thread that was killed meanwhile is waited for like any other.
+  // A thread that was killed meanwhile is awaited like any other.
   libc.ptrace(request[way], tid, 0, signal);
 }
 
@@ -44,7 +44,7 @@ function readInfo(tid: number): boolean {
   return libc.ptrace(request.syscallInfo, tid, info.byteLength, ptr(info)) > 0;
 }
 
-/** The call at which a thread was trapped, or null when it was killed meanwhile. */
+/** The call at which a thread was trapped, or null when the thread was killed meanwhile. */
 export function entryOf(tid: number): Entry | null {
   if (!readInfo(tid)) return null;
   const args = Array.from({ length: 6 }, (_, i) => view.getBigUint64(32 + i * 8, true));
@@ -90,12 +90,12 @@ export function descriptor({ args }: Entry, index: number): number {
   return Number(BigInt.asIntN(32, args[index] ?? 0n));
 }
 
-/** Where a thread's descriptor can be looked at. */
+/** The path in /proc of a thread's descriptor. */
 export function descriptorPath(tid: number, fd: number): string {
   return `/proc/${tid}/fd/${fd}`;
 }
 
-/** The path of an open file, or what the kernel says instead, such as `socket:[1234]`; null when it is not open. */
+/** The path of an open file, or the kernel's text instead, such as `socket:[1234]`; null for a closed descriptor. */
 export function pathOfDescriptor(tid: number, fd: number): string | null {
   try {
     return readlinkSync(descriptorPath(tid, fd));
@@ -110,7 +110,7 @@ function absolutePath(tid: number, folder: number, path: string): string | null 
   if (from === null) return null;
   const joined = path.startsWith("/") ? join(path) : join(from, path);
   try {
-    // The name itself may be a link, which the call means and not what it leads to.
+    // The name itself may be a link; the call means the link and not its target.
     return join(realpathSync(dirname(joined)), basename(joined));
   } catch {
     return joined;

@@ -18,7 +18,7 @@ export function tracedCommand(config: TracerConfig, command: readonly string[]):
   return [process.execPath, join(import.meta.dir, "main.ts"), path, "--", ...command];
 }
 
-/** Starts the service in a folder, below the tracer, and waits until it listens. It is stopped after the file's tests. */
+/** Starts the service in a folder, below the tracer, and waits until the service listens. The service stops after the file's tests. */
 export async function serveTraced(
   cwd: string,
   config: TracerConfig,

@@ -19,10 +19,10 @@ const untraced = 2;
 const trapSignal = 5;
 const stopSignals = new Set([19, 20, 21, 22]);
 
-/** Called with what a call has answered; with null when the thread ended in the call, which may have been made or not. */
+/** Called with the result of a call; with null when the thread ended in the call, which may have been made or not. */
 export type AtExit = (result: number | null) => void;
 
-/** The fate of a trapped call. A `skipped` one is not made; `atExit` makes the thread stop once more, after it. */
+/** The fate of a trapped call. A `skipped` call is not made; `atExit` makes the thread stop once more, after the call. */
 export type Verdict =
   | { readonly kind: "go"; readonly atExit?: AtExit | null }
   | { readonly kind: "skipped" }
@@ -36,7 +36,7 @@ export interface Follower {
   executed(tid: number): void;
 }
 
-/** Starts a command below the launcher and follows it to its end; answers its exit code, 128 and more for a signal. */
+/** Starts a command below the launcher and follows the command to its end; answers its exit code, 128 and more for a signal. */
 export function trace(command: readonly string[], follower: Follower, started: (pid: number) => void): number {
   const program = Buffer.from(filterProgram(follower.traps)).toString("base64");
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "launcher.ts"), program, ...command], {
@@ -90,7 +90,7 @@ class Tracees {
         this.#entered(tid);
         return;
       case event.exec:
-        // The threads of the old program are gone, and with them the calls that they were in.
+        // The threads of the old program are gone, and so are their calls.
         this.#calls.delete(tid);
         this.#follower.executed(tid);
         break;

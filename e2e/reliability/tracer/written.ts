@@ -1,4 +1,4 @@
-/** The bytes that a call has written to a file, and where they stand in it. */
+/** The bytes that a call has written to a file, and their place in the file. */
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { readMemory } from "./libc.ts";
 import { argument, descriptor, descriptorPath, type Entry } from "./thread.ts";
@@ -35,7 +35,7 @@ function readVector(
   return Buffer.concat(parts);
 }
 
-/** The bytes that the kernel has copied into a file, read from the file itself. A clone copies all of it. */
+/** The bytes that the kernel has copied into a file, read from the file itself. A clone copies the whole file. */
 export function writtenByCopy(entry: Entry, count: number): Written {
   const fd = descriptor(entry, entry.call === "ioctl" || entry.call === "sendfile" ? 0 : 2);
   const path = descriptorPath(entry.tid, fd);
@@ -49,7 +49,7 @@ export function writtenByCopy(entry: Entry, count: number): Written {
   return { offset, bytes };
 }
 
-/** Where a copy has ended: the caller's own offset, which the kernel has moved on, or that of the descriptor. */
+/** The end of a copy: the caller's own offset, which the kernel has moved on, or the offset of the descriptor. */
 function end(entry: Entry, fd: number): number {
   const address = entry.call === "sendfile" ? 0n : (entry.args[3] ?? 0n);
   if (address === 0n) return position(entry.tid, fd);

@@ -1,4 +1,4 @@
-/** Drafts go after a year, what was published stays. */
+/** Drafts go after a year; published posts stay. */
 import { expect, service, test } from "socle/test";
 
 test("the nightly job deletes drafts that nobody has touched for a year", async () => {
@@ -12,7 +12,7 @@ test("the nightly job deletes drafts that nobody has touched for a year", async 
     author,
     publishedAt: service.clock.now().toISOString(),
   });
-  // By then, nobody is signed in any more.
+  // After this time, no user is signed in any more.
   const everybody = (await service.client()).collection("posts");
   await service.clock.advance("360d");
   expect(await everybody.list()).toHaveLength(2);

@@ -1,4 +1,4 @@
-/** Every night: comments whose post is gone, and drafts that nobody has touched for a year. */
+/** Every night: deletes comments of deleted posts, and drafts without a change for a year. */
 export const schedule = "30 3 * * *";
 
 export const options: JobOptions = { timezone: "Europe/Zurich", timeout: "5m" };

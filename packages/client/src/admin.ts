@@ -1,4 +1,4 @@
-/** The admin API of a service, for users whose role is admin: everybody else gets 403. Every method throws `SocleError`. */
+/** The admin API of a service, for users with the role admin; any other caller gets 403. Every method throws `SocleError`. */
 import type {
   CollectionDefinition,
   CollectionEntry,
@@ -59,21 +59,21 @@ export interface FileQuery extends PageQuery {
 }
 
 export interface LogQuery extends PageQuery {
-  /** Levels, with commas between them. */
+  /** Levels, separated by commas. */
   level?: string | undefined;
   /** A part of the message, the source, the request's id or a field, without regard to case. */
   search?: string | undefined;
 }
 
 export interface EventQuery extends PageQuery {
-  /** Types, with commas between them; `*` may end one. */
+  /** Event types, separated by commas; a type may end with `*`. */
   type?: string | undefined;
   /** RFC 3339, both included. */
   from?: string | undefined;
   to?: string | undefined;
-  /** The id of the user who caused it. */
+  /** The id of the user who caused the event. */
   actor?: string | undefined;
-  /** The id of the user to whom it happened: sign-ins, and what admins did to the account. */
+  /** The id of the user whom the event is about: sign-ins, and changes of the account by admins. */
   about?: string | undefined;
 }
 
@@ -84,11 +84,11 @@ export interface RunQuery extends PageQuery {
 }
 
 export interface QueueQuery extends PageQuery {
-  /** Without it, those that wait and those that run. */
+  /** Absent: runs that wait and runs that run. */
   status?: QueueRun["status"] | undefined;
 }
 
-/** A field as a migration takes it: with the name that it had, or null for a new one. */
+/** A field in a migration: with its former name, or null for a new field. */
 export type ChangedField = FieldDefinition & { renamedFrom?: string | null };
 
 export interface CollectionChange {
@@ -98,7 +98,7 @@ export interface CollectionChange {
   search?: string[] | null;
 }
 
-/** Collections and their migrations. With `plan…` nothing changes; the answer says what would. */
+/** Collections and their migrations. `plan…` changes nothing and answers the changes that would be made. */
 export class CollectionAdmin {
   readonly #transport: Transport;
 
@@ -138,7 +138,7 @@ export class CollectionAdmin {
     return this.#transport.call("DELETE", `${path(name)}?dryRun=true`);
   }
 
-  /** Tries an operation as a user, or as nobody: the answer they would get, and the rules that say so. Nothing is changed. */
+  /** Tries an operation as a user or as an anonymous caller: the answer, and the rules that decide it. Changes nothing. */
   try(name: string, trial: RuleTrialRequest): Promise<RuleTrial> {
     return this.#transport.call("POST", `${path(name)}/try`, { body: trial });
   }
@@ -187,7 +187,7 @@ export class UserAdmin {
   }
 }
 
-/** Functions and jobs: what there is, what has run, and running it again. */
+/** Functions and jobs: their files, their runs, and running a run again. */
 export class ScriptAdmin {
   readonly #transport: Transport;
 
@@ -195,7 +195,7 @@ export class ScriptAdmin {
     this.#transport = transport;
   }
 
-  /** The files of functions and jobs, with what became of each when it was last loaded. */
+  /** The files of functions and jobs, each with the result of its last load. */
   files(query: PageQuery = {}): Promise<Page<ScriptFileEntry>> {
     return this.#transport.call("GET", `/api/admin/scripts${searchOf(query)}`);
   }
@@ -212,7 +212,7 @@ export class ScriptAdmin {
     return this.#transport.call("GET", `/api/admin/functions/runs${searchOf(query)}`);
   }
 
-  /** Runs one again that has failed for good. */
+  /** Runs a run again that has failed for good. */
   retryFunction(runId: string): Promise<{ runId: string }> {
     return this.#transport.call("POST", `/api/admin/functions/runs/${encodeURIComponent(runId)}/retry`);
   }
@@ -231,17 +231,17 @@ export class ScriptAdmin {
     return this.#transport.call("POST", `/api/admin/jobs/${encodeURIComponent(name)}/run`);
   }
 
-  /** Adds a run to the queue of a job. Answers the run that waits where that has the same key. */
+  /** Adds a run to the queue of a job. Answers the waiting run with the same key, if the queue has such a run. */
   enqueue(name: string, run: NewQueueRun = {}): Promise<{ runId: string }> {
     return this.#transport.call("POST", `/api/admin/jobs/${encodeURIComponent(name)}/enqueue`, { body: run });
   }
 
-  /** Runs of a queue that are not over, or with `status: "failed"`, those that have failed for good. */
+  /** Runs of a queue that are not over; with `status: "failed"`, runs that have failed for good. */
   queue(name: string, query: QueueQuery = {}): Promise<Page<QueueRun>> {
     return this.#transport.call("GET", `/api/admin/jobs/${encodeURIComponent(name)}/queue${searchOf(query)}`);
   }
 
-  /** One run of a queue, with its payload. */
+  /** A run of a queue, with its payload. */
   queueRun(name: string, runId: string): Promise<QueueRunDetail> {
     return this.#transport.call("GET", queuePath(name, runId));
   }
@@ -251,7 +251,7 @@ export class ScriptAdmin {
     await this.#transport.fetch("DELETE", queuePath(name, runId));
   }
 
-  /** Runs one of a queue again that has failed for good. */
+  /** Runs a run of a queue again that has failed for good. */
   retryQueued(name: string, runId: string): Promise<{ runId: string }> {
     return this.#transport.call("POST", `${queuePath(name, runId)}/retry`);
   }
@@ -278,7 +278,7 @@ export class AdminClient {
     return this.#transport.call("GET", "/api/admin/overview");
   }
 
-  /** The configuration in force, and where each value comes from. Secrets are left out. */
+  /** The configuration in force, and the source of each value. Secrets are left out. */
   config(): Promise<EffectiveConfig> {
     return this.#transport.call("GET", "/api/admin/config");
   }
@@ -308,7 +308,7 @@ export class AdminClient {
 
   /**
    * The entries of the log from now on, until the signal aborts. Resolves when the service ends the stream: at a restart,
-   * or when the access token expires. It can be called again then.
+   * or when the access token expires. The method can be called again then.
    */
   tailLogs(
     listener: (entry: LogEntry) => void,
@@ -323,7 +323,7 @@ export class AdminClient {
     return this.#transport.call("GET", `/api/admin/events${searchOf(query)}`);
   }
 
-  /** The events from now on, the audit among them, as `tailLogs` brings entries of the log. */
+  /** The events from now on, with the audit, as `tailLogs` gives the entries of the log. */
   tailEvents(listener: (event: EventEntry) => void, options: TailOptions): Promise<void> {
     return this.#tail("/api/admin/events/stream", listener, options);
   }

@@ -13,13 +13,13 @@ import type { Transport } from "./transport.ts";
 /** Values in which a reference may stand for an id. */
 type WithReferences<Values> = { [Name in keyof Values]: Values[Name] | BatchReference };
 
-/** An operation on records of one collection. */
+/** An operation on records of a collection. */
 type OperationOn<Name extends string, Create, Update> =
   | { method: "create"; collection: Name; body: Create }
   | ({ method: "update"; collection: Name; id: string | BatchReference; body: Update } & VersionOptions)
   | ({ method: "delete"; collection: Name; id: string | BatchReference } & VersionOptions);
 
-/** The operations of `SocleClient.batch`: on the collections that the types of the project know, where there are some. */
+/** The operations of `SocleClient.batch`; the generated types of a project limit the collections to its own. */
 export type Operation<Collections extends { [name in keyof Collections]: CollectionTypes }> = [
   keyof Collections,
 ] extends [never]
@@ -46,7 +46,7 @@ export type RecordsOf<Collections, Operations> = {
   -readonly [Index in keyof Operations]: RecordOf<Collections, Operations[Index]>;
 };
 
-/** Sends a batch. The shapes of its records are those that the caller's types say. */
+/** Sends a batch. The caller's types give the shapes of its records. */
 export async function sendBatch<Records>(
   transport: Transport,
   operations: readonly OperationOn<string, object, object>[],

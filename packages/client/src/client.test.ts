@@ -1,6 +1,6 @@
 /**
- * The types of the client: `npm run check` fails where a line below a `@ts-expect-error` is accepted. And what it says in a
- * runtime without a WebSocket, and for the answers of endpoints.
+ * The types of the client: `npm run check` fails if a line below a `@ts-expect-error` is accepted. Also the errors of a
+ * runtime without a WebSocket, and of the answers of endpoints.
  */
 import { afterAll, expect, test } from "bun:test";
 import type { SystemFields } from "@socle/protocol";
@@ -13,7 +13,7 @@ interface Post extends SystemFields {
   tags?: string[];
 }
 
-/** As `socle types` writes it. */
+/** In the form of `socle types`. */
 interface Collections {
   posts: {
     record: { id: string; createdAt: string; updatedAt: string; title: string; slug: string | null; writer: string };
@@ -55,11 +55,11 @@ test("a client of a project knows its collections", () => {
     () => client.collection("posts").update("rec_1", { slug: null }),
     // @ts-expect-error title is missing
     () => client.collection("posts").create({ slug: "a" }),
-    // @ts-expect-error there is no such field
+    // @ts-expect-error the field does not exist
     () => client.collection("notes").create({ titel: "a" }),
     // @ts-expect-error null is no title
     () => client.collection("posts").update("rec_1", { title: null }),
-    // @ts-expect-error there is no such collection
+    // @ts-expect-error the collection does not exist
     () => client.collection("post"),
     () => plain.collection("anything").create({ any: "thing" }),
     () => plain.collection<Post>("posts").create({ title: "a", done: true }),

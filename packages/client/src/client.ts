@@ -1,6 +1,6 @@
 /**
- * Client of a Socle service: the session of one user, and the types and methods of collections. The other APIs hang
- * from it.
+ * Client of a Socle service: the session of a user, and the types and methods of collections. The other APIs are
+ * properties of the client.
  */
 import {
   type Credentials,
@@ -13,6 +13,7 @@ import {
   type RecordQuery,
   type RecordSelection,
   type SetupInvitation,
+  type SetupStatus,
   type StoredRecord,
   type SystemFields,
   type User,
@@ -25,50 +26,50 @@ import { searchOf } from "./search.ts";
 import { StorageClient } from "./storage.ts";
 import { type ClientOptions, type Tokens, Transport } from "./transport.ts";
 
-/** The names of the fields that are never null: those that a definition requires. */
+/** The names of the fields that are never null: the required fields of the definition. */
 type RequiredField<T> = {
   [Name in keyof T]-?: null extends T[Name] ? never : undefined extends T[Name] ? never : Name;
 }[keyof T];
 
-/** The values of a record to create: what is never null in a record has to be there, everything else may. */
+/** The values of a record to create: required fields must be present, every other field may. */
 export type NewRecord<T> = Partial<Omit<T, keyof SystemFields>> &
   Pick<T, Exclude<RequiredField<T>, keyof SystemFields>>;
 
-/** The types of a collection, as `socle dev` and `socle types` write them into `.socle/types.d.ts`. */
+/** The types of a collection, as `socle dev` and `socle types` write `.socle/types.d.ts`. */
 export interface CollectionTypes {
   record: SystemFields;
   create: object;
   update: object;
-  /** The field that shows the owner, which the service fills; never where there is none. */
+  /** The field that shows the owner, which the service fills; never for a collection without an owner field. */
   owner: PropertyKey;
 }
 
-/** The values of a record to create. The owner is the user who is signed in. */
+/** The values of a record to create. The owner is the signed-in user. */
 export type CreateOf<Types extends CollectionTypes> = Omit<Types["create"], Types["owner"]> &
   Partial<Pick<Types["create"], Types["owner"] & keyof Types["create"]>>;
 
-/** The records of one collection. Every method throws `SocleError`. */
+/** The records of a collection. Every method throws `SocleError`. */
 export interface CollectionClient<T extends SystemFields, Create = NewRecord<T>, Update = Partial<T>> {
-  /** All of them, newest first. */
+  /** All records, newest first. */
   list(): Promise<T[]>;
-  /** A page of what matches. With `fields` or `expand`, `R` is what a record then looks like. */
+  /** A page of the records that match. With `fields` or `expand`, `R` is the resulting shape of a record. */
   page<R = T>(query?: RecordQuery, options?: { signal?: AbortSignal }): Promise<RecordPage<R>>;
-  /** A page of groups, with counts and sums over them. */
+  /** A page of groups, with counts and sums over each group. */
   groups<R = GroupPage["items"][number]>(query: GroupQuery, options?: { signal?: AbortSignal }): Promise<GroupPage<R>>;
   get<R = T>(id: string, selection?: RecordSelection): Promise<R>;
   create(values: Create): Promise<T>;
-  /** Only the fields that are given change; null clears one. */
+  /** Changes only the given fields; null clears a field. */
   update(id: string, values: Update, options?: VersionOptions): Promise<T>;
   delete(id: string, options?: VersionOptions): Promise<void>;
   /**
-   * Hears the changes of its records, with `filter` those of the records that fulfil it. See `SocleClient.subscribe`.
-   * @throws Error where the runtime has no WebSocket and none was passed.
+   * Hears the changes of the collection's records; with `filter`, of the records that match. See `SocleClient.subscribe`.
+   * @throws Error if the runtime has no WebSocket and no implementation was passed.
    */
   subscribe(listener: (change: RecordChange<T>) => void, options?: SubscribeOptions): () => void;
 }
 
 export interface VersionOptions {
-  /** The record as it was read, or its `ETag`: a record of another version stays as it is, and `SocleError` has the status 412. */
+  /** The record as it was read, or its `ETag`. A record of another version is not changed: `SocleError` with the status 412. */
   ifMatch?: string | Pick<SystemFields, "id" | "updatedAt">;
 }
 
@@ -85,7 +86,7 @@ export interface EndpointCall {
   signal?: AbortSignal;
 }
 
-/** A change of a record, as a listener hears it. */
+/** A change of a record, as a listener gets the change. */
 export type RecordChange<T> =
   | { readonly type: "created" | "updated"; readonly id: string; readonly record: T; readonly event: Event }
   | { readonly type: "deleted"; readonly id: string; readonly record: null; readonly event: Event };
@@ -99,7 +100,7 @@ function changeOf<T extends SystemFields>(event: Event): RecordChange<T> {
 }
 
 /**
- * Talks to one Socle service as one user, or as nobody until `register` or `login`.
+ * Talks to a Socle service as a user, or anonymously until `register` or `login`.
  *
  * `new SocleClient<Collections>(…)` knows the collections of a project, with the `Collections` of its `.socle/types.d.ts`.
  */
@@ -123,8 +124,8 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
   }
 
   /**
-   * Goes on with the tokens of another client, such as that of a second tab that has renewed them: a refresh token works
-   * once. `onTokens` is not called. The realtime connection stays while there were tokens before.
+   * Goes on with the tokens of another client, for example of a second tab that has renewed its tokens: a refresh token works
+   * a single time. `onTokens` is not called. The realtime connection stays if the client had tokens before.
    */
   adoptTokens(tokens: Tokens | null): void {
     const wasSignedIn = this.#transport.tokens !== null;
@@ -133,8 +134,8 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
   }
 
   /**
-   * Calls an endpoint of the user's code: `client.function("orders/7?full=1")`. Without a method it is GET, or POST with a
-   * body, which goes as JSON (a form as it is).
+   * Calls an endpoint of the user's code: `client.function("orders/7?full=1")`. The default method is GET, or POST with a
+   * body. A form is sent as a form, any other body as JSON.
    * @throws SocleError for an answer with a status of 400 or more.
    */
   function(path: string, options: EndpointCall = {}): Promise<Response> {
@@ -158,12 +159,17 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
     return user;
   }
 
-  /** Until when the token of the set-up link works. Rejects with 404 when it is over, with 401 when it is another. */
+  /** Whether the service waits for its first admin. */
+  setupStatus(): Promise<SetupStatus> {
+    return this.#transport.call("GET", "/api/auth/setup");
+  }
+
+  /** The expiry of the token of the set-up link. Rejects with 404 after the set-up, with 401 for another token. */
   invitation(token: string): Promise<SetupInvitation> {
     return this.#transport.call("GET", `/api/auth/setup${searchOf({ token })}`);
   }
 
-  /** Makes the first admin with the token of the set-up link, and signs in as it. */
+  /** Makes the first admin with the token of the set-up link, and signs in as this admin. */
   async setUp(token: string, credentials: Credentials): Promise<User> {
     const user = await this.#transport.signIn("setup", { ...credentials, token });
     this.#realtime.reconnect();
@@ -209,8 +215,8 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
   }
 
   /**
-   * Does up to 1,000 changes of any collections in one transaction, all or none. `{ $ref: 0 }` stands for the id of the record of
-   * the first operation, in the operations behind it. Answers the records in the same order; null for a delete.
+   * Makes up to 1,000 changes of any collections in a transaction: all or no change. `{ $ref: 0 }` stands for the id of the record of
+   * the first operation, in later operations. Answers the records in the order of the operations; null for a delete.
    * @throws SocleError of the operation that failed; `details` has its number as `operation`.
    */
   batch<const Operations extends readonly Operation<Collections>[]>(
@@ -220,9 +226,9 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
   }
 
   /**
-   * Hears the events of a channel: `posts.created`, `posts.*`, `auth.login`, … The connection is kept: after a break it
-   * comes back and brings what was missed. Answers how to stop.
-   * @throws Error where the runtime has no WebSocket and none was passed.
+   * Hears the events of a channel: `posts.created`, `posts.*`, `auth.login`, … After a lost connection, the client
+   * connects again and gets the events that it missed. Answers the function that ends the subscription.
+   * @throws Error if the runtime has no WebSocket and no implementation was passed.
    */
   subscribe(channel: string, listener: Listener, options: SubscribeOptions = {}): () => void {
     return this.#realtime.subscribe(channel, listener, options);

@@ -7,11 +7,11 @@ export class SocleError extends Error {
   readonly code: ErrorCode;
   /** For `validation_error`: every problem of the body. */
   readonly details: readonly ErrorDetail[];
-  /** For `rate_limited`: seconds until it is worth trying again. */
+  /** For `rate_limited`: seconds after which the request may be sent again. */
   readonly retryAfter: number | null;
   /** Names the request in the server's log. */
   readonly requestId: string | null;
-  /** The body as it came, for answers of endpoints: JSON where it is JSON, else the text. */
+  /** The body of an endpoint's answer: parsed if the body is JSON, otherwise the text. */
   readonly body: unknown;
 
   constructor(response: Response, error: ErrorBody["error"], body: unknown = { error }) {

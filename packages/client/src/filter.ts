@@ -2,10 +2,10 @@
 export type FilterValue = string | number | boolean | null | Date | readonly FilterValue[];
 
 /**
- * Writes a filter with values in it, each as the filter language has it: whatever somebody typed stays a value. An
+ * Writes a filter with values, each in the syntax of the filter language: text that a person typed stays a value. An
  * array becomes a list, for `in`.
  * @example filter`title ~ ${text} && status in ${["new", "open"]}`
- * @throws TypeError for what the language has no value for: a number that is not finite, an empty array, undefined.
+ * @throws TypeError for a value that the language does not have: a number that is not finite, an empty array, undefined.
  */
 export function filter(parts: TemplateStringsArray, ...values: readonly FilterValue[]): string {
   return parts.map((part, i) => (i === 0 ? part : `${toLiteral(values[i - 1])}${part}`)).join("");

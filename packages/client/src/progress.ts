@@ -1,6 +1,6 @@
-/** Requests that tell how much of their body has left. `fetch` cannot: browsers tell it through XMLHttpRequest alone. */
+/** Requests that report how much of their body is sent. `fetch` cannot report this: browsers do so only through XMLHttpRequest. */
 
-/** The parts of XMLHttpRequest that are used here; servers' types do not know it. */
+/** The parts of XMLHttpRequest that the client uses; the types of server runtimes do not have XMLHttpRequest. */
 interface UploadRequest {
   readonly status: number;
   readonly response: unknown;
@@ -20,7 +20,7 @@ interface Progress {
   readonly total: number;
 }
 
-/** Null in runtimes without one, such as Node. */
+/** Null in runtimes without XMLHttpRequest, for example Node. */
 const uploadRequest = (globalThis as { XMLHttpRequest?: new () => UploadRequest }).XMLHttpRequest ?? null;
 
 export const canTellProgress = uploadRequest !== null;
@@ -35,8 +35,8 @@ interface ProgressRequest {
 }
 
 /**
- * Sends like `fetch`, with the same rejections: TypeError when there is no connection, the signal's reason when aborted.
- * Only where `canTellProgress`.
+ * Sends like `fetch`, with the same rejections: TypeError without a connection, the signal's reason when aborted.
+ * Requires `canTellProgress`.
  */
 export function sendWithProgress(url: string, request: ProgressRequest): Promise<Response> {
   const { method, headers, content, signal, onProgress } = request;

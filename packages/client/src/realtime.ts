@@ -1,4 +1,4 @@
-/** Realtime client: one WebSocket for all subscriptions, which reconnects and resumes where it broke. */
+/** Realtime client: a single WebSocket for all subscriptions, which reconnects and resumes. */
 import type { ClientFrame, Event, ServerFrame } from "@socle/protocol";
 import { TOKEN_EXPIRED_CLOSE_CODE } from "@socle/protocol";
 import { socketConstructor, type WebSocketConstructor, type WebSocketLike } from "./socket.ts";
@@ -8,8 +8,8 @@ export type Listener = (event: Event) => void;
 
 export interface SubscribeOptions {
   /**
-   * A condition on the records of the channel, in the language of lists: only those that fulfil it are heard. A record
-   * that begins to comes as `.created`, one that stops to as `.deleted` with its id alone.
+   * A condition on the records of the channel, in the filter language: only matching records are heard. A record
+   * that begins to match comes as `.created`, a record that stops to match as `.deleted` with its id alone.
    */
   filter?: string;
   /**
@@ -17,28 +17,27 @@ export interface SubscribeOptions {
    * was too long to replay. Data from before may be stale: read the list again.
    */
   onReset?: () => void;
-  /** Called when the service refuses the channel or the filter, now or later; it is not tried again. */
+  /** Called when the service refuses the channel or the filter, now or later; the subscription is not tried again. */
   onError?: (error: Error) => void;
 }
 
 interface Subscription extends SubscribeOptions {
   readonly channel: string;
-  /** Null for none. */
   readonly through: string | null;
   readonly listener: Listener;
   /** Whether its `onReset` was called. */
   isReset: boolean;
 }
 
-/** A channel as the service knows it, through a filter or whole. */
+/** A channel as the service knows the channel: with a filter or whole. */
 interface Wire {
   readonly channel: string;
   readonly through: string | null;
-  /** By which the service tells it from others of its channel; null without a filter. */
+  /** The id by which the service tells the subscription from others of its channel; null without a filter. */
   readonly id: string | null;
-  /** The last event that it brought. */
+  /** The last event that the wire brought. */
   since: string | null;
-  /** Whether the service has said that it brings what happens. */
+  /** Whether the service has confirmed that the wire is live. */
   isLive: boolean;
 }
 
@@ -74,9 +73,9 @@ function keyOf(channel: string, through: string | null): string {
 }
 
 /**
- * One socket for all subscriptions. It is opened with the first, comes back when it breaks, and asks for what was
- * missed. A channel that a wildcard carries anyway, through the same filter, is not asked for: then each wire brings its
- * events in order, and the last one is where to resume.
+ * A single socket for all subscriptions. The first subscription opens the socket. After a break, the client opens the socket
+ * again and asks for the events that it missed. A channel that a wildcard carries anyway, through the same filter, is not asked for: then each wire brings its
+ * events in order, and the last event is the position to resume from.
  */
 export class Realtime {
   readonly #transport: Transport;
@@ -97,7 +96,7 @@ export class Realtime {
     this.#webSocket = webSocket;
   }
 
-  /** @throws Error where there is no WebSocket. */
+  /** @throws Error in a runtime without a WebSocket. */
   subscribe(channel: string, listener: Listener, options: SubscribeOptions): () => void {
     socketConstructor(this.#webSocket);
     const through = options.filter === undefined || options.filter.trim() === "" ? null : options.filter;
@@ -112,7 +111,7 @@ export class Realtime {
     };
   }
 
-  /** With other tokens: who listens has changed, and what may be heard. */
+  /** With other tokens, the listener and the events that the listener may hear have changed. */
   reconnect(): void {
     if (this.#subscriptions.size === 0) return;
     this.#wires.clear();
@@ -168,7 +167,7 @@ export class Realtime {
   #lost(mayBeToken: boolean): void {
     this.#disconnect();
     const used = this.#tokens;
-    // Without new tokens it is tried as nobody; while the service is away, with the old ones.
+    // Without new tokens, the socket is opened anonymously; while the service is away, with the old tokens.
     const renewed =
       mayBeToken && used !== null ? this.#transport.refresh(used).catch(() => false) : Promise.resolve(true);
     const delay = Math.min(longestDelayMs, firstDelayMs * 2 ** this.#failures) * (0.5 + Math.random());
@@ -200,7 +199,7 @@ export class Realtime {
       this.#wires.delete(key);
       this.#send({ action: "unsubscribe", channel, ...(id !== null && { id }) });
     }
-    // A new listener of a channel that is live already hears it from now on.
+    // A new listener of a live channel hears the channel from now on.
     queueMicrotask(() => {
       for (const wire of this.#wires.values()) if (wire.isLive) this.#reset(wire);
     });
@@ -219,7 +218,7 @@ export class Realtime {
     this.#ask(wire);
   }
 
-  /** Without an event to resume from, what happened meanwhile is missed: the channel is heard anew. */
+  /** Without an event to resume from, the events in between are lost: the channel is subscribed to anew. */
   #ask(wire: Wire): void {
     const { channel, through, id, since } = wire;
     if (since === null)
@@ -252,7 +251,7 @@ export class Realtime {
   }
 
   #deliver(event: Event, id: string | null): void {
-    // An event without an id is for all wires without a filter; one that is left over from a wire that was given up, for none.
+    // An event without an id is for all wires without a filter. An event of a wire that was given up is for no wire.
     const wires = [...this.#wires.values()].filter((wire) => wire.id === id && carries(wire.channel, event.type));
     for (const wire of wires) wire.since = event.id;
     for (const subscription of [...this.#subscriptions])
@@ -260,7 +259,7 @@ export class Realtime {
         callSafely(() => subscription.listener(event));
   }
 
-  /** The subscriptions of a wire that have not been told yet that they are heard from here on. */
+  /** The subscriptions of a wire that have not been told yet that they are live. */
   #reset(wire: Wire): void {
     for (const subscription of [...this.#subscriptions]) {
       if (subscription.isReset || !serves(wire, subscription)) continue;

@@ -1,4 +1,4 @@
-/** Parameters of requests, as an address has them. */
+/** Parameters of requests, as text of an address. */
 
 /** The query with its `?`; empty without parameters. A parameter that is null or undefined is left out. */
 export function searchOf(parameters: object): string {

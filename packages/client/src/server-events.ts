@@ -1,6 +1,6 @@
 /** Server-sent events (HTML standard, 9.2), read with `fetch`: `EventSource` cannot send a token. */
 
-/** Calls `listener` with the data of each event, until the stream ends. Rejects when it breaks or is aborted. */
+/** Calls `listener` with the data of each event, until the stream ends. Rejects when the stream breaks or is aborted. */
 export async function readServerEvents(response: Response, listener: (data: string) => void): Promise<void> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   if (reader === undefined) return;

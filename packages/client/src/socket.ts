@@ -1,4 +1,4 @@
-/** WebSockets: what the client needs of an implementation, and the one of the runtime. */
+/** WebSockets: the interface that the client needs, and the WebSocket of the runtime. */
 
 /** The part of the standard's `WebSocket` that is used here. */
 export interface WebSocketLike {
@@ -15,8 +15,8 @@ export interface WebSocketLike {
 export type WebSocketConstructor = new (url: string) => WebSocketLike;
 
 /**
- * The implementation that was passed, or else the runtime's own.
- * @throws Error where there is neither, as in Node before 22.
+ * The implementation that was passed, or the WebSocket of the runtime.
+ * @throws Error in a runtime without a WebSocket, for example Node before 22.
  */
 export function socketConstructor(given: WebSocketConstructor | undefined): WebSocketConstructor {
   const found: WebSocketConstructor | undefined = given ?? globalThis.WebSocket;

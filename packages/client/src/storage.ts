@@ -3,7 +3,7 @@ import type { FileLink, StoredFile, Visibility } from "@socle/protocol";
 import type { Transport } from "./transport.ts";
 
 export interface UploadOptions {
-  /** Protected without one. */
+  /** Protected by default. */
   visibility?: Visibility;
   /** For blobs that have no name. */
   filename?: string;
@@ -32,7 +32,7 @@ export class StorageClient {
 
   /**
    * The content of a file, or of a thumbnail: `thumb` is its box, "200x200", "200x" or "x200". With `maxBytes` only the
-   * beginning of it, of so many bytes at most; an empty file is refused then (416).
+   * beginning of the file, at most so many bytes; an empty file is refused then (416).
    */
   async download(id: string, options: { thumb?: string; maxBytes?: number; signal?: AbortSignal } = {}): Promise<Blob> {
     const { thumb, maxBytes, signal } = options;
@@ -41,8 +41,8 @@ export class StorageClient {
   }
 
   /**
-   * An address that works without a token for some minutes, for whoever has it: for `<img src>`, or a download by the browser.
-   * It ends with the file; it does not end when the caller may not download the file any more.
+   * An address that works without a token for some minutes, for every holder of the address: for `<img src>`, or a download by the browser.
+   * The address ends with the file; the address does not end when the caller loses the right to download the file.
    */
   async link(id: string, options: { thumb?: string } = {}): Promise<FileLink> {
     const link = await this.#transport.call<FileLink>("POST", linkPath(id, options.thumb));
@@ -53,7 +53,7 @@ export class StorageClient {
     await this.#transport.fetch("DELETE", path(id));
   }
 
-  /** Where a public file is, for `<img src>`. `thumb` is the box of a thumbnail: "200x200", "200x" or "x200". */
+  /** The address of a public file, for `<img src>`. `thumb` is the box of a thumbnail: "200x200", "200x" or "x200". */
   url(id: string, options: { thumb?: string } = {}): string {
     return `${this.#transport.baseUrl}${path(id, options.thumb)}`;
   }

@@ -1,6 +1,6 @@
 /**
  * `socle/test`, the module that files of `socle test` import: a service of their own, and everything of Bun's test runner.
- * The module is loaded anew for each file, and each load starts a service; it ends with the tests of the file.
+ * Each file loads the module anew, and each load starts a service; the service ends with the tests of the file.
  */
 import { afterAll } from "bun:test";
 import {
@@ -47,13 +47,13 @@ async function call(asked: TestCall): Promise<unknown> {
   try {
     return await ask({ kind: "call", service: id, call: asked });
   } catch (thrown) {
-    // The test that asked has failed by its timeout, and nobody would catch this.
+    // The test that asked has failed by its timeout, so no handler would catch this error.
     if (isOver) return new Promise(() => undefined);
     throw thrown;
   }
 }
 
-/** A client of the service. See `TestService` in `packages/server/src/script-host/test-types.txt`. */
+/** A client of the service. See `TestService` in `packages/server/src/code/script-host/test-types.txt`. */
 async function signIn(user: string | TestUser): Promise<SocleClient> {
   const client = new SocleClient({ baseUrl: url });
   clients.push(client);

@@ -1,29 +1,29 @@
-/** Transport of the client: sends requests with the tokens of one user and renews the tokens. */
+/** Transport of the client: sends requests with the tokens of a user and renews the tokens. */
 import type { Credentials, ErrorBody, ErrorCode, TokenResponse, User } from "@socle/protocol";
 import { SocleError } from "./error.ts";
 import { canTellProgress, sendWithProgress } from "./progress.ts";
 import type { WebSocketConstructor } from "./socket.ts";
 
 export interface ClientOptions {
-  /** Where the service is: `https://api.example.com`. */
+  /** The address of the service: `https://api.example.com`. */
   baseUrl: string;
   /** Tokens of an earlier session. */
   tokens?: Tokens;
-  /** For runtimes without a WebSocket of their own, such as Node 20: that of the package `ws`. */
+  /** For runtimes without a WebSocket, such as Node 20: the WebSocket of the package `ws`. */
   webSocket?: WebSocketConstructor;
-  /** Called with new tokens after login, register and refresh, and with null after logout: a place to keep them. */
+  /** Called with new tokens after login, register and refresh, and with null after logout: the place to store tokens. */
   onTokens?: (tokens: Tokens | null) => void;
 }
 
-/** Options of one request. */
+/** Options of a request. */
 export interface SendOptions {
-  /** A form goes as it is, any other object as JSON. */
+  /** A form is sent as a form, any other object as JSON. */
   body?: object | undefined;
-  /** Aborts the request: it rejects with the signal's reason. */
+  /** Aborts the request, which rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   headers?: Readonly<Record<string, string>>;
   /**
-   * Called while the body is sent, with the part that has left: 0 to 1. Browsers only; elsewhere it is never called.
+   * Called while the body is sent, with the part that is sent: 0 to 1. Only in browsers.
    */
   onProgress?: ((part: number) => void) | undefined;
 }
@@ -34,7 +34,7 @@ interface RequestOptions extends SendOptions {
 
 export type Tokens = Pick<TokenResponse, "accessToken" | "refreshToken">;
 
-/** Requests to one service with the tokens of one user, which it renews. */
+/** Requests to a service with the tokens of a user, which the transport renews. */
 export class Transport {
   readonly baseUrl: string;
   readonly #onTokens: (tokens: Tokens | null) => void;
@@ -68,7 +68,7 @@ export class Transport {
     this.#keep(null);
   }
 
-  /** Sends a request with the access token; when that has expired, once more with a new one. */
+  /** Sends a request with the access token; with an expired token, a second time with a new token. */
   async fetch(method: string, path: string, options: SendOptions = {}): Promise<Response> {
     const tokens = this.#tokens;
     try {
@@ -86,8 +86,8 @@ export class Transport {
   }
 
   /**
-   * Replaces tokens that were refused. Callers that fail together share one refresh. Answers whether there are new
-   * ones.
+   * Replaces tokens that were refused. Callers that fail together share a refresh. Answers whether the
+   * session has new tokens.
    */
   refresh(used: Tokens): Promise<boolean> {
     if (this.#tokens !== used) return Promise.resolve(this.#tokens !== null);
@@ -117,7 +117,7 @@ export class Transport {
     this.#onTokens(this.#tokens);
   }
 
-  /** A form goes as it is, everything else as JSON. */
+  /** A form is sent as a form, any other body as JSON. */
   async #request(
     method: string,
     path: string,
@@ -165,7 +165,7 @@ async function errorOf(response: Response): Promise<SocleError> {
     body = JSON.parse(text);
     if (isErrorBody(body)) return new SocleError(response, body.error, body);
   } catch {
-    // Not JSON: the text and the status say what there is to say.
+    // The body is not JSON: the text and the status tell enough.
   }
   const isMessage = headers.get("content-type")?.startsWith("text/plain") === true && text.trim() !== "";
   const message = isMessage && text.length <= longestMessage ? text.trim() : `HTTP ${status}`;

@@ -1,25 +1,25 @@
 /** Bodies of the admin API about the user's code: files, functions, hooks, endpoints, jobs and queues, with their runs. */
 import type { JsonValue } from "./collections.ts";
 
-/** A file of functions, of a job or of an endpoint, and what became of it when it was last loaded (`GET /api/admin/scripts`). */
+/** A file of functions, of a job or of an endpoint, and the result of its last load (`GET /api/admin/scripts`). */
 export interface ScriptFileEntry {
   filePath: string;
   kind: "function" | "job" | "endpoint";
-  /** Of a function: the collection whose events it handles. */
+  /** For a function: the collection whose events the function handles. */
   collection: string | null;
-  /** When the version was loaded that runs; null when none has ever been. */
+  /** The time at which the running version was loaded; null if no version has been loaded. */
   loadedAt: string | null;
-  /** Why the newest version does not load; null when it does. */
+  /** The reason why the newest version does not load; null if the newest version is loaded. */
   problem: {
-    /** With the file, line and column in brackets where they are known. */
+    /** With file, line and column in brackets if they are known. */
     message: string;
     stack: string | null;
-    /** When it was first tried. */
+    /** The time of the first attempt to load this version. */
     since: string;
   } | null;
 }
 
-/** A handler and what it runs for (spec, "Function trigger entry"), or a hook. */
+/** A handler and its trigger (spec, "Function trigger entry"), or a hook. */
 export interface FunctionEntry {
   collection: string;
   /** `create`, `update`, `delete` and `login` of a function; of a hook, its name. */
@@ -38,11 +38,10 @@ export interface FunctionEntry {
   filePath: string;
   /** The name of the export. */
   handler: string;
-  /** Milliseconds. */
   timeout: number;
   /** Attempts after the first. */
   retries: number;
-  /** Of a hook: the changes that it let pass, that it refused, and about which it did not decide, since the start. */
+  /** For a hook: the changes that the hook let pass, that it refused, and that it did not decide, since the start. */
   calls?: { passed: number; refused: number; failed: number };
 }
 
@@ -53,7 +52,6 @@ export interface EndpointEntry {
   filePath: string;
   methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE")[];
   access: "public" | "authenticated" | "admin";
-  /** Milliseconds. */
   timeout: number;
 }
 
@@ -65,14 +63,14 @@ export interface FunctionRun {
   filePath: string;
   eventId: string;
   status: "waiting" | "running" | "completed" | "failed";
-  /** When the event happened that it runs for. */
+  /** The time of the event that the run handles. */
   createdAt: string;
   endedAt: string | null;
   durationMs: number | null;
   error: string | null;
-  /** Whether it can be run again with `POST …/retry`. */
+  /** Whether `POST …/retry` can run the run again. */
   canRetry: boolean;
-  /** Of a run that is not over: its attempts that have failed, where there are any, and when it is tried again. */
+  /** For a run that is not over: its failed attempts, if any, and the time of the next attempt. */
   failures?: number;
   retryAt?: string;
 }
@@ -85,12 +83,11 @@ export interface JobEntry {
   filePath: string;
   /** Null for a queue. */
   timezone: string | null;
-  /** When it is due next; null for never, and for a queue. */
+  /** The time of the next run; null for never, and for a queue. */
   nextRun: string | null;
-  /** Milliseconds. */
   timeout: number;
   retries: number;
-  /** Whether a run may start while the last one goes on. */
+  /** Whether a run may start while the last run goes on. */
   overlap: boolean;
   /** Null for a job that runs by the clock. */
   queue: {
@@ -102,7 +99,7 @@ export interface JobEntry {
     /** Runs that have failed for good, and are kept. */
     failed: number;
   } | null;
-  /** The newest attempt of its newest run, of a queue the one that ended last; null when there was none. */
+  /** The newest attempt of the newest run, or for a queue the attempt that ended last; null without a run. */
   lastRun: JobRun | null;
 }
 
@@ -111,9 +108,9 @@ export interface QueueRun {
   runId: string;
   status: "waiting" | "running" | "failed";
   key: string | null;
-  /** When it was enqueued. */
+  /** The time at which the run was enqueued. */
   createdAt: string;
-  /** Not before this time is it run; of a run that has failed, the time of its last attempt. */
+  /** The run does not start before this time; for a failed run, the time of its last attempt. */
   dueAt: string;
   /** Attempts that have failed. */
   failures: number;
@@ -123,7 +120,7 @@ export interface QueueRun {
   payloadSize: number;
 }
 
-/** One run of a queue, with its payload. */
+/** A run of a queue, with its payload. */
 export interface QueueRunDetail extends QueueRun {
   payload: JsonValue;
 }
@@ -131,9 +128,9 @@ export interface QueueRunDetail extends QueueRun {
 /** A run to be added to a queue (`POST /api/admin/jobs/{name}/enqueue`). */
 export interface NewQueueRun {
   payload?: JsonValue;
-  /** RFC 3339: not before this time; without it, at once. */
+  /** RFC 3339: the run does not start before this time; absent, the run starts at once. */
   at?: string;
-  /** Where a run with the same key waits, that one is answered, and none is added. */
+  /** A waiting run with the same key is answered instead of adding a second run. */
   key?: string;
 }
 

@@ -15,27 +15,27 @@ import type { Event } from "./events.ts";
 /** A list of the admin API. */
 export interface Page<T> {
   items: T[];
-  /** How many there are in all. */
+  /** The number of all items. */
   total: number;
   limit: number;
   offset: number;
 }
 
-/** A collection as admins see it. */
+/** A collection in the admin API. */
 export interface CollectionEntry {
   name: string;
   fields: FieldDefinition[];
   permissions: Permissions | null;
   indexes: IndexDefinition[];
-  /** As it is stored. */
+  /** The stored definition. */
   definition: CollectionDefinition;
   createdAt: string;
   updatedAt: string;
-  /** How many it has. */
+  /** The number of records. */
   records: number;
 }
 
-/** One step of a migration (spec, "Schema migration"). */
+/** A step of a migration (spec, "Schema migration"). */
 export interface MigrationStep {
   step:
     | "create"
@@ -62,21 +62,21 @@ export interface MigrationStep {
   fields?: string[];
   /** Of an index: whether no two records may have the same values in its fields. */
   unique?: boolean;
-  /** Of a rename: the old name. Of a relation: the collection that it pointed to. */
+  /** For a rename: the old name. For a relation: the former target collection. */
   from?: string;
-  /** Of a relation: the collection that it points to. */
+  /** For a relation: the new target collection. */
   to?: string;
-  /** Of permissions: the rules that become others. */
+  /** For permissions: the rules that become others. */
   rules?: { operation: Operation; from: Rule; to: Rule }[];
-  /** Of a required field that comes: the default that the records get which are there. */
+  /** For a new required field: the default that existing records get. */
   default?: JsonValue;
-  /** Whether the field becomes unique, multiple, or the owner, or the index is made; false when it no longer is. */
+  /** Whether the field becomes unique, multiple, or the owner, or the index is made; false for the opposite. */
   on?: boolean;
-  /** Records that it concerns: those that lose a value, where a field is dropped; else all that there are. */
+  /** Affected records: for a dropped field the records that lose a value, otherwise all records. */
   records: number;
 }
 
-/** The effect of a migration on one collection, done or planned. */
+/** The effect of a migration on a collection, done or planned. */
 export interface MigrationPlan {
   collection: string;
   action: "create" | "update" | "delete";
@@ -85,16 +85,16 @@ export interface MigrationPlan {
   records: number;
 }
 
-/** A trial: an operation that an admin tries as somebody else (`POST /api/admin/collections/{name}/try`). */
+/** A trial: an operation that an admin tries as another caller (`POST /api/admin/collections/{name}/try`). */
 export interface RuleTrialRequest {
   /** The id of the user; null for somebody without a token. */
   as: string | null;
   operation: Operation;
-  /** Of the record; to create one, or for a list, there is none. */
+  /** The id of the record; absent for a create and for a list. */
   id?: string;
-  /** The body of a create or update; `{}` where it is left out. */
+  /** The body of a create or update; `{}` by default. */
   body?: Record<string, JsonValue>;
-  /** The parameters of a list, or of the read of one record; `limit` is 20 where it is left out, and 100 at most. */
+  /** The parameters of a list, or of the read of a record; `limit` is 20 by default, and 100 at most. */
   query?: Record<string, string | number>;
 }
 
@@ -103,34 +103,34 @@ export interface RuleTrial {
   as: User | null;
   operation: Operation;
   allowed: boolean;
-  /** Of the answer that the caller would get. */
+  /** The status of the answer that the caller would get. */
   status: number;
   error: ErrorBody["error"] | null;
-  /** The record, or a page of the list, as the caller would get it; null where there is none in the answer. */
+  /** The record, or a page of the list, as the caller would get it; null if the answer has no record. */
   answer: JsonValue;
-  /** None for a list, for what is not there, and where a word refuses whoever asks. */
+  /** Empty for a list, for an absent record, and if a word refuses every caller. */
   rules: TriedRule[];
 }
 
-/** A rule, and how it stands to a record. */
+/** A rule, and its result for a record. */
 export interface TriedRule {
   operation: Operation;
-  /** Whether it was looked at on the record before the change, or after it. */
+  /** Whether the rule was applied to the record before the change, or after the change. */
   moment: "before" | "after";
   rule: Rule;
-  /** Whether it lets the caller; of an admin always. */
+  /** Whether the rule allows the caller; always true for an admin. */
   holds: boolean;
-  /** Of an expression; null for a word. */
+  /** The parts of an expression; null for a word. */
   parts: RulePart | null;
 }
 
 /** A part of a rule's text, from `start` up to `end` (UTF-16 units from 0). */
 export interface RulePart {
-  /** The parts below `some`, which has brackets: whether some record there fulfils it, and those before it that && joins to it. */
+  /** `some` has brackets: each part below holds if a record fulfils the part and the parts that `&&` joins before the part. */
   kind: "and" | "or" | "not" | "some" | "comparison";
   start: number;
   end: number;
-  /** Null where a value is missing that it compares. */
+  /** Null if a compared value is missing. */
   holds: boolean | null;
   parts: RulePart[];
 }
@@ -144,7 +144,7 @@ export interface Schema {
 export interface SessionEntry {
   id: string;
   createdAt: string;
-  /** When it ends if it is not refreshed before. */
+  /** The time at which the session ends without a refresh. */
   expiresAt: string;
 }
 
@@ -166,17 +166,17 @@ export interface LogEntry {
   fields?: { [name: string]: unknown };
 }
 
-/** An event of the log, as admins see it. */
+/** An event of the log in the admin API. */
 export interface EventEntry extends Event {
-  /** The id of the user who caused it, or null. */
+  /** The id of the user who caused the event, or null. */
   actor: string | null;
-  /** Of the update of a large record the log keeps the id and what changed, and not the rest of the record. */
+  /** For the update of a large record, the log keeps the id and the changed fields, not the rest of the record. */
   partial?: true;
 }
 
 /** Requests that were answered within a minute. */
 export interface RequestMinute {
-  /** When it began. */
+  /** The beginning of the minute. */
   minute: string;
   requests: number;
   /** Answers with a status of 400 to 499. */
@@ -216,26 +216,26 @@ export interface ConfigEntry {
   /** Dotted: `limits.body`. */
   key: string;
   /**
-   * As it is used: paths are absolute, times milliseconds, sizes bytes; a rate is as it is written. Null when it is not
+   * The value in use: paths are absolute, times milliseconds, sizes bytes; a rate is written as in the file. Null when not
    * set, and for a secret.
    */
   value: JsonValue;
-  /** The value where nothing sets the key; null when there is none. */
+  /** The default value; null without a default. */
   default: JsonValue;
   source: ConfigSource;
-  /** Whether the value is kept back. `isSet` says whether there is one. */
+  /** Whether the value is kept back. `isSet` says whether the key has a value. */
   isSecret: boolean;
   isSet: boolean;
-  /** The unit of a number; null for what is a count, a text or a switch. */
+  /** The unit of a number; null for a count, a text or a switch. */
   unit: "bytes" | "milliseconds" | null;
-  /** The environment variable that overrides it. */
+  /** The environment variable that overrides the key. */
   variable: string;
   description: string;
 }
 
 /** The configuration in force (`GET /api/admin/config`). */
 export interface EffectiveConfig {
-  /** The configuration file, and whether it was there at the start. */
+  /** The configuration file, and whether the file existed at the start. */
   file: string;
   fileExists: boolean;
   keys: ConfigEntry[];
@@ -253,7 +253,7 @@ export interface FileUse {
 export interface BackupEntry {
   name: string;
   state: "running" | "completed" | "failed";
-  /** Bytes; null until it is packed. */
+  /** The size in bytes; null until the backup is packed. */
   size: number | null;
   startedAt: string;
   endedAt: string | null;

@@ -31,7 +31,12 @@ export interface TokenResponse {
   user: User;
 }
 
-/** An answer of `GET /api/auth/setup`: the set-up link works until then. */
+/** The answer of `GET /api/auth/setup` without a token: `open` while the service waits for its first admin. */
+export interface SetupStatus {
+  status: "open" | "over";
+}
+
+/** The answer of `GET /api/auth/setup` with the token: how long the set-up link works. */
 export interface SetupInvitation {
   expiresAt: string;
   /** Characters that a password has at least. */

@@ -1,7 +1,7 @@
 /** The shapes of `POST /api/batch`. */
 import type { JsonValue, StoredRecord } from "./collections.ts";
 
-/** Operations of one batch. */
+/** The most operations of a batch. */
 export const MAX_BATCH_OPERATIONS = 1_000;
 
 /** In the place of an id: that of the record of an earlier operation, counted from 0. */
@@ -9,7 +9,7 @@ export interface BatchReference {
   $ref: number;
 }
 
-/** The values of a record, with references anywhere in them. */
+/** The values of a record, with references at any depth. */
 export interface BatchValues {
   [field: string]: JsonValue | BatchReference | BatchValues | (JsonValue | BatchReference | BatchValues)[] | undefined;
 }
@@ -20,7 +20,7 @@ export type BatchOperation<Values = BatchValues> =
   | { method: "update"; collection: string; id: string | BatchReference; ifMatch?: string; body: Values }
   | { method: "delete"; collection: string; id: string | BatchReference; ifMatch?: string };
 
-/** An operation that was done: 201 with the new record, 200 with the changed one, 204 with null. */
+/** A finished operation: 201 with the new record, 200 with the changed record, 204 with null. */
 export interface BatchResult {
   status: 201 | 200 | 204;
   body: StoredRecord | null;

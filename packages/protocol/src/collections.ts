@@ -17,12 +17,12 @@ export const PERMISSION_RULES = ["public", "authenticated", "owner", "admin"] as
 export type PermissionRule = (typeof PERMISSION_RULES)[number];
 
 /**
- * The operations a rule is given for. One that is left out takes the rule of the one before it; the first is public.
+ * The operations that rules are for. An omitted operation takes the rule of the operation before; an omitted read is public.
  */
 export const OPERATIONS = ["read", "create", "update", "delete"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
-/** A rule: one of the four words, or an expression of the filter language. */
+/** A rule: a word of the four, or an expression of the filter language. */
 export type Rule = string;
 export type Permissions = { [operation in Operation]?: Rule };
 
@@ -31,12 +31,12 @@ export const FIELD_OPERATIONS = ["read", "update"] as const;
 export type FieldOperation = (typeof FIELD_OPERATIONS)[number];
 
 /**
- * The rules of a field, beside those of its collection. A caller whom `read` keeps from the value gets the record without the
- * field. Without `read` the value is for everybody who may read the record; without `update` the rule of `read` holds.
+ * The rules of a field, beside the rules of its collection. A caller without the right to read the value gets the record without the
+ * field. Without `read`, every reader of the record may read the value; without `update`, the rule of `read` applies.
  */
 export type FieldPermissions = { [operation in FieldOperation]?: Rule };
 
-/** The fates of a record when the one that a relation of it points to is deleted. */
+/** The effects on a record when the target of its relation is deleted. */
 export const ON_DELETE = ["restrict", "cascade", "clear"] as const;
 export type OnDelete = (typeof ON_DELETE)[number];
 
@@ -70,24 +70,26 @@ export interface FieldDefinition {
   min?: number;
   /** Largest value of a number, largest length in code points of a string, most items of a multiple field; inclusive. */
   max?: number;
-  /** A pattern that must occur somewhere in the string. It runs in linear time: no backreferences, no lookaround. */
+  /** A pattern that must match a part of the string. The pattern runs in linear time: no backreferences, no lookaround. */
   regex?: string;
   unique?: boolean;
-  /** For a relation: the collection it points to. */
+  /** For a relation: the target collection. */
   collection?: string;
-  /** For a relation: the fate of the record when the one that it points to is deleted. Left out, it stays as it is. */
+  /** For a relation: the effect on the record when its target is deleted. By default, the reference stays. */
   onDelete?: OnDelete;
-  /** For a relation to `users`: the field shows who owns the record. One per collection. */
+  /** For a relation to a collection: a caller may set the relation to a record that the caller cannot read. */
+  anyTarget?: boolean;
+  /** For a relation to `users`: the field shows the owner of the record. At most a single field per collection. */
   owner?: boolean;
-  /** For a string: the texts that it may be, in their order, by which it sorts. */
+  /** For a string: the allowed texts, in their order, which is the order of sorting. */
   values?: string[];
   /** For a string, relation or file: the value is an array of distinct items, whose order is kept. */
   multiple?: boolean;
-  /** For an integer: the service numbers the records, all of them, or those with the same values in some fields. */
+  /** For an integer: the service numbers the records, all of the collection or all with the same values in some fields. */
   sequence?: true | string[];
   /**
-   * The value of a new record whose body is silent: one of the type, "@now" for a datetime, "@user.id" for a relation to `users`, in an
-   * array where that is multiple.
+   * The value of a new record whose body lacks the field: a value of the type, "@now" for a datetime, "@user.id" for a relation to `users`; in an
+   * array for a multiple field.
    */
   default?: JsonValue;
   permissions?: FieldPermissions;
@@ -95,7 +97,7 @@ export interface FieldDefinition {
 
 /**
  * Fields, or `createdAt` and `updatedAt`, by which records are found together, in this order. With `unique`, no two
- * records have the same values in all of them; one with null in any of them never counts.
+ * records have the same values in all of the fields; a record with null in any of the fields never counts.
  */
 export type IndexDefinition = string[] | { fields: string[]; unique?: boolean };
 
@@ -103,9 +105,9 @@ export interface CollectionDefinition {
   name: string;
   fields: FieldDefinition[];
   permissions?: Permissions;
-  /** Beside what is indexed without asking: unique fields, relations, the owner. Left out where there are none. */
+  /** Indexes beside the automatic indexes of unique fields, relations and the owner. Absent without indexes. */
   indexes?: IndexDefinition[];
-  /** The fields of type string or text whose words `?search=` looks for. Left out where there are none. */
+  /** The fields of type string or text whose words `?search=` looks for. Absent without searched fields. */
   search?: string[];
 }
 
@@ -121,7 +123,7 @@ export interface SystemFields {
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
 
 /**
- * A record as it is answered: the system fields and every field of the definition, null where there is no value. A field that
+ * A record in an answer: the system fields and every field of the definition, null without a value. A field that
  * the caller may not read is left out.
  */
 export type StoredRecord = SystemFields & { [field: string]: JsonValue };

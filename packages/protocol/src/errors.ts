@@ -29,7 +29,7 @@ export type ErrorRule =
   /** By a hook, or without a value that is to blame, in a batch. */
   | "refused";
 
-/** One problem of one field; a `validation_error` lists all of them. */
+/** A problem of a field; a `validation_error` lists all problems. */
 export interface ErrorDetail {
   field: string;
   rule: ErrorRule;

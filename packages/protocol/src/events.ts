@@ -1,9 +1,9 @@
-/** Event, as the event log keeps it and realtime sends it. */
+/** Event: the shape in the event log and in realtime. */
 
 export const EVENT_SOURCES = ["collections", "auth", "storage", "functions", "jobs", "admin"] as const;
 export type EventSource = (typeof EVENT_SOURCES)[number];
 
-/** Something that happened, as the event log keeps it (spec, "Event"). */
+/** An event of the event log (spec, "Event"). */
 export interface Event {
   /** `evt_…`; ids sort in the order in which the events were committed. */
   id: string;

@@ -1,4 +1,4 @@
-/** Types and names that go over the wire. The package imports nothing, so that a server and any client can share it. */
+/** Types and names on the wire. The package imports nothing, so that a server and any client can share the package. */
 export * from "./admin.ts";
 export * from "./admin-scripts.ts";
 export * from "./auth.ts";

@@ -3,9 +3,9 @@ import type { StoredRecord } from "./collections.ts";
 
 /** The part of a record that is answered. */
 export interface RecordSelection {
-  /** Names and paths, with commas between them: `id,title,author.name`. Without it, all fields. */
+  /** Names and paths, separated by commas: `id,title,author.name`. Absent: all fields. */
   fields?: string;
-  /** Relations, with commas between them: `author,comments(post)`. */
+  /** Relations, separated by commas: `author,comments(post)`. */
   expand?: string;
 }
 
@@ -13,9 +13,9 @@ export interface RecordSelection {
 export interface RecordQuery extends RecordSelection {
   /** An expression of the filter language. */
   filter?: string;
-  /** Names and paths, with commas between them, each with a `-` where the greatest come first. */
+  /** Names and paths, separated by commas; `-` before a name sorts in descending order. */
   sort?: string;
-  /** From 1 to 1,000, which it is without one. */
+  /** 1 to 1,000; 1,000 by default. */
   limit?: number;
   /** The `nextCursor` of the page before; null for the first page. */
   cursor?: string | null;
@@ -25,20 +25,20 @@ export interface RecordQuery extends RecordSelection {
   count?: "exact";
   /** Words that the searched fields have, the best matches first: `word begin* "two words"`. */
   search?: string;
-  /** Searched fields, with commas between them: the text around what was found comes as `snippet`, as HTML. */
+  /** Searched fields, separated by commas: the text around the matches is answered as `snippet`, as HTML. */
   snippet?: string;
 }
 
-/** A query of groups: values that records share, and what is asked for over each group. */
+/** A query of groups: the values that the records of a group share, and the aggregates of each group. */
 export interface GroupQuery {
-  /** Names and paths, with commas between them; of a datetime also with a unit: `status,createdAt:month`. */
+  /** Names and paths, separated by commas; a datetime may have a unit: `status,createdAt:month`. */
   group?: string;
-  /** With commas between them: `count,sum(points),avg(points),min(points),max(points)`. */
+  /** Separated by commas: `count,sum(points),avg(points),min(points),max(points)`. */
   aggregate?: string;
   filter?: string;
-  /** Parts of `group` and `aggregate`, each with a `-` where the greatest come first. */
+  /** Parts of `group` and `aggregate`; `-` before a part sorts in descending order. */
   sort?: string;
-  /** From 1 to 1,000, which it is without one. */
+  /** 1 to 1,000; 1,000 by default. */
   limit?: number;
   cursor?: string | null;
 }
@@ -54,6 +54,6 @@ export interface RecordPage<T = StoredRecord> {
   items: T[];
   /** Null on the last page. */
   nextCursor: string | null;
-  /** How many match in all, where `count` asked for it. */
+  /** The number of all records that match, if `count` asked for the number. */
   total?: number;
 }

@@ -30,8 +30,9 @@ export type ClientFrame =
 export const MAX_SUBSCRIPTION_ID = 64;
 
 /**
- * `resume_gap`: the log no longer holds everything after `since`; `filter_limit`: the service has as many filters as it may, or
- * one asks too much of it; `token_expired` is followed by the end.
+ * `resume_gap`: the log no longer holds everything after `since`; `filter_limit`: the service, or the caller, has as many filters as
+ * they may; `filter_too_expensive`: a filter takes too much processor time, and its subscription has ended; the
+ * service closes the socket after `token_expired`.
  */
 export const REALTIME_ERROR_CODES = [
   "invalid_json",
@@ -40,6 +41,7 @@ export const REALTIME_ERROR_CODES = [
   "subscription_limit",
   "invalid_filter",
   "filter_limit",
+  "filter_too_expensive",
   "resume_gap",
   "token_expired",
 ] as const;

@@ -2,7 +2,7 @@
 
 export const VISIBILITIES = ["public", "record", "protected"] as const;
 /**
- * The callers that may download a file: anyone; its owner, admins and all who may read a record that points to it; or its owner
+ * The callers that may download a file: anyone; its owner, admins and all readers of a record that points to the file; or its owner
  * and admins alone (spec, "Storage endpoints").
  */
 export type Visibility = (typeof VISIBILITIES)[number];
@@ -14,21 +14,20 @@ export const MAX_FILE_SIZE = 10 * 1024 * 1024;
 export interface StoredFile {
   /** `fil_` and a UUIDv7. */
   id: string;
-  /** As the uploader named it, without a path. */
+  /** The name that the uploader gave, without a path. */
   filename: string;
-  /** From the bytes where they tell, else from the name. */
+  /** The type by the bytes if they decide, otherwise by the name. */
   mimeType: string;
-  /** Bytes. */
   size: number;
   visibility: Visibility;
   /** The uploader; null for the service itself. */
   userId: string | null;
   createdAt: string;
-  /** Where its content is, from the root of the service: `/api/storage/fil_…`. */
+  /** The path of the content on the service: `/api/storage/fil_…`. */
   url: string;
 }
 
-/** An address that gives a file to whoever has it, without a token, until it expires. */
+/** An address that gives a file to every holder of the address, without a token, until the address expires. */
 export interface FileLink {
   /** From the root of the service: `/api/storage/fil_…?expires=…&signature=…`. */
   url: string;

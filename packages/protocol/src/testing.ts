@@ -3,9 +3,9 @@
 /** A user whom a test signs in as. */
 export interface TestUser {
   readonly email: string;
-  /** Of a user who is not there yet; by default `authenticated`. */
+  /** The role of a new user; `authenticated` by default. */
   readonly role?: "admin" | "authenticated";
-  /** By default one that all users have whom tests make. */
+  /** By default, the password of all users that tests make. */
   readonly password?: string;
 }
 
@@ -15,12 +15,12 @@ export type TestCall =
   | { readonly name: "advance"; readonly duration: string }
   /** Answers when no run is due or under way. */
   | { readonly name: "idle" }
-  /** Makes a user, where there is none with the address. Answers their credentials. */
+  /** Makes a user, unless a user has the address. Answers the credentials. */
   | { readonly name: "user"; readonly user: TestUser }
   /** Reads a file of `socle seed`. */
   | { readonly name: "seed"; readonly file: string };
 
-/** A request of a test file, as JSON. It is answered with `{ value }` or `{ error }`. */
+/** A request of a test file, as JSON. The answer is `{ value }` or `{ error }`. */
 export type TestRequest =
   /** Starts a service. Answers a `TestServiceAddress`. */
   | { readonly kind: "open" }
@@ -32,6 +32,6 @@ export interface TestServiceAddress {
   readonly url: string;
 }
 
-/** The variables that tell a test file where `socle test` listens, and the token that it wants. */
+/** The variables that give a test file the address of `socle test`, and the token that `socle test` expects. */
 export const testHostVariable = "SOCLE_TEST_HOST";
 export const testTokenVariable = "SOCLE_TEST_TOKEN";

@@ -7,6 +7,6 @@ export interface ImportReport {
   imported: number;
   /** Rows that were refused. */
   rejected: number;
-  /** The first 1,000 of them. */
+  /** The first 1,000 rejected rows. */
   problems: { line: number; details: ErrorDetail[] }[];
 }

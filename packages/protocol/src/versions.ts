@@ -3,8 +3,8 @@
 import type { SystemFields } from "./collections.ts";
 
 /**
- * The version of a record as `If-Match` and `ifMatch` name it: its id and the time of its last change, in quotes. The `ETag` of
- * an answer has this before a `;`, and behind it what else the answer depends on.
+ * The version of a record in `If-Match` and `ifMatch`: the id and the time of the last change, in quotes. The `ETag` of
+ * an answer has the version before a `;`, and after the `;` a hash of the rest that the answer depends on.
  */
 export function versionOf({ id, updatedAt }: Pick<SystemFields, "id" | "updatedAt">): string {
   return `"${id}@${updatedAt}"`;

@@ -1,9 +1,6 @@
 /** The executable: gives the command line a real process. Only here does anything exit, print or listen to signals. */
 import type { Terminal } from "./cli/index.ts";
 
-/** How long the last lines of the log wait for a reader. */
-const lastLinesMs = 500;
-
 let lines: AsyncIterator<string> | null = null;
 
 /** A line of standard input, empty at its end. */
@@ -94,7 +91,7 @@ const terminal: Omit<Terminal, "openLog"> = {
 const [word, options = "{}"] = process.argv.slice(2);
 // Each way loads only its own modules: the process of the user's code is to stay small.
 if (word === "script-host" || word === "script-query") {
-  import("./script-host/index.ts").then(({ startChild, startQueries }) =>
+  import("./code/script-host/index.ts").then(({ startChild, startQueries }) =>
     word === "script-host" ? startChild(JSON.parse(options)) : startQueries(JSON.parse(options)),
   );
 } else if (word === "test-service") {
@@ -110,7 +107,7 @@ if (word === "script-host" || word === "script-query") {
         return (line) => output.add(line);
       },
     });
-    await Promise.all(logs.map((output) => output.drained(lastLinesMs)));
+    await Promise.all(logs.map((output) => output.drained()));
     process.exit(code);
   });
 }

@@ -1,6 +1,6 @@
 /**
- * An issuer of certificates for tests: the part of RFC 8555 that a client with HTTP-01 needs. It checks signatures, nonces
- * and addresses, looks at the challenge over HTTP, and signs what the request asks for.
+ * An issuer of certificates for tests: the part of RFC 8555 that a client with HTTP-01 needs. The issuer checks signatures, nonces
+ * and addresses, looks at the challenge over HTTP, and signs the requested certificate.
  */
 import {
   BasicConstraintsExtension,
@@ -32,14 +32,14 @@ export interface AcmeServer {
   readonly directory: string;
   /** The issuer's own certificate, in PEM. */
   readonly issuer: string;
-  /** The accounts, orders and certificates that it has made so far. */
+  /** The numbers of accounts, orders and certificates made so far. */
   readonly counts: { accounts: number; orders: number; certificates: number };
   /** Whether orders are refused. */
   isRefusing: boolean;
   stop(): Promise<void>;
 }
 
-/** @param validationPort where names are looked up: that port of this machine stands for port 80 of all of them. */
+/** @param validationPort the port of this machine that stands for port 80 of every name. */
 export async function startAcmeServer(validationPort: number, lifeMs = 90 * dayMs): Promise<AcmeServer> {
   const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
   const now = Date.now();
@@ -53,7 +53,7 @@ export async function startAcmeServer(validationPort: number, lifeMs = 90 * dayM
     extensions: [new BasicConstraintsExtension(true, undefined, true)],
   });
   const nonces = new Set<string>();
-  /** By their address. */
+  /** The keys of the accounts, by the address of the account. */
   const accounts = new Map<string, JWK>();
   const orders: AcmeOrder[] = [];
   const authorizations: Authorization[] = [];
@@ -105,7 +105,7 @@ export async function startAcmeServer(validationPort: number, lifeMs = 90 * dayM
   });
   const base = `http://127.0.0.1:${server.port}`;
 
-  /** The account that signed a request and what it says; a text that says what is wrong with it. */
+  /** The account that signed a request, and the payload; a text that describes the error of a wrong request. */
   async function signedBy(
     request: Request,
   ): Promise<{ kid: string; account: JWK; payload: Record<string, unknown> } | string> {

@@ -1,10 +1,10 @@
-/** The shared parts of the tests of backups: a service with records and files, its backups, and restored copies of it. */
+/** The shared parts of the tests of backups: a service with records and files, its backups, and restored copies of the service. */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { dataPathsOf, knownSchemas } from "../src/app/index.ts";
-import { type DataPaths, makeBackup, restoreBackup } from "../src/backup/index.ts";
-import type { RestoreResult } from "../src/backup/restore.ts";
-import { DatabaseFile } from "../src/database/index.ts";
+import { type DataPaths, makeBackup, restoreBackup } from "../src/operate/backup/index.ts";
+import type { RestoreResult } from "../src/operate/backup/restore.ts";
+import { DatabaseFile } from "../src/store/database/index.ts";
 import type { openFiles } from "./files.ts";
 import { temporaryFolder } from "./kit.ts";
 
@@ -33,7 +33,7 @@ export async function backUp(
   return options.output ?? output;
 }
 
-/** Where nothing is yet. */
+/** Paths of a new, empty folder. */
 export function emptyPaths({ config }: Pick<Files, "config">): DataPaths {
   const folder = join(temporaryFolder(), "data");
   mkdirSync(folder);
@@ -55,13 +55,13 @@ export function restoreTo(
   );
 }
 
-/** The bytes of a file in restored places; null when there are none. */
+/** The bytes of a file in restored places; null for a file that is absent. */
 export async function bytesIn({ files }: DataPaths, id: string): Promise<Uint8Array | null> {
   const path = join(files.address, id.slice(-2), id);
   return existsSync(path) ? Bun.file(path).bytes() : null;
 }
 
-/** Reads from a restored database, and closes it. */
+/** Reads rows of a restored database, and closes the database. */
 export function rowsIn<T>({ database }: DataPaths, sql: string): T[] {
   const file = new DatabaseFile(database);
   try {

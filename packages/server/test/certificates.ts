@@ -7,7 +7,7 @@ const hourMs = 3_600_000;
 interface CertificateOptions {
   /** The name of the signer in the certificate; by default its own. The signature is its own in any case. */
   issuer?: string;
-  /** The host that it is for, in place of this machine. */
+  /** The hosts of the certificate, in place of this machine. */
   names?: readonly string[];
   from?: number;
   until?: number;

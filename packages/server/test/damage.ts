@@ -1,8 +1,8 @@
-/** Damage for tests: writes garbage over pages of a database file that nobody has open. */
+/** Damage for tests: writes garbage over pages of a closed database file. */
 import { Database as Driver } from "bun:sqlite";
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 
-/** Pages of a b-tree: the one at its top, or the last of its leaves, with the newest rows or the highest keys. */
+/** Pages of a b-tree: the root page, or the last leaf, with the newest rows or the highest keys. */
 export type PageKind = "root" | "leaf";
 
 function pagesOf(path: string, name: string, kind: PageKind): number[] {
@@ -29,7 +29,7 @@ function overwrite(path: string, page: number, fill: number): void {
   closeSync(file);
 }
 
-/** Overwrites one page of a table or index. */
+/** Overwrites a page of a table or index. */
 export function damage(
   path: string,
   name: string,
@@ -45,7 +45,7 @@ export function damagePage(path: string, page: number, fill = 0x5a): void {
   overwrite(path, page, fill);
 }
 
-/** The number of the first page of the list of free pages; 0 when there is none. */
+/** The number of the first page of the list of free pages; 0 for an empty list. */
 export function firstFreePage(path: string): number {
   return readFileSync(path).readUInt32BE(32);
 }

@@ -1,8 +1,8 @@
-/** Conformance suite of storage drivers; each driver's test runs it. */
+/** Conformance suite of storage drivers; each driver's test runs the suite. */
 import { expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { FileBody, StorageDriver } from "../src/storage/index.ts";
+import type { FileBody, StorageDriver } from "../src/files/storage/index.ts";
 
 async function bytesOf(body: FileBody | null): Promise<Uint8Array> {
   if (body === null) throw new Error("There are no bytes");

@@ -1,7 +1,7 @@
-/** A script process without a process: a test reads what it was sent, and says what it answers and when it ends. */
+/** A script process without a process: a test reads the messages to the process, writes its answers, and decides when the process ends. */
 
-import type { HostProcess, ProcessEnd } from "../src/script-host/host-process.ts";
-import type { FromChild, RunMessage, ToChild } from "../src/script-host/protocol.ts";
+import type { HostProcess, ProcessEnd } from "../src/code/script-host/host-process.ts";
+import type { FromChild, RunMessage, ToChild } from "../src/code/script-host/protocol.ts";
 import { until } from "./sockets.ts";
 
 export class FakeProcess implements HostProcess<ToChild> {
@@ -43,13 +43,13 @@ export class FakeProcess implements HostProcess<ToChild> {
     this.#end.resolve({ how, signal });
   }
 
-  /** The attempts that it was sent, by the id of their run. */
+  /** The attempts sent to the process, by the id of their run. */
   runs(): Map<string, RunMessage> {
     const messages = this.sent.filter((message) => message.type === "run");
     return new Map(messages.map((message) => [JSON.parse(message.input).runId as string, message]));
   }
 
-  /** Answers for the attempt of a run, once it was sent. */
+  /** Waits until the attempt of a run was sent, and answers for the attempt. */
   async answer(runId: string, type: "started" | "completed" | "aborted"): Promise<void> {
     await until(() => this.runs().has(runId));
     this.say({ type, attempt: this.runs().get(runId)?.attempt ?? 0 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileForm, formType } from "./forms.ts";
 import { type Answer, openApi } from "./kit.ts";
 
-/** Opens it for one file of tests. `settings` are variables of the environment. */
+/** Opens a service with storage for a file of tests. `settings` are variables of the environment. */
 export async function openFiles(settings: Record<string, string> = {}) {
   const api = await openApi({
     settings,
@@ -22,7 +22,6 @@ export async function openFiles(settings: Record<string, string> = {}) {
   const adminToken = await api.admin();
   const owner = await api.register("owner@example.com");
   const other = await api.register("other@example.com");
-  /** The owner's. */
   const token = owner.accessToken;
 
   function upload(body: Uint8Array, options: { token?: string; type?: string } = {}): Promise<Answer> {
@@ -30,7 +29,7 @@ export async function openFiles(settings: Record<string, string> = {}) {
     return request("POST", "/api/storage/upload", { body, token: options.token ?? token, headers });
   }
 
-  /** Stores a file of the owner's; answers its id. */
+  /** Stores a file of the owner; answers its id. */
   async function store(content: string | Uint8Array, filename = "file.bin", visibility = "public"): Promise<string> {
     const { status, body } = await upload(fileForm(content, { filename, visibility }));
     if (status !== 201) throw new Error(`The upload was answered with ${status}`);

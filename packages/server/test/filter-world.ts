@@ -1,6 +1,7 @@
-/** The world of the tests of subscriptions with a filter: teams, tasks, comments and notes, and what a socket hears of them. */
-import { parseDefinition } from "../src/collections/index.ts";
-import { system } from "../src/kernel/index.ts";
+/** The world of the tests of subscriptions with a filter: teams, tasks, comments and notes, and the events that a socket receives. */
+
+import { system } from "../src/base/kernel/index.ts";
+import { parseDefinition } from "../src/data/collections/index.ts";
 import { migrate } from "./kit.ts";
 import { openServer, type TestSocket, until } from "./sockets.ts";
 

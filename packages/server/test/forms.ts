@@ -1,10 +1,10 @@
-/** Multipart forms as a client writes them, also the wrong ones. */
+/** Multipart forms in the notation of clients, also wrong forms. */
 const boundary = "----socle-test";
 export const formType = `multipart/form-data; boundary=${boundary}`;
 
 export interface Part {
   name: string;
-  /** As it stands in the header; undefined for a field that is no file. */
+  /** The name in the header; undefined for a field without a file. */
   filename?: string;
   content: string | Uint8Array;
 }
@@ -19,7 +19,7 @@ export function formBytes(parts: readonly Part[]): Uint8Array {
   return Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)]);
 }
 
-/** A form with one file. */
+/** A form with a single file. */
 export function fileForm(
   content: string | Uint8Array,
   options: { filename?: string; visibility?: string } = {},

@@ -20,7 +20,7 @@ function header(width: number, height: number): Buffer {
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
-/** A PNG (ISO 15948) with a pattern of colours. `claimed` is the size that its header names, where that is a lie. */
+/** A PNG (ISO 15948) with a pattern of colours. `claimed` is the size in the header, which may be a lie. */
 export function png(width: number, height: number, claimed = { width, height }): Buffer {
   const rows = Buffer.alloc((width * 3 + 1) * height);
   for (let y = 0; y < height; y++)

@@ -1,12 +1,12 @@
 /** Kit of the tests of indexes: the indexes that SQLite has on a table. */
 import type { Service } from "../src/app/index.ts";
-import { identifier } from "../src/database/index.ts";
+import { identifier } from "../src/store/database/index.ts";
 
 interface FoundIndex {
   readonly name: string;
-  /** Its columns, "unique" before them where it is. */
+  /** The columns of the index, with "unique" before the columns of a unique index. */
   readonly text: string;
-  /** Where it begins in the file: another place when it is built again. */
+  /** The first page of the index in the file: a rebuilt index has another page. */
   readonly place: number;
 }
 
@@ -14,7 +14,7 @@ interface FoundIndex {
 export async function indexesIn(service: Service, table: string): Promise<FoundIndex[]> {
   const { reader } = service.database;
   const found: FoundIndex[] = [];
-  // A pragma answers from what the connection has read of the schema; a query reads again what has changed since.
+  // A pragma answers from the schema that the connection has read before; a query reads a changed schema again.
   await reader.get(`SELECT 1 FROM ${identifier(table)}`);
   const list = `PRAGMA index_list(${identifier(table)})`;
   for (const index of await reader.all<{ name: string; unique: number; origin: string }>(list)) {

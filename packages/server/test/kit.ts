@@ -1,23 +1,19 @@
 /** Kit of the server's tests: a service on a fresh database in a temporary folder, and HTTP without a socket. */
-import { afterAll } from "bun:test";
+import { afterAll, setDefaultTimeout } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Role, TokenResponse } from "@socle/protocol";
 import { buildApi, openService, Scripts, type Service } from "../src/app/index.ts";
-import type { SchemaChange } from "../src/collections/index.ts";
-import { type Config, loadConfig } from "../src/config/index.ts";
-import {
-  type ApiParts,
-  Callers,
-  type Dashboard,
-  LiveStreams,
-  openRouter,
-  type StaticFiles,
-} from "../src/http/index.ts";
-import { system } from "../src/kernel/index.ts";
-import { EventLoopLag, type LogEntry, Logger, LogRing, type LogSink } from "../src/logging/index.ts";
+import { type Config, loadConfig } from "../src/base/config/index.ts";
+import { system } from "../src/base/kernel/index.ts";
+import { EventLoopLag, type LogEntry, Logger, LogRing, type LogSink } from "../src/base/logging/index.ts";
+import type { SchemaChange } from "../src/data/collections/index.ts";
+import { type ApiParts, type Dashboard, LiveStreams, openRouter, type StaticFiles } from "../src/edge/http/index.ts";
+
+// A test waits for conditions, for as long as a busy machine needs, also where it is run without `npm test`.
+setDefaultTimeout(300_000);
 
 /** A folder that is gone after the file's tests. */
 export function temporaryFolder(): string {
@@ -34,30 +30,30 @@ export function quietLogger(lines: string[] = [], ring: LogRing = new LogRing())
 
 export interface Answer<T = Body> {
   status: number;
-  /** Its JSON: of the shape that the test says, or of any. */
+  /** The JSON of the answer, in the shape that the test names. */
   body: T;
   bytes: Uint8Array;
   headers: Headers;
 }
-/** An answer's JSON; reading a member that is not there gives undefined. */
+/** An answer's JSON; an absent member reads as undefined. */
 interface Body {
   [name: string]: Body;
 }
 
 export interface TestApi {
   service: Service;
-  /** Not started: nothing is loaded. */
+  /** The scripts of the service, not started: no file is loaded. */
   scripts: Scripts;
   parts: ApiParts;
   config: Config;
   log: string[];
   /** The log entries with this message. */
   entries(message: string): LogEntry[];
-  /** The whole HTTP API but its socket. A body that is no string is sent as JSON. */
+  /** The whole HTTP API except the socket. A body that is no string is sent as JSON. */
   request<T = Body>(method: string, path: string, options?: RequestOptions): Promise<Answer<T>>;
-  /** The same, with the body of the answer still to be read. */
+  /** The same request; the caller reads the body of the answer. */
   answer(method: string, path: string, options?: RequestOptions): Promise<Response>;
-  /** Before the end of the file's tests, which closes it too. */
+  /** Closes the service before the end of the file's tests; the end closes the service, too. */
   close(): Promise<void>;
   register(email: string): Promise<TokenResponse>;
   /** An admin's access token. */
@@ -70,12 +66,12 @@ interface RequestOptions {
   headers?: Record<string, string>;
 }
 
-/** Opens a service with these collections; it is closed after the file's tests. */
+/** Opens a service with these collections; the service is closed after the file's tests. */
 export async function openApi(options: {
   collections?: readonly object[];
   settings?: Record<string, string>;
   folder?: string;
-  /** Files served beside the API; none by default. */
+  /** Files served beside the API; by default, no files. */
   files?: StaticFiles;
   readiness?: () => Promise<readonly string[]>;
   dashboard?: Dashboard;
@@ -126,7 +122,6 @@ export async function openApi(options: {
   });
   const router = openRouter(parts, {
     liveStreams: new LiveStreams(auth),
-    callers: new Callers(parts.connectionsPerAddress),
     upgrade: () => false,
     addressOf: (request) => request.headers.get("x-test-address") ?? "test",
   });
@@ -177,13 +172,13 @@ export async function openApi(options: {
   };
 }
 
-/** The events of the log after place `seq`, without what a test cannot foresee. */
+/** The events of the log after place `seq`, without the values that a test cannot foresee. */
 export async function eventsSince(service: Service, seq = 0): Promise<{ type: string; payload: object }[]> {
   const events = await service.events.read(seq, 10_000);
   return events.map(({ type, payload }) => ({ type, payload }));
 }
 
-/** A migration as the service itself makes one. */
+/** Makes a migration in the same way as the service. */
 export async function migrate(service: Service, change: SchemaChange): Promise<void> {
   await service.database.migrate((tx) => service.collections.migrate(tx, change, system), "event-loop");
 }

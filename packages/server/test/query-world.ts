@@ -1,4 +1,4 @@
-/** For tests of queries: posts with authors, comments and owners, and ways to ask for them. */
+/** For tests of queries: posts with authors, comments and owners, and requests for the posts. */
 import { expect } from "bun:test";
 import type { RecordPage, TokenResponse } from "@socle/protocol";
 import { openApi, type TestApi } from "./kit.ts";
@@ -14,21 +14,21 @@ export interface QueryWorld {
   api: TestApi;
   request: TestApi["request"];
   ann: TokenResponse;
-  /** Authors. */
+  /** The ids of two authors. */
   boss: string;
   ada: string;
-  /** Ids, in the order of their `n`. */
+  /** The ids of the posts, in the order of `n`. */
   posts: string[];
   create(collection: string, body: object): Promise<string>;
   list(path: string, parameters: Record<string, string>, token?: string): Promise<RecordPage>;
-  /** Status and message. */
+  /** The status and the message of a refused request. */
   refusal(path: string, search: string, token?: string): Promise<[number, unknown]>;
 }
 
 /** The values of `n`. */
 export const numbers = ({ items }: RecordPage): unknown[] => items.map(({ n }) => n);
 
-/** Twelve posts with all kinds of values, and none; every query is logged as a slow one. */
+/** Twelve posts with values of all kinds, null included; every query is logged as a slow query. */
 export async function openQueryWorld(): Promise<QueryWorld> {
   const api = await openApi({
     collections: [

@@ -1,4 +1,4 @@
-/** Random tests say which seed they ran with, and run with another one: `SEED=123 npm run test:unit`. */
+/** A random test prints its seed; a variable sets another seed: `SEED=123 npm run test:unit`. */
 export function randomSeed(name: string): number {
   const given = process.env["SEED"];
   const seed = given === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given);

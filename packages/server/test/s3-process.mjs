@@ -1,4 +1,4 @@
-// Runs s3rver with Node.js, for which it is written. Arguments: a folder and a bucket; prints its address.
+// Runs s3rver with Node.js, the runtime of s3rver. Arguments: a folder and a bucket; prints its address.
 import S3rver from "s3rver";
 
 const [, , directory, bucket] = process.argv;

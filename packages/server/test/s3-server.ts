@@ -7,7 +7,7 @@ export const bucket = "socle-test";
 /** The keys that s3rver knows. */
 export const s3Key = "S3RVER";
 
-/** Starts it with an empty bucket; answers its address. It is stopped after the file's tests. */
+/** Starts the server with an empty bucket; answers its address. The server is stopped after the file's tests. */
 export async function startS3(): Promise<{ endpoint: string; stop: () => Promise<void> }> {
   const child = Bun.spawn(["node", join(import.meta.dir, "s3-process.mjs"), temporaryFolder(), bucket], {
     stdout: "pipe",

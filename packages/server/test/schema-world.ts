@@ -1,15 +1,15 @@
-/** For tests of collections through the admin API: a service without any, and short ways to make and change them. */
+/** For tests of collections through the admin API: a service without collections, and short ways to make and change collections. */
 import { expect } from "bun:test";
 import { type Answer, openApi, type TestApi } from "./kit.ts";
 
 export interface SchemaWorld {
   api: TestApi;
   token: string;
-  /** Under `/api/admin`, as an admin. */
+  /** Sends a request under `/api/admin`, as an admin. */
   send(method: string, path: string, body?: unknown): Promise<Answer>;
-  /** Makes a collection with a name of its own, and answers that. */
+  /** Makes a collection with a name of its own, and answers the name. */
   create(definition: object): Promise<string>;
-  /** The last name that was given. */
+  /** The last given name. */
   lastName(): string;
 }
 

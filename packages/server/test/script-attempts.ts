@@ -1,8 +1,8 @@
 /** Attempts and script processes of unit tests: no code of a user runs, the test answers as `FakeProcess`. */
-import { system } from "../src/kernel/index.ts";
-import { RunAttempt, type ScriptOutcome, type ScriptTask } from "../src/script-host/attempt.ts";
-import { type ProcessListener, ScriptProcess } from "../src/script-host/process.ts";
-import type { FromChild } from "../src/script-host/protocol.ts";
+import { system } from "../src/base/kernel/index.ts";
+import { RunAttempt, type ScriptOutcome, type ScriptTask } from "../src/code/script-host/attempt.ts";
+import { type ProcessListener, ScriptProcess } from "../src/code/script-host/process.ts";
+import type { FromChild } from "../src/code/script-host/protocol.ts";
 import { FakeProcess } from "./fake-process.ts";
 
 export function task(runId: string, more: Partial<ScriptTask> = {}): ScriptTask {
@@ -20,7 +20,7 @@ export function attempt(runId: string, more: Partial<ScriptTask> = {}): RunAttem
 /** Answers `load`; null for no answer, so that the test ends the process. */
 export type AnswerLoad = (path: string, process: FakeProcess) => FromChild | null;
 
-/** Starts fake processes, and remembers them. */
+/** Starts fake processes, and keeps a list of the processes. */
 export class FakeProcesses {
   readonly all: FakeProcess[] = [];
   answerLoad: AnswerLoad | undefined;
@@ -37,12 +37,12 @@ export class FakeProcesses {
   }
 
   open(listener: ProcessListener): ScriptProcess {
-    return new ScriptProcess({ ...callOptions, spawn: this.spawn, code: [], onError: fail }, listener);
+    return new ScriptProcess({ calls, spawn: this.spawn, code: [], onError: fail }, listener);
   }
 }
 
 /** No call of a fake process is answered. */
-export const callOptions = {
+export const calls = {
   answer: () => Promise.resolve(null),
   toCallError: () => ({ code: "internal_error", message: "no calls" }) as const,
 };
@@ -51,7 +51,7 @@ function fail(error: unknown): void {
   throw error;
 }
 
-/** The outcome in one word: its status, or the message of its error. */
+/** The outcome in a word: its status, or the message of its error. */
 export async function outcomeOf(each: RunAttempt | Promise<ScriptOutcome>): Promise<string> {
   const outcome = await (each instanceof RunAttempt ? each.outcome : each);
   return outcome.status === "failed" ? outcome.error.message : outcome.status;

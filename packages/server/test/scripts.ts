@@ -8,13 +8,13 @@ import { openApi, type TestApi, temporaryFolder } from "./kit.ts";
 export interface TestScripts extends TestApi {
   folder: string;
   scripts: Scripts;
-  /** Writes files of code, and has them loaded. */
+  /** Writes files of code, and waits until the service has loaded the files. */
   save(files: { readonly [path: string]: string }): Promise<void>;
-  /** Stops all, as at the end of the service. */
+  /** Stops all processes, as at the end of the service. */
   stop(): Promise<void>;
 }
 
-/** Opens a service with these files; it is stopped after the file's tests. */
+/** Opens a service with these files; the service is stopped after the file's tests. */
 export async function openScripts(options: {
   collections?: readonly object[];
   files?: { readonly [path: string]: string };

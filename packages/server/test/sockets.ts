@@ -1,7 +1,7 @@
-/** Kit of the tests of realtime: the service behind a real socket, and clients that keep what they hear. */
+/** Kit of the tests of realtime: the service behind a real socket, and clients that keep all received frames. */
 import { afterAll } from "bun:test";
 import type { Event, ServerFrame } from "@socle/protocol";
-import { HttpServer } from "../src/http/index.ts";
+import { HttpServer } from "../src/edge/http/index.ts";
 import { openApi, type TestApi } from "./kit.ts";
 
 export interface TestServer extends TestApi {
@@ -27,7 +27,7 @@ export async function openServer(options: Parameters<typeof openApi>[0]): Promis
   return { ...api, url: server.url, connect: (token, address) => TestSocket.open(server.url, token, address) };
 }
 
-/** A client that keeps every frame it gets. */
+/** A client that keeps every received frame. */
 export class TestSocket {
   readonly frames: ServerFrame[] = [];
   readonly socket: WebSocket;
@@ -70,7 +70,7 @@ export class TestSocket {
     if (answer.type !== "subscribed") throw new Error(`${channel}: ${JSON.stringify(answer)}`);
   }
 
-  /** The events so far. Every event sent before this call has arrived, because a ping has come back after it. */
+  /** The events so far. Every event sent before this call has arrived, because the answer to a ping has arrived. */
   async events(): Promise<Event[]> {
     await this.ask({ action: "ping" });
     return this.frames.flatMap((frame) => (frame.type === "event" ? [frame.event] : []));
@@ -86,7 +86,7 @@ export class TestSocket {
 }
 
 /** Waits for a condition; a test that waits too long fails. */
-export async function until(condition: () => boolean, milliseconds = 5_000): Promise<void> {
+export async function until(condition: () => boolean, milliseconds = 120_000): Promise<void> {
   const end = performance.now() + milliseconds;
   while (!condition()) {
     if (performance.now() > end) throw new Error("Waited too long");

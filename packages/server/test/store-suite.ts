@@ -1,16 +1,16 @@
 /**
- * Conformance suite of database engines: each promise of `database/store.ts` as tests that know no engine. SQL in them is what
+ * Conformance suite of database engines: each promise of `database/store.ts` as tests that know no engine. The tests use only SQL that
  * every engine takes.
  */
 import { describe, expect, test } from "bun:test";
-import type { Database, Transactor } from "../src/database/index.ts";
+import type { Database, Transactor } from "../src/store/database/index.ts";
 import { randomNumbers, randomSeed } from "./random.ts";
 
 export interface EngineOptions {
-  /** In place of the flush to disk. */
+  /** Replaces the flush to disk. */
   readonly sync?: () => Promise<void>;
   readonly onFatal?: (error: unknown) => void;
-  /** Opens what another call has made and closed; without it, an empty database. */
+  /** Opens a database that another call has made and closed; without a path, an empty database. */
   readonly path?: string;
 }
 
@@ -44,7 +44,7 @@ export function storeSuite(open: (options?: EngineOptions) => Database): void {
       const database = await withTable();
       const results = await Promise.allSettled([
         database.transact((tx) => tx.run("INSERT INTO t VALUES (1)")),
-        database.transact(async (tx) => {
+        database.transactLong("test", async (tx) => {
           await tx.run("INSERT INTO t VALUES (2)");
           throw new Error("no");
         }),
@@ -105,7 +105,7 @@ export function storeSuite(open: (options?: EngineOptions) => Database): void {
     test("a read sees what was committed before it, also within the turn in which another read began", async () => {
       const database = await withTable();
       const seen: number[][] = [];
-      await database.transact(async (tx) => {
+      await database.transactLong("test", async (tx) => {
         await tx.run("INSERT INTO t VALUES (1)");
         seen.push(await numbers(database));
         tx.onCommit(() => void numbers(database).then((found) => seen.push(found)));
@@ -333,7 +333,7 @@ export function storeSuite(open: (options?: EngineOptions) => Database): void {
       await database.transact((tx) => tx.run("INSERT INTO t VALUES (0)"));
       const running: number[] = [];
       const writes = Array.from({ length: 100 }, (_, i) =>
-        database.transact(async (tx) => {
+        database.transactLong("test", async (tx) => {
           running.push(i);
           const row = await tx.get<{ n: number }>("SELECT n FROM t");
           if (random() < 0.3) await Bun.sleep(random() * 3);
@@ -349,6 +349,23 @@ export function storeSuite(open: (options?: EngineOptions) => Database): void {
       await database.close();
     });
 
+    test("of long transactions callers have one each in turn, and a short one waits for one of them at most", async () => {
+      const database = await withTable();
+      const order: string[] = [];
+      const long = (caller: string, n: number): Promise<unknown> =>
+        database.transactLong(caller, async () => {
+          order.push(`${caller}${n}`);
+          await Bun.sleep(20);
+        });
+      const first = long("a", 1);
+      while (order.length === 0) await Bun.sleep(1);
+      const rest = [long("a", 2), long("a", 3), long("b", 1)];
+      const short = database.transact(() => order.push("short"));
+      await Promise.all([first, short, ...rest]);
+      expect(order).toEqual(["a1", "short", "a2", "b1", "a3"]);
+      await database.close();
+    });
+
     test("transactions that may be called again: one that fails takes only itself back, and the effects are of one call", async () => {
       const random = randomNumbers(randomSeed("store"));
       const database = await withTable();
@@ -361,19 +378,17 @@ export function storeSuite(open: (options?: EngineOptions) => Database): void {
           isRepeatable: random() < 0.97,
           failsEarly: kind < 0.1,
           failsLate: kind > 0.95,
-          waits: random() < 0.2,
         };
       });
-      const write = ({ n, isRepeatable, failsEarly, failsLate, waits }: (typeof kinds)[number]): Promise<number> => {
-        const work = async (tx: Transactor): Promise<number> => {
+      const write = ({ n, isRepeatable, failsEarly, failsLate }: (typeof kinds)[number]): Promise<number> => {
+        const work = (tx: Transactor): number => {
           calls[n] = (calls[n] ?? 0) + 1;
           tx.onCommit(() => told.push(`commit ${n}`));
           tx.onDurable(() => told.push(`durable ${n}`));
           if (failsEarly) throw new Error("refused");
-          if (waits) await null;
-          // Half of them write by a statement that answers rows.
-          if (n % 2 === 0) await tx.run("INSERT INTO t VALUES (?)", n);
-          else await tx.get("INSERT INTO t VALUES (?) RETURNING n", n);
+          // Half of the transactions write by a statement that answers rows.
+          if (n % 2 === 0) tx.run("INSERT INTO t VALUES (?)", n);
+          else tx.get("INSERT INTO t VALUES (?) RETURNING n", n);
           if (failsLate) throw new Error("taken back");
           return n;
         };
@@ -399,7 +414,7 @@ export function storeSuite(open: (options?: EngineOptions) => Database): void {
 
     test("after a violated unique index a transaction goes on", async () => {
       const database = await withTable();
-      await database.transact(async (tx) => {
+      await database.transactLong("test", async (tx) => {
         await tx.run("INSERT INTO t VALUES (1)");
         const again = async () => tx.run("INSERT INTO t VALUES (1)");
         await expect(again()).rejects.toThrow();

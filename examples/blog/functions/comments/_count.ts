@@ -1,6 +1,6 @@
 /**
- * Writes down how many comments a post has. Comments come at the same time, so it counts again after it has written: the
- * last one to write then has written what is true.
+ * Writes down the number of a post's comments. Comments come at the same time, so the function counts again after the
+ * write: the last write is then true.
  */
 export async function countComments(db: SocleDatabase, post: string): Promise<void> {
   const count = async (): Promise<number> => {

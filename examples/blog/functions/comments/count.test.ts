@@ -1,4 +1,4 @@
-/** A post knows how many comments it has. */
+/** A post knows the number of its comments. */
 import { expect, service, test } from "socle/test";
 
 test("comments are counted, also when many come at once and when they move", async () => {

@@ -1,7 +1,7 @@
 /** Keeps the number of comments of each post in the post. */
 import { countComments } from "./_count.ts";
 
-/** Counting twice does no harm, so trying again does none either. */
+/** A second count does no harm, so a retry does no harm either. */
 export const options: FunctionOptions = { retries: 3 };
 
 export const onCreate: OnCreate<"comments"> = ({ record, db }) => countComments(db, record.post);

@@ -1,4 +1,4 @@
-/** Gives a post without a slug one from its title, with a number appended while the slug is taken. */
+/** Makes a slug from the title of a post without a slug; while the slug is taken, a number is appended. */
 import slugify from "slugify";
 
 export const onCreate: OnCreate<"posts"> = async ({ record, db, logger }) => {
@@ -11,7 +11,7 @@ export const onCreate: OnCreate<"posts"> = async ({ record, db, logger }) => {
       logger.info("Made a slug", { slug });
       return;
     } catch (error) {
-      // Deleted in the meantime: nothing is left to do.
+      // The post was deleted in the meantime: no work is left.
       if (codeOf(error) === "not_found") return;
       if (codeOf(error) !== "validation_error") throw error;
     }

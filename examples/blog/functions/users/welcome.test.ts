@@ -1,4 +1,4 @@
-/** The welcome: each user who registers finds one message, which nobody else reads. */
+/** The welcome: each user who registers finds a single message, which no other user reads. */
 import { expect, service, test } from "socle/test";
 
 test("one message waits for each user", async () => {

@@ -1,4 +1,4 @@
-/** A message waits for everybody who has registered. A second run for the same registration finds it there. */
+/** Sends a message to every new user. A second run for the same registration finds the message and sends no other. */
 export const onCreate: OnCreate<"users"> = async ({ record, event, db, logger }) => {
   const [sent] = await db.query("SELECT id FROM messages WHERE event = ?", [event.id]);
   if (sent !== undefined) return;

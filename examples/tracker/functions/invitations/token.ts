@@ -1,4 +1,4 @@
-/** An invitation gets a token that nobody guesses, and a week. */
+/** An invitation gets a token that no person can guess, and a week. */
 export const options: FunctionOptions = { retries: 5 };
 
 const weekMs = 7 * 24 * 3_600_000;

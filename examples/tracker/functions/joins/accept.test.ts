@@ -1,4 +1,4 @@
-/** Invitations: the token of one makes its bearer a member, once and within a week. */
+/** Invitations: the token of an invitation makes its bearer a member, once and within a week. */
 import { beforeEach, expect, service, type TestClient, test } from "socle/test";
 
 let n = 0;

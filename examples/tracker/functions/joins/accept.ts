@@ -1,5 +1,5 @@
 /**
- * Makes somebody a member who has come with the token of an invitation. It works once: the membership keeps the invitation's
+ * Makes a user with the token of an invitation a member. An invitation works once: the membership keeps the invitation's
  * id, which is unique.
  */
 export const options: FunctionOptions = { retries: 5 };
@@ -29,12 +29,12 @@ async function join(token: string, user: SocleUser, db: SocleDatabase): Promise<
   if ((await membership()) === undefined)
     await db.collection("members").create({ workspace, user: user.id, role, invitation: id }).catch(refuseUsed);
   const member = await membership();
-  // A member who follows a link leaves it to others.
+  // A user who is a member already leaves the invitation to others.
   if (member?.invitation === id) await db.collection("invitations").delete(id);
   return member !== undefined;
 }
 
-/** The invitation of a token, while it lasts and while the one who made it is still an owner. */
+/** The invitation of a token, while the invitation lasts and its maker is still an owner. */
 async function find(token: string, db: SocleDatabase): Promise<Invitation | undefined> {
   const sql = `SELECT invitations.id, invitations.workspace, invitations.role, invitations.email FROM invitations
     JOIN members ON members.workspace = invitations.workspace AND members.user = invitations._owner
@@ -42,7 +42,7 @@ async function find(token: string, db: SocleDatabase): Promise<Invitation | unde
   return (await db.query<Invitation>(sql, [token, new Date().toISOString()]))[0];
 }
 
-/** Somebody else was quicker with the same invitation. */
+/** Ignores the refusal when another user was quicker with the same invitation. */
 function refuseUsed(error: unknown): void {
   if ((error as ServiceError).code !== "validation_error") throw error;
 }

@@ -1,4 +1,4 @@
-/** The issues of somebody who has left are nobody's: their rule wants an assignee who is a member. */
+/** Removes the assignee from the issues of a member who has left: the rule of issues wants an assignee who is a member. */
 export const options: FunctionOptions = { retries: 5 };
 
 export const onDelete: OnDelete<"members"> = async ({ record, db }) => {

@@ -7,7 +7,7 @@ import { queryClient } from "../service/queries.ts";
 import { router } from "./router.tsx";
 import { cssVariables, theme } from "./theme.ts";
 
-/** The same key as `public/color-scheme.js` reads. */
+/** `public/color-scheme.js` reads the same key. */
 const colorScheme = localStorageColorSchemeManager({ key: "socle.color-scheme" });
 
 export function App() {
@@ -27,5 +27,5 @@ export function App() {
   );
 }
 
-// In development: a change that reaches the application would leave it without its router, so that the page is loaded again.
+// In development: a change that reaches the application would remove the router, so the page is loaded again.
 import.meta.hot?.accept(() => location.reload());

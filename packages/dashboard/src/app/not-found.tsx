@@ -1,6 +1,6 @@
 /** The page for an address that no page has. */
-import { Button, Center, Stack, Text, Title } from "@mantine/core";
-import { Link } from "@tanstack/react-router";
+import { Center, Stack, Text, Title } from "@mantine/core";
+import { ButtonLink } from "../kit/links.tsx";
 import { text } from "../texts/index.ts";
 
 export function NotFoundPage() {
@@ -11,9 +11,9 @@ export function NotFoundPage() {
           {text.notFound.title}
         </Title>
         <Text c="dimmed">{text.notFound.body}</Text>
-        <Button component={Link} to="/" variant="light">
+        <ButtonLink to="/" variant="light">
           {text.notFound.home}
-        </Button>
+        </ButtonLink>
       </Stack>
     </Center>
   );

@@ -1,4 +1,4 @@
-/** The command palette (Ctrl/⌘-K): every page, every collection, the actions that matter. */
+/** The command palette (Ctrl/⌘-K): every page, every collection, the main actions. */
 import "@mantine/spotlight/styles.css";
 import { Kbd, useMantineColorScheme } from "@mantine/core";
 import {
@@ -52,7 +52,7 @@ function matching(query: string, actions: SpotlightActions[]): SpotlightActions[
   });
 }
 
-/** Enter takes the first one that is found. The arrows go on from it. */
+/** Selects the first result: Enter runs the first result, and the arrows continue from there on. */
 function selectFirst(): void {
   const { listId } = store.getState();
   const list = document.getElementById(listId);
@@ -162,7 +162,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
       actions={groups}
       highlightQuery
       filter={matching}
-      // The search stays where it is while the list below it grows and shrinks.
+      // The search field keeps its position while the list below grows and shrinks.
       attributes={{ content: { "aria-label": text.shortcuts.palette } }}
       centered={false}
       yOffset="12vh"

@@ -10,7 +10,7 @@ import { text } from "../texts/index.ts";
 export function ReloginDialog({ user }: { user: User }) {
   const navigate = useNavigate();
   const leave = async (): Promise<void> => {
-    // The session is over: there is nothing to end on the service.
+    // The session is over: the service has no session left to end.
     await signOut().catch(() => undefined);
     queryClient.clear();
     await navigate({ to: "/login", search: {} });

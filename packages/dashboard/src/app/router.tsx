@@ -1,6 +1,6 @@
 /**
- * The pages and their addresses. A page's state (filter, sort, open record, …) is in its address, so that it can be shared and the back
- * button works: each page has a `search.ts` that reads it. Pages are loaded when they are opened.
+ * The pages and their addresses. A page's state (filter, sort, open record, …) is in its address, so that a person can share the state and
+ * the back button works: each page has a `search.ts` that reads the address. A page is loaded when a person opens the page.
  */
 import {
   createRootRoute,
@@ -34,6 +34,11 @@ const login = createRoute({
   path: "/login",
   validateSearch: readLoginSearch,
   component: LoginPage,
+  beforeLoad: async ({ search }) => {
+    // When the service does not answer, the form is shown, and reports the failure.
+    if ((await restoreSession().catch(() => null)) !== null)
+      throw redirect({ href: `/_${search.from ?? "/"}`, replace: true });
+  },
 });
 
 const setup = createRoute({
@@ -43,7 +48,7 @@ const setup = createRoute({
   component: SetupPage,
 });
 
-/** Everything that needs an admin. */
+/** The pages that need an admin. */
 const inside = createRoute({
   getParentRoute: () => root,
   id: "inside",
@@ -61,7 +66,7 @@ const overview = createRoute({
   component: lazyRouteComponent(() => import("../pages/overview/overview-page.tsx"), "OverviewPage"),
 });
 
-/** The list of collections stands beside every page below it. */
+/** The list of collections stands beside every page below this route. */
 const collections = createRoute({
   getParentRoute: () => inside,
   path: "/collections",

@@ -1,4 +1,4 @@
-/** The frame of all pages behind the sign-in: navigation at the left (a drawer on narrow screens), the page beside it. */
+/** The frame of all pages behind the sign-in: navigation at the left (a drawer on narrow screens), the page beside the navigation. */
 import "@mantine/notifications/styles.css";
 import { AppShell, Burger, Group, Image, Text } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
@@ -39,9 +39,9 @@ function Frame() {
   const [isListOpen, list] = useDisclosure();
   const session = useSession();
   const path = useRouterState({ select: ({ location }) => location.pathname });
-  // The page that is on the screen: the address is ahead of it while the page is loaded.
+  // The page on the screen: while a page is loaded, the address already names the next page.
   const shown = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname });
-  // A page that was chosen in the drawer closes it.
+  // The choice of a page in the drawer closes the drawer.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another path is the reason.
   useEffect(navigation.close, [path]);
   // The element with the focus may be gone with the page before.

@@ -31,7 +31,7 @@ const dark: MantineColorsTuple = [
   "#0e1013",
 ];
 
-/** The list of options scrolls itself, by the arrows of its field. A box around it would need a focus of its own. */
+/** The arrow keys of the field scroll the list of options. A scroll box around the list would need a focus of its own. */
 const scrolledByField = {
   defaultProps: { withScrollArea: false },
   styles: { options: { maxHeight: 220, overflowY: "auto" } },
@@ -48,7 +48,7 @@ export const theme = createTheme({
   cursorType: "pointer",
   respectReducedMotion: true,
   components: {
-    // By name alone: the components themselves are no part of the first chunk.
+    // The theme names the components as text: an import would put the components into the first chunk.
     Tooltip: { defaultProps: { openDelay: 400, withArrow: true } },
     Notification: { defaultProps: { closeButtonProps: { "aria-label": text.common.close } } },
     Drawer: { defaultProps: { attributes: { header: { role: "presentation" } } } },
@@ -56,13 +56,13 @@ export const theme = createTheme({
     MultiSelect: scrolledByField,
     TagsInput: scrolledByField,
     SegmentedControl: {
-      // Small ones leave as much room beside their words as the others.
+      // Small controls keep the same space beside their words as the other sizes.
       vars: (_: MantineTheme, { size }: { size?: unknown }) => ({
         root: size === "xs" ? { "--sc-padding": "2px 10px" } : {},
       }),
     },
     Button: {
-      // Small buttons have one size of text, compact or not.
+      // Small buttons have the same text size, compact or not.
       vars: (_: MantineTheme, { size }: { size?: unknown }) => ({
         root: size === "compact-sm" ? { "--button-fz": "var(--mantine-font-size-xs)" } : {},
       }),
@@ -72,7 +72,7 @@ export const theme = createTheme({
         centered: true,
         overlayProps: { backgroundOpacity: 0.4 },
         closeButtonProps: { "aria-label": text.common.close },
-        // The page has one header; that of a dialog is none for screen readers.
+        // The page has a single `header`; for screen readers, the header of a dialog is no `header`.
         attributes: { header: { role: "presentation" } },
       },
       styles: { title: { fontWeight: 650 } },

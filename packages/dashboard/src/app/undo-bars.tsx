@@ -1,14 +1,14 @@
 /** The bars of deletions that can be undone, over the lower edge of every page. */
-import { ActionIcon, Button, Group, Progress, RingProgress, Text } from "@mantine/core";
+import { Button, Group, Progress, RingProgress, Text } from "@mantine/core";
 import { IconX } from "@tabler/icons-react";
 import { useEffect, useState } from "react";
-import { focusPage, messageOf, notifyDone, notifyError } from "../kit/index.ts";
+import { focusPage, IconAction, messageOf, notifyDone, notifyError } from "../kit/index.ts";
 import type { Failure } from "../service/delete-records.ts";
 import { type Deletion, deleteNow, onDeletes, undoDelete, undoMs, useDeletions } from "../service/deletes.ts";
 import { text } from "../texts/index.ts";
 import classes from "./undo-bars.module.css";
 
-/** Reasons, and records of each, that one notification tells. */
+/** The most reasons in a notification, and the most records for each reason. */
 const mostReasons = 3;
 const mostNamed = 3;
 
@@ -33,7 +33,7 @@ export function UndoBars() {
   );
 }
 
-/** Each reason once, with the records that it concerns. */
+/** Each reason once, with its records. */
 function reasonsOf(failed: readonly Failure[]): string {
   const ids = new Map<string, string[]>();
   for (const { id, reason } of failed) {
@@ -93,18 +93,15 @@ function UndoBar({ deletion }: { deletion: Deletion }) {
           <Button size="compact-sm" variant="light" onClick={undo}>
             {text.common.undo}
           </Button>
-          <ActionIcon
-            size="sm"
-            variant="subtle"
-            color="gray"
+          <IconAction
+            icon={IconX}
+            iconSize={14}
+            label={text.records.deleteNow}
             onClick={() => {
               deleteNow(key);
               focusPage();
             }}
-            aria-label={text.records.deleteNow}
-          >
-            <IconX size={14} />
-          </ActionIcon>
+          />
         </Group>
       )}
     </div>

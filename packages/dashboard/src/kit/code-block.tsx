@@ -4,18 +4,18 @@ import { type ReactNode, useState } from "react";
 import { text } from "../texts/index.ts";
 import classes from "./code-block.module.css";
 import { CopyAction } from "./copy.tsx";
-import { formatNumber } from "./format.ts";
+import { formatNumber, visible } from "./format.ts";
 
-/** Characters that are shown at first, and at most. */
+/** The most characters to show at first, and on demand. */
 const firstPart = 4_000;
 const most = 200_000;
 
 interface CodeBlockProps {
   value: string;
   label: string;
-  /** Shows the text in another way, with parts of it marked. */
+  /** Shows the text in another way, with marked parts. */
   render?: (value: string) => ReactNode;
-  /** Lines are not broken. */
+  /** Whether long lines stay unbroken. */
   isUnbroken?: boolean;
 }
 
@@ -26,7 +26,7 @@ export function CodeBlock({ value, label, render, isUnbroken = false }: CodeBloc
     <section className={classes["block"]} aria-label={label}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls. */}
       <pre className={classes["text"]} data-is-unbroken={isUnbroken || undefined} tabIndex={0}>
-        {render === undefined ? shown : render(shown)}
+        {render === undefined ? visible(shown) : render(visible(shown))}
         {shown.length < value.length && "…"}
       </pre>
       <span className={classes["copy"]}>

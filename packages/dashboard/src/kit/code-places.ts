@@ -1,16 +1,16 @@
 /** Places in code inside an error or a stack: "functions/posts/notify.ts:8:38". */
 
 export interface TextPart {
-  /** Where the part begins in the text. */
+  /** The offset of the part in the text. */
   readonly at: number;
   readonly value: string;
   readonly isPlace: boolean;
 }
 
-/** A path with an ending of a script, a line, and usually a column. An address with a port has no such ending. */
+/** A path with an ending of a script, a line, and usually a column. An address with a port has no ending of a script. */
 const place = /(?:[\w@.-]+\/)*[\w@.-]+\.[cm]?[jt]sx?:\d+(?::\d+)?/g;
 
-/** The text in parts, in order: put together they are the text again. */
+/** The parts of the text, in order; the parts joined are the text again. */
 export function partsOf(text: string): TextPart[] {
   const parts: TextPart[] = [];
   let end = 0;
@@ -23,7 +23,7 @@ export function partsOf(text: string): TextPart[] {
   return parts;
 }
 
-/** An error as the service tells it: its message, and the place in brackets behind it, or null. */
+/** Splits an error of the service into its message and the place in brackets at its end; the place is null when absent. */
 export function splitPlace(error: string): { message: string; place: string | null } {
   const found = / \(((?:[\w@.-]+\/)*[\w@.-]+\.[cm]?[jt]sx?:\d+(?::\d+)?)\)\s*$/.exec(error);
   return found === null

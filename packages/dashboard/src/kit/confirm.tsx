@@ -4,15 +4,16 @@ import { modals } from "@mantine/modals";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { text } from "../texts/index.ts";
 import { messageOf } from "./states.tsx";
+import { Complaint } from "./words.tsx";
 
 interface Question {
   title: string;
   body: ReactNode;
   /** The button's label: the deed by its name, "Delete 3 records". */
   action: string;
-  /** A word that has to be typed first, for what cannot be undone. */
+  /** A word to type first, for a deed without an undo. */
   typed?: string;
-  /** The dialog stays, with the error, when it rejects. */
+  /** When this rejects, the dialog stays open and shows the error. */
   onConfirm: () => Promise<unknown> | unknown;
 }
 
@@ -64,11 +65,7 @@ function Confirmation({ question, onClose }: { question: Question; onClose: () =
             data-autofocus
           />
         )}
-        {error !== null && (
-          <Text size="sm" c="var(--mantine-color-error)" role="alert">
-            {error}
-          </Text>
-        )}
+        {error !== null && <Complaint>{error}</Complaint>}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose} disabled={isBusy}>
             {text.common.cancel}

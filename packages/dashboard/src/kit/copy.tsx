@@ -1,4 +1,4 @@
-/** Copying: a button beside a value, and a value that is copied when it is clicked. */
+/** Copying: a button beside a value, and a value that a click copies. */
 import { ActionIcon, CopyButton, Tooltip, UnstyledButton } from "@mantine/core";
 import { IconCheck, IconCopy } from "@tabler/icons-react";
 import { text } from "../texts/index.ts";
@@ -17,9 +17,9 @@ export function CopyAction({ value, label = text.common.copy }: { value: string;
   );
 }
 
-/** An id in a fixed-width font, shortened to its end: ids of one minute begin alike. */
+/** An id in a fixed-width font, shortened to its end: ids of the same minute begin alike. */
 export function IdText({ id, length = 8 }: { id: string; length?: number }) {
-  // The name says what is seen, too, as a word of its own: who speaks to the browser says that (WCAG 2.2, 2.5.3).
+  // The name contains the visible text as a word of its own: people who control the browser by voice say that text (WCAG 2.2, 2.5.3).
   const name = id.length <= length ? text.common.copyValue(id) : `${text.common.copyValue(id)}, ${id.slice(-length)}`;
   return (
     <CopyButton value={id} timeout={1_500}>

@@ -1,5 +1,5 @@
 /**
- * A plain table of one page of a list: a head that stays, a scroll of its own in both directions, rows that open with a
+ * A plain table of a page of a list: a fixed head, its own scrolling in both directions, rows that open with a
  * click or with the keyboard (Enter on the first cell, arrows from row to row).
  */
 import { Checkbox, Skeleton, UnstyledButton, VisuallyHidden } from "@mantine/core";
@@ -13,9 +13,9 @@ export interface Column<T> {
   header: string;
   width?: number | string;
   align?: "right";
-  /** On a narrow screen: in the second line of the row, a cell of its own, or not at all. The first one is the first line. */
+  /** On a narrow screen: in the second line of the row, in a cell of its own, or hidden. The first column is the first line. */
   narrow?: "line" | "cell" | "hidden";
-  /** Its head is for screen readers alone. */
+  /** Whether the head is for screen readers alone. */
   isHeaderHidden?: boolean;
   render: (row: T) => ReactNode;
 }
@@ -29,21 +29,21 @@ export interface DataTableProps<T> {
   /** The table's name for screen readers. */
   label: string;
   columns: readonly Column<T>[];
-  /** Undefined while they are on their way. */
+  /** Undefined while the rows are loading. */
   rows: readonly T[] | undefined;
   rowKey: (row: T) => string;
-  /** Makes rows open. The first column then names them and must hold no control. */
+  /** Makes rows open. The first column then names the row and must hold no control. */
   onOpen?: ((row: T) => void) | undefined;
   /** The key of the row that is open. */
   openKey?: string | undefined;
   selection?: Selection | undefined;
-  /** Whether the rows are those of the request before. */
+  /** Whether the rows belong to the request before. */
   isOld?: boolean;
 }
 
 const skeletonRows = 12;
 
-/** The row's button above or below the one that has the focus. */
+/** Moves the focus from a row's button to the button of the row above or below. */
 function moveFocus(event: KeyboardEvent<HTMLTableSectionElement>): void {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (step === undefined || !(event.target instanceof HTMLElement)) return;
@@ -67,7 +67,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
   const below = isNarrow ? props.columns.filter(({ narrow = "line" }, at) => at > 0 && narrow === "line") : [];
   const columns = isNarrow ? props.columns.filter(({ narrow }, at) => at === 0 || narrow === "cell") : props.columns;
   return (
-    // A table without anything to focus has to be scrolled with the keyboard, too.
+    // A table without focusable rows takes the focus itself, so that the keyboard can scroll the table.
     <section className={classes["frame"]} aria-label={label} tabIndex={onOpen === undefined ? 0 : undefined}>
       <table
         className={classes["table"]}

@@ -1,8 +1,9 @@
-/** The drawer at the right with the details of what a parameter of the address names. */
+/** The drawer at the right, with the details of the item that a parameter of the address names. */
 import { Drawer, Group, Text } from "@mantine/core";
 import { type ReactNode, useRef } from "react";
 import { text } from "../texts/index.ts";
 import classes from "./details-drawer.module.css";
+import { drawerMark, useEscape } from "./use-escape.ts";
 
 interface DetailsDrawerProps {
   isOpen: boolean;
@@ -13,16 +14,24 @@ interface DetailsDrawerProps {
 }
 
 export function DetailsDrawer({ isOpen, onClose, title, size = 520, children }: DetailsDrawerProps) {
-  // While it closes it shows what it showed.
+  // While the drawer closes, the last content stays visible.
   const last = useRef({ title, children });
   if (isOpen) last.current = { title, children };
+  useEscape(isOpen, onClose);
   return (
     <Drawer
       opened={isOpen}
       onClose={onClose}
       position="right"
       size={size}
-      title={last.current.title}
+      closeOnEscape={false}
+      // The title gets the focus first, instead of the button that closes the drawer.
+      title={
+        <span tabIndex={-1} data-autofocus>
+          {last.current.title}
+        </span>
+      }
+      attributes={{ content: drawerMark, header: { role: "presentation" } }}
       overlayProps={{ backgroundOpacity: 0.18 }}
       transitionProps={{ duration: 140 }}
       closeButtonProps={{ "aria-label": text.common.close }}

@@ -1,17 +1,18 @@
-/** Changes of fields, one below the other: the name, the old value, the new one. Long values are folded. */
-import { Anchor, Text } from "@mantine/core";
+/** Changes of fields, below each other: the name, the old value, the new value. Long values are folded. */
+import { Anchor } from "@mantine/core";
 import { IconArrowRight, IconMinus, IconPencil, IconPlus } from "@tabler/icons-react";
 import { useState } from "react";
 import { text } from "../texts/index.ts";
 import type { FieldChange } from "./diff.ts";
 import classes from "./diff-view.module.css";
-import { formatNumber } from "./format.ts";
+import { formatNumber, visible } from "./format.ts";
+import { Dim } from "./words.tsx";
 
-/** Characters of a value that are shown folded, and unfolded. */
+/** The most characters of a folded value, and of an unfolded value. */
 const folded = 200;
 const most = 100_000;
 const shownAtFirst = 12;
-/** Changes that are shown at all. */
+/** The most changes to show. */
 const maxChanges = 500;
 
 const icons = { added: IconPlus, removed: IconMinus, changed: IconPencil } as const;
@@ -22,7 +23,7 @@ export function DiffView({ changes, isPlain = false }: { changes: readonly Field
   const rest = changes.length - shown.length;
   return (
     <>
-      <ul className={classes["changes"]}>
+      <ul className="plain">
         {shown.map((change) => (
           <Change key={change.field} change={change} isPlain={isPlain} />
         ))}
@@ -32,11 +33,7 @@ export function DiffView({ changes, isPlain = false }: { changes: readonly Field
           {text.diff.more(rest)}
         </Anchor>
       )}
-      {rest > 0 && isWhole && (
-        <Text size="xs" c="dimmed">
-          {text.diff.tooMany(rest)}
-        </Text>
-      )}
+      {rest > 0 && isWhole && <Dim>{text.diff.tooMany(rest)}</Dim>}
     </>
   );
 }
@@ -59,11 +56,11 @@ function Change({ change, isPlain }: { change: FieldChange; isPlain: boolean }) 
   );
 }
 
-/** A value as a text: a string as it is, everything else as JSON. */
+/** A value as a text: a string unchanged, any other value as JSON. */
 function written(value: unknown, isLong: boolean): string {
   if (value === undefined) return text.diff.unknown;
-  if (typeof value === "string" && value !== "") return value;
-  return JSON.stringify(value, null, isLong ? 2 : undefined) ?? text.diff.unknown;
+  if (typeof value === "string" && value !== "") return visible(value);
+  return visible(JSON.stringify(value, null, isLong ? 2 : undefined) ?? text.diff.unknown);
 }
 
 function Value({ value, place }: { value: unknown; place: "before" | "after" }) {

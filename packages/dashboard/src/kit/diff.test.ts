@@ -25,7 +25,7 @@ test("other lists are compared as a whole", () => {
   expect(differencesOf({ tags: ["a"] }, { tags: ["a", "b"] })).toEqual([
     { field: "tags", kind: "changed", before: ["a"], after: ["a", "b"] },
   ]);
-  // Two of one name cannot be told apart.
+  // Two items with the same name cannot be told apart.
   const twice = [{ name: "a" }, { name: "a" }];
   expect(differencesOf({ list: twice }, { list: [] })).toEqual([
     { field: "list", kind: "changed", before: twice, after: [] },

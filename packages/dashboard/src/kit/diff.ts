@@ -1,17 +1,17 @@
-/** The differences of two values, as a person reads them: a name, the old value, the new one. */
+/** The differences of two values for a reader: a name, the old value, the new value. */
 
 export interface FieldChange {
   /** With dots between the parts: `fields.title.max`. */
   readonly field: string;
   readonly kind: "added" | "removed" | "changed";
-  /** Undefined where it was not there, or where nothing says it. */
+  /** Undefined when the field did not exist, or when its old value is unknown. */
   readonly before: unknown;
   readonly after: unknown;
 }
 
 type Values = { readonly [name: string]: unknown };
 
-/** Parts of a name that is taken apart; what lies deeper is compared as a whole. */
+/** The most parts of a field's name; deeper values are compared as a whole. */
 const maxDepth = 6;
 
 function isObject(value: unknown): value is Values {
@@ -43,7 +43,7 @@ function byName(value: unknown): Values | null {
   return Object.fromEntries(named);
 }
 
-/** The parts of a value, to compare one by one; null for a value that is compared as a whole. */
+/** The parts of a value, to compare part by part; null for a value that is compared as a whole. */
 function partsOf(value: unknown): Values | null {
   return isObject(value) ? value : byName(value);
 }
@@ -64,7 +64,7 @@ function comparedParts(path: readonly string[], before: Values, after: Values): 
     if (!Object.hasOwn(before, name)) return [{ field, kind: "added", before: undefined, after: after[name] }];
     return compare(here, before[name], after[name]);
   });
-  // The same parts in another order: there is nothing smaller to name.
+  // The same parts in another order: no smaller part has changed.
   return changes.length > 0 ? changes : [{ field: path.join("."), kind: "changed", before, after }];
 }
 

@@ -1,19 +1,23 @@
-/** An error in one line of a table: the message gives way first, the place in the code stays. */
+/** An error in a line of a table: a narrow line cuts the message first and keeps the place in the code. */
 import { splitPlace } from "./code-places.ts";
 import classes from "./error-text.module.css";
+import { visible } from "./format.ts";
 
-/** Characters of a message in a row. */
+/** The most characters of a message in a row. */
 const longest = 400;
 
-export function ErrorText({ value, isOneLine = false }: { value: string; isOneLine?: boolean }) {
+/** @param props.isPast whether the error is repaired: the text then has no colour. */
+export function ErrorText(props: { value: string; isOneLine?: boolean; isPast?: boolean }) {
+  const { value, isOneLine = false, isPast = false } = props;
   const { message, place } = splitPlace(value);
   return (
     <span
       className={classes["error"]}
       data-is-line={isOneLine || undefined}
+      data-is-past={isPast || undefined}
       title={isOneLine ? value.slice(0, longest) : undefined}
     >
-      <span className={classes["message"]}>{message.slice(0, longest)}</span>
+      <span className={classes["message"]}>{visible(message.slice(0, longest))}</span>
       {place !== null && (
         <span className={`mono ${classes["place"]}`}>{isOneLine ? (place.split("/").at(-1) ?? place) : place}</span>
       )}

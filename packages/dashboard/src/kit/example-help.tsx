@@ -1,4 +1,4 @@
-/** How to write a first function or job: a complete file, where to save it, and when it is loaded. */
+/** Help for a first function or job: a complete file, the folder to save the file in, and the moment of loading. */
 import { Box, Button, Code, Group, Modal, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPlus } from "@tabler/icons-react";
@@ -7,6 +7,7 @@ import { configQuery } from "../service/queries.ts";
 import { text } from "../texts/index.ts";
 import { CodeBlock } from "./code-block.tsx";
 import { CopyAction } from "./copy.tsx";
+import { Dim } from "./words.tsx";
 
 export interface ExampleProps {
   /** Relative to the folder of the service: `jobs/cleanup.ts`. */
@@ -21,23 +22,23 @@ export function Example({ path, code }: ExampleProps) {
   return (
     <Box w="100%">
       <Group gap={4} wrap="nowrap" mb="xs">
-        <Text size="sm" c="dimmed" style={{ flex: "none" }}>
+        <Dim size="sm" style={{ flex: "none" }}>
           {text.scripts.saveAs}
-        </Text>
+        </Dim>
         <Text size="sm" className="mono" style={{ overflowWrap: "anywhere" }}>
           {whole}
         </Text>
         <CopyAction value={whole} label={text.scripts.copyPath} />
       </Group>
       <CodeBlock value={code} label={path} />
-      <Text size="xs" c="dimmed" mt="xs">
+      <Dim mt="xs">
         <Code>socle dev</Code> {text.scripts.whenLoaded}
-      </Text>
+      </Dim>
     </Box>
   );
 }
 
-/** The button that shows the example where there are files already. */
+/** The button that shows the example on a page that has files already. */
 export function ExampleButton({ label, title, ...example }: ExampleProps & { label: string; title: string }) {
   const [isOpen, { open, close }] = useDisclosure();
   return (

@@ -1,4 +1,4 @@
-/** Where the focus goes when what had it is gone: to the heading of the page, from where Tab goes on. */
+/** Gives a lost focus to the heading of the page, so that Tab goes on from the heading. */
 
 const longestWaitMs = 3_000;
 
@@ -9,15 +9,15 @@ function isFocusLost(): boolean {
 }
 
 /**
- * Brings a lost focus to the page's heading, as soon as there is one, and to the next one where a page that has loaded its
- * data draws another. A focus that is somewhere else stays there.
+ * Brings a lost focus to the page's heading, as soon as the heading exists. A page that draws another heading once its data is
+ * loaded gets the focus on the new heading again. A focus on another element stays.
  */
 export function focusPage(): void {
   const begin = performance.now();
   let given: HTMLElement | null = null;
   const look = (): void => {
     if (performance.now() - begin > longestWaitMs) return;
-    // A dialog that is still on its way out has the focus, and may give it back by itself.
+    // A dialog that is closing still has the focus, and may give the focus back by itself.
     const isCovered = document.querySelector('[role="dialog"][aria-modal="true"]') !== null;
     const isKept = given !== null && document.activeElement === given;
     if (!isCovered && !isKept && !isFocusLost()) return;

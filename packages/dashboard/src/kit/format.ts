@@ -1,4 +1,4 @@
-/** Numbers, sizes and times as people read them, in the browser's language and time zone. */
+/** Numbers, sizes and times for readers, in the browser's language and time zone. */
 
 const numbers = new Intl.NumberFormat();
 const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
@@ -7,6 +7,14 @@ const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: 
 const localDay = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const clockTime = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
+
+/** Marks that turn the direction of the text behind the mark: a name could read as another name (Unicode TR 36, 3.2). */
+const turning = /[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g;
+
+/** A text of another person, with these marks made visible: "‹U+202E›". */
+export function visible(text: string): string {
+  return text.replace(turning, (mark) => `‹U+${mark.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}›`);
+}
 
 export function formatNumber(value: number): string {
   return numbers.format(value);

@@ -9,6 +9,7 @@ export { DiffView } from "./diff-view.tsx";
 export { ErrorBlock } from "./error-block.tsx";
 export { ErrorText } from "./error-text.tsx";
 export { Example, ExampleButton, type ExampleProps } from "./example-help.tsx";
+export { FileDrop, PageDrop } from "./file-drop.tsx";
 export { focusPage } from "./focus.ts";
 export {
   formatBytes,
@@ -19,9 +20,12 @@ export {
   formatDuration,
   formatFieldTime,
   formatNumber,
+  visible,
 } from "./format.ts";
-export { JsonEditor } from "./json-editor/index.ts";
+export { IconAction } from "./icon-action.tsx";
+export { isLarge, JsonArea, JsonEditor } from "./json-editor/index.ts";
 export { LeaveGuard } from "./leave-guard.tsx";
+export { ButtonLink, TextLink } from "./links.tsx";
 export { LiveRows } from "./live-rows.tsx";
 export { Mark, StatusMark, type Tone, Warning } from "./mark.tsx";
 export { notifyDone, notifyError, notifyFailure } from "./notify.ts";
@@ -43,3 +47,4 @@ export { TailMark } from "./tail-mark.tsx";
 export { RelativeTime } from "./time.tsx";
 export { Toolbar } from "./toolbar.tsx";
 export { UserSelect } from "./user-select.tsx";
+export { Complaint, Dim } from "./words.tsx";

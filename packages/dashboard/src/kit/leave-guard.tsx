@@ -1,4 +1,4 @@
-/** A question before a page is left whose work would end with it: an import, uploads. */
+/** A question before a person leaves a page with unfinished work: an import, uploads. */
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { useBlocker } from "@tanstack/react-router";
 import { text } from "../texts/index.ts";
@@ -7,7 +7,7 @@ interface LeaveGuardProps {
   isActive: boolean;
   title: string;
   body: string;
-  /** On the button that leaves. */
+  /** The label of the button that leaves. */
   action: string;
 }
 

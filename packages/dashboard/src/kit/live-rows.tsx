@@ -1,6 +1,6 @@
 /**
- * A long list to which rows come while it is read: only those on the screen are in the page. At its edge, where new rows
- * come, it stays at the edge; elsewhere what is on the screen stays where it is. One row is the list's only stop of the Tab
+ * A long list that gets rows while a person reads: the page holds only the rows on the screen. A list at its edge, where new rows
+ * arrive, stays at the edge; otherwise the visible rows keep their position. A single row is the list's only stop of the Tab
  * key; arrows, Home and End move from row to row, Enter opens.
  */
 import { defaultRangeExtractor, type Range, useVirtualizer } from "@tanstack/react-virtual";
@@ -11,24 +11,24 @@ interface LiveRowsProps<T> {
   label: string;
   rows: readonly T[];
   rowKey: (row: T) => string;
-  /** Pixels; all rows have the same. */
+  /** The height of every row in pixels. */
   rowHeight: number;
-  /** Where new rows come. */
+  /** The edge that new rows arrive at. */
   edge: "start" | "end";
-  /** Set to true, it moves the list there. */
+  /** True moves the list to the edge. */
   isAtEdge: boolean;
   onEdge: (isAtEdge: boolean) => void;
-  /** The content of a row, without controls: the row itself is one. */
+  /** The content of a row, without controls: the row itself is a button. */
   render: (row: T) => ReactNode;
   onOpen: (row: T) => void;
   openKey?: string | undefined;
-  /** Whether the row has just come: it is marked for a moment. */
+  /** Whether the row is new: the list marks the row for a moment. */
   isNew?: ((row: T) => boolean) | undefined;
   /** Called when the other end is near. */
   onOtherEnd?: (() => void) | undefined;
 }
 
-/** Pixels from the edge that still count as being there. */
+/** Pixels from the edge that still count as being at the edge. */
 const slack = 12;
 const pageStep = 10;
 
@@ -46,7 +46,7 @@ export function LiveRows<T>(props: LiveRowsProps<T>) {
   const scroller = useRef<HTMLElement>(null);
   const [activeKey, setActiveKey] = useState<string | null>(null);
   const takesFocus = useRef(false);
-  /** The first row on the screen, and how far it is scrolled over. */
+  /** The first row on the screen, and the pixels of the row above the visible part. */
   const place = useRef<{ key: string; offset: number } | null>(null);
 
   const found = rows.findIndex((row) => rowKey(row) === activeKey);
@@ -57,7 +57,7 @@ export function LiveRows<T>(props: LiveRowsProps<T>) {
     estimateSize: () => rowHeight,
     overscan: 10,
     initialRect: { width: 1_000, height: 700 },
-    // The row that has the focus stays in the page while it is scrolled away.
+    // The row with the focus stays in the page while the row is off the screen.
     rangeExtractor: useCallback(
       (range: Range) => {
         const indexes = defaultRangeExtractor(range);
@@ -115,7 +115,7 @@ export function LiveRows<T>(props: LiveRowsProps<T>) {
   return (
     <section ref={scroller} className={classes["scroller"]} aria-label={label} onScroll={onScroll}>
       {rows.length > 0 && (
-        // The rows have the focus; the list has the keys of all of them.
+        // The rows have the focus; the list handles the keys of all rows.
         <ol className={classes["rows"]} style={{ height: virtual.getTotalSize() }} onKeyDown={move}>
           {virtual.getVirtualItems().map(({ index, start }) => {
             const row = rows[index];

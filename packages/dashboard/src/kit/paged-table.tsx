@@ -1,5 +1,5 @@
-/** One page of a list of the API as a table, with its footer: "1–50 of 1,234", previous, next. */
-import { ActionIcon, Group, Text } from "@mantine/core";
+/** A page of a list of the API as a table, with its footer: "1–50 of 1,234", previous, next. */
+import { ActionIcon, Group } from "@mantine/core";
 import type { Page } from "@socle/protocol";
 import { IconChevronLeft, IconChevronRight } from "@tabler/icons-react";
 import type { UseQueryResult } from "@tanstack/react-query";
@@ -9,9 +9,10 @@ import classes from "./data-table.module.css";
 import { DataTable, type DataTableProps } from "./data-table.tsx";
 import { lastPage, pageSize, rowsOf } from "./paging.ts";
 import { ErrorState } from "./states.tsx";
+import { Dim } from "./words.tsx";
 
 export interface PagerProps {
-  /** From 1. */
+  /** The number of the page, from 1. */
   page: number;
   total: number;
   size?: number;
@@ -31,9 +32,9 @@ export function Pager({ page, total, size = pageSize, onPage }: PagerProps) {
       component="nav"
       aria-label={text.table.pages}
     >
-      <Text size="xs" c="dimmed" className="numbers" aria-live="polite">
+      <Dim className="numbers" aria-live="polite">
         {text.table.range(first, last, total)}
-      </Text>
+      </Dim>
       {end > 1 && (
         <Group gap={4} wrap="nowrap">
           <ActionIcon
@@ -65,7 +66,7 @@ interface PagedTableProps<T> extends Omit<DataTableProps<T>, "rows" | "isOld"> {
   /** The page in the address. */
   page: number | undefined;
   onPage: (page: number | undefined) => void;
-  /** Shown in place of the table where the list is empty. */
+  /** Shown instead of the table when the list is empty. */
   empty: ReactNode;
 }
 

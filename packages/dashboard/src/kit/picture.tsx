@@ -5,10 +5,10 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { client } from "../service/client.ts";
 
-/** Images that have no thumbnail are shown whole, up to this size. */
+/** The largest image without a thumbnail that is shown whole, in bytes. */
 export const maxWhole = 2 * 1_024 * 1_024;
 
-/** A blob as an address of the browser, which is given back when the component goes. */
+/** An object URL of a blob; the URL is revoked when the component leaves the page. */
 export function useObjectUrl(blob: Blob | null): string | null {
   const [url, setUrl] = useState<string | null>(null);
   useEffect(() => {
@@ -24,9 +24,9 @@ export function useObjectUrl(blob: Blob | null): string | null {
 }
 
 export interface Picture {
-  /** Its address; null while it is on its way, and where there is none. */
+  /** The address of the picture; null while the picture loads, and for a missing picture. */
   readonly url: string | null;
-  /** Why there is none: no image, too large to be shown whole, or nothing that the service could make smaller. */
+  /** The reason of a missing picture: no image, too large to be shown whole, or an image that the service could not make smaller. */
   readonly missing: "no image" | "too large" | "broken" | null;
 }
 
@@ -35,8 +35,8 @@ function hasThumbnail({ mimeType }: StoredFile): boolean {
 }
 
 /**
- * A picture of the file. The `onError` of its `<img>` tells of a picture that the browser cannot show.
- * @param box of the thumbnail: "200x200". @param isWanted whether it is on the screen.
+ * A picture of the file. For a picture that the browser cannot show, the `<img>` calls `onError`.
+ * @param box of the thumbnail: "200x200". @param isWanted whether the picture is on the screen.
  */
 export function usePicture(file: StoredFile | undefined, box = "200x200", isWanted = true): Picture {
   const isImage = file?.mimeType.startsWith("image/") === true;
@@ -46,7 +46,7 @@ export function usePicture(file: StoredFile | undefined, box = "200x200", isWant
     enabled: isImage && isWanted && !isTooLarge,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 60_000,
-    // A service that has no time for a thumbnail has it a moment later.
+    // A service without time for a thumbnail has the thumbnail a moment later.
     retry: (failures, error) => failures < 2 && !(error instanceof SocleError && error.status < 500),
     queryFn: async ({ signal }) => {
       if (file === undefined) return null;

@@ -1,11 +1,11 @@
 /**
- * A component that is loaded when it is first needed, or before. One that is there already is drawn at once: a lazy one of
- * React shows its fallback first, for some hundred milliseconds, in which keys would be lost.
+ * A component that is loaded when first needed, or before. A loaded component is drawn at once: a lazy component of
+ * React shows its fallback first, for some hundred milliseconds, and keys pressed meanwhile would be lost.
  */
 import { type ComponentType, lazy, useState } from "react";
 
 export interface Preloadable<P extends object> {
-  /** Needs a `Suspense` around it. */
+  /** This component needs a `Suspense` around itself. */
   readonly Component: ComponentType<P>;
   readonly preload: () => Promise<void>;
 }
@@ -17,7 +17,7 @@ export function preloadable<P extends object>(load: () => Promise<ComponentType<
     Loaded = component;
     return { default: component };
   };
-  // A component that is chosen once and stays: another one in its place would lose its state.
+  // The component is chosen once and stays: a change of component would lose the state.
   const Lazy: ComponentType<P> = lazy(fetch);
   const Component = (props: P) => {
     const [Chosen] = useState<ComponentType<P>>(() => Loaded ?? Lazy);

@@ -5,12 +5,12 @@ import { ErrorState, RowsSkeleton } from "./states.tsx";
 
 export function QueryView<T>(props: {
   query: UseQueryResult<T>;
-  /** Shown until there is data; rows without one. */
+  /** Shown until the data arrives; by default, rows. */
   skeleton?: ReactNode;
   children: (data: T) => ReactNode;
 }) {
   const { query, skeleton = <RowsSkeleton />, children } = props;
-  // Data that is there stays while a later request fails; the error stands above it.
+  // Loaded data stays while a later request fails; the error stands above the data.
   if (query.data === undefined && query.isError) return <ErrorState error={query.error} onRetry={query.refetch} />;
   if (query.data === undefined) return skeleton;
   return (

@@ -1,4 +1,4 @@
-/** Tests of what is read out of the log entries of a run. */
+/** Tests of the readers of a run's log entries. */
 import { describe, expect, test } from "bun:test";
 import type { LogEntry, LogLevel } from "@socle/protocol";
 import { fieldsOf, lastStack } from "./run-log-entries.ts";

@@ -1,32 +1,30 @@
-/** Log of one run of a function or job, and its error with the stack. */
-import { Anchor, Text } from "@mantine/core";
+/** Log of a run of a function or job, and its error with the stack. */
 import type { LogEntry } from "@socle/protocol";
 import type { UseQueryResult } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { text } from "../texts/index.ts";
 import { DetailsSection } from "./details-drawer.tsx";
-import { formatClock } from "./format.ts";
+import { formatClock, visible } from "./format.ts";
+import { TextLink } from "./links.tsx";
 import { QueryView } from "./query-view.tsx";
 import classes from "./run-log.module.css";
 import { fieldsOf } from "./run-log-entries.ts";
 import { RowsSkeleton } from "./states.tsx";
+import { Dim } from "./words.tsx";
 
 export function RunLog({ query, runId }: { query: UseQueryResult<readonly LogEntry[]>; runId: string }) {
   return (
     <DetailsSection
       title={text.runs.log}
       actions={
-        <Anchor renderRoot={(props) => <Link to="/logs" search={{ search: runId }} {...props} />} size="sm">
+        <TextLink to="/logs" search={{ search: runId }}>
           {text.runs.openLog}
-        </Anchor>
+        </TextLink>
       }
     >
       <QueryView query={query} skeleton={<RowsSkeleton rows={2} height={20} />}>
         {(entries) =>
           entries.length === 0 ? (
-            <Text size="sm" c="dimmed">
-              {text.runs.noLog}
-            </Text>
+            <Dim size="sm">{text.runs.noLog}</Dim>
           ) : (
             <ol className={classes["entries"]} aria-label={text.runs.log}>
               {entries.map((entry, at) => (
@@ -41,7 +39,7 @@ export function RunLog({ query, runId }: { query: UseQueryResult<readonly LogEnt
   );
 }
 
-/** Characters of a message or of its fields that are shown. */
+/** The most characters of a message or of its fields to show. */
 const longest = 2_000;
 
 function Entry({ entry }: { entry: LogEntry }) {
@@ -54,8 +52,8 @@ function Entry({ entry }: { entry: LogEntry }) {
       </time>
       <span className={classes["level"]}>{level}</span>
       <span className={classes["message"]}>
-        {message.slice(0, longest)}
-        {fields !== "" && <span className={classes["fields"]}> {fields.slice(0, longest)}</span>}
+        {visible(message.slice(0, longest))}
+        {fields !== "" && <span className="quiet"> {fields.slice(0, longest)}</span>}
       </span>
     </li>
   );

@@ -1,14 +1,14 @@
-/** The files of functions or jobs that do not load: why, where, and what runs in their place. */
-import { Alert, Anchor, Text } from "@mantine/core";
+/** The files of functions or jobs that do not load: the reason, the place, and the version that runs instead. */
+import { Alert, Text } from "@mantine/core";
 import type { ScriptFileEntry } from "@socle/protocol";
 import { IconAlertTriangle } from "@tabler/icons-react";
-import { Link } from "@tanstack/react-router";
 import { text } from "../texts/index.ts";
 import { ErrorText } from "./error-text.tsx";
+import { TextLink } from "./links.tsx";
 import classes from "./script-problems.module.css";
 import { RelativeTime } from "./time.tsx";
 
-/** More than these are named in the log. */
+/** The most files in the list; the log names further files. */
 const most = 5;
 
 export function ScriptProblems({ files }: { files: readonly ScriptFileEntry[] | undefined }) {
@@ -44,9 +44,9 @@ export function ScriptProblems({ files }: { files: readonly ScriptFileEntry[] | 
         ))}
       </ul>
       {broken.length > most && (
-        <Anchor renderRoot={(props) => <Link to="/logs" search={{ levels: "ERROR" }} {...props} />} size="sm">
+        <TextLink to="/logs" search={{ levels: "ERROR" }}>
           {text.scripts.moreBroken(broken.length - most)}
-        </Anchor>
+        </TextLink>
       )}
     </Alert>
   );

@@ -1,4 +1,4 @@
-/** A search whose text is in the address: it follows the typing after a short pause. `/` brings the focus to it. */
+/** A search field with its text in the address: the address follows the typing after a short pause. `/` brings the focus to the field. */
 import { CloseButton, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { IconSearch } from "@tabler/icons-react";
@@ -24,7 +24,7 @@ export function SearchBox({ label, value = "", onChange, width = 260 }: SearchBo
     sent.current = next;
     onChange(next === "" ? undefined : next);
   }, pauseMs);
-  // The address has changed by itself: a link, the back button.
+  // A link or the back button has changed the address.
   useEffect(() => {
     if (value === sent.current) return;
     sent.current = value;

@@ -1,8 +1,8 @@
-/** Readers of an address's parameters. Each page's `search.ts` uses them: a parameter that makes no sense is left out, never an error. */
+/** Readers of an address's parameters, for each page's `search.ts`: a parameter without a meaning is left out, never an error. */
 
 export type RawSearch = Record<string, unknown>;
 
-/** A text that is not empty. The router parses parameters as JSON, so that a number may come for digits. */
+/** A text that is not empty. The router parses parameters as JSON, so digits arrive as a number. */
 export function textParam(search: RawSearch, name: string): string | undefined {
   const value = search[name];
   if (typeof value === "number" || typeof value === "boolean") return String(value);
@@ -17,13 +17,13 @@ export function choiceParam<const T extends string>(
   return allowed.find((choice) => choice === search[name]);
 }
 
-/** A whole number from 0 on. */
+/** A whole number from 1 on. */
 export function countParam(search: RawSearch, name: string): number | undefined {
   const value = Number(search[name]);
   return search[name] !== undefined && Number.isSafeInteger(value) && value > 0 ? value : undefined;
 }
 
-/** Several of a closed set, with commas between them. */
+/** Several choices of a closed set, with commas between the choices. */
 export function choicesParam<const T extends string>(
   search: RawSearch,
   name: string,

@@ -1,5 +1,5 @@
 /**
- * Keyboard shortcuts. A component registers its own while it is on the page; the list of shortcuts (`?`) shows those that
+ * Keyboard shortcuts. A component registers its shortcuts while on the page; the list of shortcuts (`?`) shows the shortcuts that
  * work at the moment. Keys are written as `mod+k`, `?`, `Delete`, or as a sequence: `g c`.
  */
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
@@ -9,7 +9,7 @@ export interface Shortcut {
   /** The deed, for the list: "Go to collections". */
   readonly label: string;
   readonly group: string;
-  /** Whether it is only shown in the list: what has the focus takes the key by itself. */
+  /** Whether the shortcut is only listed: the element with the focus handles the key by itself. */
   readonly isListed?: boolean;
 }
 
@@ -29,7 +29,7 @@ const sequenceMs = 1_000;
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
 
-/** The keys of a shortcut as keyboards have them: ["⌘", "K"]. */
+/** The keys of a shortcut with the labels of a keyboard: ["⌘", "K"]. */
 export function keyNames(keys: string): string[] {
   const names: { [part: string]: string } = {
     mod: isMac ? "⌘" : "Ctrl",
@@ -47,13 +47,13 @@ export function keyNames(keys: string): string[] {
 function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&
-    // A box that was ticked takes no text: Delete after it is meant for the rows.
+    // A ticked box takes no text: a Delete after the tick is meant for the rows.
     !(target instanceof HTMLInputElement && target.type === "checkbox") &&
     (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName))
   );
 }
 
-/** The event as shortcuts write it. */
+/** The event in the notation of shortcuts. */
 function written(event: KeyboardEvent): string {
   const mod = event.metaKey || event.ctrlKey ? "mod+" : "";
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
@@ -76,7 +76,7 @@ export function ShortcutProvider({ children }: { children: ReactNode }) {
   useEffect(() => {
     let first: { key: string; at: number } | null = null;
     let isCovered = false;
-    // Read before anybody acts on the key: the Escape that closes a dialog is not meant for the page below.
+    // The look comes before all handlers of the key: the Escape that closes a dialog is not meant for the page below.
     const look = (): void => {
       isCovered = document.querySelector('[role="dialog"][aria-modal="true"]') !== null;
     };
@@ -87,7 +87,7 @@ export function ShortcutProvider({ children }: { children: ReactNode }) {
       // A dialog keeps the keys for itself.
       if (isCovered && key !== "mod+k") return;
       const sequence = first !== null && event.timeStamp - first.at < sequenceMs ? `${first.key} ${key}` : null;
-      // The one that was registered last wins: it belongs to what is on top.
+      // The last registered shortcut wins: the shortcut belongs to the topmost layer.
       const all = [...registered.current].filter(({ isListed }) => isListed !== true).reverse();
       const match = all.find(({ keys }) => keys === sequence) ?? all.find(({ keys }) => keys === key);
       first =
@@ -113,7 +113,7 @@ function useRegistry(): Registry {
   return registry;
 }
 
-/** Registers a shortcut as long as the component is there and `isActive`. */
+/** Registers a shortcut while the component is on the page and `isActive` is true. */
 export function useShortcut(shortcut: Shortcut, run: () => void, isActive = true): void {
   const registry = useRegistry();
   const latest = useRef(run);
@@ -125,7 +125,7 @@ export function useShortcut(shortcut: Shortcut, run: () => void, isActive = true
   }, [registry, keys, label, group, isListed, isActive]);
 }
 
-/** Puts keys into the list that what has the focus takes by itself: arrows in a grid, Enter in a cell. */
+/** Lists keys that the element with the focus handles by itself: arrows in a grid, Enter in a cell. */
 export function useListedShortcut(shortcut: Shortcut): void {
   useShortcut({ ...shortcut, isListed: true }, () => undefined);
 }

@@ -1,19 +1,19 @@
-/** The states of a page that has nothing to show: nothing there yet, not there yet, failed. */
-import { Alert, Anchor, Button, Center, Group, Skeleton, Stack, Text, ThemeIcon, Title } from "@mantine/core";
+/** The states of a page without data: empty, loading, failed. */
+import { Alert, Button, Center, Group, Skeleton, Stack, Text, ThemeIcon, Title } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import { IconAlertTriangle, IconRefresh } from "@tabler/icons-react";
-import { Link } from "@tanstack/react-router";
 import type { ComponentType, ReactNode } from "react";
 import { text } from "../texts/index.ts";
+import { TextLink } from "./links.tsx";
 
 type Icon = ComponentType<{ size?: number; stroke?: number }>;
 
-/** Nothing there yet: says what this place is for and what to do next. `children` are the buttons or the command. */
+/** An empty page: the purpose of the page and the next step. `children` are the buttons or the command. */
 export function EmptyState(props: { icon: Icon; title: string; body?: ReactNode; children?: ReactNode }) {
   const { icon: Icon, title, body, children } = props;
   return (
     <Center p="xl" mih={240}>
-      <Stack align="center" gap="xs" maw={460}>
+      <Stack align="center" gap="xs" maw={460} miw={0}>
         <ThemeIcon variant="light" size={52} radius="xl">
           <Icon size={26} stroke={1.5} />
         </ThemeIcon>
@@ -21,7 +21,7 @@ export function EmptyState(props: { icon: Icon; title: string; body?: ReactNode;
           {title}
         </Title>
         {body !== undefined && (
-          <Text c="dimmed" ta="center" size="sm" component="div">
+          <Text c="dimmed" ta="center" size="sm" component="div" maw="100%">
             {body}
           </Text>
         )}
@@ -35,7 +35,7 @@ export function EmptyState(props: { icon: Icon; title: string; body?: ReactNode;
   );
 }
 
-/** The message of an error as a person reads it. */
+/** The message of an error for a reader. */
 export function messageOf(error: unknown): string {
   if (error instanceof SocleError) {
     return error.retryAfter === null ? error.message : `${error.message} ${text.errors.retryAfter(error.retryAfter)}`;
@@ -44,7 +44,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** A request that failed: what went wrong, its entry in the log, and a retry. */
+/** A failed request: the error, its entry in the log, and a retry. */
 export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const requestId = error instanceof SocleError ? error.requestId : null;
   return (
@@ -59,13 +59,9 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
       <Stack gap="xs" align="flex-start">
         <Text size="sm">{messageOf(error)}</Text>
         {requestId !== null && (
-          <Anchor
-            renderRoot={(props) => <Link to="/logs" search={{ search: requestId }} {...props} />}
-            size="sm"
-            underline="always"
-          >
+          <TextLink to="/logs" search={{ search: requestId }} underline="always">
             {text.errors.inLog}
-          </Anchor>
+          </TextLink>
         )}
         {onRetry !== undefined && (
           <Button size="xs" variant="default" leftSection={<IconRefresh size={14} />} onClick={onRetry}>
@@ -77,7 +73,7 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
   );
 }
 
-/** Rows that are on their way. */
+/** The skeleton of rows that are loading. */
 export function RowsSkeleton({ rows = 8, height = 36 }: { rows?: number; height?: number }) {
   return (
     <Stack gap={6} p="md" aria-busy="true" aria-label={text.common.loading} role="status">

@@ -1,4 +1,4 @@
-/** A live tail of the service: logs or events. It comes back by itself after a break. */
+/** A live tail of the service: logs or events. After a break the tail opens again by itself. */
 import { useEffect, useRef, useState } from "react";
 
 export type TailState = "connecting" | "live" | "paused" | "broken";
@@ -7,15 +7,15 @@ const firstDelayMs = 500;
 const longestDelayMs = 15_000;
 
 /**
- * Runs `tail` while the component is there and not paused, and again after it ended or broke.
- * @param tail resolves or rejects when the stream ends; calls `onOpen` when it is open.
- * @param onGap called when the stream opens, also after a break: what came before has to be read.
+ * Runs `tail` while the component is on the page and not paused; restarts `tail` after an end or a break.
+ * @param tail resolves or rejects when the stream ends; calls `onOpen` when the stream is open.
+ * @param onGap called when the stream opens, also after a break: the caller has to read the earlier entries.
  */
 export function useTail(options: {
   tail: (options: { signal: AbortSignal; onOpen: () => void }) => Promise<void>;
   onGap: () => void;
   isPaused: boolean;
-  /** Starts anew when it changes. */
+  /** A change of the key starts a new tail. */
   key: string;
 }): TailState {
   const { isPaused, key } = options;

@@ -3,7 +3,7 @@ import { Text, type TextProps, Tooltip } from "@mantine/core";
 import { useSyncExternalStore } from "react";
 import { formatDateTime, formatRelative } from "./format.ts";
 
-/** One clock for all times on the page: it ticks while anything shows a time. */
+/** A single clock for all times on the page: the clock ticks while a component shows a time. */
 const listeners = new Set<() => void>();
 let now = Date.now();
 let ticking: ReturnType<typeof setInterval> | undefined;
@@ -22,7 +22,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** A time that has just been is not to come, whatever the clocks of the service and of the browser say. */
+/** The clocks of the service and of the browser may differ: a time that is ahead by less than this counts as now. */
 const skewMs = 5_000;
 
 function nowFor(at: string, current: number): number {

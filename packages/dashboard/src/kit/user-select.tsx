@@ -1,4 +1,4 @@
-/** A filter by one user: found by a part of the email, held as an id. */
+/** A filter by a user: found by a part of the email, stored as an id. */
 import { Select } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
@@ -10,7 +10,7 @@ import { text } from "../texts/index.ts";
 interface UserSelectProps {
   /** The accessible name. */
   label: string;
-  /** Shown while there is none; also the name of the button that takes it away. */
+  /** Shown while no user is chosen; also the name of the button that clears the choice. */
   anyLabel: string;
   /** The id of the user. */
   value: string | undefined;

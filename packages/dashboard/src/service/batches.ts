@@ -1,13 +1,13 @@
-/** Batches of changes, of which each may be refused: the problems of its operations, and values that a batch would read otherwise. */
+/** Batches of changes that the service may refuse: the problems of the operations, and values that a batch would read as a reference. */
 import { SocleError } from "@socle/client";
 import type { ErrorDetail } from "@socle/protocol";
 
-/** Problems that the service tells of one batch: there may be more. */
+/** The most problems that the service reports for a batch: at this number, the batch may have more problems. */
 const mostTold = 1_000;
 
 /**
- * The operations whose values the service refused, by their number, each with its problems. The others may be sent again.
- * @returns null where the error is another one, or leaves out some: then each operation is to be tried for itself.
+ * The operations with refused values, by their number, each with its problems. The other operations may be sent again.
+ * @returns null for any other error, and for an incomplete list: the caller then tries each operation alone.
  */
 export function refusedOperations(error: unknown): ReadonlyMap<number, readonly ErrorDetail[]> | null {
   if (!(error instanceof SocleError) || error.code !== "validation_error") return null;

@@ -33,7 +33,8 @@ function changed(tokens: Tokens | null): void {
 const tokens = storedTokens();
 
 export const client = new SocleClient({
-  baseUrl: window.location.origin,
+  // Unit tests of parts that only import the client have no page.
+  baseUrl: globalThis.location?.origin ?? "",
   ...(tokens !== null && { tokens }),
   webSocket: ObservedSocket,
   onTokens: (next) => {

@@ -3,7 +3,7 @@ import { batchSize, deleteRecords } from "./delete-records.ts";
 
 const status = (code: number): Error => Object.assign(new Error(`HTTP ${code}`), { status: code });
 
-/** A service that refuses some records; a batch with one of them deletes none. */
+/** A service that refuses some records; a batch with a refused record deletes no record. */
 function serviceOf(refused: ReadonlyMap<string, Error>) {
   const deleted: string[] = [];
   const batches: number[] = [];

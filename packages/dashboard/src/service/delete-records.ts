@@ -1,20 +1,20 @@
 /**
- * Deletes many records in batches. A batch is done as a whole or not at all: where one of its records is refused, or gone, the
- * records of that batch are deleted one by one, so that each failure is told with its own reason.
+ * Deletes many records in batches. A batch is done as a whole or not at all: when the service refuses a record of a batch, or a record
+ * is gone, the records of that batch are deleted singly, so that each failure has its own reason.
  */
 import { inParallel } from "./batches.ts";
 
-/** Records of a batch: few enough that the progress is seen, and that other writes need not wait long. */
+/** The records of a batch: few, so that the progress is visible and other writes need not wait long. */
 export const batchSize = 250;
 const requestsAtOnce = 6;
 
 export interface DeleteRequests {
-  /** Deletes all of them or none. */
+  /** Deletes all the records, or no record. */
   batch(ids: readonly string[]): Promise<unknown>;
   one(id: string): Promise<unknown>;
   /** Called with the ids that are about to be deleted. */
   onStart(ids: readonly string[]): void;
-  /** Called with the number of records that are over, deleted or not. */
+  /** Called with the number of finished records, deleted or not. */
   onProgress(done: number): void;
 }
 
@@ -27,7 +27,7 @@ function isGone(error: unknown): boolean {
   return error instanceof Error && "status" in error && error.status === 404;
 }
 
-/** Answers those that are there still, each with its reason. One that somebody else has deleted is no failure. */
+/** Answers the records that still exist, each with its reason. A record that another person deleted is no failure. */
 export async function deleteRecords(ids: readonly string[], requests: DeleteRequests): Promise<readonly Failure[]> {
   const failures: Failure[] = [];
   let done = 0;

@@ -1,6 +1,6 @@
 /**
- * Deletions of records that can be undone: rows vanish at once, requests go out ten seconds later, wherever the person is
- * by then. A tab that closes sends them with `keepalive`, which browsers finish; past their limit, or without a connection,
+ * Deletions of records with an undo: rows vanish at once, requests go out ten seconds later, on any page that is open
+ * by then. A tab that closes sends its requests with `keepalive`, which browsers finish; past the browser's limit, or without a connection,
  * the records stay.
  */
 import { useSyncExternalStore } from "react";
@@ -10,26 +10,26 @@ import { countPointers, type Pointers } from "./pointers.ts";
 import { queryClient } from "./queries.ts";
 
 export const undoMs = 10_000;
-/** The most ids of past deletions that are remembered, to tell own events from those of others. */
+/** The most ids of past deletions to remember, which tell own events from the events of others. */
 const mostRemembered = 5_000;
 
 export interface Deletion {
   readonly key: number;
   readonly collection: string;
   readonly ids: readonly string[];
-  /** When the requests go out, as `Date.now()` has it. */
+  /** The moment of the requests, in the unit of `Date.now()`. */
   readonly dueAt: number;
   readonly isRunning: boolean;
-  /** Records that are over, of those whose requests are out. */
+  /** The finished records of a deletion whose requests are out. */
   readonly done: number;
-  /** The records that point to them; undefined until that is known, null where nobody has counted. */
+  /** The records that point to the deleted records; undefined until known, null when not counted. */
   readonly pointers: readonly Pointers[] | null | undefined;
 }
 
 interface Outcome {
   readonly collection: string;
   readonly deleted: ReadonlySet<string>;
-  /** Those that are there still. */
+  /** The records that still exist. */
   readonly failed: readonly Failure[];
 }
 
@@ -70,14 +70,14 @@ async function send({ key, collection, ids }: Deletion): Promise<Outcome> {
   return { collection, deleted: new Set(ids.filter((id) => !lost.has(id))), failed };
 }
 
-/** The client's requests end with the page; this one does not. */
+/** Sends a request that outlives the page; the client's requests end with the page. */
 function sendKept(collection: string, id: string): void {
   const path = `/api/${encodeURIComponent(collection)}/${encodeURIComponent(id)}`;
   const headers = { Authorization: `Bearer ${client.accessToken ?? ""}` };
   void fetch(path, { method: "DELETE", keepalive: true, headers }).catch(() => undefined);
 }
 
-/** Takes a deletion out of those that wait. False where its requests are out already. */
+/** Takes a deletion from the waiting deletions. False when the requests of the deletion are out already. */
 function claim(key: number): boolean {
   clearTimeout(timers.get(key));
   return timers.delete(key);
@@ -89,7 +89,7 @@ async function run(deletion: Deletion): Promise<void> {
   const outcome = await send(deletion);
   for (const listener of outcomeListeners) listener(outcome);
   set(waiting.filter(({ key }) => key !== deletion.key));
-  // A grid that nobody looks at has the records still; the one on the screen has taken them out by itself.
+  // A grid off the screen still has the records; the grid on the screen has removed the records by itself.
   queryClient.removeQueries({ queryKey: ["records", deletion.collection], type: "inactive" });
   void queryClient.invalidateQueries({ queryKey: ["collections"], exact: true });
 }
@@ -105,7 +105,7 @@ export function deleteLater(collection: string, ids: readonly string[]): void {
     key,
     setTimeout(() => void run(deletion), undoMs),
   );
-  // The count is a hint: without it the deletion goes on.
+  // The count is a hint: the deletion goes on without the count.
   countPointers(collection, ids).then(
     (pointers) => change(key, { pointers }),
     () => undefined,
@@ -123,18 +123,18 @@ export function deleteNow(key: number): void {
   if (deletion !== undefined) void run(deletion);
 }
 
-/** Sends all that waits, and lets the browser finish it: the page goes. */
+/** Sends all waiting deletions in requests that the browser finishes, because the page closes. */
 function flush(): void {
   for (const { key, collection, ids } of waiting) if (claim(key)) for (const id of ids) sendKept(collection, id);
 }
 
 window.addEventListener("pagehide", flush);
-// A page that comes back out of the browser's cache has sent them.
+// A page that returns from the browser's cache has sent its deletions.
 window.addEventListener("pageshow", ({ persisted }) => {
   if (persisted) set(waiting.filter(({ key }) => timers.has(key)));
 });
 
-/** Sends all that waits at once, before the session ends that may delete it. */
+/** Sends all waiting deletions at once, before the session that may delete ends. */
 export async function finishDeletes(): Promise<void> {
   await Promise.all(waiting.map(run));
 }
@@ -144,13 +144,13 @@ export function isOwnDelete(id: string): boolean {
   return own.has(id);
 }
 
-/** Calls back after the requests of a deletion. Answers how to stop that. */
+/** Calls `listener` after the requests of a deletion. Answers a function that removes the listener. */
 export function onDeletes(listener: (outcome: Outcome) => void): () => void {
   outcomeListeners.add(listener);
   return () => outcomeListeners.delete(listener);
 }
 
-/** The deletions that can be undone, and those whose requests are out. */
+/** The deletions that can be undone, and the deletions whose requests are out. */
 export function useDeletions(): readonly Deletion[] {
   return useSyncExternalStore(
     (listener) => {

@@ -1,4 +1,4 @@
-/** Queries that are read again when the service tells of something, and not more often than twice a second. */
+/** Queries that are read again after an event of the service, at most twice a second. */
 import { useThrottledCallback } from "@mantine/hooks";
 import type { QueryKey } from "@tanstack/react-query";
 import { useLive } from "./live.ts";

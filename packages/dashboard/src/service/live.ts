@@ -1,11 +1,11 @@
-/** Events of the service as they happen, for pages that show what functions, jobs and others do. */
+/** Live events of the service, for pages that show the work of functions, jobs and others. */
 import type { Event } from "@socle/protocol";
 import { useEffect, useRef } from "react";
 import { client } from "./client.ts";
 
 /**
- * Calls `listener` with each event of the channels while the component is there.
- * @param channels whole names: the service has no wildcard for other channels than those of records.
+ * Calls `listener` with each event of the channels while the component is on the page.
+ * @param channels whole names: the service has wildcards only for the channels of records.
  */
 export function useLive(channels: readonly string[], listener: (event: Event) => void): void {
   const latest = useRef(listener);

@@ -1,4 +1,4 @@
-/** Which relations point to a collection, and the filter that finds the records behind them. */
+/** The relations that point to a collection, and the filter that finds the records with these relations. */
 import type { CollectionEntry } from "@socle/protocol";
 
 /** Relations whose target is the collection. */
@@ -15,7 +15,7 @@ export function pointingFields(collections: readonly CollectionEntry[], target: 
   );
 }
 
-/** The filter that finds the records whose field holds one of the ids. */
+/** The filter for the records whose field holds an id of the list. */
 export function pointerFilter(field: string, ids: readonly string[]): string {
   const [first] = ids;
   if (ids.length === 1) return `${field} = ${JSON.stringify(first)}`;

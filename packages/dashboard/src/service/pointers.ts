@@ -1,16 +1,16 @@
-/** The records that point to some others by a relation: what a deletion would leave without a target. */
+/** The records that point to given records by a relation: a deletion would leave these relations without a target. */
 import { client } from "./client.ts";
 import { type PointingField, pointerFilter, pointingFields } from "./pointer-fields.ts";
 import { collectionsQuery, queryClient } from "./queries.ts";
 
-/** How many records of a collection point there by one of its fields. */
+/** The number of a collection's records that point to the target by a given field. */
 export interface Pointers {
   readonly collection: string;
   readonly field: string;
   readonly records: number;
 }
 
-/** Ids that stand in one filter, and the most that are looked at. */
+/** The most ids in a filter, and the most ids to count for. */
 const idsInFilter = 50;
 const mostCounted = 200;
 
@@ -25,8 +25,8 @@ async function countOf({ collection, field }: PointingField, ids: readonly strin
 }
 
 /**
- * The records that point to some of a collection, counted by field; fields that none uses are left out.
- * Null where the ids are too many to be looked at.
+ * The records that point to given records of a collection, counted by field; unused fields are left out.
+ * Null for too many ids.
  */
 export async function countPointers(target: string, ids: readonly string[]): Promise<readonly Pointers[] | null> {
   const collections = await queryClient.ensureQueryData(collectionsQuery);

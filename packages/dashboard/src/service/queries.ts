@@ -1,9 +1,9 @@
-/** Queries that several pages share: collections, users, the overview. A page's own queries stand beside it. */
+/** Queries that several pages share: collections, users, the overview. The queries of a single page stand in the folder of the page. */
 import { SocleError } from "@socle/client";
 import { keepPreviousData, QueryClient, queryOptions } from "@tanstack/react-query";
 import { client } from "./client.ts";
 
-/** Tries again what a restart or a proxy may have caused; never what the service has refused. */
+/** Whether a retry may help: after errors of a restart or a proxy; never after a refusal of the service. */
 function isWorthRetrying(failures: number, error: Error): boolean {
   if (error instanceof SocleError) return error.status >= 502 && failures < 3;
   return error instanceof TypeError && failures < 3;
@@ -36,7 +36,7 @@ export const overviewQuery = queryOptions({
   placeholderData: keepPreviousData,
 });
 
-/** One user with the sessions; used wherever an id of a user is shown with a name. */
+/** A user with the sessions; for every place that shows an id of a user with a name. */
 export function userQuery(id: string) {
   return queryOptions({
     queryKey: ["users", "one", id],
@@ -45,7 +45,7 @@ export function userQuery(id: string) {
   });
 }
 
-/** The configuration in force. It does not change while the service runs. */
+/** The configuration in force, which stays the same while the service runs. */
 export const configQuery = queryOptions({
   queryKey: ["config"],
   queryFn: () => client.admin.config(),

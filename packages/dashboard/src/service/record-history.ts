@@ -1,4 +1,4 @@
-/** The history of one record, from its events: what each of them changed. */
+/** The history of a record, from its events: the changes of each event. */
 import type { EventEntry } from "@socle/protocol";
 import { type FieldChange, isSame } from "../kit/diff.ts";
 
@@ -6,7 +6,7 @@ export interface HistoryEntry {
   readonly event: EventEntry;
   readonly kind: "created" | "updated" | "deleted";
   readonly changes: readonly FieldChange[];
-  /** False where an older event would be needed to say what changed. */
+  /** False when only an older event could tell the changes. */
   readonly isComplete: boolean;
 }
 
@@ -14,7 +14,7 @@ const systemFields = ["id", "createdAt", "updatedAt"];
 
 type Values = { readonly [field: string]: unknown };
 
-/** Of an update, the log says the new values of the fields; a field that it does not name has not changed. */
+/** The changes by an update: the log holds the new values of the fields; a field that the log does not name has not changed. */
 function differences(before: Values, after: Values, kind: FieldChange["kind"]): FieldChange[] {
   const names = Object.keys(after).filter((name) => !systemFields.includes(name));
   return names
@@ -27,10 +27,10 @@ function kindOf(event: EventEntry): HistoryEntry["kind"] {
   return event.type.endsWith(".deleted") ? "deleted" : "updated";
 }
 
-/** @param events those of one record, newest first. The answer is in the same order. */
+/** @param events the events of a single record, newest first. The answer has the same order. */
 export function historyOf(events: readonly EventEntry[]): readonly HistoryEntry[] {
   const entries: HistoryEntry[] = [];
-  // The record before the next event, as far as it is known; null when nothing is.
+  // The known values of the record before the next event; null for no known values.
   let known: Values | null = null;
   for (const event of [...events].reverse()) {
     const kind = kindOf(event);
@@ -46,12 +46,12 @@ export function historyOf(events: readonly EventEntry[]): readonly HistoryEntry[
       known = payload;
       continue;
     }
-    // An event of a large record says what changed, and not what was before.
+    // The event of a large record holds the changes, without the earlier values.
     if (event.partial === true)
       entries.push({ event, kind, changes: differences(known ?? {}, payload, "changed"), isComplete: true });
     else if (known === null) entries.push({ event, kind, changes: [], isComplete: false });
     else entries.push({ event, kind, changes: differences(known, payload, "changed"), isComplete: true });
-    // Of a partial event alone it stays unknown what the other fields had.
+    // After a partial event alone, the other fields stay unknown.
     known = event.partial === true ? (known === null ? null : { ...known, ...payload }) : payload;
   }
   return entries.reverse();

@@ -1,4 +1,4 @@
-/** The log entries of one run of a function or of a job. */
+/** The log entries of a run of a function or a job. */
 import type { LogEntry } from "@socle/protocol";
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { client } from "./client.ts";

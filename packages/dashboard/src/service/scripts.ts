@@ -1,4 +1,4 @@
-/** The files of functions and jobs as the service has loaded them, and failures that nobody has looked at yet. */
+/** The files of functions and jobs as the service has loaded the files, and failures that no person has looked at yet. */
 import type { ScriptFileEntry } from "@socle/protocol";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
@@ -9,7 +9,7 @@ import { useLive } from "./live.ts";
 export type ScriptKind = Exclude<ScriptFileEntry["kind"], "endpoint">;
 
 const most = 1_000;
-/** A reload of files brings no event: pages that show them look often, the navigation seldom. */
+/** A reload of files sends no event: pages that show the files ask often, the navigation seldom. */
 const shownMs = 2_000;
 const hiddenMs = 15_000;
 
@@ -19,7 +19,7 @@ const scriptFilesQuery = queryOptions({
   staleTime: 1_000,
 });
 
-/** The files of one kind; undefined until they are known. */
+/** The files of a kind; undefined until the files are known. */
 export function useScriptFiles(kind: ScriptKind, isShown = true): readonly ScriptFileEntry[] | undefined {
   const { data } = useQuery({ ...scriptFilesQuery, refetchInterval: isShown ? shownMs : hiddenMs });
   return data?.filter((file) => (file.kind === "endpoint" ? "function" : file.kind) === kind);
@@ -35,7 +35,7 @@ function setUnseen(kind: ScriptKind, n: number): void {
   for (const listener of listeners) listener();
 }
 
-/** Runs that have failed since their page was last open. @param isOpen whether it is now. */
+/** Counts the runs that failed since their page was last open. @param isOpen whether the page is open now. */
 export function useUnseenFailures(kind: ScriptKind, isOpen: boolean): number {
   useLive([channels[kind]], () => {
     if (!isOpen) setUnseen(kind, (unseen.get(kind) ?? 0) + 1);

@@ -1,6 +1,6 @@
 /**
- * The session of the admin who uses this tab. A session that expires leaves the page as it is: a form over it signs in
- * again, and what was typed stays.
+ * The session of the admin who uses this tab. A page stays when its session expires: a form over the page signs in
+ * again, and typed text stays.
  */
 import type { Credentials, User } from "@socle/protocol";
 import { useSyncExternalStore } from "react";
@@ -14,7 +14,7 @@ export type Session =
   /** The user was signed in; the page waits for a new sign-in. */
   | { readonly phase: "expired"; readonly user: User };
 
-/** A sign-in of somebody who is no admin. */
+/** A sign-in of a user without the role of an admin. */
 class NotAdminError extends Error {
   override readonly name = "NotAdminError";
 
@@ -37,17 +37,17 @@ onTokens((tokens) => {
   if (tokens === null && session.phase === "in" && !isLeaving) set({ phase: "expired", user: session.user });
   // Another tab has signed in again.
   if (tokens !== null && session.phase === "expired" && !isEntering) void resume(session.user);
-  // Another tab has signed in, or has answered after this one had stopped to wait. A failure leaves the form to sign in.
+  // Another tab has signed in, or has answered after this tab stopped waiting. A failure leaves the form to sign in.
   if (tokens !== null && session.phase === "out" && !isEntering && !isLeaving) restoreSession().catch(() => undefined);
 });
 
-/** Goes on when the tokens are those of the same admin; another one has to sign in here, too. */
+/** Goes on when the tokens belong to the same admin; another admin has to sign in here, too. */
 async function resume(user: User): Promise<void> {
   const now = await client.me().catch(() => null);
   if (now?.id === user.id && now.role === "admin") set({ phase: "in", user: now });
 }
 
-/** Enters as the user that a request answers. @throws NotAdminError for whoever is no admin, signed out again. */
+/** Enters as the user that a request answers. @throws NotAdminError for a user without the role, and signs the user out. */
 async function enter(request: Promise<User>): Promise<User> {
   isEntering = true;
   try {
@@ -74,7 +74,7 @@ async function leave(): Promise<void> {
   }
 }
 
-/** Signs in again with the tokens of this tab or of another one, if there are any. Answers the user, or null. */
+/** Signs in again with the tokens of this tab or of another tab, if present. Answers the user, or null. */
 export async function restoreSession(): Promise<User | null> {
   if (session.phase !== "out") return session.user;
   if (client.accessToken === null) await askOtherTabs();

@@ -10,7 +10,7 @@ function set(next: boolean): void {
   for (const listener of listeners) listener();
 }
 
-/** The browser's WebSocket, which tells when it opens and closes. */
+/** The browser's WebSocket, which also reports its opening and closing. */
 export class ObservedSocket extends WebSocket {
   constructor(url: string) {
     super(url);
@@ -20,7 +20,7 @@ export class ObservedSocket extends WebSocket {
   }
 }
 
-/** False from a break on until the socket is open again; true before the first one is tried. */
+/** False from a break until the socket is open again; true before the first connection. */
 export function useIsLive(): boolean {
   return useSyncExternalStore(
     (listener) => {

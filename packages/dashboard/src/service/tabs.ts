@@ -1,6 +1,6 @@
 /**
- * The session among the tabs of one browser. Tokens stay in each tab's session storage (spec, "Authentication" 10); a new tab
- * asks the others for theirs, and a tab that renews its tokens tells the others, because a refresh token works once.
+ * The session among the tabs of a browser. Tokens stay in each tab's session storage (spec, "Authentication" 10); a new tab
+ * asks the other tabs for their tokens, and a tab that renews its tokens tells the other tabs, because a refresh token works once.
  */
 import type { Tokens } from "@socle/client";
 
@@ -23,13 +23,13 @@ export function tell(tokens: Tokens | null): void {
   channel.postMessage({ type: "tokens", tokens } satisfies Message);
 }
 
-/** @param options.current answers the tokens of this tab. @param options.adopt takes those of another one; null when it signed out. */
+/** @param options.current answers the tokens of this tab. @param options.adopt takes the tokens of another tab; null after a sign-out. */
 export function shareTokens(options: { current: () => Tokens | null; adopt: (tokens: Tokens | null) => void }): void {
   current = options.current;
   adopt = options.adopt;
 }
 
-/** Resolves once another tab has given its tokens, or when none answers in time. */
+/** Resolves once another tab has given its tokens, or when no tab answers in time. */
 export function askOtherTabs(): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, answerWithinMs);

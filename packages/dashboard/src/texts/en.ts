@@ -1,4 +1,4 @@
-/** Every text of the dashboard, in English. A section belongs to one page or part; functions take the values that stand inside a text. */
+/** Every text of the dashboard, in English. A section belongs to a page or part; functions take the values inside a text. */
 
 import { diagram } from "./en/diagram.ts";
 import { editor } from "./en/editor.ts";

@@ -1,11 +1,12 @@
 /** The API of a service: realtime, admin, backups and limits, built from the configuration; for the server and for tests. */
 import type { EffectiveConfig } from "@socle/protocol";
-import { Admin } from "../admin/index.ts";
-import { Backups, openTarget } from "../backup/index.ts";
-import type { Config } from "../config/index.ts";
-import { AccessLog, type ApiParts, type Dashboard, RateLimiter, type StaticFiles } from "../http/index.ts";
-import { type EventLoopLag, type Logger, type LogRing, RequestMeter } from "../logging/index.ts";
-import { Realtime } from "../realtime/index.ts";
+import type { Config } from "../base/config/index.ts";
+import { type EventLoopLag, type Logger, type LogRing, RequestMeter } from "../base/logging/index.ts";
+import { AccessLog, type ApiParts, type Dashboard, RateLimiter, type StaticFiles } from "../edge/http/index.ts";
+import { isBucket } from "../files/storage/index.ts";
+import { Realtime } from "../live/realtime/index.ts";
+import { Admin } from "../operate/admin/index.ts";
+import { Backups, openTarget } from "../operate/backup/index.ts";
 import type { Scripts } from "./scripts.ts";
 import { dataPathsOf, type Service } from "./service.ts";
 
@@ -13,16 +14,16 @@ export interface ApiOptions {
   service: Service;
   scripts: Scripts;
   config: Config;
-  /** The configuration as admins see it. */
+  /** The configuration in the form for admins. */
   effective: () => EffectiveConfig;
   logger: Logger;
   /** The most recent entries of the logger. */
   log: LogRing;
   version: string;
   lag: EventLoopLag;
-  /** Why the service is not ready; empty when it is. */
+  /** The reasons for which the service is not ready; empty for a ready service. */
   readiness: () => Promise<readonly string[]>;
-  /** Served where no route is; null for nothing. */
+  /** Served for paths without a route; null for nothing. */
   files: StaticFiles | null;
   /** Served under `/_/`; null for nothing. */
   dashboard: Dashboard | null;
@@ -30,7 +31,7 @@ export interface ApiOptions {
 
 export interface Api {
   readonly parts: ApiParts;
-  /** Not started. */
+  /** The parts are built and not started. */
   readonly backups: Backups;
 }
 
@@ -43,6 +44,8 @@ export function buildApi(options: ApiOptions): Api {
     bufferTotal: config["realtime.bufferTotal"],
     maxSubscriptions: config["limits.subscriptions"],
     maxFilters: config["limits.filters"],
+    filterTime: config["limits.filterTime"],
+    serviceEvents: config["realtime.serviceEvents"],
   });
   const paths = dataPathsOf(config);
   const backups = new Backups({
@@ -85,7 +88,7 @@ export function buildApi(options: ApiOptions): Api {
     files,
     dashboard,
     readiness,
-    access: new AccessLog({ percent: config["log.access"], logger: logger.for("access") }),
+    access: accessLogOf(config, logger),
     logger: logger.for("http"),
     version,
     corsOrigins: config["cors.origins"],
@@ -105,7 +108,12 @@ export function buildApi(options: ApiOptions): Api {
   return { parts, backups };
 }
 
-/** Paths whose disks the service writes to: the database, and the files where they are not in a bucket. */
+/** Paths whose disks the service writes to: the database, and the files unless the files are in a bucket. */
 export function disksOf({ database, storage }: Config): string[] {
-  return storage.startsWith("s3://") ? [database] : [database, storage];
+  return isBucket(storage) ? [database] : [database, storage];
+}
+
+function accessLogOf(config: Config, logger: Logger): AccessLog | null {
+  const percent = config["log.access"];
+  return percent === 0 ? null : new AccessLog({ percent, logger: logger.for("access") });
 }

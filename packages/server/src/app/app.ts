@@ -1,13 +1,15 @@
 /** The composition root: builds, wires and starts the service. */
 import { join } from "node:path";
 import type { EffectiveConfig } from "@socle/protocol";
-import type { Admin } from "../admin/index.ts";
-import type { Config } from "../config/index.ts";
-import { asSetupError, hasMetDamage } from "../database/index.ts";
-import { EventRetention } from "../events/index.ts";
-import { type Certificate, dashboardPath, dashboardSetupPath, firstAdminPath, HttpServer } from "../http/index.ts";
-import { AppError, type Clock, count, messageOf, quote, SetupError } from "../kernel/index.ts";
-import { EventLoopLag, type Logger, type LogRing } from "../logging/index.ts";
+import type { Config } from "../base/config/index.ts";
+import { AppError, type Clock, count, messageOf, quote, SetupError } from "../base/kernel/index.ts";
+import { EventLoopLag, type Logger, type LogRing } from "../base/logging/index.ts";
+import { applyDefinitionFiles } from "../data/collections/index.ts";
+import { type Certificate, dashboardPath, dashboardSetupPath, firstAdminPath, HttpServer } from "../edge/http/index.ts";
+import type { Admin } from "../operate/admin/index.ts";
+import { checkBackups } from "../operate/backup/index.ts";
+import { asSetupError, hasMetDamage } from "../store/database/index.ts";
+import { EventRetention } from "../store/events/index.ts";
 import { buildApi, disksOf } from "./api.ts";
 import { type ControlAnswer, ControlServer } from "./control.ts";
 import { controlAnswer } from "./control-answer.ts";
@@ -16,26 +18,23 @@ import { openHttps } from "./https.ts";
 import { Readiness } from "./readiness.ts";
 import { Scripts } from "./scripts.ts";
 import { openDashboard, openStaticFiles } from "./served-files.ts";
-import { openService, type Service } from "./service.ts";
+import { dataPathsOf, openService, type Service } from "./service.ts";
 import { typesFile, writeTypes } from "./types-file.ts";
 import { version } from "./version.ts";
-import { definitionsFingerprint, watchDefinitions } from "./watch-definitions.ts";
+import { definitionsState, watchFiles } from "./watch-files.ts";
 
-/**
- * How long a stop waits for requests that are running. All of it ends before the 10 s after which Docker kills a
- * container.
- */
+/** The time for which a stop waits for running requests. A stop ends before the 10 s after which Docker kills a container. */
 const graceMs = 8_000;
 
-/** How long closing the database may take in any case. */
+/** The least time for closing the database. */
 const closeMs = 1_000;
 
-/** How long answers may take to leave, at the end of that. */
+/** The last part of the wait: requests are given up, and their answers leave. */
 const answerMs = 500;
 
 export interface AppOptions {
   config: Config;
-  /** The configuration as admins see it. */
+  /** The configuration in the form for admins. */
   effective: () => EffectiveConfig;
   logger: Logger;
   /** The most recent entries of the logger. */
@@ -43,50 +42,37 @@ export interface AppOptions {
   onFatal: (error: unknown) => void;
   /** The `process.env` of the user's code, without the variables of the service. */
   environment: { readonly [name: string]: string | undefined };
-  /** How somebody makes an admin on the command line. */
+  /** The command that makes an admin, for messages. */
   adminCommand: string;
   /** See `ServiceOptions`. */
   clock?: Clock;
-  /** Load functions and jobs again whenever one changes, and keep `.socle/types.d.ts` up to date. */
+  /** Loads functions and jobs again after each change, and keeps `.socle/types.d.ts` up to date. */
   isDevelopment?: boolean;
+}
+
+/** Everything of a running service that its stop, its reload and its owner need. */
+interface AppParts {
+  readonly service: Service;
+  readonly http: HttpServer;
+  readonly scripts: Scripts;
+  readonly stopping: AbortController;
+  readonly config: Config;
+  readonly readiness: Readiness;
+  readonly certificate: Certificate | null;
+  /** All started parts; the last part is stopped first. */
+  readonly started: AsyncDisposableStack;
+  readonly grace: Grace;
 }
 
 /** The running service: everything built, wired and started, until `stop`. */
 export class App {
-  readonly #service: Service;
-  readonly #http: HttpServer;
-  readonly #scripts: Scripts;
-  readonly #stopping: AbortController;
-  readonly #config: Config;
-  readonly #readiness: Readiness;
-  readonly #certificate: Certificate | null;
-  /** Everything that was started; the last is stopped first. */
-  readonly #started: AsyncDisposableStack;
-  readonly #grace: Grace;
+  readonly #parts: AppParts;
 
-  private constructor(parts: {
-    service: Service;
-    http: HttpServer;
-    scripts: Scripts;
-    stopping: AbortController;
-    config: Config;
-    readiness: Readiness;
-    certificate: Certificate | null;
-    started: AsyncDisposableStack;
-    grace: Grace;
-  }) {
-    this.#service = parts.service;
-    this.#http = parts.http;
-    this.#scripts = parts.scripts;
-    this.#stopping = parts.stopping;
-    this.#config = parts.config;
-    this.#readiness = parts.readiness;
-    this.#certificate = parts.certificate;
-    this.#started = parts.started;
-    this.#grace = parts.grace;
+  private constructor(parts: AppParts) {
+    this.#parts = parts;
   }
 
-  /** @throws SetupError with one readable line, and nothing left open. */
+  /** @throws SetupError with a readable line; all parts are closed then. */
   static async start(options: AppOptions): Promise<App> {
     try {
       return await App.#start(options);
@@ -99,7 +85,12 @@ export class App {
     const { config, logger } = options;
     await using starting = new AsyncDisposableStack();
     const grace = new Grace();
-    const applied = definitionsFingerprint(join(config.folder, "collections"));
+    // A setting that prevents the start must do so before the database is opened and migrated.
+    const files = openStaticFiles(config);
+    const dashboard = await openDashboard(config, logger);
+    await checkBackups(config, dataPathsOf(config));
+    const { certificate, acme } = await openHttps(config, logger.for("tls"));
+    const applied = definitionsState(join(config.folder, "collections"));
     const service = starting.adopt(await openService(options), (opened) =>
       opened.close(Math.max(closeMs, grace.leftMs)),
     );
@@ -109,7 +100,7 @@ export class App {
       (running) => running.stop(grace.leftMs),
     );
     await seedAdmin(service, config, logger);
-    await announce(service, config, logger);
+    announce(service, config, logger);
     const lag = new EventLoopLag(stopping.signal);
     const readiness = new Readiness({
       lag,
@@ -125,15 +116,14 @@ export class App {
       version,
       lag,
       readiness: () => readiness.reasons(),
-      files: openStaticFiles(config),
-      dashboard: await openDashboard(config, logger),
+      files,
+      dashboard,
     });
     starting.defer(() => backups.stop());
-    await backups.start();
+    backups.start();
     await scripts.start();
     const retention = openRetention(service, config, logger);
     starting.defer(() => retention.settled());
-    const { certificate, acme } = await openHttps(config, logger.for("tls"));
     const http = new HttpServer({
       ...parts,
       host: config.host,
@@ -151,13 +141,14 @@ export class App {
     const control = openControl(config.database, controlAnswer({ config, service, scripts, backups }), logger);
     starting.defer(() => control?.stop());
     const setupPath = parts.dashboard === null ? firstAdminPath : dashboardSetupPath;
-    await inviteFirstAdmin(parts.admin, `${http.url}${setupPath}`, options);
+    inviteFirstAdmin(parts.admin, `${http.url}${setupPath}`, options);
     logger.info(`The API is at ${http.url}/api/{collection}`);
     if (parts.dashboard !== null) logger.info(`The dashboard is at ${http.url}${dashboardPath}`);
     logger.notice(`Listening on ${http.url}`);
     if (certificate !== null) void acme?.keep(certificate, stopping.signal);
     if (http.redirectPort !== null) logger.info(`Plain HTTP on port ${http.redirectPort} redirects to HTTPS`);
-    if (options.isDevelopment === true) await develop({ service, scripts, config, logger, applied });
+    if (options.isDevelopment === true)
+      await develop({ service, scripts, config, logger, applied, signal: stopping.signal });
     // Its work is told to end with the signal; the stack waits for the end.
     stopping.signal.addEventListener("abort", () => void backups.stop());
     const started = starting.move();
@@ -165,41 +156,42 @@ export class App {
   }
 
   get url(): string {
-    return this.#http.url;
+    return this.#parts.http.url;
   }
 
   /**
-   * Commands for a shell that lead to a first record; none where there are records, or where they would need an admin.
+   * Commands for a shell that lead to a first record; empty for a service with records, or when the commands would need
+   * an admin.
    */
-  firstSteps(): Promise<string[]> {
-    return firstSteps(this.#service, this.url, this.#config);
+  firstSteps(): string[] {
+    return firstSteps(this.#parts.service, this.url, this.#parts.config);
   }
 
   /** Everything but the network, for `socle test`. */
   get service(): Service {
-    return this.#service;
+    return this.#parts.service;
   }
 
   /** The user's code, for `socle test`. */
   get scripts(): Scripts {
-    return this.#scripts;
+    return this.#parts.scripts;
   }
 
   /** See `Readiness`. */
   works(): Promise<boolean> {
-    return this.#readiness.works();
+    return this.#parts.readiness.works();
   }
 
   /** Loads functions, jobs and the certificate again. */
   async reload(): Promise<void> {
-    await Promise.all([this.#scripts.reload(), this.#certificate?.look(true)]);
+    await Promise.all([this.#parts.scripts.reload(), this.#parts.certificate?.look(true)]);
   }
 
   /** Stops accepting, finishes running requests, flushes and closes the database. */
   async stop(): Promise<void> {
-    this.#grace.begin();
-    this.#stopping.abort();
-    await this.#started.disposeAsync();
+    this.#parts.grace.begin();
+    this.#parts.stopping.abort();
+    await this.#parts.started.disposeAsync();
   }
 }
 
@@ -213,7 +205,10 @@ function openRetention(service: Service, config: Config, logger: Logger): EventR
   });
 }
 
-/** The time that the parts of a service have to stop: none while it starts, then a time that all of them share. */
+/**
+ * The time that the parts of a service have to stop: no time during the start, afterwards a time that all parts
+ * share.
+ */
 class Grace {
   #end = 0;
 
@@ -226,16 +221,21 @@ class Grace {
   }
 }
 
-/** A little before connections are closed, work that has not ended is given up, so that its callers are told. */
+/** Work that has not ended is given up a little before connections are closed, so that its callers get an answer. */
 async function stopHttp(http: HttpServer, service: Service, leftMs: number): Promise<void> {
-  const givingUp = leftMs > answerMs ? setTimeout(() => service.giveUp(), leftMs - answerMs) : undefined;
+  const giveUp = (): void => {
+    service.giveUp();
+    // The database gives up first, because its errors tell more.
+    setTimeout(() => http.giveUp(), answerMs / 2);
+  };
+  const givingUp = leftMs > answerMs ? setTimeout(giveUp, leftMs - answerMs) : undefined;
   await http.stop(leftMs);
   clearTimeout(givingUp);
 }
 
-/** Null where commands cannot reach the service. */
+/** Null when commands cannot reach the service. */
 function openControl(database: string, answer: ControlAnswer, logger: Logger): ControlServer | null {
-  // Windows has no such sockets.
+  // Windows has no Unix sockets.
   if (process.platform === "win32") return null;
   try {
     return new ControlServer(database, answer);
@@ -251,12 +251,13 @@ async function develop(options: {
   scripts: Scripts;
   config: Config;
   logger: Logger;
-  /** The state of the definition files that was applied. */
+  /** The last applied state of the definition files. */
   applied: string;
+  signal: AbortSignal;
 }): Promise<void> {
-  const { service, scripts, config, logger, applied } = options;
+  const { service, scripts, config, logger, applied, signal } = options;
   let writing = Promise.resolve();
-  // One after the other, so that the last one written is the newest.
+  // The writes follow each other, so that the last written file is the newest.
   const write = (): Promise<void> => {
     writing = writing.then(() =>
       writeTypes(
@@ -271,19 +272,25 @@ async function develop(options: {
     if (type.startsWith("system.collection.")) void write();
   });
   scripts.watch();
-  watchDefinitions({ service, folder: join(config.folder, "collections"), applied, logger });
+  const { collections, database } = service;
+  const folder = join(config.folder, "collections");
+  const apply = (): Promise<void> =>
+    applyDefinitionFiles({ folder, collections, database, logger: logger.for("collections") }).catch((error) =>
+      logger.error(`Collections stay as they are: ${messageOf(error)}`),
+    );
+  watchFiles({ stateOf: () => definitionsState(folder), applied, apply, signal });
 }
 
 /** Logs the state of the service before it accepts requests. */
-async function announce(service: Service, config: Config, logger: Logger): Promise<void> {
+function announce(service: Service, config: Config, logger: Logger): void {
   const names = service.collections.all().map(({ name }) => name);
   logger.info(`Database ${config.database}, ${count(names.length, "collection")}`, { collections: names });
 }
 
-/** While there is no admin, whoever reads the log may make one, at this address. */
-async function inviteFirstAdmin({ firstAdmin }: Admin, address: string, options: AppOptions): Promise<void> {
+/** While no admin exists, the reader of the log may make the first admin at this address. */
+function inviteFirstAdmin({ firstAdmin }: Admin, address: string, options: AppOptions): void {
   const { logger, adminCommand } = options;
-  const token = await firstAdmin.invite();
+  const token = firstAdmin.invite();
   if (token === null) return;
   logger.notice(`There is no admin yet. Make one with: ${adminCommand}`);
   logger.notice(`Or make the first admin with this link, once and within 30 minutes: ${address}?token=${token}`);

@@ -1,11 +1,14 @@
-/** The check of functions, jobs and endpoints: they are loaded as the service loads them, and those that do not load are named. */
-import type { Config } from "../config/index.ts";
-import { checkEndpoint } from "../endpoints/index.ts";
-import { checkFunction } from "../functions/index.ts";
-import { checkJob } from "../jobs/index.ts";
-import { AppError } from "../kernel/index.ts";
-import type { Logger } from "../logging/index.ts";
-import { ScriptHost, type ScriptKind } from "../script-host/index.ts";
+/**
+ * The check of functions, jobs and endpoints: loads the files as the service does, and names the files that do not
+ * load.
+ */
+import type { Config } from "../base/config/index.ts";
+import { AppError } from "../base/kernel/index.ts";
+import type { Logger } from "../base/logging/index.ts";
+import { checkEndpoint } from "../code/endpoints/index.ts";
+import { checkFunction } from "../code/functions/index.ts";
+import { checkJob } from "../code/jobs/index.ts";
+import { ScriptHost, type ScriptKind } from "../code/script-host/index.ts";
 import { scriptProcess } from "./script-process.ts";
 
 /** A file that does not load, and why. */
@@ -20,7 +23,7 @@ interface ScriptCheck {
   readonly missing: readonly string[];
 }
 
-/** Loads every file once. Its top level runs, as at a start of the service; there is no service for it to call. */
+/** Loads every file once. Its top level runs, as at a start of the service; no service answers its calls. */
 export async function checkScripts(options: {
   config: Config;
   logger: Logger;
@@ -29,18 +32,17 @@ export async function checkScripts(options: {
   const { config, logger } = options;
   const timeoutMs = config["scripts.timeout"];
   const refusal = { code: "unavailable", message: "No service runs during a check." } as const;
-  const host = new ScriptHost({
-    ...scriptProcess(config, options.environment),
-    processes: 1,
+  const host = new ScriptHost({ ...scriptProcess(config, options.environment), processes: 1, logger });
+  host.serve({
     kinds: [
       kindOf("functions", (script) => checkFunction(script, timeoutMs)),
       kindOf("jobs", (script) => checkJob(script, timeoutMs)),
       kindOf("endpoints", (script, files) => checkEndpoint(script, files, timeoutMs)),
     ],
-    onLost: () => undefined,
-    logger,
-    answer: () => Promise.reject(new AppError(refusal.code, refusal.message)),
-    toCallError: () => refusal,
+    calls: {
+      answer: () => Promise.reject(new AppError(refusal.code, refusal.message)),
+      toCallError: () => refusal,
+    },
   });
   try {
     await host.load();
@@ -54,5 +56,5 @@ export async function checkScripts(options: {
 }
 
 function kindOf(folder: ScriptKind["folder"], check: ScriptKind["check"]): ScriptKind {
-  return { folder, check, firstLane: "runs", lanesOf: () => ["runs"], use: () => undefined };
+  return { folder, check, firstLane: "runs", lanesOf: () => ["runs"], use: async () => undefined };
 }

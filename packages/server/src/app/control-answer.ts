@@ -1,6 +1,7 @@
 /** Answers to the commands that reach a running service through its control socket. */
-import type { Backups } from "../backup/index.ts";
-import type { Config } from "../config/index.ts";
+
+import type { Config } from "../base/config/index.ts";
+import type { Backups } from "../operate/backup/index.ts";
 import type { ControlAnswer } from "./control.ts";
 import { definitionsOf } from "./definitions.ts";
 import type { Scripts } from "./scripts.ts";
@@ -8,7 +9,11 @@ import { seedFrom } from "./seed.ts";
 import type { Service } from "./service.ts";
 import { exportFile, importFile } from "./transfer-file.ts";
 
-/** The answers of a service. An outcome's value is, of `admin`, "made" or "promoted"; of `definitions`, those of the next start; of `seed`, a `SeedReport`; of `import`, an `ImportReport`; of `export`, the number of records. */
+/**
+ * The answers of a service. The value of an outcome: of `admin`, "made" or "promoted"; of `definitions`, the
+ * definitions of the next start; of `seed`, a `SeedReport`; of `import`, an `ImportReport`; of `export`, the number of
+ * records.
+ */
 export function controlAnswer(parts: {
   config: Config;
   service: Service;

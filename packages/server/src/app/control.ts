@@ -1,7 +1,7 @@
-/** The control socket: how commands reach the service that has the database they are for. */
+/** The control socket: how commands reach the running service of a database. */
 import { lstatSync, mkdirSync, rmSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
-import { isObject, reasonsOf } from "../kernel/index.ts";
+import { isObject, reasonsOf } from "../base/kernel/index.ts";
 import type { ControlOutcome, ControlRequest, LogLine, ProgressLine, RequestListener } from "./run-request.ts";
 
 /** The longest path that a socket can have on every system, in bytes. */
@@ -10,32 +10,35 @@ const longestPath = 100;
 /** How often a run that logs nothing is said to be alive. */
 const aliveMs = 3_000;
 
-/** Bytes of lines that may wait for a reader; log lines beyond them are left out. */
+/** Bytes of lines that may wait for a reader; further log lines are left out. */
 const longestWait = 8 * 1024 ** 2;
 
 /** The service's answer to a request. */
 export type ControlAnswer = (request: ControlRequest, listener: Required<RequestListener>) => Promise<ControlOutcome>;
 
-/** A line of the answer: something that was logged, how far it is, how it ended, or that it goes on. */
+/** A line of the answer: a log entry, the progress, the outcome, or a sign that the work goes on. */
 type ControlLine =
   | { readonly log: LogLine }
   | { readonly progress: ProgressLine }
   | ControlOutcome
   | { readonly alive: true };
 
-/** The folder of the socket, beside the database. It is closed to other users, so that none can put a socket there. */
+/**
+ * The folder of the socket, beside the database. The folder is closed to other users, so that no other user can put a
+ * socket into the folder.
+ */
 function controlFolder(database: string): string {
   return `${database}-control`;
 }
 
 const socketName = "socle-control.socket";
 
-/** The entry at a path itself, not behind a link; null for none. */
+/** The entry at a path itself, not behind a link; null for a free path. */
 function look(path: string): Stats | null {
   return lstatSync(path, { throwIfNoEntry: false }) ?? null;
 }
 
-/** Why a folder is not safe to use; null when it is. */
+/** Why a folder is not safe to use; null for a safe folder. */
 function folderProblem(folder: string, stats: Stats, trusted: readonly number[]): string | null {
   const { uid, mode } = stats;
   if (!stats.isDirectory()) return `${folder} is no folder`;
@@ -44,37 +47,23 @@ function folderProblem(folder: string, stats: Stats, trusted: readonly number[])
 }
 
 /**
- * Calls `work` with a path to the socket that is short enough for one. A long one is reached from its folder: the
- * working directory is there until `work` is done.
+ * A path to the socket that is short enough for a socket. A long path is reached from its folder, which is the working
+ * directory until the path is disposed of.
  */
-function atSocket<T>(folder: string, work: (path: string) => T): T {
-  const path = join(folder, socketName);
-  if (Buffer.byteLength(path) <= longestPath) return work(path);
+function atSocket(folder: string): Disposable & { readonly unix: string } {
+  const unix = join(folder, socketName);
+  if (Buffer.byteLength(unix) <= longestPath) return { unix, [Symbol.dispose]: () => undefined };
   const before = process.cwd();
-  const back = (): void => process.chdir(before);
   process.chdir(folder);
-  let result: T;
-  try {
-    result = work(socketName);
-  } catch (thrown) {
-    back();
-    throw thrown;
-  }
-  if (result instanceof Promise) result.then(back, back);
-  else back();
-  return result;
+  return { unix: socketName, [Symbol.dispose]: () => process.chdir(before) };
 }
 
-/**
- * The service's end: a socket in a folder of mode 0700. It answers with lines of JSON as they come.
- */
+/** The service's end: a socket in a folder of mode 0700. The service answers with lines of JSON as the lines come. */
 export class ControlServer {
   readonly #server: Bun.Server<undefined>;
   readonly #folder: string;
 
-  /**
-   * @throws Error where the folder belongs to somebody else or the socket cannot be made.
-   */
+  /** @throws Error when the folder belongs to another user or the socket cannot be made. */
   constructor(database: string, answer: ControlAnswer) {
     this.#folder = controlFolder(database);
     // The lock is held, so leftovers here are of a service that has ended.
@@ -82,32 +71,32 @@ export class ControlServer {
     mkdirSync(this.#folder, { mode: 0o700 });
     const problem = folderProblem(this.#folder, lstatSync(this.#folder), [process.getuid?.() ?? 0]);
     if (problem !== null) throw new Error(problem);
-    this.#server = atSocket(this.#folder, (unix) =>
-      Bun.serve({
-        unix,
-        fetch: async (request, server) => {
-          // A job may be silent for as long as it may run.
-          server.timeout(request, 0);
-          const asked = parseRequest(await request.json());
-          return new Response(
-            asLines((say) =>
-              answer(asked, {
-                onLog: (log) => say({ log }),
-                onProgress: (progress) => say({ progress }),
-              }).then(say),
-            ),
-          );
-        },
-      }),
-    );
+    using socket = atSocket(this.#folder);
+    this.#server = Bun.serve({
+      unix: socket.unix,
+      fetch: async (request, server) => {
+        // A job may be silent for as long as the job may run.
+        server.timeout(request, 0);
+        const asked = parseRequest(await request.json());
+        return new Response(
+          asLines((say) =>
+            answer(asked, {
+              onLog: (log) => say({ log }),
+              onProgress: (progress) => say({ progress }),
+            }).then(say),
+          ),
+        );
+      },
+    });
   }
 
   stop(): void {
     try {
-      // Bun removes the socket by the path that it was given, which may count from the folder.
-      atSocket(this.#folder, () => this.#server.stop(true));
+      // Bun removes the socket by its given path, which may be relative to the folder.
+      using _ = atSocket(this.#folder);
+      void this.#server.stop(true);
     } catch {
-      // The folder is gone, and the socket with it.
+      // The folder and its socket are gone.
       void this.#server.stop(true);
     }
     rmSync(this.#folder, { force: true, recursive: true });
@@ -135,8 +124,8 @@ function parseRequest(value: unknown): ControlRequest {
 }
 
 /**
- * The lines that `work` says, as lines of JSON, sent at once. Log lines for which there is no room, because
- * the reader has stopped, are left out and counted; how it ended is always said.
+ * The lines that `work` says, as lines of JSON, sent at once. When the reader has stopped and the room is used up, log
+ * lines are left out and counted; the outcome is always said.
  */
 function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
@@ -179,8 +168,8 @@ function leftOutLine(lines: number): LogLine {
 }
 
 /**
- * Asks the service that has this database; null when none runs. In `error`, null says that the service has confirmed
- * that it is done; everything else is a request that failed, or of which nothing is known.
+ * Asks the service of this database; null when no service runs. `error: null` says that the service has confirmed the
+ * work. Any other `error` is a request that failed, or whose outcome is unknown.
  */
 export async function askService(
   database: string,
@@ -194,9 +183,10 @@ export async function askService(
   let response: Response;
   try {
     const body = JSON.stringify(request);
-    response = await atSocket(folder, (unix) => fetch("http://socle/", { unix, method: "POST", body }));
+    using socket = atSocket(folder);
+    response = await fetch("http://socle/", { unix: socket.unix, method: "POST", body });
   } catch (thrown) {
-    // Left by a service that was killed; whatever else went wrong, the run may have begun.
+    // A killed service has left the socket. After any other failure, the run may have begun.
     if (isObject(thrown) && ["ECONNREFUSED", "ENOENT", "FailedToOpenSocket"].includes(String(thrown["code"])))
       return null;
     return { error: lost };
@@ -205,12 +195,12 @@ export async function askService(
   return readLines(response, listener).catch(() => ({ error: lost }));
 }
 
-/** Why the socket is not believed to be the service's; "missing" where there is none. */
+/** Why the socket may not be the service's; "missing" without a socket. */
 function socketProblem(folder: string, database: string): string | "missing" | null {
   const path = join(folder, socketName);
   const [inside, stats] = [look(folder), look(path)];
   if (inside === null || stats === null) return "missing";
-  // Root may ask the service of another user, who then has the database.
+  // Root may ask the service of another user, who owns the database then.
   const owner = statSync(database, { throwIfNoEntry: false })?.uid;
   const trusted = [0, process.getuid?.() ?? 0, ...(owner === undefined ? [] : [owner])];
   const problem = folderProblem(folder, inside, trusted);

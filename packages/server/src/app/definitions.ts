@@ -1,46 +1,55 @@
-/** The definitions of collections, for commands: those of the database, and over them the files that have changed since. */
+/**
+ * The definitions of collections, for commands: the stored definitions, and over these the files that have changed
+ * since.
+ */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
-import { changedDefinitions } from "../collections/index.ts";
-import type { Config } from "../config/index.ts";
-import { SetupError } from "../kernel/index.ts";
-import type { Logger } from "../logging/index.ts";
-import { askService } from "./control.ts";
+import type { Config } from "../base/config/index.ts";
+import type { Logger } from "../base/logging/index.ts";
+import { changedDefinitions, planChange, type SchemaChange } from "../data/collections/index.ts";
+import { userTable } from "../people/auth/index.ts";
 import { buildService, type Service } from "./service.ts";
+import { doServiceWork } from "./service-work.ts";
 
 /**
  * The definitions as the next start would have them, also while the service runs.
- * @throws SetupError for a file or a database that cannot be read.
+ * @throws SetupError for a file that a start would refuse, or a database that cannot be read.
  */
 export async function readDefinitions(config: Config, logger: Logger): Promise<CollectionDefinition[]> {
-  if (!existsSync(config.database)) return byName(await changedDefinitions(folderOf(config), null));
-  const asked = await askService(config.database, { kind: "definitions" }, {});
-  if (asked === null) {
-    const onFatal = (error: unknown): void => logger.error("The disk refused a write", { error });
-    await using service = await buildService({ config, logger, onFatal });
-    await service.collections.start();
-    return await definitionsOf(service, config);
+  if (!existsSync(config.database)) {
+    const plan = (change: SchemaChange): unknown => planChange(change, new Map(), userTable);
+    return byName(await changedDefinitions(folderOf(config), null, plan));
   }
-  if (asked.error !== null) throw new SetupError(asked.error);
-  // The service is this program.
-  return asked.value as CollectionDefinition[];
+  return doServiceWork({
+    config,
+    logger,
+    request: { kind: "definitions" },
+    open: buildService,
+    async alone(service) {
+      await service.collections.start();
+      return definitionsOf(service, config);
+    },
+  });
 }
 
-/** The definitions of a service, and over them those of the files that have changed since they were applied. */
+/** The definitions of a service, and over these the definitions of changed files. */
 export async function definitionsOf(
   { collections, database }: Service,
   config: Config,
 ): Promise<CollectionDefinition[]> {
   const stored = collections.all().map(({ definition }) => definition);
-  return byName([...stored, ...(await changedDefinitions(folderOf(config), database.reader))]);
+  return byName([
+    ...stored,
+    ...(await changedDefinitions(folderOf(config), database.reader, (change) => collections.plan(change))),
+  ]);
 }
 
 function folderOf({ folder }: Config): string {
   return join(folder, "collections");
 }
 
-/** One of each name, the last one, in the order of names. */
+/** The last definition of each name, in the order of names. */
 function byName(definitions: readonly CollectionDefinition[]): CollectionDefinition[] {
   const latest = new Map(definitions.map((definition) => [definition.name, definition]));
   return [...latest.values()].sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -1,6 +1,6 @@
 /** File modes: new data are for the service's user alone; data that are open to others are reported. */
 import { statSync } from "node:fs";
-import type { Logger } from "../logging/index.ts";
+import type { Logger } from "../base/logging/index.ts";
 
 const forOthers = 0o077;
 let usual: number | null = null;
@@ -15,7 +15,7 @@ export function usualUmask(): number {
   return usual ?? process.umask();
 }
 
-/** One argument of a shell. */
+/** A word of a shell command. */
 function shellWord(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
@@ -30,9 +30,9 @@ function isOpen(path: string): boolean {
   }
 }
 
-/** Logs one line with the command that mends it, where the group or others have a right to one of the paths. */
+/** Logs a line with the command that closes the paths, when the group or others have a right to a path. */
 export function warnOfOpenFiles(paths: readonly string[], logger: Logger): void {
-  // Windows has no such modes.
+  // Windows has no such modes of files.
   if (process.platform === "win32") return;
   const open = paths.filter(isOpen);
   if (open.length === 0) return;

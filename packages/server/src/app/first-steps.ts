@@ -1,7 +1,10 @@
-/** First steps: the commands that lead from a service without records to a first one, for whoever has just started it. */
+/**
+ * First steps: the commands that lead from a service without records to a first record, for a person who has just
+ * started the service.
+ */
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
-import type { Collection } from "../collections/index.ts";
-import type { Config } from "../config/index.ts";
+import type { Config } from "../base/config/index.ts";
+import type { Collection } from "../data/collections/index.ts";
 import type { Service } from "./service.ts";
 
 const json = "-H 'Content-Type: application/json'";
@@ -17,7 +20,7 @@ function exampleNumber({ min, max }: FieldDefinition): number {
   return max === undefined || max >= 1 ? 1 : Math.floor(max);
 }
 
-/** A value that a field takes; undefined where that is not known: a pattern, or the id of something else. */
+/** A value that a field takes; undefined for a field whose values cannot be guessed: a pattern, or an id. */
 function example(field: FieldDefinition): JsonValue | undefined {
   switch (field.type) {
     case "string":
@@ -52,20 +55,21 @@ function exampleBody({ definition }: Collection): Record<string, JsonValue> | nu
   return body;
 }
 
-async function freeEmail({ auth }: Service): Promise<string> {
+function freeEmail({ auth }: Service): string {
   for (let n = 1; ; n++) {
     const email = `me${n === 1 ? "" : n}@example.com`;
-    if ((await auth.users.findByEmail(email)) === null) return email;
+    if (auth.users.findByEmail(email) === null) return email;
   }
 }
 
 /**
- * The commands, for a POSIX shell with curl: a registration where one is needed, a first record, the list with it. Empty
- * where there is a record, or no collection that anybody who registers can write and read.
+ * The commands, for a POSIX shell with curl: a registration if the collection needs a user, a first record, the list
+ * with the record. Empty for a service with records, or without a collection that every registered user can write and
+ * read.
  */
-export async function firstSteps(service: Service, url: string, config: Config): Promise<string[]> {
+export function firstSteps(service: Service, url: string, config: Config): string[] {
   const collections = service.collections.all();
-  for (const collection of collections) if ((await service.records.count(collection)) > 0) return [];
+  for (const collection of collections) if (service.records.count(collection) > 0) return [];
   for (const collection of collections) {
     const { name, policies } = collection;
     const { create, read } = policies;
@@ -74,7 +78,7 @@ export async function firstSteps(service: Service, url: string, config: Config):
     if (body === null || create.audience === "admins" || read.audience === "admins") continue;
     if (needsUser && !config["auth.registration"]) continue;
     const password = "a long password".padEnd(config["auth.passwordMinLength"], "!");
-    const credentials = JSON.stringify({ email: await freeEmail(service), password });
+    const credentials = JSON.stringify({ email: freeEmail(service), password });
     const token = `sed 's/.*"accessToken":"\\([^"]*\\)".*/\\1/'`;
     const as = needsUser ? ` ${bearer}` : "";
     return [

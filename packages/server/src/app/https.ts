@@ -1,8 +1,8 @@
-/** HTTPS as the configuration wants it: with a certificate from files, with one by ACME, or not at all. */
-import type { Config } from "../config/index.ts";
-import { Acme, Certificate } from "../http/index.ts";
-import { SetupError } from "../kernel/index.ts";
-import type { Logger } from "../logging/index.ts";
+/** HTTPS as the configuration wants: with a certificate of files, with a certificate by ACME, or no HTTPS. */
+import type { Config } from "../base/config/index.ts";
+import { SetupError } from "../base/kernel/index.ts";
+import type { Logger } from "../base/logging/index.ts";
+import { Acme, Certificate } from "../edge/http/index.ts";
 
 export interface Https {
   readonly certificate: Certificate | null;

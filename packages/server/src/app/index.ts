@@ -1,4 +1,4 @@
-/** The composition root: builds every module, passes its dependencies by name, and owns start and stop. */
+/** The composition root: builds every module, passes each module its dependencies by name, and starts and stops the service. */
 export { buildApi } from "./api.ts";
 export { App } from "./app.ts";
 export { checkScripts } from "./check-scripts.ts";
@@ -7,9 +7,10 @@ export { readDefinitions } from "./definitions.ts";
 export { keepFilesPrivate } from "./file-modes.ts";
 export type { LogLine, RunRequest, TransferRequest } from "./run-request.ts";
 export { Scripts } from "./scripts.ts";
-export { type SeedReport, seedFrom } from "./seed.ts";
+export { seedFrom } from "./seed.ts";
 export { buildService, dataPathsOf, knownSchemas, openService, type Service } from "./service.ts";
 export { ServiceManager } from "./service-manager.ts";
+export { doServiceWork } from "./service-work.ts";
 export { type TestKit, testKit } from "./test-kit.ts";
 export { exportFile, formatOfFile, importFile } from "./transfer-file.ts";
 export { checkFile, typesFile, writeCheckSettings, writeTypes } from "./types-file.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../test/kit.ts";
-import { loadConfig } from "../config/index.ts";
+import { loadConfig } from "../base/config/index.ts";
 import { refuseMissingDatabase } from "./missing-database.ts";
 
 async function start(folder: string, content: object = {}): Promise<string | null> {

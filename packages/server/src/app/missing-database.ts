@@ -1,19 +1,20 @@
 /**
- * A database that is missing where there was one: a volume that is not mounted, a wrong path, a file that was emptied. A
- * service that made a new one would take writes that nobody finds again, and offer its first admin to whoever comes.
+ * A missing database in a place of earlier data: a volume that is not mounted, a wrong path, an emptied file. A service
+ * that made a new database would take writes that nobody finds again, and would offer its first admin to any visitor.
  */
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Config } from "../config/index.ts";
-import { SetupError } from "../kernel/index.ts";
+import type { Config } from "../base/config/index.ts";
+import { SetupError } from "../base/kernel/index.ts";
+import { isBucket } from "../files/storage/index.ts";
 
 function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Whether a folder holds files of a service: `ab/fil_…ab`, as the local driver names them. */
+/** Whether a folder holds files of a service: `ab/fil_…ab`, as the local driver names files. */
 function holdsFiles(folder: string): boolean {
-  if (folder.startsWith("s3://") || !existsSync(folder)) return false;
+  if (isBucket(folder) || !existsSync(folder)) return false;
   for (const name of readdirSync(folder)) {
     if (!/^[0-9a-f]{2}$/.test(name)) continue;
     if (readdirSync(join(folder, name)).some((file) => file.startsWith("fil_"))) return true;

@@ -1,6 +1,6 @@
 /**
- * A datagram to a socket of the file system: Bun has no API for one, so the C library is called. Linux alone. Both of its
- * C libraries answer to the name `libc.so.6`: musl takes each `libc.` for itself.
+ * A datagram to a socket of the file system: Bun has no API for datagrams of this kind, so the C library is called.
+ * Linux alone. Both C libraries of Linux answer to the name `libc.so.6`: musl takes every `libc.` for itself.
  */
 
 const unix = 1;
@@ -13,7 +13,7 @@ const monotonic = 1;
 const longestPath = 108;
 
 export interface NotifySocket {
-  /** @throws Error when nobody takes the message. */
+  /** @throws Error for a message that is not taken. */
   send(message: string): void;
   /** CLOCK_MONOTONIC, which the manager counts by, in microseconds. */
   now(): bigint;
@@ -24,14 +24,14 @@ function addressOf(path: string): Buffer {
   const isAbstract = path.startsWith("@");
   const name = Buffer.from(isAbstract ? `\0${path.slice(1)}` : `${path}\0`);
   if (name.length > longestPath) throw new Error(`the path of the socket is too long: ${path}`);
-  // Both processors for which there is an executable are little-endian.
+  // Both processors of the executables are little-endian.
   return Buffer.concat([Buffer.from([unix, 0]), name]);
 }
 
-/** @throws Error where the C library or a socket cannot be had. */
+/** @throws Error when the C library or a socket is not available. */
 export async function openNotifySocket(path: string): Promise<NotifySocket> {
   const address = addressOf(path);
-  // Loaded where a manager wants to be told, nowhere else.
+  // Loaded only for a manager that wants reports.
   const { dlopen, ptr } = await import("bun:ffi");
   const { symbols } = dlopen("libc.so.6", {
     socket: { args: ["i32", "i32", "i32"], returns: "i32" },

@@ -2,9 +2,9 @@
 import { expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { openApi, quietLogger, temporaryFolder } from "../../test/kit.ts";
-import { SqliteDatabase } from "../database/index.ts";
-import { eventSchema } from "../events/index.ts";
-import { EventLoopLag } from "../logging/index.ts";
+import { EventLoopLag } from "../base/logging/index.ts";
+import { SqliteDatabase } from "../store/database/index.ts";
+import { eventSchema } from "../store/events/index.ts";
 import { Readiness } from "./readiness.ts";
 
 async function open(options: { sync?: () => Promise<void>; minFree?: number } = {}) {

@@ -2,20 +2,21 @@
  * Readiness (`GET /health/ready`): whether the service can do its work now. Alive is another question (`GET /health`): a
  * service that is alive and not ready gets no requests from a balancer, and is not restarted.
  */
-import { type Database, isOutOfRoom } from "../database/index.ts";
-import { freeBytes, messageOf } from "../kernel/index.ts";
-import type { EventLoopLag } from "../logging/index.ts";
+
+import { freeBytes, messageOf } from "../base/kernel/index.ts";
+import type { EventLoopLag } from "../base/logging/index.ts";
+import { type Database, isOutOfRoom } from "../store/database/index.ts";
 
 /** A write that takes longer says that the disk does not serve. */
 const writeWithinMs = 2_000;
-/** Answers are shared so long: a flood of questions is one write a second. */
+/** Answers are shared for this time: a flood of questions is a write a second. */
 const keptMs = 1_000;
 /** The longest that the event loop may have been held within the last seconds. */
 const maxLagMs = 1_000;
 
 export interface ReadinessOptions {
   database: Database;
-  /** Paths whose disks need room: the database, and the folder of files when there is one. */
+  /** Paths whose disks need room: the database, and the folder of files if files are in a folder. */
   paths: readonly string[];
   /** Bytes that each of these disks must have free. */
   minFree: number;
@@ -32,7 +33,7 @@ export class Readiness {
     this.#options = options;
   }
 
-  /** Why the service is not ready; empty when it is. */
+  /** The reasons for which the service is not ready; empty for a ready service. */
   reasons(): Promise<string[]> {
     if (this.#options.stopping.aborted) return Promise.resolve(["the service is stopping"]);
     const now = performance.now();
@@ -41,8 +42,8 @@ export class Readiness {
   }
 
   /**
-   * Whether a restart would be of no use: the event loop turns, and the one writer gets through a write. A disk without room
-   * and a migration are not mended by a restart. Never resolves where a write never ends.
+   * Whether a restart would be of no use: the event loop turns, and the writer completes a write. A restart mends
+   * neither a full disk nor a migration. Never resolves while a write does not end.
    */
   async works(): Promise<boolean> {
     const { database, stopping } = this.#options;

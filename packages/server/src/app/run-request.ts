@@ -1,12 +1,12 @@
 /** Requests of the command line to the service that runs. */
-import type { LogLevel } from "../logging/index.ts";
+import type { LogLevel } from "../base/logging/index.ts";
 
 /** A backup into a file of the service's machine. */
 interface BackupRequest {
   readonly kind: "backup";
   /** An absolute path. */
   readonly file: string;
-  /** Encrypts it; null for `backup.recipient`, if there is one. */
+  /** Encrypts the backup; null for `backup.recipient`, if the configuration has a recipient. */
   readonly passphrase: string | null;
 }
 
@@ -22,7 +22,7 @@ interface DefinitionsRequest {
   readonly kind: "definitions";
 }
 
-/** An import from a file of the service's machine, or an export into one. */
+/** An import from a file of the service's machine, or an export into a file. */
 export interface TransferRequest {
   readonly kind: "import" | "export";
   readonly collection: string;
@@ -47,9 +47,9 @@ export type RunRequest =
       readonly collection: string;
       /** With or without its ending. */
       readonly file: string;
-      /** The id of the record, or user, that it is about. */
+      /** The id of the record, or user, of the run. */
       readonly record: string;
-      /** The export; the first there is when it does not say. */
+      /** The export; null for the first export. */
       readonly handler: string | null;
     };
 
@@ -62,7 +62,7 @@ export type ControlRequest =
   | AdminRequest
   | DefinitionsRequest;
 
-/** The end of a request: why it failed, or null and the answer where there is one. */
+/** The end of a request: the cause of a failure, or null and the answer. */
 export interface ControlOutcome {
   readonly error: string | null;
   readonly value?: unknown;
@@ -81,7 +81,7 @@ export interface ProgressLine {
   readonly total: number;
 }
 
-/** Hears of a request while it is done. */
+/** Hears of a request while the request is done. */
 export interface RequestListener {
   onLog?: (line: LogLine) => void;
   onProgress?: (line: ProgressLine) => void;

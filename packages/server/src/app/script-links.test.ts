@@ -1,4 +1,4 @@
-/** Folders that are links: that of a project, and those of its code. A reload follows them to where they lead by then. */
+/** Folders that are links: the folder of a project, and the folders of its code. A reload follows the links to their new targets. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, renameSync, symlinkSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,7 +8,7 @@ import { openScripts, type TestScripts } from "../../test/scripts.ts";
 const notes = { name: "notes", fields: [{ name: "text", type: "string" }] };
 
 /**
- * The code of a release: a hook, an endpoint and a job that say its name. The hook ends its process when it is asked to.
+ * The code of a release: a hook, an endpoint and a job that answer its name. The hook ends its process on request.
  * The files of all releases have the same sizes and times.
  */
 async function writeRelease(folder: string, name: string): Promise<void> {
@@ -28,7 +28,7 @@ async function writeRelease(folder: string, name: string): Promise<void> {
   }
 }
 
-/** Makes a link, or has it lead elsewhere, in one moment. */
+/** Makes a link, or replaces its target, in one step. */
 function link(path: string, target: string): void {
   mkdirSync(dirname(path), { recursive: true });
   symlinkSync(target, `${path}.new`);

@@ -1,7 +1,7 @@
-/** The process of the user's code, as the configuration has it. */
+/** The process of the user's code, by the configuration. */
 import { realpathSync } from "node:fs";
-import type { Config } from "../config/index.ts";
-import type { ScriptHostOptions } from "../script-host/index.ts";
+import type { Config } from "../base/config/index.ts";
+import type { ScriptHostOptions } from "../code/script-host/index.ts";
 import { usualUmask } from "./file-modes.ts";
 
 /** The options by which a project's code is found and run. A folder that is a link is followed anew each time. */
@@ -16,7 +16,7 @@ export function scriptProcess(
       try {
         real = realpathSync(config.folder);
       } catch {
-        // The link is being replaced: it is where it was.
+        // The link is being replaced: its last target counts.
       }
       return real;
     },

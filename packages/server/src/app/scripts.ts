@@ -1,28 +1,26 @@
 /** Scripts of the service: builds functions and jobs with their processes, and loads, reloads and stops them. */
-import { userQueryTable } from "../auth/index.ts";
-import type { Config } from "../config/index.ts";
-import { Endpoints } from "../endpoints/index.ts";
-import { eventQueryTable } from "../events/index.ts";
-import { Functions } from "../functions/index.ts";
-import { Jobs } from "../jobs/index.ts";
-import { AppError, nearest, nextTurn, quote, system } from "../kernel/index.ts";
-import type { Logger } from "../logging/index.ts";
+
+import type { Config } from "../base/config/index.ts";
+import { AppError, nearest, nextTurn, quote, system } from "../base/kernel/index.ts";
+import type { Logger } from "../base/logging/index.ts";
+import { Endpoints } from "../code/endpoints/index.ts";
+import { Functions } from "../code/functions/index.ts";
+import { Jobs } from "../code/jobs/index.ts";
 import {
   type FileState,
   fingerprint,
   QueryPool,
   ScriptHost,
   type ScriptOutcome,
-  type ScriptTask,
   ServiceApi,
-} from "../script-host/index.ts";
-import { fileQueryTable } from "../storage/index.ts";
+} from "../code/script-host/index.ts";
+import { fileQueryTable } from "../files/storage/index.ts";
+import { userQueryTable } from "../people/auth/index.ts";
+import { eventQueryTable } from "../store/events/index.ts";
 import type { LogLine, RunRequest } from "./run-request.ts";
 import { scriptProcess } from "./script-process.ts";
 import type { Service } from "./service.ts";
-
-/** How often development mode looks for changed files. A look is a few stat calls, and works on every file system. */
-const lookMs = 30;
+import { watchFiles } from "./watch-files.ts";
 
 export interface ScriptsOptions {
   readonly service: Service;
@@ -43,11 +41,9 @@ export class Scripts {
   /** The real path of the project's folder, by which modules know themselves. */
   readonly #root: () => string;
   readonly #service: Service;
-  #processesLost = 0;
-  /** The state of the files that was loaded last. */
+  /** The state of the files that the start has loaded. */
   #loaded = "";
-  #watching: Timer | null = null;
-  #isStopped = false;
+  readonly #stopping = new AbortController();
 
   constructor({ service, config, logger, environment, now }: ScriptsOptions) {
     const { database, events, auth, clock, records, queries: lists, storage } = service;
@@ -57,79 +53,49 @@ export class Scripts {
     this.#root = process.root;
     this.#service = service;
     this.#logger = logger.for("scripts");
+    const host = new ScriptHost({ ...process, processes, logger: this.#logger });
+    this.#host = host;
+    const shared = { database, events, auth, clock, timeoutMs, processes, host };
     this.functions = new Functions({
-      database,
-      events,
-      auth,
-      clock,
+      ...shared,
       logger: logger.for("functions"),
-      timeoutMs,
-      processes,
-      run: (task) => this.#host.run(task),
-      hooks: {
-        timeoutMs: config["scripts.hookTimeout"],
-        maxBytes: config["limits.hooks"],
-        call: (call) => this.#host.call("hooks", call),
-      },
+      hooks: { timeoutMs: config["scripts.hookTimeout"], maxBytes: config["limits.hooks"] },
       collectionNames: () => service.collections.all().map(({ name }) => name),
     });
-    const spawnOptions = { cwd: this.#root(), environment };
+    this.jobs = new Jobs({
+      ...shared,
+      logger: logger.for("jobs"),
+      maxRuns: config["limits.queuedRuns"],
+      maxPayload: config["limits.payload"],
+      ...(now !== undefined && { now }),
+    });
+    this.endpoints = new Endpoints({ ...shared, logger: logger.for("endpoints") });
     this.#queries = new QueryPool({
-      ...spawnOptions,
+      cwd: this.#root(),
+      environment,
       options: { database: config.database, tables: [userQueryTable, fileQueryTable, eventQueryTable] },
       timeoutMs: Math.min(timeoutMs, 30_000),
       aliased: () => service.collections.queryTables(),
     });
     database.joinGaps(this.#queries);
-    const calls = new ServiceApi({
-      database,
-      records,
-      lists,
-      auth,
-      storage,
-      queries: this.#queries,
-      enqueue: (name, run, principal) => this.jobs.queues.enqueue(name, run, principal),
-      batchRuns: (value, principal) => this.jobs.queues.forBatch(value, principal),
-      logger: this.#logger,
-    });
-    const run = (task: ScriptTask): Promise<ScriptOutcome> => this.#host.run(task);
-    const jobOptions = {
-      database,
-      events,
-      auth,
-      clock,
-      logger: logger.for("jobs"),
-      timeoutMs,
-      processes,
-      maxRuns: config["limits.queuedRuns"],
-      maxPayload: config["limits.payload"],
-      run,
-    };
-    this.jobs = new Jobs(now === undefined ? jobOptions : { ...jobOptions, now });
-    this.endpoints = new Endpoints({
-      database,
-      events,
-      clock,
-      logger: logger.for("endpoints"),
-      timeoutMs,
-      request: (request) => this.#host.request(request),
-    });
-    this.#host = new ScriptHost({
-      ...process,
-      processes,
+    host.serve({
       kinds: [this.functions, this.jobs, this.endpoints],
-      onLost: () => {
-        this.#processesLost += 1;
-      },
-      logger: this.#logger,
-      answer: (call, caller) => calls.answer(call, caller),
-      toCallError: (thrown, method) => calls.toCallError(thrown, method),
+      calls: new ServiceApi({
+        database,
+        records,
+        lists,
+        auth,
+        storage,
+        queries: this.#queries,
+        queues: this.jobs.queues,
+        logger: this.#logger,
+      }),
     });
   }
 
   /** How often the process of the user's code was lost and another took its place, since the start. */
   get processesLost(): number {
-    return this.#processesLost;
+    return this.#host.processesLost;
   }
 
   /** The files of functions and jobs, each with the outcome of its last load. */
@@ -143,7 +109,7 @@ export class Scripts {
     // Before anything is loaded that could write.
     this.#service.records.hookWith(this.functions.hooks);
     this.#service.auth.hookWith(this.functions.hooks);
-    await this.functions.start();
+    this.functions.start();
     await this.#host.load();
     if (hasSchedules) await this.jobs.start();
     this.#tell("Loaded");
@@ -153,27 +119,19 @@ export class Scripts {
   async reload(): Promise<void> {
     const start = performance.now();
     await this.#host.load();
-    if (this.#isStopped) return;
+    if (this.#stopping.signal.aborted) return;
     this.#tell("Reloaded", { ms: Math.round(performance.now() - start) });
   }
 
   /** Reloads whenever a file has changed, until `stop`. */
   watch(): void {
-    let seen = this.#loaded;
-    const look = async (): Promise<void> => {
-      const now = fingerprint(this.#root());
-      // Twice the same: whoever saves by deleting and writing again, or several files, has come to an end.
-      const isStill = now === seen;
-      seen = now;
-      if (isStill && now !== this.#loaded) {
-        this.#loaded = now;
-        await this.reload().catch((error) =>
-          this.#logger.error("Functions and jobs could not be loaded again", { error }),
-        );
-      }
-      if (this.#watching !== null) this.#watching = setTimeout(look, lookMs).unref();
-    };
-    this.#watching = setTimeout(look, lookMs).unref();
+    watchFiles({
+      stateOf: () => fingerprint(this.#root()),
+      applied: this.#loaded,
+      apply: () =>
+        this.reload().catch((error) => this.#logger.error("Functions and jobs could not be loaded again", { error })),
+      signal: this.#stopping.signal,
+    });
   }
 
   /**
@@ -218,8 +176,8 @@ export class Scripts {
     const { records, auth } = this.#service;
     const record =
       request.collection === "users"
-        ? await auth.users.find(request.record)
-        : await records.get(records.collection(request.collection), system, request.record);
+        ? auth.users.find(request.record)
+        : records.get(records.collection(request.collection), system, request.record);
     if (record === null) throw new AppError("not_found", `There is no user ${quote(request.record)}.`);
     return this.functions.runByHand({ trigger, record, onLog });
   }
@@ -230,8 +188,8 @@ export class Scripts {
   }
 
   /**
-   * Resolves when no run is due or under way, and no hook or endpoint is. Runs that wait for a later time, such as that of
-   * the next attempt, do not count.
+   * Resolves when no run is due or under way, and no hook or endpoint runs. Runs that wait for a later time, such as
+   * the time of the next attempt, do not count.
    */
   async settled(): Promise<void> {
     const isBusy = (): boolean => this.#host.underWay > 0 || this.functions.isBusy || this.jobs.isBusy;
@@ -248,9 +206,7 @@ export class Scripts {
 
   /** Finishes the runs, `graceMs` at most, and ends the processes. */
   async stop(graceMs: number): Promise<void> {
-    clearTimeout(this.#watching ?? undefined);
-    this.#watching = null;
-    this.#isStopped = true;
+    this.#stopping.abort();
     const stopped = Promise.all([this.functions.stop(), this.jobs.stop()]);
     await Promise.race([stopped, Bun.sleep(graceMs)]);
     this.#host.stop();

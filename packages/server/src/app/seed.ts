@@ -1,13 +1,11 @@
 /**
- * Seeds: the users and records of a JSON file, made in one transaction, all or none.
- *
- * `{ "users": [{ "$as", email, password }], "posts": [{ "$as", "$owner", … }] }`, in the order of the file. `"$as"` names a user or a
- * record, and `{ "$ref": name }` as a value is the id of the one with that name; a user's email is a name, too. `"$owner"` is the email of
- * a record's owner. A collection that has records is left alone, so that a second run changes nothing.
+ * Seeds: the users and records of a JSON file, made in a single transaction, all or nothing. The format: `{ "users": [{
+ * "$as", email, password }], "posts": [{ "$as", "$owner", … }] }`, made in the order of the file. `"$as"` names a user
+ * or a record, and `{ "$ref": name }` as a value is the id of the named user or record; a user's email is a name, too.
+ * `"$owner"` is the email of a record's owner. A collection that has records is left alone, so that a second run
+ * changes nothing.
  */
 import type { Credentials } from "@socle/protocol";
-import { readCredentials } from "../auth/index.ts";
-import type { Transactor } from "../database/index.ts";
 import {
   AppError,
   count,
@@ -21,7 +19,9 @@ import {
   SetupError,
   system,
   systemFor,
-} from "../kernel/index.ts";
+} from "../base/kernel/index.ts";
+import { readCredentials } from "../people/auth/index.ts";
+import type { Transactor } from "../store/database/index.ts";
 import type { Service } from "./service.ts";
 
 /** A user or a record of the file. */
@@ -40,7 +40,7 @@ const keysOfRecords = ["$as", "$owner"];
 /** The outcome for each list of the file, in words. */
 export type SeedReport = readonly { readonly name: string; readonly outcome: string }[];
 
-/** @throws SetupError that names the file, the place in it, and the reason; nothing is made then. */
+/** @throws SetupError with the file, the place in the file, and the cause; nothing is made then. */
 export async function seedFrom(file: string, service: Service): Promise<SeedReport> {
   const lists = parse(file, await readJsonFile(file));
   const seeder = new Seeder(service);
@@ -48,10 +48,10 @@ export async function seedFrom(file: string, service: Service): Promise<SeedRepo
     if (name !== "users" && service.collections.get(name) === undefined)
       throw new SetupError(`${file}: there is no collection ${quote(name)} for its records`);
     else if (name === "users") for (const item of items) await at(file, item, () => seeder.prepareUser(item));
-  return service.database.transact(async (tx) => {
+  return service.database.transactLong("seed", async (tx) => {
     const report: { name: string; outcome: string }[] = [];
     for (const [name, items] of lists) {
-      const isLeft = name !== "users" && (await seeder.hasRecords(tx, name));
+      const isLeft = name !== "users" && seeder.hasRecords(tx, name);
       let added = 0;
       if (!isLeft)
         for (const item of items)
@@ -67,7 +67,7 @@ export async function seedFrom(file: string, service: Service): Promise<SeedRepo
   });
 }
 
-async function at<T>(file: string, { where }: Item, work: () => Promise<T>): Promise<T> {
+async function at<T>(file: string, { where }: Item, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
@@ -76,7 +76,7 @@ async function at<T>(file: string, { where }: Item, work: () => Promise<T>): Pro
   }
 }
 
-/** The lists of a file. Keys that mean nothing are refused: whoever wrote one believes that it does something. */
+/** The lists of a file. Keys without a meaning are refused: the author of such a key expects an effect. */
 function parse(file: string, content: unknown): [string, Item[]][] {
   if (!isObject(content)) throw new SetupError(`${file}: must hold a JSON object, collection → records`);
   return Object.entries(content).map(([name, items]): [string, Item[]] => {
@@ -113,8 +113,8 @@ class Seeder {
     this.#service = service;
   }
 
-  async hasRecords(tx: Transactor, name: string): Promise<boolean> {
-    return (await this.#service.records.newest(tx, name)) !== null;
+  hasRecords(tx: Transactor, name: string): boolean {
+    return this.#service.records.newest(tx, name) !== null;
   }
 
   /** Passwords are hashed before the transaction, which would keep others waiting. */
@@ -122,19 +122,18 @@ class Seeder {
     const { users } = this.#service.auth;
     const credentials = readCredentials(item.fields);
     this.#credentials.set(item, credentials);
-    if ((await users.findByEmail(credentials.email)) === null)
-      this.#prepared.set(item, await users.prepare(credentials));
+    if (users.findByEmail(credentials.email) === null) this.#prepared.set(item, await users.prepare(credentials));
   }
 
   /** Answers how many users were added. */
-  async addUser(tx: Transactor, item: Item): Promise<0 | 1> {
+  addUser(tx: Transactor, item: Item): 0 | 1 {
     const { users } = this.#service.auth;
     const email = (this.#credentials.get(item)?.email ?? "").toLowerCase();
     const prepared = this.#prepared.get(item);
     const user =
       prepared === undefined
-        ? await users.findByEmail(email)
-        : await users.create(tx, { ...prepared, role: "authenticated" }, system);
+        ? users.findByEmail(email)
+        : users.create(tx, { ...prepared, role: "authenticated" }, system);
     if (user === null) throw new AppError("conflict", `the user ${quote(email)} was deleted meanwhile`);
     this.#owners.set(email, systemFor(user.id));
     this.#call(email, user.id);
@@ -150,7 +149,7 @@ class Seeder {
     const body = Object.fromEntries(
       Object.entries(fields).map(([name, value]) => [name, pointing.has(name) ? this.#resolve(value) : value]),
     );
-    const { record } = await this.#service.records.createIn(tx, principal, { collection, body });
+    const { record } = this.#service.records.createIn(tx, principal, { collection, body });
     if (alias !== null) this.#call(alias, record.id);
     if (this.#turns.isDue()) await this.#turns.next();
     return 1;

@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
-import { loadConfig } from "../config/index.ts";
-import type { Dashboard } from "../http/index.ts";
+import { loadConfig } from "../base/config/index.ts";
+import type { Dashboard } from "../edge/http/index.ts";
 import { openDashboard, openStaticFiles } from "./served-files.ts";
 
 describe("the dashboard", () => {

@@ -1,18 +1,19 @@
 /** The files that are served beside the API: the folder `public`, and the dashboard. */
 import { existsSync } from "node:fs";
-import type { Config } from "../config/index.ts";
-import { Dashboard, dashboardBuild, EmbeddedFiles, StaticFiles } from "../http/index.ts";
-import { SetupError } from "../kernel/index.ts";
-import type { Logger } from "../logging/index.ts";
+import type { Config } from "../base/config/index.ts";
+import { SetupError } from "../base/kernel/index.ts";
+import type { Logger } from "../base/logging/index.ts";
+import { Dashboard, dashboardBuild, EmbeddedFiles, StaticFiles } from "../edge/http/index.ts";
+import { isBucket } from "../files/storage/index.ts";
 
 /** Paths that nobody may read. */
 function secretsOf(config: Config): string[] {
   const key = config["tls.key"];
   const paths = [config.folder, config.database, config.storage, ...(key === undefined ? [] : [key])];
-  return paths.filter((path) => !path.startsWith("s3://"));
+  return paths.filter((path) => !isBucket(path));
 }
 
-/** The folder of static files, which must not hold private data; null when there is none. */
+/** The folder of static files, which must not hold private data; null without a folder. */
 export function openStaticFiles(config: Config): StaticFiles | null {
   const folder = config.public;
   const hasFallback = config.publicFallback;
@@ -22,7 +23,7 @@ export function openStaticFiles(config: Config): StaticFiles | null {
   return new StaticFiles({ key: "public", folder, secrets: secretsOf(config), hasFallback });
 }
 
-/** The dashboard; null when it is switched off, and with a warning when there is no build of it. */
+/** The dashboard; null for a dashboard that is switched off, and with a warning for a missing build. */
 export async function openDashboard(config: Config, logger: Logger): Promise<Dashboard | null> {
   if (!config["dashboard.enabled"]) return null;
   const folder = config["dashboard.path"];

@@ -1,12 +1,12 @@
 /**
- * The service manager that started this process, such as systemd: it is told that the service is ready, loads again or
- * stops, and, as a watchdog, that it works. Everywhere else nothing is done.
+ * The service manager that started this process, such as systemd: hears that the service is ready, loads again or
+ * stops, and, as a watchdog, that the service works. Without a manager nothing is done.
  */
-import type { Supervision } from "../config/index.ts";
-import type { Logger } from "../logging/index.ts";
+import type { Supervision } from "../base/config/index.ts";
+import type { Logger } from "../base/logging/index.ts";
 import { type NotifySocket, openNotifySocket } from "./notify-socket.ts";
 
-/** Signs of life in the time within which the manager wants one. */
+/** Signs of life within the time of the watchdog. */
 const signs = 2;
 
 export class ServiceManager {
@@ -51,8 +51,8 @@ export class ServiceManager {
   }
 
   /**
-   * Says that the service loads again, and then that it is ready: also when `load` has failed, as the old state goes
-   * on.
+   * Says that the service loads again, and then that the service is ready: also when `load` has failed, because the old
+   * state goes on.
    */
   async reloading(load: () => Promise<void>): Promise<void> {
     if (this.#socket !== null) this.#tell("RELOADING=1", `MONOTONIC_USEC=${this.#socket.now()}`);

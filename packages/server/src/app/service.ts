@@ -1,32 +1,32 @@
 /** Service: builds every module but the network, opens the database, and applies the definition files. */
 import { join } from "node:path";
-import { Auth, authSchema, userTable } from "../auth/index.ts";
-import { type DataPaths, isRestoring, putRight } from "../backup/index.ts";
-import { applyDefinitionFiles, Collections, collectionSchema } from "../collections/index.ts";
-import type { Config } from "../config/index.ts";
-import { asSetupError, type Database, type ModuleSchema, SqliteDatabase } from "../database/index.ts";
-import { EventLog, eventSchema } from "../events/index.ts";
-import { functionSchema } from "../functions/index.ts";
-import { jobSchema } from "../jobs/index.ts";
-import { Clock, threadEntry, toTimestamp } from "../kernel/index.ts";
-import { LimitMeter, type Logger } from "../logging/index.ts";
-import { Queries } from "../queries/index.ts";
-import { Records } from "../records/index.ts";
-import { openDriver, Storage, storageSchema } from "../storage/index.ts";
-import { Transfers } from "../transfer/index.ts";
+import type { Config } from "../base/config/index.ts";
+import { Clock, threadEntry, toTimestamp } from "../base/kernel/index.ts";
+import { LimitMeter, type Logger } from "../base/logging/index.ts";
+import { functionSchema } from "../code/functions/index.ts";
+import { jobSchema } from "../code/jobs/index.ts";
+import { applyDefinitionFiles, Collections, collectionSchema } from "../data/collections/index.ts";
+import { Queries } from "../data/queries/index.ts";
+import { Records } from "../data/records/index.ts";
+import { Transfers } from "../data/transfer/index.ts";
+import { isBucket, openDriver, Storage, storageSchema } from "../files/storage/index.ts";
+import { type DataPaths, hasMoves, putRight } from "../operate/backup/index.ts";
+import { Auth, authSchema, userTable } from "../people/auth/index.ts";
+import { asSetupError, type Database, type ModuleSchema, SqliteDatabase } from "../store/database/index.ts";
+import { EventLog, eventSchema } from "../store/events/index.ts";
 import { keepFilesPrivate, warnOfOpenFiles } from "./file-modes.ts";
 import { refuseMissingDatabase } from "./missing-database.ts";
 
 export interface ServiceOptions {
   config: Config;
   logger: Logger;
-  /** Called once when the disk has failed: nothing is accepted any more, and the process should end. */
+  /** Called once when the disk has failed: the service refuses all work, and the process should end. */
   onFatal: (error: unknown) => void;
   /** The machine's clock, except in tests. */
   clock?: Clock;
 }
 
-/** Everything but the network: `socle serve` puts it behind HTTP, other commands use it directly. */
+/** Everything except the network: `socle serve` adds HTTP, other commands use the service directly. */
 export interface Service extends AsyncDisposable {
   readonly limits: LimitMeter;
   readonly database: Database;
@@ -56,7 +56,7 @@ const schemas: readonly ModuleSchema[] = [
 /** The version of each module's tables that this build makes and knows. */
 export const knownSchemas = Object.fromEntries(schemas.map(({ module, steps }) => [module, steps.length]));
 
-/** Where the service of a configuration keeps its data. */
+/** The places of a service's data. */
 export function dataPathsOf(config: Config): DataPaths {
   return {
     database: config.database,
@@ -74,8 +74,8 @@ export function dataPathsOf(config: Config): DataPaths {
 }
 
 /**
- * Opens the service: builds it, applies the definition files, and finishes interrupted work.
- * @throws SetupError with one readable line; the database is closed again then.
+ * Opens the service: builds the parts, applies the definition files, and finishes interrupted work.
+ * @throws SetupError with a readable line; the database is closed then.
  */
 export async function openService(options: ServiceOptions): Promise<Service> {
   const { config, logger } = options;
@@ -83,7 +83,9 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   const service = opening.use(await buildService(options));
   const { collections, database, events, auth, records, storage } = service;
   try {
-    await events.start();
+    events.start();
+    // If the storage is not writable, the start must end before any migration.
+    await storage.start();
     await collections.start();
     await applyDefinitionFiles({
       folder: join(config.folder, "collections"),
@@ -93,7 +95,6 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     });
     await auth.start();
     await records.start();
-    await storage.start();
   } catch (thrown) {
     throw asSetupError(config.database, thrown);
   }
@@ -102,13 +103,13 @@ export async function openService(options: ServiceOptions): Promise<Service> {
 }
 
 /**
- * Builds the service for `openService` and for commands that need a part of it: opens the database and brings every
- * table to this version. Nothing is started.
- * @throws SetupError with one readable line; the database is closed again then.
+ * Builds the service for `openService` and for commands that need a part of the service: opens the database and brings every
+ * table to this version. No part is started.
+ * @throws SetupError with a readable line; the database is closed then.
  */
 export async function buildService({ config, logger, onFatal, clock: given }: ServiceOptions): Promise<Service> {
   const paths = dataPathsOf(config);
-  if (!isRestoring(paths)) refuseMissingDatabase(config);
+  if (!hasMoves(paths)) refuseMissingDatabase(config);
   keepFilesPrivate();
   const databaseLogger = logger.for("database");
   const database = new SqliteDatabase({
@@ -119,12 +120,12 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       if (putRight(paths)) databaseLogger.info("A restore that was interrupted has been brought to its end");
     },
     logLimit: config["limits.wal"],
-    queryThread: threadEntry("queries/query-thread"),
+    queryThread: threadEntry("data/queries/query-thread"),
     maxQueries: config["limits.queries"],
     threadLimitMs: config["limits.queryTime"],
     hasReserve: true,
   });
-  const folder = config.storage.startsWith("s3://") ? `${config.database}-files` : config.storage;
+  const folder = isBucket(config.storage) ? `${config.database}-files` : config.storage;
   warnOfOpenFiles([database.path, `${database.path}-wal`, folder], databaseLogger);
   const limits = new LimitMeter(logger.for("limits"));
   try {
@@ -173,7 +174,7 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       clock,
       lookups: {
         userExists: (reader, id) => auth.users.exists(reader, id),
-        fileStanding: (reader, id, principal) => storage.standing(reader, id, principal),
+        isReadableFile: (reader, id, principal) => storage.isReadable(reader, id, principal),
       },
       logger: logger.for("records"),
       maxCascade: config["limits.cascade"],
@@ -212,7 +213,7 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
   }
 }
 
-/** Tells that the machine's clock was set back, once a minute at most. */
+/** Logs that the machine's clock was set back, at most once a minute. */
 function warnOfStepsBack(logger: Logger): (from: number, to: number) => void {
   let quietUntil = 0;
   return (from, to) => {

@@ -1,7 +1,7 @@
 /** The end of all runs: the service says when nothing of the user's code is due or under way. */
 import { expect, test } from "bun:test";
 import { openScripts } from "../../test/scripts.ts";
-import { system } from "../kernel/index.ts";
+import { system } from "../base/kernel/index.ts";
 
 const files = {
   "functions/a/next.ts": `

@@ -1,5 +1,5 @@
 /**
- * The test kit that is inside the executable. In the source tree there is none: `scripts/compile.ts` puts a module with the
- * same export in this one's place.
+ * The test kit inside the executable; null in the source tree. `scripts/compile.ts` replaces this module by a module
+ * with the same export.
  */
 export const testKitFile: string | null = null;

@@ -1,17 +1,17 @@
 /** The test kit: the module `socle/test` for Bun's test runner, and the declarations of its types. */
-import { SetupError } from "../kernel/index.ts";
+import { SetupError } from "../base/kernel/index.ts";
 import { testKitFile } from "./test-kit-build.ts";
 
 export interface TestKit {
   /** The module, as JavaScript. */
   readonly module: string;
-  /** Declarations by their path: those of the client, and `bun-test.d.ts` for `bun:test`. */
+  /** Declarations by their path: the declarations of the client, and `bun-test.d.ts` for `bun:test`. */
   readonly types: { readonly [path: string]: string };
 }
 
 /** Null for a program that runs from its source. */
 export async function findTestKit(): Promise<TestKit | null> {
-  // `scripts/embed-test-kit.ts` has written it.
+  // `scripts/embed-test-kit.ts` wrote the file.
   return testKitFile === null ? null : ((await Bun.file(testKitFile).json()) as TestKit);
 }
 

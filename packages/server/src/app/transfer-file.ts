@@ -1,9 +1,12 @@
-/** Imports from a file and exports into one, for the command line: in the service that runs, or in one that is opened for it. */
+/**
+ * Imports from a file and exports into a file, for the command line: in the running service, or in a service that is
+ * opened for the command.
+ */
 import { renameSync, rmSync, statSync } from "node:fs";
 import { extname } from "node:path";
 import type { ImportReport } from "@socle/protocol";
-import { SetupError, system } from "../kernel/index.ts";
-import { formatOfEnding, type TransferFormat } from "../transfer/index.ts";
+import { refuseIrreplaceable, SetupError, system } from "../base/kernel/index.ts";
+import { formatOfEnding, type TransferFormat } from "../data/transfer/index.ts";
 import type { ProgressLine, TransferRequest } from "./run-request.ts";
 import type { Service } from "./service.ts";
 
@@ -40,7 +43,10 @@ export async function importFile(
   return transfers.import(collection, { principal: system, format, maxRow, content: counted(), signal });
 }
 
-/** Exports into a file, which appears once it is whole. Answers the number of records that there were at the beginning. */
+/**
+ * Exports into a file, which appears once the file is whole. Answers the number of records.
+ * @throws SetupError for a path that is not a file's.
+ */
 export async function exportFile(
   { collections, records, transfers }: Service,
   { collection: name, file }: TransferRequest,
@@ -48,9 +54,10 @@ export async function exportFile(
 ): Promise<number> {
   const collection = collections.get(name);
   if (collection === undefined) throw new SetupError(`there is no collection "${name}"`);
-  const total = await records.count(collection);
+  const total = records.count(collection);
   const format = formatOfFile(file);
   const unfinished = `${file}.unfinished`;
+  for (const path of [file, unfinished]) refuseIrreplaceable(path);
   const writer = Bun.file(unfinished).writer();
   const pieces = transfers.export(collection, format, async () => undefined);
   try {

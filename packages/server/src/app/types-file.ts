@@ -3,21 +3,21 @@ import { existsSync } from "node:fs";
 import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
-import type { Config } from "../config/index.ts";
-import { testDeclarations, typeDeclarations } from "../script-host/index.ts";
+import type { Config } from "../base/config/index.ts";
+import { testDeclarations, typeDeclarations } from "../code/script-host/index.ts";
 import { usualUmask } from "./file-modes.ts";
 import { findTestKit } from "./test-kit.ts";
 
-/** Where an editor finds the types, relative to the project. */
+/** The types for an editor, relative to the project. */
 export const typesFile = ".socle/types.d.ts";
 const testTypesFile = ".socle/test.d.ts";
-/** The declarations that those of tests use. */
+/** The declarations that the declarations of tests use. */
 const testFolder = ".socle/test";
 const bunTestTypes = "bun-test.d.ts";
 /** Settings of `socle check`: the project's own settings, and the files that the service loads. */
 export const checkFile = ".socle/tsconfig.json";
 
-/** Where a project has no `tsconfig.json` of its own. */
+/** For a project without a `tsconfig.json` of its own. */
 const defaultOptions = {
   target: "ESNext",
   module: "Preserve",
@@ -28,7 +28,7 @@ const defaultOptions = {
   allowImportingTsExtensions: true,
 };
 
-/** A file is whole or as it was, and untouched when nothing has changed: editors look at its time. */
+/** Writes a file whole or not at all, and only a changed file: editors look at the time of the file. */
 async function writeIfChanged(path: string, content: string): Promise<void> {
   if (existsSync(path) && (await readFile(path, "utf8")) === content) return;
   // The file belongs to the project, and is as readable as its other files.
@@ -46,7 +46,7 @@ async function makeFolder(path: string, umask: number): Promise<void> {
   await chmod(path, 0o777 & ~umask);
 }
 
-/** Writes the types of functions and jobs, and those of tests, beside the configuration. */
+/** Writes the types of functions and jobs, and the types of tests, beside the configuration. */
 export async function writeTypes(
   { folder, "scripts.env": env }: Pick<Config, "folder" | "scripts.env">,
   definitions: readonly CollectionDefinition[],
@@ -55,12 +55,12 @@ export async function writeTypes(
   const kit = await findTestKit();
   if (kit === null) return;
   for (const [path, text] of Object.entries(kit.types)) {
-    // A project that has Bun's types has those of its test runner, too.
+    // A project that has Bun's types has the types of its test runner, too.
     const isLeftOut = path === bunTestTypes && hasBunTypes(folder);
     const file = join(folder, testFolder, path);
     await (isLeftOut ? rm(file, { force: true }) : writeIfChanged(file, text));
   }
-  // By itself, the compiler takes no types of packages.
+  // Without a reference, the compiler takes no types of packages.
   const reference = hasBunTypes(folder) ? '/// <reference types="bun" />\n' : "";
   await writeIfChanged(join(folder, testTypesFile), `${reference}${testDeclarations}`);
 }

@@ -1,4 +1,4 @@
-/** Interface of a command: its name, options and help, and the terminal it runs on. */
+/** Interface of a command: its name, options and help, and its terminal. */
 import type { ParseArgsConfig } from "node:util";
 
 /** The process as a command sees it: nothing in this folder touches `process` itself. */
@@ -6,31 +6,28 @@ export interface Terminal {
   /** How this program was called, as the shell had it: `./socle`, `socle`. */
   readonly program: string;
   readonly environment: { readonly [name: string]: string | undefined };
-  /** Takes a variable out of the environment, for this process and for those that it starts. */
+  /** Takes a variable out of the environment, for this process and for the processes that this process starts. */
   forget(name: string): void;
-  /** Writes to standard output, and waits while nobody reads it. */
+  /** Writes to standard output, and waits for a reader. */
   out(text: string): void;
   /**
-   * Opens the log on standard output. Its lines never wait for a reader; `droppedLine` makes the one that says how many
-   * were lost.
+   * Opens the log on standard output. Its lines never wait for a reader; `droppedLine` makes the line that reports
+   * dropped lines.
    */
   openLog(droppedLine: (count: number) => string): (line: string) => void;
   /** Writes to standard error. */
   err(text: string): void;
-  /** Writes over the last line of the terminal, or takes it away (""); null where output is not on one. */
+  /** Writes over the last line of the terminal, or removes the line (""); null when output is not on a terminal. */
   readonly progress: ((text: string) => void) | null;
   /** Whether a person answers, and not a pipe. */
   readonly isAnswered: boolean;
-  /** Asks for a secret: without echo on a terminal, else a line of standard input. */
+  /** Asks for a secret: without echo on a terminal, otherwise a line of standard input. */
   askSecret(question: string): Promise<string>;
   /** Asks for a line, which is empty at the end of the input. */
   ask(question: string): Promise<string>;
   /** Resolves with the first SIGINT or SIGTERM; the second ends the process at once. */
   untilSignal(): Promise<string>;
-  /**
-   * Resolves with the first error that nobody caught, which would otherwise end the process with its stack on standard
-   * error.
-   */
+  /** Resolves with the first uncaught error, which would otherwise end the process with its stack on standard error. */
   untilDefect(): Promise<unknown>;
   /** Calls `listener` at each SIGHUP, which would otherwise end the process. */
   onHangup(listener: () => void): void;
@@ -45,29 +42,31 @@ export function withoutLog(terminal: Terminal): Terminal {
 export type OptionValues = { readonly [name: string]: string | boolean | undefined };
 
 export interface Command {
-  /** As it is typed: `admin create`. */
+  /** The name as typed: `admin create`. */
   readonly name: string;
   /**
-   * The positional arguments, as the help shows them: `EMAIL`. All are needed but `[FILE]`; a last one `PACKAGE...`
-   * takes several.
+   * The positional arguments, as the help shows the arguments: `EMAIL`. All are needed but `[FILE]`; a last
+   * `PACKAGE...` takes several.
    */
   readonly args: readonly string[];
   readonly summary: string;
-  /** Option name → its description; an option with a value names the value. `short` is another name, of one letter. */
+  /**
+   * Option name → its description; an option with a value names the value. `short` is another name, of a single letter.
+   */
   readonly options: { readonly [name: string]: { value?: string; short?: string; summary: string } };
-  /** Whether all that it prints is a log, in the format that the configuration names. */
+  /** Whether the command prints nothing but a log, in the format of the configuration. */
   readonly isLog?: true;
   /** Answers the exit code. */
-  run(invocation: Invocation): Promise<number>;
+  run(invocation: CommandInvocation): Promise<number>;
 }
 
-export interface Invocation {
+export interface CommandInvocation {
   readonly args: readonly string[];
   readonly options: OptionValues;
   readonly terminal: Terminal;
 }
 
-/** Wrong usage: exit code 2, the message and where help is. */
+/** Wrong usage: exit code 2, with the message and the command for help. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }

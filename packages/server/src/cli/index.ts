@@ -1,5 +1,5 @@
 /** The command line: commands, their options, their help. */
-export { LogOutput } from "../logging/index.ts";
+export { LogOutput } from "../base/logging/index.ts";
 export type { Terminal } from "./command.ts";
 export { run } from "./run.ts";
 export { SecretInput } from "./secret-input.ts";

@@ -22,13 +22,13 @@ export class ProgressBar {
     this.#draw(`${this.#label} [${"#".repeat(full)}${".".repeat(width - full)}] ${Math.floor(part * 100)} %`);
   }
 
-  /** Takes it away. */
+  /** Removes the bar. */
   end(): void {
     this.#draw?.("");
   }
 }
 
-/** Bytes as people read them. */
+/** Bytes for people. */
 export function readableSize(bytes: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   const power = Math.min(units.length - 1, bytes < 1 ? 0 : Math.floor(Math.log2(bytes) / 10));

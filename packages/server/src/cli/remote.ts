@@ -1,10 +1,13 @@
-/** Remote service of a command: a running service, here or elsewhere, reached over HTTP as one of its admins. */
+/**
+ * Remote service of a command: a running service, on this machine or elsewhere, reached over HTTP as an admin of the
+ * service.
+ */
 import type { TokenResponse } from "@socle/protocol";
-import type { Config } from "../config/index.ts";
-import { AppError, isObject, messageOf } from "../kernel/index.ts";
+import type { Config } from "../base/config/index.ts";
+import { AppError, isObject, messageOf } from "../base/kernel/index.ts";
 import { type OptionValues, type Terminal, textOption, UsageError } from "./command.ts";
 
-/** The options of commands that talk to a service somewhere else. */
+/** The options of commands that talk to another service. */
 export const remoteOptions = {
   token: { value: "TOKEN", summary: "an admin's access token" },
   email: { value: "EMAIL", summary: "or an admin's email; the password is asked for, or read from standard input" },
@@ -16,7 +19,7 @@ export interface RemoteAnswer {
   readonly headers: Headers;
 }
 
-/** A service that runs, here or elsewhere, as one of its admins. */
+/** A running service, on this machine or elsewhere, reached as an admin of the service. */
 export class Remote {
   readonly #url: string;
   readonly #token: string;
@@ -29,8 +32,9 @@ export class Remote {
   }
 
   /**
-   * With a token, or as the user with an email; without either, as the admin of the configuration.
-   * @throws UsageError without any of them, AppError when the service refuses, Error when it cannot be reached.
+   * With a token, or as the user with an email; by default, as the admin of the configuration.
+   * @throws UsageError without any credentials, AppError when the service refuses, Error when the service cannot be
+   * reached.
    */
   static async signIn(
     address: string,
@@ -43,7 +47,7 @@ export class Remote {
     const own = config["admin.email"];
     const email = textOption(options, "email") ?? own;
     if (email === undefined) throw new UsageError("missing --token TOKEN or --email EMAIL: an admin of that service");
-    // The configuration's is for this installation alone: a wrong address must not get it.
+    // The password of the configuration is for this installation alone: a wrong address must not get the password.
     const known = email === own && isLoopback(url) ? config["admin.password"]?.reveal() : undefined;
     const password = known ?? (await terminal.askSecret(`Password of ${email} at ${url}: `));
     if (password === "") throw new UsageError("no password was given");
@@ -51,7 +55,7 @@ export class Remote {
     return new Remote(url, (body as TokenResponse).accessToken, true);
   }
 
-  /** @throws AppError with what the service says is wrong, Error when it cannot be reached. */
+  /** @throws AppError with the refusal of the service, Error when the service cannot be reached. */
   send(
     method: string,
     path: string,
@@ -61,13 +65,13 @@ export class Remote {
     return send(this.#url, { ...options, method, path, headers });
   }
 
-  /** Ends the session, if it was opened here. */
+  /** Ends the session that `signIn` opened. */
   async signOut(): Promise<void> {
     if (this.#hasSignedIn) await this.send("POST", "/api/auth/logout").catch(() => undefined);
   }
 }
 
-/** @throws UsageError for what is no address. */
+/** @throws UsageError for a malformed address. */
 export function parseUrl(address: string): string {
   const url = URL.canParse(address) ? new URL(address) : null;
   if (url === null || !["http:", "https:"].includes(url.protocol))
@@ -110,7 +114,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A proxy, or something else than Socle, has answered.
+    // A proxy, or a server other than Socle, has answered.
     return null;
   }
 }

@@ -1,7 +1,7 @@
 /** Command line: finds the command, parses its options, runs it, and turns errors into messages and exit codes. */
-import { logFormatOf } from "../config/index.ts";
-import { messageOf, nearest, printable, SetupError } from "../kernel/index.ts";
-import { type LogFormat, lineOf } from "../logging/index.ts";
+import { logFormatOf } from "../base/config/index.ts";
+import { messageOf, nearest, printable, SetupError } from "../base/kernel/index.ts";
+import { type LogFormat, lineOf } from "../base/logging/index.ts";
 import { type Command, type OptionValues, parseOptionsOf, type Terminal, UsageError } from "./command.ts";
 import { add } from "./commands/add.ts";
 import { adminCreate } from "./commands/admin-create.ts";
@@ -57,7 +57,7 @@ const commands: readonly Command[] = [
   help,
 ];
 
-/** The command that the words start with, and the words after it. */
+/** The command that the words start with, and the words after the command. */
 function findCommand(words: readonly string[]): { command: Command; rest: string[] } {
   const [first] = words;
   if (first === undefined || (first.startsWith("-") && first !== "--version" && first !== "-v"))
@@ -94,7 +94,7 @@ async function parseWords(
   words: readonly string[],
 ): Promise<{ positionals: string[]; options: OptionValues }> {
   if (words.length === 0) return { positionals: [], options: {} };
-  // Loaded when there is something to parse: a service started without options is spared 1.7 MB.
+  // Loaded on demand: a service started without options is spared 1.7 MB.
   const { parseArgs } = await import("node:util");
   try {
     const parsed = parseArgs({ args: [...words], options: parseOptionsOf(command), allowPositionals: true });
@@ -129,7 +129,7 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
   return command.run({ args: positionals, options, terminal });
 }
 
-/** The format in which a failure is told: that of the log for a command that prints nothing else. */
+/** The format in which a failure is told: the format of the log for a command that prints nothing else. */
 async function formatFor(words: readonly string[], terminal: Terminal): Promise<LogFormat> {
   try {
     const { command, rest } = findCommand(words);

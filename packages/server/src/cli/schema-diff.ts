@@ -1,6 +1,6 @@
 /** Schema diff: a migration as text for a terminal. */
 import type { MigrationPlan, MigrationStep } from "@socle/protocol";
-import { count, printable, quote } from "../kernel/index.ts";
+import { count, printable, quote } from "../base/kernel/index.ts";
 
 const have = (records: number): string => `${count(records, "record")} ${records === 1 ? "has" : "have"} a value`;
 

@@ -1,14 +1,14 @@
 /** Secret input: a line that is typed on a terminal in raw mode and not shown. */
 export class SecretInput {
   #characters: string[] = [];
-  /** Of a key that sends several characters: those so far. */
+  /** The characters so far of a key that sends several characters. */
   #escape = "";
 
   get text(): string {
     return this.#characters.join("");
   }
 
-  /** Takes a character. Answers its effect, unless it is a part of the line. */
+  /** Takes a character. Answers its effect, unless the character is a part of the line. */
   type(char: string): "end" | "interrupt" | null {
     if (this.#escape !== "") {
       // `ESC [`, numbers, and a letter or ~ at last; or `ESC O` and a letter (ECMA-48, 5.4).

@@ -1,8 +1,8 @@
 /** Settings of a command: its configuration and its log. */
 import type { EffectiveConfig } from "@socle/protocol";
-import { type Config, type LoadOptions, loadConfig, secretVariables } from "../config/index.ts";
-import { count } from "../kernel/index.ts";
-import { Logger, LogRing, lineOf, lineSink } from "../logging/index.ts";
+import { type Config, type LoadOptions, loadConfig, secretVariables } from "../base/config/index.ts";
+import { count } from "../base/kernel/index.ts";
+import { Logger, LogRing, lineOf, lineSink } from "../base/logging/index.ts";
 import { type OptionValues, type Terminal, textOption } from "./command.ts";
 
 /** The options of every command that works with a configuration. */
@@ -12,7 +12,7 @@ export const configOption = {
 
 export interface Settings {
   config: Config;
-  /** The configuration file that was looked for, and whether it was there. */
+  /** The configuration file that was looked for, and whether the file exists. */
   file: { path: string; isThere: boolean };
   /** The same as admins see it. */
   effective: () => EffectiveConfig;
@@ -25,7 +25,7 @@ export interface Settings {
 
 /**
  * Configuration and log of a command. The configuration's warnings are logged.
- * @param defaults what applies instead of a key's own default.
+ * @param defaults replace the defaults of the keys.
  */
 export async function loadSettings(
   options: OptionValues,

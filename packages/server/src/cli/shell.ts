@@ -1,7 +1,7 @@
-/** Commands as somebody can type them into a shell. */
+/** Commands that a person can type into a shell. */
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 
-/** A word of a command, quoted where the shell would take it for something else. */
+/** A word of a command, quoted if the shell would read the word otherwise. */
 function shellWord(word: string): string {
   return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
@@ -13,7 +13,7 @@ export function shellCommand(...words: readonly string[]): string {
 
 /** How a program that was called as `program` from here is called from another folder. */
 export function programFrom(folder: string, program: string): string {
-  // A name without a folder is looked up by the shell, wherever one is.
+  // The shell looks up a name without a folder, from any folder.
   if (!program.includes(sep) || isAbsolute(program)) return program;
   const path = relative(resolve(folder), resolve(program));
   return path.startsWith("..") ? path : `.${sep}${join(path)}`;

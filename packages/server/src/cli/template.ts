@@ -2,7 +2,7 @@
 export const template: { readonly [path: string]: string } = {
   "config.json": `{
   // Every key can also be given by the environment: SERVICE_PORT, SERVICE_AUTH_REGISTRATION, …
-  // What is commented out shows its default.
+  // A commented-out setting shows its default.
   "port": 8080,
   // "host": "0.0.0.0",
   "database": "./data/socle.db",

@@ -3,7 +3,7 @@ import type { TestCall } from "@socle/protocol";
 
 /** The options that the process of a service under test is started with. */
 export interface TestServiceOptions {
-  /** The configuration file that was asked for; null for `./config.json`, if there is one. */
+  /** The requested configuration file; null for `./config.json`, if the file exists. */
   readonly config: string | null;
   /** The folder of its data, which exists. */
   readonly data: string;

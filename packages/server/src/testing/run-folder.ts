@@ -1,15 +1,15 @@
 /**
- * The temporary folder of a run of `socle test`. It is locked while the run lasts; a run that was killed leaves its folder,
- * which the next one removes.
+ * The temporary folder of a run of `socle test`. The folder is locked while the run lasts; a killed run leaves its folder,
+ * which the next run removes.
  */
 import { existsSync, mkdtempSync, readdirSync, rmSync, type Stats, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseLock } from "../database/index.ts";
-import { messageOf, SetupError } from "../kernel/index.ts";
+import { messageOf, SetupError } from "../base/kernel/index.ts";
+import { DatabaseLock } from "../store/database/index.ts";
 
 const prefix = "socle-tests-of-";
-/** A younger folder may be one that is not locked yet. */
+/** A younger folder may not be locked yet. */
 const leftAfterMs = 60_000;
 /** The base name of the file that is locked. */
 const lockName = "run";
@@ -18,7 +18,7 @@ export class RunFolder implements Disposable {
   readonly path: string;
   readonly #lock: DatabaseLock;
 
-  /** @throws SetupError where no folder can be made. */
+  /** @throws SetupError when no folder can be made. */
   constructor() {
     try {
       this.path = mkdtempSync(join(tmpdir(), prefix));

@@ -1,12 +1,12 @@
-/** A service under test, as the command sees it: its process, its calls that wait for an answer, its end. */
+/** The command's side of a service under test: its process, its calls that wait for an answer, its end. */
 import type { TestCall } from "@socle/protocol";
-import { messageOf, SetupError } from "../kernel/index.ts";
-import { SpawnedProcess } from "../script-host/index.ts";
+import { messageOf, SetupError } from "../base/kernel/index.ts";
+import { SpawnedProcess } from "../code/script-host/index.ts";
 import type { FromService, TestServiceOptions, ToService } from "./protocol.ts";
 
 export class RunningService {
   readonly id: number;
-  /** Resolves when it answers requests. Rejects with a `SetupError` that has a line for each reason why it does not. */
+  /** Resolves when the service answers requests. Rejects with a `SetupError` that has a line for each reason of the failure. */
   readonly started: Promise<void>;
   readonly #process: SpawnedProcess<ToService, FromService>;
   readonly #start = Promise.withResolvers<void>();
@@ -52,7 +52,7 @@ export class RunningService {
     return waiting.promise;
   }
 
-  /** Ends it at once: its test file is over, and nobody wants its data. */
+  /** Ends the service at once: its test file is over, and its data is not needed. */
   kill(): void {
     this.#isDone = true;
     this.#process.kill();

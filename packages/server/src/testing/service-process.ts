@@ -1,14 +1,23 @@
 /**
- * The process of a service under test: the service as it is served, with the project's definitions and code, on data of its
- * own, and with a clock that the test moves. It does what the command asks on behalf of a test file.
+ * The process of a service under test: the whole service with the project's definitions and code, on data of its
+ * own, and with a clock that the test moves. The process follows the command, which asks on behalf of a test file.
  */
 import { resolve } from "node:path";
 import type { TestCall, TestUser } from "@socle/protocol";
 import { App, seedFrom } from "../app/index.ts";
-import { duration } from "../config/index.ts";
-import { AppError, messageOf, moveTime, quote, reasonsOf, SetupError, system, timeOffset } from "../kernel/index.ts";
-import { Logger, LogRing, lineOf } from "../logging/index.ts";
-import { readEnvironmentFile } from "../script-host/index.ts";
+import { duration } from "../base/config/index.ts";
+import {
+  AppError,
+  messageOf,
+  moveTime,
+  quote,
+  reasonsOf,
+  SetupError,
+  system,
+  timeOffset,
+} from "../base/kernel/index.ts";
+import { Logger, LogRing, lineOf } from "../base/logging/index.ts";
+import { readEnvironmentFile } from "../code/script-host/index.ts";
 import type { FromService, TestServiceOptions, ToService } from "./protocol.ts";
 import { TestClock } from "./test-clock.ts";
 import { testConfig } from "./test-config.ts";
@@ -16,10 +25,10 @@ import { testConfig } from "./test-config.ts";
 type Environment = { readonly [name: string]: string | undefined };
 
 const span = duration(0);
-/** The password of users whom a test does not give one. */
+/** The password of users without a password of the test. */
 const usualPassword = "password of a test";
 
-/** Makes this process a service under test. The command ends it. */
+/** Makes this process a service under test. The command ends the process. */
 export async function runTestService(options: TestServiceOptions, environment: Environment): Promise<void> {
   const toCommand = process.send?.bind(process);
   if (toCommand === undefined) throw new Error("This process is started by socle test");
@@ -127,11 +136,11 @@ class TestService {
     return timeOffset();
   }
 
-  /** Nobody is asked whether the user may register: it is the test that makes them. @throws AppError `conflict` for a user of another role. */
+  /** No hook and no setting is asked whether the user may register: the test makes the user. @throws AppError `conflict` for a user of another role. */
   async #user({ email, role, password }: TestUser): Promise<{ email: string; password: string }> {
     const { auth, database } = this.#app.service;
     const credentials = { email, password: password ?? usualPassword.padEnd(auth.users.passwordMinLength, ".") };
-    const found = await auth.users.findByEmail(email);
+    const found = auth.users.findByEmail(email);
     if (found === null) {
       const values = await auth.users.prepare(credentials);
       await database.transact((tx) => auth.users.create(tx, { ...values, role: role ?? "authenticated" }, system));

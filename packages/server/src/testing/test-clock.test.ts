@@ -1,6 +1,6 @@
 /** The clock of a service under test: it moves `Date`, and rings each alarm at its time. */
 import { afterAll, expect, test } from "bun:test";
-import { machineTime, moveTime, timeOffset } from "../kernel/index.ts";
+import { machineTime, moveTime, timeOffset } from "../base/kernel/index.ts";
 import { TestClock } from "./test-clock.ts";
 
 const day = 86_400_000;

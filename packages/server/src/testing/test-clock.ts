@@ -1,5 +1,5 @@
-/** The clock of a service under test: it goes on as the machine's does, and a test moves it forward from one alarm to the next. */
-import { type Alarm, Clock, moveTime, timeOffset } from "../kernel/index.ts";
+/** The clock of a service under test: the clock goes on like the machine's, and a test moves the clock forward from alarm to alarm. */
+import { type Alarm, Clock, moveTime, timeOffset } from "../base/kernel/index.ts";
 
 /** The longest wait of a timer of the runtime. */
 const longestTimerMs = 2 ** 31 - 1;
@@ -19,7 +19,7 @@ class TestAlarm implements Alarm {
     this.arm();
   }
 
-  /** Waits for as long as it is until then, now that the time may have been moved. */
+  /** Waits until the due time, by the moved time. */
   arm(): void {
     clearTimeout(this.#timer ?? undefined);
     const waitMs = Math.min(Math.max(0, this.due - Date.now()), longestTimerMs);
@@ -47,17 +47,22 @@ interface AdvanceSteps {
 export class TestClock extends Clock {
   readonly #alarms = new Set<TestAlarm>();
 
+  /** A test that moves the clock lets time pass. */
+  override steady(): number {
+    return performance.now() + timeOffset();
+  }
+
   override after(ms: number, effect: () => void): Alarm {
     return new TestAlarm(Date.now() + ms, effect, this.#alarms);
   }
 
-  /** Nobody sets this clock behind the back of the service, so nobody has to look before the time has come. */
+  /** Only the service sets this clock, so no look is needed before the time has come. */
   override lookAfter(ms: number, effect: () => void): Alarm {
     return this.after(ms, effect);
   }
 
   /**
-   * Moves the time forward, from one alarm to the next, so that each rings at its time. The next step follows when the one
+   * Moves the time forward, from alarm to alarm, so that each rings at its time. The next step follows when the step
    * before has settled.
    */
   async advance(milliseconds: number, { onMove, settle }: AdvanceSteps): Promise<void> {
@@ -65,7 +70,7 @@ export class TestClock extends Clock {
     await settle();
     for (let next = 0; next < end; await settle()) {
       next = Math.min(this.#earliest(), end);
-      // The time goes on meanwhile, so it may have come already.
+      // The time goes on meanwhile, so the alarm may be due already.
       moveTime(timeOffset() + Math.max(0, next - Date.now()));
       onMove();
       this.#ring();

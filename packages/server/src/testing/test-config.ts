@@ -1,10 +1,10 @@
 /** The configuration of a service under test: the project's, without everything that leads out of the test. */
 import { join } from "node:path";
-import { type Config, type LoadedConfig, loadConfig } from "../config/index.ts";
+import { type Config, type LoadedConfig, loadConfig } from "../base/config/index.ts";
 import type { TestServiceOptions } from "./protocol.ts";
 
 /**
- * Reads the configuration file, and no variable of the environment: those are of a service that is in use. Data, address,
+ * Reads the configuration file, and no variable of the environment: the variables are for a service in use. Data, address,
  * backups, buckets and secrets are the test's own.
  * @throws SetupError for a file that cannot be read and for the first value that is not allowed.
  */
@@ -21,11 +21,11 @@ export async function testConfig({ config: file, data }: TestServiceOptions): Pr
     storage: join(data, "storage"),
     "backup.target": join(data, "backups"),
     "dashboard.enabled": false,
-    // All users of a test have one address, and sign in at once.
+    // All users of a test have the same address, and sign in at once.
     "limits.rate.register": null,
     "limits.rate.login": null,
     "limits.rate.refresh": null,
-    // Each client that a test asks for is a session, and none is to end another.
+    // Each client that a test asks for is a session, and no session may end another.
     "limits.sessionsPerUser": 10_000,
   };
   return { ...loaded, config: Object.freeze(config) };

@@ -1,12 +1,12 @@
 /**
  * The host of the services under test, in the process of `socle test`: starts and stops them for the test files, and
- * passes on what those ask. Test files reach it over HTTP on the loopback address, with a token.
+ * passes on their requests. Test files reach the host over HTTP on the loopback address, with a token.
  */
 import { mkdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestRequest, type TestServiceAddress, testHostVariable, testTokenVariable } from "@socle/protocol";
-import { isObject, isSameSecret, messageOf, randomToken, Secret } from "../kernel/index.ts";
+import { isObject, isSameSecret, messageOf, randomToken, Secret } from "../base/kernel/index.ts";
 import type { TestServiceOptions } from "./protocol.ts";
 import { RunningService } from "./running-service.ts";
 
@@ -27,7 +27,7 @@ export class TestHost {
   readonly #token = new Secret(randomToken(32));
   readonly #server: Bun.Server<undefined>;
   readonly #services = new Map<number, RunningService>();
-  /** The service that the next test file gets; it starts while the tests of another one run. */
+  /** The service that the next test file gets; the service starts while the tests of another file run. */
   #next: Promise<RunningService> | null = null;
   #lastId = 0;
 
@@ -37,7 +37,7 @@ export class TestHost {
       hostname: "127.0.0.1",
       port: 0,
       fetch: async (request, server) => {
-        // The test decides how long it waits.
+        // The test decides how long to wait.
         server.timeout(request, 0);
         if (!isSameSecret(request.headers.get("Authorization") ?? "", this.#token.reveal()))
           return new Response(null, { status: 401 });
@@ -57,7 +57,7 @@ export class TestHost {
     return { [testHostVariable]: this.#server.url.href, [testTokenVariable]: this.#token.reveal() };
   }
 
-  /** Starts the service of the first test file. @throws SetupError with a line for each reason why it does not start. */
+  /** Starts the service of the first test file. @throws SetupError with a line for each reason of the failure. */
   async prepare(): Promise<void> {
     this.#next = this.#start();
     await this.#next;
@@ -89,7 +89,7 @@ export class TestHost {
     const { id, url } = await opening;
     if (this.#lastId < this.#options.files) {
       this.#next = this.#start();
-      // The file that gets it is told.
+      // The next file is told.
       this.#next.catch(() => undefined);
     }
     return { service: id, url };
@@ -112,7 +112,7 @@ export class TestHost {
   }
 }
 
-/** The test files of a run are of the same executable. @throws Error for anything else. */
+/** The test files of a run are of the same executable. @throws Error for any other value. */
 function requestOf(value: unknown): TestRequest {
   if (isObject(value) && ["open", "call", "close"].includes(String(value["kind"]))) return value as TestRequest;
   throw new Error("There is no such request");

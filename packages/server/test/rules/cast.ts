@@ -1,4 +1,4 @@
-/** The service of the property test of rules, and the callers who ask it. */
+/** The service of the property test of rules, and the callers who send questions. */
 
 import { fileForm, formType } from "../forms.ts";
 import { png } from "../images.ts";
@@ -7,7 +7,7 @@ import type { TestServer } from "../sockets.ts";
 import type { ModelCaller, ModelFile } from "./model.ts";
 
 export interface Actor extends ModelCaller {
-  /** Changes with the role. */
+  /** The value changes with the role. */
   isAdmin: boolean;
   readonly token: string | undefined;
 }
@@ -24,9 +24,9 @@ export interface Asked {
 
 export class Cast {
   readonly server: TestServer;
-  /** Nobody, users and an admin, in this order. */
+  /** An anonymous caller, users and an admin, in this order. */
   readonly callers: readonly Actor[];
-  /** Of all visibilities and of several owners. */
+  /** Files of all visibilities and of several owners. */
   readonly files: readonly ModelFile[];
 
   constructor(server: TestServer, callers: readonly Actor[], files: readonly ModelFile[]) {
@@ -43,7 +43,7 @@ export class Cast {
     return this.callers.at(-1) as Actor;
   }
 
-  /** Everybody but nobody and the admin. */
+  /** All callers except the anonymous caller and the admin. */
   get users(): readonly Actor[] {
     return this.callers.slice(1, -1);
   }

@@ -1,28 +1,19 @@
-/** Changes of the property test of rules: whether the model lets a caller make one. */
-import {
-  fileField,
-  fileItems,
-  itemsIn,
-  type Model,
-  type ModelCaller,
-  type ModelFile,
-  type ModelRecord,
-  ownerField,
-} from "./model.ts";
-import type { Value } from "./syntax.ts";
+/** Changes of the property test of rules: whether the model allows a change of a caller. */
+import { itemsIn, type Model, type ModelCaller, type ModelFile, type ModelRecord, ownerField } from "./model.ts";
+import type { Literal, Value } from "./syntax.ts";
 
 export interface Attempt {
   readonly caller: ModelCaller;
   readonly name: string;
   readonly operation: "create" | "update" | "delete";
   readonly body: { readonly [field: string]: Value };
-  /** As it is before; null for a new one. */
+  /** The record before the change; null for a new record. */
   readonly record: ModelRecord | null;
   /** The files that a body may name. */
   readonly files: readonly ModelFile[];
 }
 
-/** The statuses by which a change may be refused; null where it is allowed. */
+/** The statuses by which a change may be refused; null for an allowed change. */
 export function refusalOf(model: Model, attempt: Attempt): readonly number[] | null {
   const { caller, name, operation, record } = attempt;
   const { rules } = model.collection(name);
@@ -37,23 +28,22 @@ export function refusalOf(model: Model, attempt: Attempt): readonly number[] | n
   const isAllowed = typeof rule === "string" || model.allows(rule, caller, { collection: name, record: next });
   if (!isAllowed) return denied;
   if (writesClosed(model, attempt, next)) return [403];
-  return pointsToClosedFile(model, attempt) ? [400] : null;
+  return pointsToHidden(model, attempt) ? [400] : null;
 }
 
-/**
- * Whether a body lets a record point anew to a file of the visibility `record` that the caller may not download: its readers could
- * download it then, the caller among them.
- */
-function pointsToClosedFile(model: Model, { caller, body, record, files }: Attempt): boolean {
-  return [fileField, fileItems].some((field) => {
-    const named = itemsIn(body[field]).filter((id) => !itemsIn(record?.[field]).includes(id));
-    return files.some(
-      (file) => named.includes(file.id) && file.visibility === "record" && !model.mayDownload(caller, file),
-    );
+/** Whether a body lets a record point anew to a file that the caller may not download, or to a record that the caller may not read. */
+function pointsToHidden(model: Model, { caller, name, body, record, files }: Attempt): boolean {
+  const named = (field: string): Literal[] =>
+    itemsIn(body[field]).filter((id) => id !== null && !itemsIn(record?.[field]).includes(id));
+  return model.collection(name).fields.some(({ name: field, type, collection: target }) => {
+    if (type === "file")
+      return files.some((file) => named(field).includes(file.id) && !model.mayDownload(caller, file));
+    if (type !== "relation" || target === undefined || target === "users") return false;
+    return named(field).some((id) => !model.list(caller, target).some((each) => each.id === id));
   });
 }
 
-/** The record as it would stand. */
+/** The record after the change. */
 function nextOf(model: Model, { caller, name, body, record }: Attempt): ModelRecord {
   const fields = model
     .collection(name)
@@ -63,7 +53,7 @@ function nextOf(model: Model, { caller, name, body, record }: Attempt): ModelRec
   return { ...(record ?? empty), ...body };
 }
 
-/** Whether a body names a field that the caller may not write, before the change or after it, with another value. */
+/** Whether a body gives another value to a field that the caller may not write, before the change or after the change. */
 function writesClosed(model: Model, { caller, name, body, record }: Attempt, next: ModelRecord): boolean {
   const states = record === null ? [next] : [record, next];
   const visible = record === null ? new Set<string>() : model.visible(caller, name, record);

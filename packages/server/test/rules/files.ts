@@ -1,4 +1,4 @@
-/** Files of the property test of rules: each caller downloads those that the model says, whole, in part, as a thumbnail and by a link. */
+/** Files of the property test of rules: each caller downloads the files that the model allows, whole, in part, as a thumbnail and by a link. */
 import { expect } from "bun:test";
 import type { Actor, Asked, Cast } from "./cast.ts";
 import type { Model, ModelFile } from "./model.ts";
@@ -6,7 +6,7 @@ import type { Model, ModelFile } from "./model.ts";
 /** An answer that a caller gets of a file. */
 interface Expected {
   readonly isAllowed: boolean;
-  /** The status for whoever may download it. */
+  /** The status for a caller who may download the file. */
   readonly status: number;
 }
 
@@ -19,12 +19,12 @@ export class Downloads {
     this.#model = model;
   }
 
-  /** Everybody's download of one file. */
+  /** Downloads a file as every caller. */
   async compare(file: ModelFile): Promise<void> {
     for (const caller of this.#cast.callers) await this.#get(caller, file, { status: 200 });
   }
 
-  /** Everybody's every way to the bytes of all files. */
+  /** Downloads every file as every caller, in every way. */
   async compareAll(): Promise<void> {
     for (const file of this.#cast.files)
       for (const caller of this.#cast.callers) {
@@ -36,7 +36,7 @@ export class Downloads {
       }
   }
 
-  /** A link works for nobody, and for its own file alone. */
+  /** A link works without a sign-in, and only for its own file. */
   async #link(caller: Actor, file: ModelFile): Promise<void> {
     const isAllowed = this.#model.mayDownload(caller, file);
     const asked = { method: "POST", path: `${pathOf(file)}/link` };

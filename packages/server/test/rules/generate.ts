@@ -1,4 +1,4 @@
-/** Random schemas, rules, queries and records of the property test of rules. All that is random is drawn from `choose`. */
+/** Random schemas, rules, queries and records of the property test of rules. Every random value comes from `choose`. */
 import {
   fileField,
   fileItems,
@@ -26,7 +26,7 @@ export type Choose = (bound: number) => number;
 const names = ["alpha", "beta", "gamma", "delta"] as const;
 const texts = ["x", "y", "Z"] as const;
 
-/** The fields that rules and queries name; `s` holds secrets, which no rule asks about. */
+/** The fields that rules and queries name; `s` holds secrets, which no rule reads. */
 const plain = [
   { name: "t", type: "string" },
   { name: "n", type: "integer" },
@@ -71,7 +71,7 @@ export class Generator {
     return [...new Set(Array.from({ length: this.#choose(3) }, () => this.of(items)))];
   }
 
-  /** True in one of so many cases. */
+  /** True in a single case of `cases`. */
   rarely(cases: number): boolean {
     return this.#choose(cases) === cases - 1;
   }
@@ -117,7 +117,7 @@ export class Generator {
     }));
   }
 
-  /** The same collections, where one has other rules: a rule of its own, or those of one of its fields. */
+  /** The same collections, with other rules for a single collection: a rule of its own, or the rules of a field. */
   changedRules(collections: readonly ModelCollection[]): ModelCollection[] {
     const { name: changed } = this.of(collections);
     const operation = this.of(["read", "read", "create", "update"] as const);
@@ -156,7 +156,7 @@ export class Generator {
     return this.#comparison(collection, hops);
   }
 
-  /** The way through some relations, and where it ends. */
+  /** The way through some relations, and the collection at its end. */
   #way(collection: string, most: number): { hops: string[]; end: string } {
     const hops: string[] = [];
     let end = collection;
@@ -181,7 +181,7 @@ export class Generator {
     return [...new Map(keys.map((key) => [textOfPath(key), key])).values()];
   }
 
-  /** A search of one or two words. */
+  /** A search of a single word or two words. */
   words(): string[] {
     const word = (): string => this.of([...texts, "x*", '"y"', "sec*", `secret${this.#choose(20)}`]);
     return Array.from({ length: 1 + Number(this.rarely(3)) }, word);
@@ -217,7 +217,7 @@ export class Generator {
     }
   }
 
-  /** A comparison of the items of a multiple field, or of what they lead to. */
+  /** A comparison of the items of a multiple field, or of the records that the items name. */
   #ofItems(collection: string, most: number): Condition {
     const { hops, end } = this.#way(collection, Math.min(1, most));
     const isBeyond = hops.length < most && this.rarely(2);
@@ -290,7 +290,7 @@ export class Generator {
     return this.#choose(2) === 0 ? this.#plainComparison([]) : { left: { hops: [], field }, operator: "=", right };
   }
 
-  /** Values of the plain fields, of those of users and files, and a secret that no other record has. */
+  /** Values of the plain fields, of the fields for users and files, and a secret that no other record has. */
   values({ users, files }: References, secret: string): { [field: string]: Value } {
     return {
       t: this.of([...texts, null]),

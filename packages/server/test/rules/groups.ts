@@ -1,4 +1,4 @@
-/** Groups and aggregates as the model of rules makes them. */
+/** Groups and aggregates by the model of rules. */
 import type { Generator } from "./generate.ts";
 import type { Model, ModelRecord } from "./model.ts";
 import { compare } from "./order.ts";
@@ -74,7 +74,7 @@ interface Group {
   readonly members: ModelRecord[];
 }
 
-/** The groups in the order of their values. Without a key, all records are one group. */
+/** The groups in the order of their values. Without a key, all records are a single group. */
 function groupsOf(
   records: readonly ModelRecord[],
   keys: readonly Path[],

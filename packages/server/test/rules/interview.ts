@@ -1,4 +1,4 @@
-/** Interviews of the property test of rules: what callers are answered to questions, fresh, from memory and by the ETags of earlier answers. */
+/** Interviews of the property test of rules: the answers to callers' questions, fresh, from memory and by the ETags of earlier answers. */
 import { expect } from "bun:test";
 import type { Answer } from "../kit.ts";
 import type { Actor, Cast } from "./cast.ts";
@@ -13,7 +13,7 @@ export class Interview {
     this.#cast = cast;
   }
 
-  /** Asks every caller, one after the other; then backwards, with the ETag of their own and of another caller. */
+  /** Asks every caller, one after the other; then in reverse order, with the ETags of the caller and of another caller. */
   async ask(question: Question): Promise<void> {
     const tags = new Map<Actor, string>();
     for (const caller of this.#cast.callers) {
@@ -37,7 +37,7 @@ export class Interview {
     await this.#page(question);
   }
 
-  /** @param known a tag of another caller: it fits where both get the same. */
+  /** @param known a tag of another caller: the tag fits when both callers get the same answer. */
   async answerTo(
     question: Question,
     caller: Actor,
@@ -107,7 +107,7 @@ function same(question: Question, one: Actor, other: Actor): boolean {
   return JSON.stringify(question.answerTo(one)) === JSON.stringify(question.answerTo(other));
 }
 
-/** A cursor is another for each caller. */
+/** An answer in a form that can be compared: the cursor differs for each caller, so only its presence counts. */
 function comparable(question: Question, caller: Actor, body: unknown): unknown {
   if (typeof body !== "object" || body === null || !("nextCursor" in body)) return body;
   const { nextCursor, ...rest } = body;
@@ -115,7 +115,7 @@ function comparable(question: Question, caller: Actor, body: unknown): unknown {
   return question.isUnordered(caller) ? sorted(page) : page;
 }
 
-/** A page with its items in one order. */
+/** A page with its items in a fixed order. */
 function sorted(body: unknown): unknown {
   const { items, ...rest } = body as { items: { id: string }[] };
   return { ...rest, items: items.toSorted((a, b) => (a.id < b.id ? -1 : 1)) };

@@ -1,4 +1,4 @@
-/** Listeners of the property test of rules: sockets of all callers, and the events that the model says they hear. */
+/** Listeners of the property test of rules: sockets of all callers, and the events that the callers hear by the model. */
 import { expect } from "bun:test";
 import { type TestSocket, until } from "../sockets.ts";
 import type { Actor, Cast } from "./cast.ts";
@@ -6,7 +6,7 @@ import type { Generator } from "./generate.ts";
 import type { Model, ModelRecord } from "./model.ts";
 import { type Condition, type Literal, textOfRule } from "./syntax.ts";
 
-/** A subscription with a filter, beside those of a caller without one. */
+/** A subscription with a filter, beside the caller's subscriptions without a filter. */
 interface Filtered {
   readonly name: string;
   readonly condition: Condition;
@@ -20,9 +20,9 @@ interface Told {
   readonly payload: unknown;
 }
 
-/** A record before and after a change; null where it is not there. */
+/** A record before and after a change; null while the record does not exist. */
 export interface Change {
-  /** Of its collection. */
+  /** The name of the collection. */
   readonly name: string;
   readonly before: ModelRecord | null;
   readonly after: ModelRecord | null;
@@ -43,7 +43,7 @@ export class Listeners {
     this.#names = names;
   }
 
-  /** Connects everybody. */
+  /** Connects all callers. */
   async begin(model: Model, generator: Generator): Promise<void> {
     for (const caller of this.#cast.callers) {
       const socket = await this.#cast.server.connect(caller.token);
@@ -56,7 +56,7 @@ export class Listeners {
     }
   }
 
-  /** After rights have changed: a filter that does not fit any more would end at the next change, so another takes its place. */
+  /** Replaces filters after a change of rights: a filter that does not fit any more would end at the next change. */
   async renew(model: Model, generator: Generator): Promise<void> {
     for (const [caller, socket] of this.#sockets) {
       const filtered = this.#filtered.get(caller);
@@ -68,7 +68,7 @@ export class Listeners {
     }
   }
 
-  /** A replay may have a gap from now on: there may be records that a caller may read now, and missed no event of. */
+  /** A replay may have a gap from now on: a caller may have gained records, without a missed event of these records. */
   rulesChanged(): void {
     this.#mayHaveGaps = true;
   }
@@ -84,7 +84,19 @@ export class Listeners {
     }
   }
 
+  /**
+   * Resolves when the sockets have heard as many events as they are to hear. A filter or a rule that takes long is decided
+   * late, by the records of that moment: the next change must wait for the decision.
+   */
+  async caughtUp(): Promise<void> {
+    for (const [caller, socket] of this.#sockets) {
+      const [heard, through] = [this.#heard.get(caller)?.length ?? 0, this.#heardThrough.get(caller)?.length ?? 0];
+      await until(() => eventsOf(socket, undefined).length >= heard && eventsOf(socket, filteredId).length >= through);
+    }
+  }
+
   async compare(): Promise<void> {
+    await this.caughtUp();
     for (const [caller, socket] of this.#sockets) {
       const heard = await this.#heardBy(socket);
       expect([caller.name, heard]).toEqual([caller.name, this.#heard.get(caller) ?? []]);
@@ -94,17 +106,17 @@ export class Listeners {
     }
   }
 
-  /** Everything that a socket has heard once the ending has come. */
+  /** All events of a socket, up to the event of `ending`. */
   async #heardBy(socket: TestSocket): Promise<Told[]> {
     const endings = (): number =>
       socket.frames.filter((frame) => frame.type === "event" && frame.event.type === "ending.created").length;
     const before = endings();
     await this.#cast.must("POST", "/api/ending", { n: 1 });
-    await until(() => endings() > before, 20_000);
+    await until(() => endings() > before);
     return eventsOf(socket, undefined);
   }
 
-  /** A replay tells nothing that the caller may not read now, and of each record that it tells, at last what it is. */
+  /** A replay tells only data that the caller may read now, and ends each told record with its present state. */
   async replay(since: string, model: Model): Promise<void> {
     for (const caller of this.#cast.callers) {
       const socket = await this.#cast.server.connect(caller.token);
@@ -134,7 +146,7 @@ export class Listeners {
     }
   }
 
-  /** Subscribes through a filter. One that a list would refuse is refused; of a collection that is closed to the caller nothing is heard. */
+  /** Subscribes through a filter. A filter that a list would refuse is refused; a collection that is closed to the caller sends no event. */
   async #filter(
     socket: TestSocket,
     caller: Actor,
@@ -156,7 +168,7 @@ export class Listeners {
   }
 }
 
-/** Whether a filter is answered. One of a collection that is closed to the caller is not looked at. */
+/** Whether a filter is answered. The filter of a collection that is closed to the caller is not examined. */
 function fits(model: Model, caller: Actor, { name, condition }: Filtered): boolean {
   return model.closedStatus(caller, name) !== null || model.refusals(caller, name, condition).size === 0;
 }
@@ -209,7 +221,7 @@ function toldAs(
   return { type: `${name}.${type}`, payload };
 }
 
-/** The events of the subscriptions with an id, or of those without one. */
+/** The events of the subscriptions with an id, or of the subscriptions without an id. */
 function eventsOf(socket: TestSocket, id: string | undefined): Told[] {
   return socket.frames.flatMap((frame) =>
     frame.type === "event" && frame.id === id && frame.event.type !== "ending.created"
@@ -218,7 +230,7 @@ function eventsOf(socket: TestSocket, id: string | undefined): Told[] {
   );
 }
 
-/** The type as which a change is told to a caller for whom the record was there before it, and is there after it. */
+/** The type of a change for a caller, by whether the caller had the record before the change, and has the record after the change. */
 function typeOf(before: boolean, after: boolean): string | null {
   if (after) return before ? "updated" : "created";
   return before ? "deleted" : null;

@@ -1,6 +1,6 @@
 /**
- * The model of rules: what a caller gets of some records, from the text of the rules alone. It evaluates them record by record,
- * shares no code with the service, and knows nothing of SQL, topics or caches.
+ * The model of rules: the parts of records that a caller gets, from the text of the rules alone. The model evaluates rules record by record,
+ * shares no code with the service, and has no SQL, topics or caches.
  */
 import type { Comparison, Condition, Literal, Path, Rule, Term, Value } from "./syntax.ts";
 import { mentionsOf, textOfRule } from "./syntax.ts";
@@ -8,7 +8,7 @@ import { mentionsOf, textOfRule } from "./syntax.ts";
 export interface ModelField {
   readonly name: string;
   readonly type: "string" | "integer" | "boolean" | "relation" | "file";
-  /** Of a relation. */
+  /** The target of a relation. */
   readonly collection?: string;
   readonly multiple?: true;
   readonly read: Rule | null;
@@ -25,7 +25,7 @@ export interface ModelCollection {
   readonly rules: { readonly [operation in ModelOperation]: Rule };
 }
 
-/** A record as an admin is answered it. */
+/** A record in the answer to an admin. */
 export interface ModelRecord {
   readonly id: string;
   readonly createdAt: string;
@@ -45,7 +45,7 @@ export type Tables = ReadonlyMap<string, readonly ModelRecord[]>;
 
 export interface ModelCaller {
   readonly name: string;
-  /** Null for nobody. */
+  /** Null for an anonymous caller. */
   readonly id: string | null;
   readonly isAdmin: boolean;
 }
@@ -59,7 +59,7 @@ export const fileField = "f";
 /** The names of the multiple fields of every collection: of users, of records and of files. */
 export const [userItems, recordItems, fileItems] = ["us", "rs", "fs"] as const;
 
-/** How a caller stands to a rule: to every record, to none, or to those that fulfil it. */
+/** The standing of a caller to a rule: the rule allows every record, no record, or the records that fulfil the rule. */
 type Standing = "all" | "none" | "some";
 
 const systemFields = ["id", "createdAt", "updatedAt"];
@@ -104,7 +104,7 @@ export class Model {
     return rule === "owner" ? "some" : "all";
   }
 
-  /** Whether a rule lets a caller, for a record that may differ from the one in the tables. */
+  /** Whether a rule allows a caller, for a record that may differ from the record in the tables. */
   allows(rule: Rule, caller: ModelCaller, at: { collection: string; record: ModelRecord }): boolean {
     const standing = this.standing(rule, caller);
     if (standing !== "some") return standing === "all";
@@ -116,7 +116,7 @@ export class Model {
     return this.allows(this.collection(collection).rules.read, caller, { collection, record });
   }
 
-  /** Whether a filter of a caller holds: through relations it sees the records that they may read. */
+  /** Whether a filter of a caller holds: through relations the filter sees the records that the caller may read. */
   matches(filter: Condition, caller: ModelCaller, at: { collection: string; record: ModelRecord }): boolean {
     return this.#holds(filter, at, { caller, enters: (name, record) => this.canRead(caller, name, record) });
   }
@@ -133,12 +133,12 @@ export class Model {
     return new Set([...systemFields, ...open.map(({ name }) => name)]);
   }
 
-  /** A record as a caller is answered it. */
+  /** A record in the answer to a caller. */
   shown(caller: ModelCaller, collection: string, record: ModelRecord): object {
     return this.part(caller, { collection, only: null }, record);
   }
 
-  /** The same with some fields alone. @param from.only names that were asked for; null for all. */
+  /** A record in the answer to a caller, with only some fields. @param from.only the requested names; null for all names. */
   part(
     caller: ModelCaller,
     { collection, only }: { collection: string; only: ReadonlySet<string> | null },
@@ -156,7 +156,7 @@ export class Model {
       .reverse();
   }
 
-  /** Whether a caller may download a file: by its visibility, or by a record that points to it in a field that they may read. */
+  /** Whether a caller may download a file: by its visibility, or by a record that points to the file in a field that the caller may read. */
   mayDownload(caller: ModelCaller, { id, owner, visibility }: ModelFile): boolean {
     if (visibility === "public" || caller.isAdmin || caller.id === owner) return true;
     if (visibility === "protected") return false;
@@ -169,31 +169,31 @@ export class Model {
     );
   }
 
-  /** The status of a caller who may read nothing of a collection; null for whoever may. */
+  /** The status of a caller who may read no record of a collection; null for any other caller. */
   closedStatus(caller: ModelCaller, collection: string): number | null {
     if (this.standing(this.collection(collection).rules.read, caller) !== "none") return null;
     return caller.id === null ? 401 : 403;
   }
 
-  /** How a caller stands to the values of a field. */
+  /** The standing of a caller to the values of a field. */
   fieldStanding(caller: ModelCaller, collection: string, name: string): Standing {
     const read = this.field(collection, name)?.read ?? null;
     return read === null ? "all" : this.standing(read, caller);
   }
 
-  /** The searched fields that a caller may read in every record: the others are not searched for them. */
+  /** The searched fields that a caller may read in every record: the search leaves the other fields out for this caller. */
   searchedBy(caller: ModelCaller, collection: string): string[] {
     const { search } = this.collection(collection);
     return (search ?? []).filter((field) => this.fieldStanding(caller, collection, field) === "all");
   }
 
-  /** The statuses by which a filter of a caller may be refused; empty where it is answered. */
+  /** The statuses by which a filter of a caller may be refused; empty for an answered filter. */
   refusals(caller: ModelCaller, collection: string, filter: Condition): Set<number> {
     const { fields, entered } = mentionsOf(filter, collection, this.target);
     return this.#refusals(caller, fields, entered);
   }
 
-  /** The same of the paths of a sort, or of groups. */
+  /** The same statuses for the paths of a sort, or of groups. */
   refusalsOfPaths(caller: ModelCaller, collection: string, paths: readonly Path[]): Set<number> {
     const parts = paths.map(
       (left): Comparison => ({ kind: "compare", left, operator: "=", right: { kind: "literal", value: null } }),
@@ -216,13 +216,13 @@ export class Model {
     return statuses;
   }
 
-  /** The value at the end of a path to one value. */
+  /** The value at the end of a path to a single value. */
   #value(path: Path, at: At, view: View): Literal {
     const [value = null] = this.#values(path, at, view);
     return value;
   }
 
-  /** The values at the end of a path: one, or one for each item of the multiple fields that it goes through. */
+  /** The values at the end of a path: a single value, or a value for each item of the multiple fields on the path. */
   #values({ hops, field }: Path, at: At, view: View): Literal[] {
     return this.#follow(hops, at, view).flatMap((end): Literal[] => {
       if (end.record === null) return this.field(end.collection, field)?.multiple === true ? [] : [null];
@@ -236,7 +236,7 @@ export class Model {
     return this.field(end, field)?.multiple === true;
   }
 
-  /** The records at the end of relations; null for one that is not there, or that is not seen. */
+  /** The records at the end of relations; null for a record that is absent or hidden. */
   #follow(hops: readonly string[], at: At, { enters }: View): End[] {
     let ends: End[] = [at];
     for (const hop of hops)
@@ -286,7 +286,7 @@ export class Model {
     }
   }
 
-  /** @param at.inner where the left side begins. @param at.outer where the right side does. */
+  /** @param at.inner the begin of the left side. @param at.outer the begin of the right side. */
   #compares({ left, operator, right }: Omit<Comparison, "kind">, at: { inner: At; outer: At }, view: View): boolean {
     const values = this.#values(left, at.inner, view);
     const wanted = this.#term(right, at.outer, view);
@@ -308,7 +308,7 @@ export class Model {
           return value !== null && wanted !== null && value >= wanted;
       }
     };
-    // Of several values, `!=` says that none is equal.
+    // For several values, `!=` means that no value is equal.
     const isSome = isEmpty ? values.length === 0 : values.some(holds);
     return operator === "!=" ? !isSome : isSome;
   }
@@ -350,7 +350,7 @@ interface End {
   readonly record: ModelRecord | null;
 }
 
-/** The items of a multiple field, or the value of another. */
+/** The items of a multiple field, or the value of a single field. */
 export function itemsIn(value: Value | undefined): Literal[] {
   return [value ?? null].flat();
 }
@@ -360,7 +360,7 @@ interface View {
   enters(collection: string, record: ModelRecord): boolean;
 }
 
-/** Null equals the word null and a field without a value; the caller that is nobody equals nothing. */
+/** Null equals the word null and a field without a value; an anonymous caller equals no value. */
 function isEqual(value: Literal, wanted: Literal, right: Term): boolean {
   return value === wanted && (value !== null || right.kind !== "caller");
 }

@@ -1,4 +1,4 @@
-/** The order of values in sorted lists and in groups, as the model of rules knows it. */
+/** The order of values in sorted lists and in groups, by the model of rules. */
 import type { Literal } from "./syntax.ts";
 
 /** Null before every value, false before true, texts by code points. */

@@ -1,14 +1,14 @@
-/** A question: a request for what is stored, with the answer that the model says a caller gets; above all one of a list. */
+/** A question: a request for stored data, with the answer of the model for a caller; above all, the question of a list. */
 import type { Model, ModelCaller, ModelRecord } from "./model.ts";
 
-/** The body of an answer, or the statuses of which a refusal has one. */
+/** The body of an answer, or the possible statuses of a refusal. */
 type Expected = { readonly body: unknown } | { readonly statuses: ReadonlySet<number> };
 
 export interface Question {
   readonly path: string;
-  /** Whether its list can be asked for in pages. */
+  /** Whether the list can be requested in pages. */
   readonly isPaged: boolean;
-  /** Whether it has no ETag by which nothing is asked again. */
+  /** Whether the answer has no ETag for a conditional request. */
   readonly isFleeting: boolean;
   /** Whether the model does not know the order of a caller's list. */
   isUnordered(caller: ModelCaller): boolean;
@@ -20,7 +20,7 @@ export type List = (caller: ModelCaller) => ModelRecord[];
 interface Asked {
   readonly search: string;
   readonly list: List;
-  /** The statuses by which it may be refused. */
+  /** The statuses of a possible refusal. */
   readonly refusals?: (caller: ModelCaller) => ReadonlySet<number>;
   readonly total?: boolean;
   readonly shown?: (caller: ModelCaller, record: ModelRecord) => object;

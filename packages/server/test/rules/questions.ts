@@ -1,4 +1,4 @@
-/** Questions: requests for what is stored, each with the answer that the model says a caller gets. */
+/** Questions: requests for stored data, each with the answer of the model for a caller. */
 import type { Generator } from "./generate.ts";
 import { groupQuestion } from "./groups.ts";
 import { itemsIn, type Model, type ModelCaller, type ModelRecord, recordItems } from "./model.ts";
@@ -64,7 +64,7 @@ function expandQuestions(model: Model, name: string, generator: Generator): Ques
   return [...forward, ...backward.map((each) => backwardQuestion(model, name, each))];
 }
 
-/** The records at the end of some relations, each beside the one before. */
+/** The records at the end of some relations, each beside the record before. */
 function forwardQuestion(model: Model, name: string, relations: readonly string[]): Question {
   return listQuestion(model, name, {
     search: `?expand=${relations.join(".")}`,
@@ -74,7 +74,7 @@ function forwardQuestion(model: Model, name: string, relations: readonly string[
   });
 }
 
-/** Whether a relation is none for a caller. The relations behind a collection that is closed to them are not looked at. */
+/** Whether a relation does not exist for a caller. The relations behind a collection that is closed to the caller are not examined. */
 function isUnknown(
   model: Model,
   caller: ModelCaller,
@@ -146,7 +146,7 @@ function fieldsQuestion(model: Model, name: string, generator: Generator): Quest
 
 const nothing = "rec_01900000-0000-7000-8000-000000000000";
 
-/** One record by its id; null for one that is not there. */
+/** A record by its id; null asks for an absent record. */
 function recordQuestion(model: Model, name: string, record: ModelRecord | null): Question {
   return {
     path: `/api/${name}/${record?.id ?? nothing}`,

@@ -1,10 +1,10 @@
-/** Searches as the model of rules makes them: the words of fields that a caller may read, and snippets of these. */
+/** Searches by the model of rules: the words of fields that a caller may read, and snippets of these fields. */
 import type { Generator } from "./generate.ts";
 import type { Model, ModelCaller, ModelRecord } from "./model.ts";
 import { listQuestion, type Question } from "./question.ts";
 import type { Value } from "./syntax.ts";
 
-/** A search with a sort, whose order the model knows, and the same without one. */
+/** A search with a sort, whose order the model knows, and the same search without a sort. */
 export function searchQuestions(model: Model, name: string, generator: Generator): Question[] {
   const terms = generator.words();
   const snippet = generator.of(["t", "s", null]);
@@ -23,7 +23,7 @@ export function searchQuestions(model: Model, name: string, generator: Generator
       ...(snippet !== null && { snippet: { [snippet]: snippetOf(record[snippet] ?? null, terms) } }),
     }),
   };
-  // The texts have one word each, so their weight is the number of terms that stand in them; records of one weight keep their order.
+  // Each text is a single word, so the weight is the number of matching terms; records of equal weight keep their order.
   const weighed = (caller: ModelCaller): ModelRecord[] => {
     const searched = model.searchedBy(caller, name);
     const weightOf = (record: ModelRecord): number =>
@@ -40,7 +40,7 @@ export function searchQuestions(model: Model, name: string, generator: Generator
   ];
 }
 
-/** Whether a caller gets the order of the rank, of which the model knows nothing: it rests on the words of all records. */
+/** Whether a caller gets the order of the rank, which the model does not know: the rank depends on the words of all records. */
 function isRanked(model: Model, caller: ModelCaller, name: string): boolean {
   const { rules, search } = model.collection(name);
   return model.standing(rules.read, caller) === "all" && model.searchedBy(caller, name).length === search?.length;
@@ -50,7 +50,7 @@ function isFound(record: ModelRecord, searched: readonly string[], term: string)
   return searched.some((field) => matches(record[field] ?? null, term));
 }
 
-/** The texts have one word each. */
+/** Whether a text matches a term; each text is a single word. */
 function matches(text: Value, term: string): boolean {
   const word = term.replace(/[*"]/g, "").toLowerCase();
   if (typeof text !== "string") return false;

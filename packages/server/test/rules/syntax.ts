@@ -1,7 +1,7 @@
-/** Rules as the model of the property test knows them: a tree, its text, and nothing of the service's own parser. */
+/** Rules for the model of the property test: a tree and its text, without the service's own parser. */
 
 export type Literal = string | number | boolean | null;
-/** The value of a field: of a multiple one its items. */
+/** The value of a field: a multiple field has its items. */
 export type Value = Literal | readonly string[];
 
 /** A way from a record to a value: through relations, to a field. */
@@ -24,7 +24,7 @@ export interface Comparison {
   readonly right: Term;
 }
 
-/** Some record of a collection that points to the end of `hops` fulfils `where`, and `tail`, whose right side is of the record outside. */
+/** A record of `collection` points to the end of `hops`, and fulfils `where` and `tail`. The right side of `tail` belongs to the outer record. */
 interface Backward {
   readonly kind: "backward";
   readonly hops: readonly string[];
@@ -34,7 +34,7 @@ interface Backward {
   readonly tail: Omit<Comparison, "kind"> | null;
 }
 
-/** Some record that the items of a multiple relation name, at the end of `hops`, fulfils `where`. */
+/** The items of a multiple relation, at the end of `hops`, name a record that fulfils `where`. */
 interface Named {
   readonly kind: "named";
   readonly hops: readonly string[];
@@ -84,18 +84,18 @@ function textOf(condition: Condition): string {
   }
 }
 
-/** The text of a rule as a definition has it. */
+/** The text of a rule in a definition. */
 export function textOfRule(rule: Rule): string {
   return typeof rule === "string" ? rule : textOf(rule);
 }
 
-/** The paths that a condition compares, and the relations that it goes through, each with the collection where it begins. */
+/** The paths that a condition compares, and the relations on the way, each with the collection at its begin. */
 export interface Mentions {
   readonly fields: { readonly collection: string; readonly field: string }[];
   readonly entered: Set<string>;
 }
 
-/** @param target the collection that a relation of another leads to. */
+/** @param target answers the collection that a relation of a collection leads to. */
 export function mentionsOf(
   condition: Condition,
   root: string,

@@ -1,10 +1,10 @@
 /**
- * The property of rules: whatever the schema, its rules and its records, each caller gets of each question what the model says,
- * hears of each change what the model says, and nothing differs by a value that the caller may not read.
+ * The property of rules: whatever the schema, its rules and its records, each caller gets to each question the answer of the model,
+ * hears of each change the event of the model, and no answer differs by a value that the caller may not read.
  *
- * A run makes a schema and records, then: (1) asks everything for every caller, twice, so that answers from memory and by ETag are
- * among them; (2) makes changes as several callers, while sockets listen and a list is paged; (3) asks again; (4) replays; (5) changes
- * values that somebody may not read, and compares every answer to them byte for byte.
+ * A run makes a schema and records, then: (1) asks all questions for every caller, twice, so that some answers come from memory and
+ * by ETag; (2) makes changes as several callers, while sockets listen and a list is paged; (3) asks again; (4) replays; (5) changes
+ * values that some callers may not read, and compares every answer to these callers byte for byte.
  */
 import { expect } from "bun:test";
 import type { Answer } from "../kit.ts";
@@ -19,7 +19,7 @@ import type { Question } from "./question.ts";
 import { pageQuestion, questionsFor } from "./questions.ts";
 import type { Value } from "./syntax.ts";
 
-/** The collection whose events say that all others have come. */
+/** The collection whose events show that all earlier events have arrived. */
 const ending = { name: "ending", fields: [{ name: "n", type: "integer" }] };
 
 export class World {
@@ -97,7 +97,7 @@ export class World {
     );
   }
 
-  /** The model sees the records as an admin does. */
+  /** Gives the model the records that an admin reads. */
   async #refresh(): Promise<void> {
     const tables = new Map<string, ModelRecord[]>();
     for (const name of this.#generator.names) {
@@ -107,14 +107,14 @@ export class World {
     this.#model = new Model(this.#collections, tables);
   }
 
-  /** Asks everybody everything. */
+  /** Asks all questions as every caller. */
   async #ask(): Promise<void> {
     for (const { name } of this.#collections)
       for (const question of questionsFor(this.#model, name, this.#generator)) await this.#interview.ask(question);
     await new Downloads(this.#cast, this.#model).compareAll();
   }
 
-  /** A change by a random caller, of which the model says whether it is allowed, and what everybody hears of it. */
+  /** A change by a random caller: the model decides whether the change is allowed, and which events the callers hear. */
   async #change(): Promise<void> {
     const generator = this.#generator;
     const caller = generator.rarely(3) ? this.#cast.admin : generator.of(this.#cast.callers);
@@ -134,10 +134,11 @@ export class World {
       this.#expectAnswer(before, { caller, name, operation, body: body ?? {}, record, files }, { answer, after });
       if (JSON.stringify(record) !== JSON.stringify(after))
         this.#listeners.tell(this.#model, { name, before: record, after });
+      await this.#listeners.caughtUp();
     });
   }
 
-  /** A change of rights alone, in the middle of everything: the rules of now hold for whoever listens and pages already. */
+  /** A change of rights alone, during a list and subscriptions: the new rules hold at once for callers who already page and listen. */
   async #aside(change: () => Promise<void>): Promise<void> {
     await this.#whilePaging(this.#generator.of(this.#generator.names), async () => {
       await change();
@@ -158,20 +159,20 @@ export class World {
     this.#listeners.rulesChanged();
   }
 
-  /** A change between two pages of a list, and what everybody gets of some collection and file after it. */
+  /** A change between two pages of a list; afterwards all callers ask for a random collection and a random file. */
   async #whilePaging(name: string, change: () => Promise<void>): Promise<void> {
     const generator = this.#generator;
     const paging = generator.of(this.#cast.callers);
     const first = await this.#firstPage(paging, name);
     await change();
     await this.#otherPages(paging, name, first);
-    // A right may depend on another collection than the one that has changed.
+    // A right may depend on another collection than the changed collection.
     const question = pageQuestion(this.#model, generator.of(generator.names));
     for (const each of this.#cast.callers) await this.#interview.answerTo(question, each);
     await new Downloads(this.#cast, this.#model).compare(generator.of(this.#cast.files));
   }
 
-  /** Some values of a record; of one that is there also those that it has, which the caller may not know. */
+  /** Some values of a record; for an existing record also its present values, which the caller may not know. */
   #body(name: string, caller: Actor, record: ModelRecord | null): { [field: string]: Value } {
     const { id: _, createdAt: __, updatedAt: ___, ...present } = record ?? { id: "", createdAt: "", updatedAt: "" };
     const ids = new Map(this.#generator.names.map((each) => [each, this.#model.records(each).map(({ id }) => id)]));
@@ -228,7 +229,7 @@ export class World {
     expect([path, caller.name, status, body]).toEqual([path, caller.name, 200, { items, nextCursor: null }]);
   }
 
-  /** Changes secrets, which no rule asks about: to whoever may not read one, every answer stays as it was, but for the time. */
+  /** Changes secrets, which no rule reads: a caller who may not read a secret gets every answer unchanged, except for the time. */
   async #interfere(): Promise<void> {
     const { name } = this.#generator.of(this.#collections);
     const records = this.#model.records(name);

@@ -1,8 +1,10 @@
-/** Completion of an expression: fields and paths, operators, or values, by what may follow at the position. */
+/** Completion of an expression: fields and paths, operators, or values, by the pieces that may follow at the position. */
+import { filter } from "@socle/client";
 import type { FieldDefinition } from "@socle/protocol";
-import { placeAfter } from "./place.ts";
+import { comparisons, FilterSyntaxError, tokensOf } from "@socle/protocol/filter";
+import { callerEmail, callerId, kinds, noValue, ordered } from "../../fields/index.ts";
+import { type Place, placeAfter } from "./place.ts";
 import { fieldsOf, follow, pointersTo, type Schema } from "./schema.ts";
-import { comparisons, tokensOf, writeLiteral } from "./tokens.ts";
 
 interface Completion {
   readonly label: string;
@@ -11,7 +13,7 @@ interface Completion {
 }
 
 export interface Completions {
-  /** Where the word begins that a completion replaces. */
+  /** The offset of the word that a completion replaces. */
   readonly from: number;
   readonly options: readonly Completion[];
 }
@@ -21,21 +23,11 @@ const word = /[@\p{L}_$][\p{L}\p{N}_.$-]*$/u;
 
 type Texts = readonly (readonly [label: string, detail: string])[];
 
-const caller: Texts = [
-  ["@user.id", "who asks"],
-  ["@user.role", "their role"],
-  ["@user.email", "their email"],
-];
+const caller: Texts = [callerId, ["@user.role", "their role"], callerEmail];
 
 const functions: Texts = [
   ["lower(", "a text in lower case"],
   ["length(", "characters of a text, items of an array"],
-];
-
-const times: Texts = [
-  ["@now", "the time of the request"],
-  ["@today", "the beginning of today, UTC"],
-  ["@now - 7d", "a week ago; s, m, h, d or w"],
 ];
 
 const operatorDetails: { readonly [operator: string]: string } = {
@@ -56,51 +48,23 @@ const joins: Texts = [
 ];
 
 function operatorsFor(field: FieldDefinition | undefined): readonly string[] {
-  if (field?.values !== undefined) return ["=", "!=", "in", ">", ">=", "<", "<=", "~", "!~"];
-  switch (field?.type) {
-    case "integer":
-    case "float":
-    case "datetime":
-      return ["=", "!=", ">", ">=", "<", "<=", "in"];
-    case "boolean":
-    case "relation":
-    case "file":
-      return ["=", "!=", "in"];
-    case "string":
-    case "text":
-      return ["=", "!=", "~", "!~", "in", ">", ">=", "<", "<="];
-    default:
-      return [...comparisons, "in"];
-  }
+  if (field?.values !== undefined) return [...ordered, "~", "!~"];
+  return field === undefined ? [...comparisons, "in"] : kinds[field.type].completions;
 }
 
-/** The words of a pattern that is a list of them, such as `^(owner|guest)$`. */
+/** The words of a pattern that is a list of words, as in `^(owner|guest)$`. */
 function wordsOf({ regex = "" }: FieldDefinition): string[] {
   const list = /^\^\(([\w |-]+)\)\$$/.exec(regex)?.[1];
   return list === undefined ? [] : list.split("|");
 }
 
 function valuesFor(field: FieldDefinition | undefined): Texts {
-  const none = ["null", "no value"] as const;
-  const [id = ["@user.id", ""] as const, , email = ["@user.email", ""] as const] = caller;
-  if (field === undefined) return [none, ...caller];
-  if (field.values !== undefined) return [...field.values.map((value) => [writeLiteral(value), ""] as const), none];
-  switch (field.type) {
-    case "boolean":
-      return [["true", ""], ["false", ""], none];
-    case "datetime":
-      return [...times, none];
-    case "relation":
-      return [id, none];
-    case "integer":
-    case "float":
-      return [none];
-    default:
-      return [...wordsOf(field).map((value) => [writeLiteral(value), ""] as const), none, id, email];
-  }
+  if (field === undefined) return [noValue, ...caller];
+  const known = (field.values ?? wordsOf(field)).map((value) => [filter`${value}`, ""] as const);
+  return [...known, ...(field.values === undefined ? kinds[field.type].values : [noValue])];
 }
 
-/** The fields of a collection, and ways back to it: paths begin with `prefix`. */
+/** The fields of a collection, and the backward steps to the collection: paths begin with `prefix`. */
 function names(schema: Schema, collection: string, prefix: string): Texts {
   const fields = fieldsOf(schema, collection).map(
     ({ name, type, collection: target }) => [`${prefix}${name}`, target ?? type] as const,
@@ -121,14 +85,22 @@ function alike(schema: Schema, collection: string | null, left: FieldDefinition 
     .map(({ name }) => [name, "a field of the record"] as const);
 }
 
-/** The completions at the end of a text; null where there are none. */
+/** The place behind a text; null for a text with a syntax error, such as an unclosed string. */
+function placeOf(before: string, schema: Schema, collection: string): Place | null {
+  try {
+    return placeAfter(tokensOf(before), schema, collection);
+  } catch (error) {
+    if (error instanceof FilterSyntaxError) return null;
+    throw error;
+  }
+}
+
+/** The completions at the end of a text; null for no completions. */
 export function completionsAt(before: string, schema: Schema, collection: string): Completions | null {
   const typed = word.exec(before)?.[0] ?? "";
   const from = before.length - typed.length;
-  const tokens = tokensOf(before.slice(0, from));
-  // A text that is open has no completions inside.
-  if (tokens === null) return null;
-  const place = placeAfter(tokens, schema, collection);
+  const place = placeOf(before.slice(0, from), schema, collection);
+  if (place === null) return null;
   const { expected, left } = place;
   const options = (kind: Completion["kind"], texts: Texts): Completions => ({
     from,
@@ -172,7 +144,7 @@ export function completionsAt(before: string, schema: Schema, collection: string
   }
 }
 
-/** Where the service's message says that the mistake is, from 0; null for a message without a position. */
+/** The position of the mistake by the service's message, from 0; null for a message without a position. */
 export function errorPosition(message: string): number | null {
   const found = /at position (\d+):/.exec(message)?.[1];
   return found === undefined ? null : Number(found) - 1;

@@ -1,4 +1,4 @@
-/** CodeMirror with the filter language: one logical line with completion, and the service's complaint at its place. Loaded on demand. */
+/** CodeMirror with the filter language: a single logical line with completion; the service's error is marked at its place. Loaded on demand. */
 import {
   acceptCompletion,
   autocompletion,
@@ -8,12 +8,99 @@ import {
 } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
-import { EditorState, Prec } from "@codemirror/state";
+import { EditorState, type Extension, Prec } from "@codemirror/state";
 import { EditorView, keymap, placeholder } from "@codemirror/view";
 import { useEffect, useRef } from "react";
 import { completionsAt } from "./completion.ts";
 import classes from "./expression-area.module.css";
 import type { ExpressionEditorProps } from "./expression-editor.tsx";
+
+type Latest = { readonly current: ExpressionEditorProps };
+
+/** Turns a pasted text into a single line. */
+const oneLine = EditorState.transactionFilter.of((change) => {
+  if (change.newDoc.lines === 1) return change;
+  return {
+    changes: {
+      from: 0,
+      to: change.startState.doc.length,
+      insert: change.newDoc.toString().replaceAll(/\s*\n\s*/g, " "),
+    },
+  };
+});
+
+function completion(latest: Latest): Extension {
+  return autocompletion({
+    override: [
+      ({ pos, state, explicit }) => {
+        const { schema, collection } = latest.current;
+        const found = completionsAt(state.sliceDoc(0, pos), schema, collection);
+        if (found === null || (!explicit && found.from === pos && state.sliceDoc(pos - 1, pos) !== " " && pos > 0))
+          return null;
+        return {
+          from: found.from,
+          // Completions that match equally well keep their order.
+          options: found.options.map(({ label, detail, kind }, i) => ({
+            label,
+            detail,
+            type: kind,
+            boost: -i / 10,
+          })),
+        };
+      },
+    ],
+    icons: false,
+    // When Enter applies the expression, the arrows have to select a completion first.
+    selectOnOpen: latest.current.onApply === undefined,
+  });
+}
+
+function extensions(latest: Latest): Extension[] {
+  return [
+    Prec.highest(
+      keymap.of([
+        { key: "Tab", run: acceptCompletion },
+        {
+          key: "Enter",
+          run: (editor) => {
+            if (acceptCompletion(editor)) return true;
+            latest.current.onApply?.(editor.state.doc.toString());
+            return true;
+          },
+        },
+      ]),
+    ),
+    completion(latest),
+    closeBrackets(),
+    history(),
+    keymap.of([
+      ...completionKeymap,
+      ...historyKeymap,
+      {
+        key: "Escape",
+        run: () => {
+          latest.current.onCancel?.();
+          return latest.current.onCancel !== undefined;
+        },
+      },
+      ...defaultKeymap,
+    ]),
+    oneLine,
+    EditorView.updateListener.of((update) => {
+      if (update.docChanged) latest.current.onChange(update.state.doc.toString());
+    }),
+    EditorView.contentAttributes.of({
+      "aria-label": latest.current.label,
+      role: "textbox",
+      "aria-multiline": "false",
+      spellcheck: "false",
+      autocapitalize: "off",
+    }),
+    EditorView.theme({ "&.cm-focused": { outline: "none" } }),
+    placeholder(latest.current.placeholder),
+    ...(latest.current.isWrapped === true ? [EditorView.lineWrapping] : []),
+  ];
+}
 
 export function ExpressionArea(props: ExpressionEditorProps) {
   const { value, errorAt, errorId } = props;
@@ -22,7 +109,7 @@ export function ExpressionArea(props: ExpressionEditorProps) {
   const latest = useRef(props);
   latest.current = props;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the editor is made once; later values are sent to it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the editor is made once; effects send later values.
   useEffect(() => {
     if (frame.current === null) return undefined;
     const editor = new EditorView({
@@ -30,85 +117,7 @@ export function ExpressionArea(props: ExpressionEditorProps) {
       state: EditorState.create({
         doc: value,
         selection: { anchor: value.length },
-        extensions: [
-          Prec.highest(
-            keymap.of([
-              { key: "Tab", run: acceptCompletion },
-              {
-                key: "Enter",
-                run: (editor) => {
-                  if (acceptCompletion(editor)) return true;
-                  latest.current.onApply?.(editor.state.doc.toString());
-                  return true;
-                },
-              },
-            ]),
-          ),
-          autocompletion({
-            override: [
-              ({ pos, state, explicit }) => {
-                const { schema, collection } = latest.current;
-                const found = completionsAt(state.sliceDoc(0, pos), schema, collection);
-                if (
-                  found === null ||
-                  (!explicit && found.from === pos && state.sliceDoc(pos - 1, pos) !== " " && pos > 0)
-                )
-                  return null;
-                return {
-                  from: found.from,
-                  // Those that match alike stay in their order.
-                  options: found.options.map(({ label, detail, kind }, i) => ({
-                    label,
-                    detail,
-                    type: kind,
-                    boost: -i / 10,
-                  })),
-                };
-              },
-            ],
-            icons: false,
-            // Where Enter applies the expression, a completion is chosen with the arrows first.
-            selectOnOpen: latest.current.onApply === undefined,
-          }),
-          closeBrackets(),
-          history(),
-          keymap.of([
-            ...completionKeymap,
-            ...historyKeymap,
-            {
-              key: "Escape",
-              run: () => {
-                latest.current.onCancel?.();
-                return latest.current.onCancel !== undefined;
-              },
-            },
-            ...defaultKeymap,
-          ]),
-          // One line: what is pasted becomes one.
-          EditorState.transactionFilter.of((change) => {
-            if (change.newDoc.lines === 1) return change;
-            return {
-              changes: {
-                from: 0,
-                to: change.startState.doc.length,
-                insert: change.newDoc.toString().replaceAll(/\s*\n\s*/g, " "),
-              },
-            };
-          }),
-          EditorView.updateListener.of((update) => {
-            if (update.docChanged) latest.current.onChange(update.state.doc.toString());
-          }),
-          EditorView.contentAttributes.of({
-            "aria-label": latest.current.label,
-            role: "textbox",
-            "aria-multiline": "false",
-            spellcheck: "false",
-            autocapitalize: "off",
-          }),
-          EditorView.theme({ "&.cm-focused": { outline: "none" } }),
-          placeholder(latest.current.placeholder),
-          ...(latest.current.isWrapped === true ? [EditorView.lineWrapping] : []),
-        ],
+        extensions: extensions(latest),
       }),
     });
     view.current = editor;
@@ -131,7 +140,7 @@ export function ExpressionArea(props: ExpressionEditorProps) {
     const { length } = editor.state.doc;
     const diagnostics: Diagnostic[] = [];
     if (errorAt !== null) {
-      // The end of the text has no character to underline: the last one stands for it.
+      // The end of the text has no character to underline: the last character is underlined instead.
       const from = Math.max(0, Math.min(errorAt, length - 1));
       const rest = /^[\p{L}\p{N}_.$@-]+/u.exec(editor.state.sliceDoc(from))?.[0].length ?? 1;
       diagnostics.push({ from, to: Math.min(length, from + rest), severity: "error", message: "" });

@@ -1,4 +1,4 @@
-/** The editor of expressions as pages use it: an outline in its size until it is loaded. */
+/** The editor of expressions for pages: an outline of the same size until the editor is loaded. */
 import { lazy, Suspense } from "react";
 import classes from "./expression-area.module.css";
 import type { Schema } from "./schema.ts";
@@ -12,16 +12,16 @@ export interface ExpressionEditorProps {
   /** The accessible name. */
   label: string;
   placeholder: string;
-  /** From 0, of the expression that the service refused. */
+  /** The position of the error in the refused expression, from 0. */
   errorAt: number | null;
   errorId: string | undefined;
   /** Whether a long expression is shown on several lines. */
   isWrapped?: boolean;
   autoFocus?: boolean;
   onChange: (value: string) => void;
-  /** Enter. */
+  /** Called on Enter. */
   onApply?: (value: string) => void;
-  /** Escape. */
+  /** Called on Escape. */
   onCancel?: () => void;
 }
 

@@ -1,19 +1,19 @@
-/** The place at the end of an expression that is being typed: which kind of piece may follow there, and in which collection. */
+/** The place at the end of an unfinished expression: the kind of piece that may follow, and its collection. */
 import type { FieldDefinition } from "@socle/protocol";
+import { comparisons, type Token } from "@socle/protocol/filter";
 import { fieldOfPath, follow, type Schema } from "./schema.ts";
-import { comparisons, type Token } from "./tokens.ts";
 
 export interface Place {
   /**
-   * `operand` begins a comparison, `value` is its right side, `step` goes on after a backward step and its dot, `after` may, and
-   * `pointer` is the field of one, in its brackets.
+   * `operand` begins a comparison, `value` is the right side of the comparison, `step` follows a backward step and its dot, `after`
+   * follows a backward step without the dot, and `pointer` is the field in the brackets of a backward step.
    */
   readonly expected: "operand" | "operator" | "value" | "join" | "step" | "after" | "pointer" | "none";
-  /** The collection in which names are looked up; null for one that is not known. */
+  /** The collection that names belong to; null for an unknown collection. */
   readonly at: string | null;
-  /** The left side of the comparison, where it is known. */
+  /** The left side of the comparison, when known. */
   readonly left: FieldDefinition | undefined;
-  /** Of `pointer`: the collection of the field. */
+  /** For `pointer`: the collection of the field. */
   readonly from: string | null;
 }
 
@@ -34,7 +34,7 @@ class Scanner {
   readonly #tokens: readonly Token[];
   readonly #frames: Frame[] = [];
   #i = 0;
-  /** The collection of the names here. */
+  /** The collection of names at the current token. */
   #scope: string | null;
   /** The collection that the last backward step has led to. */
   #at: string | null = null;
@@ -46,14 +46,21 @@ class Scanner {
   constructor(schema: Schema, collection: string, tokens: readonly Token[]) {
     this.#schema = schema;
     this.#scope = collection;
-    this.#tokens = tokens;
+    this.#tokens = tokens.filter(({ type }) => type !== "end");
+  }
+
+  /** The symbol or the path at a token; empty for a value. */
+  #textAt(index: number): string {
+    const token = this.#tokens[index];
+    if (token?.type === "symbol") return token.symbol;
+    return token?.type === "path" ? token.names.join(".") : "";
   }
 
   scan(): Place {
     while (this.#i < this.#tokens.length && this.#expected !== "none" && this.#expected !== "pointer") {
-      const token = this.#tokens[this.#i];
+      const type = this.#tokens[this.#i]?.type;
       this.#i += 1;
-      if (token !== undefined) this.#take(token);
+      if (type !== undefined) this.#take(type, this.#textAt(this.#i - 1));
     }
     const isFurther = this.#expected === "step" || this.#expected === "after" || this.#expected === "pointer";
     return {
@@ -64,10 +71,9 @@ class Scanner {
     };
   }
 
-  #take(token: Token): void {
-    const { type, text } = token;
+  #take(type: Token["type"], text: string): void {
     if (type === "symbol") this.#symbol(text);
-    else if (type === "shift") this.#expected = "join";
+    else if (type === "offset") this.#expected = "join";
     else if (type === "path" && this.#expected === "operator" && text === "in") this.#openList();
     else if (type === "path" && ["operand", "value", "step"].includes(this.#expected)) this.#path(text);
     else if (["operand", "value"].includes(this.#expected)) this.#endOperand(undefined);
@@ -95,7 +101,7 @@ class Scanner {
   }
 
   #openList(): void {
-    if (this.#tokens[this.#i]?.text === "(") {
+    if (this.#textAt(this.#i) === "(") {
       this.#i += 1;
       this.#open("list", ")");
     }
@@ -116,7 +122,7 @@ class Scanner {
     else this.#expected = "join";
   }
 
-  /** Of a backward step, or an item of JSON. */
+  /** Opens the brackets of a backward step, or skips an item of JSON. */
   #bracket(): void {
     if (this.#expected === "after") {
       this.#open("brackets", "]");
@@ -124,14 +130,14 @@ class Scanner {
       this.#begin();
       return;
     }
-    const end = this.#tokens.findIndex(({ text }, i) => i >= this.#i && text === "]");
+    const end = this.#tokens.findIndex((_, i) => i >= this.#i && this.#textAt(i) === "]");
     this.#i = end === -1 ? this.#tokens.length : end + 1;
     if (end === -1) this.#expected = "none";
   }
 
   #path(text: string): void {
     const start = this.#expected === "step" ? this.#at : this.#scope;
-    if (this.#tokens[this.#i]?.text !== "(") {
+    if (this.#textAt(this.#i) !== "(") {
       this.#endOperand(start === null ? undefined : fieldOfPath(this.#schema, start, text));
       return;
     }
@@ -146,7 +152,7 @@ class Scanner {
     const names = text.split(".");
     const to = start === null ? null : follow(this.#schema, start, names.slice(0, -1));
     this.#from = names.at(-1) ?? null;
-    if (this.#tokens[this.#i + 1]?.text === ")") {
+    if (this.#textAt(this.#i + 1) === ")") {
       this.#i += 2;
       [this.#at, this.#expected] = [this.#from, "after"];
     } else [this.#at, this.#expected] = [to, "pointer"];

@@ -4,7 +4,7 @@ import type { FieldDefinition } from "@socle/protocol";
 export interface Schema {
   /** The names of all collections, without "users". */
   readonly collections: readonly string[];
-  /** The fields of a collection by its name; undefined for one that is not known. */
+  /** The fields of a collection by its name; undefined for an unknown collection. */
   fields(collection: string): readonly FieldDefinition[] | undefined;
 }
 
@@ -22,7 +22,7 @@ const userFields: readonly FieldDefinition[] = [
   { name: "createdAt", type: "datetime" },
 ];
 
-/** The relations that a path may go through. */
+/** The most relations on a path. */
 const maxHops = 5;
 
 /** The schema of some collections. */
@@ -33,14 +33,14 @@ export function schemaOf(
   return { collections: [...byName.keys()], fields: (name) => byName.get(name) };
 }
 
-/** The fields of a collection, with those that every record has. */
+/** The fields of a collection, with the fields that every record has. */
 export function fieldsOf(schema: Schema, collection: string): readonly FieldDefinition[] {
   if (collection === "users") return userFields;
   const fields = schema.fields(collection);
   return fields === undefined ? [] : [...fields, ...systemFields];
 }
 
-/** The collection at the end of a path's relations; null where they lead nowhere. */
+/** The collection at the end of a path's relations; null for a path that leads to no collection. */
 export function follow(schema: Schema, collection: string, hops: readonly string[]): string | null {
   if (hops.length > maxHops) return null;
   let at = collection;
@@ -52,7 +52,7 @@ export function follow(schema: Schema, collection: string, hops: readonly string
   return at;
 }
 
-/** The field that a path leads to, or begins its JSON; undefined for one that is not known. */
+/** The field at the end of a path, or the JSON field that the path goes into; undefined for an unknown field. */
 export function fieldOfPath(schema: Schema, collection: string, path: string): FieldDefinition | undefined {
   const names = path.split(".");
   for (let i = 0; i < names.length; i += 1) {
@@ -64,7 +64,7 @@ export function fieldOfPath(schema: Schema, collection: string, path: string): F
   return undefined;
 }
 
-/** The fields that point to records of a collection, with the collections that they are of. */
+/** The fields that point to records of a collection, each with its own collection. */
 export function pointersTo(schema: Schema, collection: string): readonly { from: string; field: string }[] {
   return schema.collections.flatMap((from) =>
     (schema.fields(from) ?? [])

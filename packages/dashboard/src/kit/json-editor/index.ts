@@ -1,2 +1,4 @@
-/** An editor for JSON, loaded when it is first shown. */
-export { JsonEditor } from "./json-editor.tsx";
+/** An editor for JSON, loaded at its first display. */
+export { JsonArea, JsonEditor } from "./json-editor.tsx";
+export { isLarge } from "./large.ts";
+export type { Mistake, Path } from "./place.ts";

@@ -1,24 +1,30 @@
-/** The JSON editor as pages use it: a skeleton in its size until it is loaded. */
+/** The JSON editors for pages: a skeleton of the same size until the editor is loaded. */
 import { Skeleton } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import { text } from "../../texts/index.ts";
+import { RowsSkeleton } from "../states.tsx";
+import type { CodeAreaProps } from "./code-area.tsx";
 
 const JsonFrame = lazy(async () => ({ default: (await import("./json-frame.tsx")).JsonFrame }));
+const CodeArea = lazy(async () => ({ default: (await import("./code-area.tsx")).CodeArea }));
 
-export interface JsonEditorProps {
-  /** JSON as text; it may be unfinished. */
-  value: string;
-  onChange?: (value: string) => void;
-  readOnly?: boolean | undefined;
-  /** The accessible name. */
-  label: string;
-  /** The complaint of somebody else: the service. */
+/** The editor without a frame, in the full size of its place. */
+export function JsonArea(props: CodeAreaProps) {
+  return (
+    <Suspense fallback={<RowsSkeleton rows={10} height={18} />}>
+      <CodeArea {...props} />
+    </Suspense>
+  );
+}
+
+export interface JsonEditorProps extends Omit<CodeAreaProps, "style" | "lint"> {
+  /** The error from the service. */
   error?: string | undefined;
-  autoFocus?: boolean | undefined;
   minHeight?: number;
   maxHeight?: number;
 }
 
+/** The editor in a frame, with the place of the first error and a button that formats. */
 export function JsonEditor(props: JsonEditorProps) {
   const height = props.minHeight ?? 96;
   return (

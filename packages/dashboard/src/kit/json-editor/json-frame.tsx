@@ -6,23 +6,29 @@ import { text } from "../../texts/index.ts";
 import { CodeArea } from "./code-area.tsx";
 import classes from "./json-editor.module.css";
 import type { JsonEditorProps } from "./json-editor.tsx";
-import { jsonErrorPlace } from "./place.ts";
+import { isLarge } from "./large.ts";
+import { isJson, jsonErrorPlace } from "./place.ts";
+
+/** The message for invalid JSON. A large text gets a message without a place, because the grammar would need seconds for megabytes. */
+function complaintOf(value: string): string | null {
+  if (isLarge(value)) return isJson(value) ? null : text.editor.problems.notJson;
+  const place = jsonErrorPlace(value);
+  return place && `${text.editor.jsonAt(place.line, place.column)}: ${text.editor.problems.notJson}`;
+}
 
 export function JsonFrame(props: JsonEditorProps) {
-  const { value, onChange, readOnly = false, label, error, autoFocus = false, minHeight = 96, maxHeight = 360 } = props;
-  const place = useMemo(() => (readOnly ? null : jsonErrorPlace(value)), [readOnly, value]);
+  const { value, onChange, readOnly = false, error, minHeight = 96, maxHeight = 360 } = props;
+  const complaint = useMemo(() => (readOnly ? null : complaintOf(value)), [readOnly, value]);
   const format = (): void => onChange?.(JSON.stringify(JSON.parse(value), null, 2));
   return (
     <div className={classes["frame"]} data-invalid={error !== undefined || undefined}>
-      <CodeArea {...{ value, onChange, readOnly, label, autoFocus, minHeight, maxHeight }} />
+      <CodeArea {...props} style={{ minHeight, maxHeight }} />
       {!readOnly && (
         <Group className={classes["bar"]} justify="space-between" wrap="nowrap" gap="sm">
-          <Text size="xs" c={place === null ? "dimmed" : "var(--mantine-color-error)"} truncate role="status">
-            {place === null
-              ? text.editor.jsonEditor
-              : `${text.editor.jsonAt(place.line, place.column)}: ${text.editor.problems.notJson}`}
+          <Text size="xs" c={complaint === null ? "dimmed" : "var(--mantine-color-error)"} truncate role="status">
+            {complaint ?? text.editor.jsonEditor}
           </Text>
-          {place === null && value.trim() !== "" && (
+          {complaint === null && value.trim() !== "" && (
             <UnstyledButton className={classes["format"]} onClick={format}>
               <IconBraces size={12} aria-hidden /> {text.editor.format}
             </UnstyledButton>

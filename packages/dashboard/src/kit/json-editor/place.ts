@@ -1,12 +1,21 @@
 /**
- * The place of the first error in a JSON text. Engines tell it each in its own words, or not at all; the grammar of the
- * editor tells it always.
+ * The place of the first error in a JSON text. Each engine reports the place in its own words, or not at all; the grammar of
+ * the editor always reports a place.
  */
 import { jsonLanguage } from "@codemirror/lang-json";
 
+/** Keys and places from the root of the JSON: ["fields", 2, "type"]. */
+export type Path = readonly (string | number)[];
+
+/** A mistake in the meaning of a JSON text. */
+export interface Mistake {
+  readonly path: Path;
+  readonly message: string;
+}
+
 export interface Place {
   readonly offset: number;
-  /** Both from 1. */
+  /** `line` and `column` count from 1. */
   readonly line: number;
   readonly column: number;
 }
@@ -17,21 +26,26 @@ function placeOf(text: string, offset: number): Place {
   return { offset, line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
 }
 
-/** Null where the text is JSON, or empty: then there is no value. */
-export function jsonErrorPlace(text: string): Place | null {
-  if (text.trim() === "") return null;
+/** Whether a text is JSON, or empty: an empty text holds no value. */
+export function isJson(text: string): boolean {
   try {
     JSON.parse(text);
-    return null;
+    return true;
   } catch {
-    let offset: number | null = null;
-    jsonLanguage.parser.parse(text).iterate({
-      enter: ({ type, from }) => {
-        if (type.isError && offset === null) offset = from;
-        return offset === null;
-      },
-    });
-    // An error that the grammar does not see is in a string or a number.
-    return placeOf(text, offset ?? text.length);
+    return text.trim() === "";
   }
+}
+
+/** The place of the first error; null for a text that is JSON, or empty. */
+export function jsonErrorPlace(text: string): Place | null {
+  if (isJson(text)) return null;
+  let offset: number | null = null;
+  jsonLanguage.parser.parse(text).iterate({
+    enter: ({ type, from }) => {
+      if (type.isError && offset === null) offset = from;
+      return offset === null;
+    },
+  });
+  // An error that the grammar does not see is in a string or a number.
+  return placeOf(text, offset ?? text.length);
 }

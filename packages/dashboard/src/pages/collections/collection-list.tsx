@@ -1,10 +1,10 @@
 /** The searchable list of collections, with their counts of records. */
-import { ActionIcon, Button, Group, NavLink, Text, TextInput, Title, Tooltip } from "@mantine/core";
+import { ActionIcon, Group, NavLink, TextInput, Title, Tooltip } from "@mantine/core";
 import { IconHierarchy2, IconPlus, IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import { formatCompact, QueryView } from "../../kit/index.ts";
+import { ButtonLink, Dim, formatCompact, QueryView } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./collections.module.css";
@@ -22,16 +22,9 @@ export function CollectionList() {
           {text.collections.title}
         </Title>
         <Group gap="xs" wrap="nowrap" mb="xs">
-          <Button
-            component={Link}
-            to="/collections/-/new"
-            size="xs"
-            variant="light"
-            leftSection={<IconPlus size={14} />}
-            flex={1}
-          >
+          <ButtonLink to="/collections/-/new" size="xs" variant="light" leftSection={<IconPlus size={14} />} flex={1}>
             {text.collections.new}
-          </Button>
+          </ButtonLink>
           <Tooltip label={text.collections.diagram}>
             <ActionIcon
               component={Link}
@@ -59,9 +52,9 @@ export function CollectionList() {
             const found = collections.filter(({ name }) => name.toLowerCase().includes(words));
             if (found.length === 0 && collections.length > 0) {
               return (
-                <Text size="sm" c="dimmed" p="xs">
+                <Dim size="sm" p="xs">
                   {text.collections.nothingFound}
-                </Text>
+                </Dim>
               );
             }
             return found.map(({ name, records }) => (
@@ -73,9 +66,9 @@ export function CollectionList() {
                 aria-current={name === current ? "page" : undefined}
                 className={classes["link"]}
                 rightSection={
-                  <Text size="xs" c="dimmed" className="numbers" aria-label={text.collections.records(records)}>
+                  <Dim className="numbers" aria-label={text.collections.records(records)}>
                     {formatCompact(records)}
-                  </Text>
+                  </Dim>
                 }
               />
             ));

@@ -1,9 +1,7 @@
-/** The place beside the list of collections while none is chosen. */
-import { Button } from "@mantine/core";
+/** The empty page beside the list of collections, before a collection is chosen. */
 import { IconDatabase, IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { EmptyState, FilledPage, QueryView } from "../../kit/index.ts";
+import { ButtonLink, EmptyState, FilledPage, QueryView } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 
@@ -15,9 +13,9 @@ export function CollectionsIndex() {
         {(collections) =>
           collections.length === 0 ? (
             <EmptyState icon={IconDatabase} title={text.collections.emptyTitle} body={text.collections.emptyBody}>
-              <Button component={Link} to="/collections/-/new" leftSection={<IconPlus size={16} />}>
+              <ButtonLink to="/collections/-/new" leftSection={<IconPlus size={16} />}>
                 {text.collections.new}
-              </Button>
+              </ButtonLink>
             </EmptyState>
           ) : (
             <EmptyState icon={IconDatabase} title={text.collections.pick} body={text.collections.pickBody} />

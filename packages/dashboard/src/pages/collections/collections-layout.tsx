@@ -1,4 +1,4 @@
-/** The list of collections beside the pages of one: records, schema, import. On narrow screens the list is a page of its own. */
+/** The list of collections beside the chosen collection: records, schema, import. On narrow screens the list is a separate page. */
 import { Outlet, useLocation } from "@tanstack/react-router";
 import { CollectionList } from "./collection-list.tsx";
 import classes from "./collections.module.css";

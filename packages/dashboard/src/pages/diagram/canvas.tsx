@@ -1,4 +1,4 @@
-/** The drawn diagram. Loaded on demand: it brings the libraries for the graph. */
+/** The drawn diagram. The page loads this file on demand, because the file brings the graph libraries. */
 import "@xyflow/react/dist/style.css";
 import { ActionIcon, Tooltip, useComputedColorScheme } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
@@ -21,7 +21,7 @@ import { foundIn, type Graph, heightOf, nodeWidth, placesOf } from "./graph.ts";
 
 const words = text.diagram;
 
-/** On a phone the first view is of the middle: all of it would be too small to read. */
+/** On a phone the first view shows the middle: the whole diagram would be too small to read. */
 const narrow = "(max-width: 48em)";
 const narrowZoom = 0.7;
 const nodeTypes = { collection: CollectionNode };

@@ -1,4 +1,4 @@
-/** A collection in the diagram: its name, which opens it, and its fields. */
+/** A collection in the diagram: its name, which opens the collection, and its fields. */
 
 import { Link } from "@tanstack/react-router";
 import { Handle, type Node, type NodeProps, Position, useReactFlow } from "@xyflow/react";

@@ -1,11 +1,11 @@
 /** The page of the diagram: all collections and their relations, drawn or as a table. */
-import { Button, Group, SegmentedControl, Text, TextInput } from "@mantine/core";
+import { Group, SegmentedControl, TextInput } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
 import { IconHierarchy2, IconPlus, IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo } from "react";
-import { EmptyState, FilledPage, QueryView, RowsSkeleton } from "../../kit/index.ts";
+import { ButtonLink, Dim, EmptyState, FilledPage, QueryView, RowsSkeleton } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./diagram.module.css";
@@ -16,7 +16,7 @@ const Canvas = lazy(async () => ({ default: (await import("./canvas.tsx")).Canva
 const route = getRouteApi("/inside/collections/-/diagram");
 const words = text.diagram;
 
-/** Counts of records change all the time; without them the graph changes only with the definitions. */
+/** Counts of records change often. Without the counts, the graph changes only with the definitions. */
 function definitionsOf(collections: readonly CollectionEntry[]): Pick<CollectionEntry, "name" | "fields">[] {
   return collections.map(({ name, fields }) => ({ name, fields }));
 }
@@ -33,11 +33,7 @@ export function DiagramPage() {
       note={query.data && words.note(query.data.length, graph.edges.length)}
       actions={
         <Group gap="xs">
-          {found !== null && (
-            <Text size="xs" c="dimmed" role="status">
-              {words.found(found.size)}
-            </Text>
-          )}
+          {found !== null && <Dim role="status">{words.found(found.size)}</Dim>}
           <TextInput
             size="xs"
             value={search}
@@ -73,12 +69,9 @@ export function DiagramPage() {
           if (collections.length === 0) {
             return (
               <EmptyState icon={IconHierarchy2} title={words.emptyTitle} body={words.emptyBody}>
-                <Button
-                  renderRoot={(props) => <Link to="/collections/-/new" {...props} />}
-                  leftSection={<IconPlus size={16} />}
-                >
+                <ButtonLink to="/collections/-/new" leftSection={<IconPlus size={16} />}>
                   {text.collections.new}
-                </Button>
+                </ButtonLink>
               </EmptyState>
             );
           }

@@ -1,4 +1,4 @@
-/** The graph of the collections: a node each with its fields, an edge for each relation, and where the nodes stand. */
+/** The graph of the collections: a node for each collection, an edge for each relation, and the positions of the nodes. */
 import { graphlib, layout } from "@dagrejs/dagre";
 import type { CollectionDefinition, FieldType } from "@socle/protocol";
 
@@ -12,9 +12,9 @@ interface GraphField {
 
 export interface GraphNode {
   readonly name: string;
-  /** The accounts of the service: no collection, but relations point to them. */
+  /** The accounts of the service: `users` is no collection, but relations point to `users`. */
   readonly isUsers: boolean;
-  /** Those that are shown: every relation, and others up to a bound, in the order of the definition. */
+  /** The shown fields: every relation, and other fields up to a bound, in the order of the definition. */
   readonly fields: readonly GraphField[];
   readonly hidden: number;
 }
@@ -64,7 +64,7 @@ function nodeOf({ name, fields }: Definition): GraphNode {
   return { name, isUsers: false, fields: shown, hidden: all.length - shown.length };
 }
 
-/** A relation to a collection that is not there has no edge. */
+/** A relation to a missing collection has no edge. */
 export function graphOf(definitions: readonly Definition[]): Graph {
   const nodes = definitions.map(nodeOf);
   const names = new Set([...nodes.map(({ name }) => name), "users"]);
@@ -78,7 +78,7 @@ export function graphOf(definitions: readonly Definition[]): Graph {
   return { nodes: isPointedTo ? [...nodes, users] : nodes, edges };
 }
 
-/** Rows below the head of a node: its fields, or the line that stands for those that are not shown. */
+/** Rows below the head of a node: the shown fields, and a line for the hidden fields. */
 function rowsOf({ isUsers, fields, hidden }: GraphNode): number {
   return isUsers ? 1 : fields.length + (hidden > 0 ? 1 : 0);
 }
@@ -88,9 +88,9 @@ export function heightOf(node: GraphNode): number {
   return headHeight + rows * rowHeight + (rows > 0 ? bottom : 0);
 }
 
-/** With more nodes, the accounts would tie all of them into one tall column: they stand aside. */
+/** In a graph with more nodes, edges to the accounts would pull all nodes into a tall column: the accounts get a place aside. */
 const manyNodes = 12;
-/** Width to height of the whole, about that of a window. */
+/** The width of the drawing divided by its height, about that of a window. */
 const aspect = 1.6;
 
 interface Cluster {
@@ -99,7 +99,7 @@ interface Cluster {
   readonly places: ReadonlyMap<string, Place>;
 }
 
-/** The names of the nodes by the group that relations tie together. */
+/** The names of the nodes in groups: relations connect the nodes of a group. */
 function groupsOf(names: readonly string[], edges: readonly GraphEdge[]): string[][] {
   const neighbours = new Map<string, string[]>(names.map((name) => [name, []]));
   for (const { from, to } of edges) {
@@ -145,7 +145,7 @@ function clusterOf(group: readonly GraphNode[], edges: readonly GraphEdge[]): Cl
   };
 }
 
-/** Where the nodes stand: each group of relations by itself, the groups in rows. */
+/** The positions of the nodes: each group of related nodes is laid out alone, the groups form rows. */
 export function placesOf({ nodes, edges }: Graph): ReadonlyMap<string, Place> {
   const isAside = nodes.length > manyNodes;
   const byName = new Map(nodes.map((node) => [node.name, node]));
@@ -178,7 +178,7 @@ export function placesOf({ nodes, edges }: Graph): ReadonlyMap<string, Place> {
   return places;
 }
 
-/** The names of the nodes that a search finds, by their name or a field's; null without a search. */
+/** The names of the nodes with the searched text in their own name or in the name of a field; null without a search. */
 export function foundIn({ nodes }: Graph, search: string): ReadonlySet<string> | null {
   const words = search.trim().toLowerCase();
   if (words === "") return null;

@@ -1,6 +1,7 @@
-/** The diagram as a table: a row for each relation, and one for each collection without any. */
-import { Anchor, Text } from "@mantine/core";
+/** The diagram as a table: a row for each relation, and a row for each collection without relations. */
+import { Anchor } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
+import { Dim } from "../../kit/words.tsx";
 import { text } from "../../texts/index.ts";
 import classes from "./diagram.module.css";
 import { foundIn, type Graph } from "./graph.ts";
@@ -30,7 +31,7 @@ export function RelationTable({ graph, search }: { graph: Graph; search: string 
   const nodes = graph.nodes.filter(({ name, isUsers }) => !isUsers && (found === null || found.has(name)));
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls is reached by keyboard.
-    <section className={classes["tableFrame"]} aria-label={words.asTable} tabIndex={0}>
+    <section className="fills" aria-label={words.asTable} tabIndex={0}>
       <table className={classes["table"]}>
         <thead>
           <tr>
@@ -50,9 +51,7 @@ export function RelationTable({ graph, search }: { graph: Graph; search: string 
                     <NodeLink name={name} />
                   </th>
                   <td colSpan={3}>
-                    <Text size="sm" c="dimmed">
-                      {words.noRelations}
-                    </Text>
+                    <Dim size="sm">{words.noRelations}</Dim>
                   </td>
                 </tr>
               );

@@ -6,6 +6,6 @@ import { text } from "../../texts/index.ts";
 export function Actor({ id }: { id: string | null }) {
   const { data } = useQuery({ ...userQuery(id ?? ""), enabled: id !== null, retry: false });
   if (id === null) return <>{text.events.nobody}</>;
-  // The account may be gone; the event stays.
+  // The account may be deleted; the event stays.
   return <>{data?.email ?? `…${id.slice(-8)}`}</>;
 }

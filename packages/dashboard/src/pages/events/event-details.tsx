@@ -1,20 +1,22 @@
-/** One event in the drawer: what it is about, what it changed, its payload. */
-import { Anchor, Button, Group, Skeleton, Text } from "@mantine/core";
+/** The details of an event in the drawer: its subject, its changes, its payload. */
+import { Group, Skeleton } from "@mantine/core";
 import type { EventEntry } from "@socle/protocol";
 import { IconDatabase } from "@tabler/icons-react";
 import { queryOptions, useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import {
+  ButtonLink,
   CodeBlock,
   CopyAction,
   DetailsSection,
   DiffView,
+  Dim,
   differencesOf,
   ErrorState,
   Facts,
   type FieldChange,
   formatDateTime,
   jsonText,
+  TextLink,
 } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { historyOf } from "../../service/record-history.ts";
@@ -23,10 +25,10 @@ import { Actor } from "./actor.tsx";
 import { collectionOf } from "./event-list.ts";
 import { aboutUser, changeOf } from "./user-events.ts";
 
-/** Events of the collection that are looked through for the one before. */
+/** Events of the collection to search for the event before. */
 const lookBack = 1_000;
 
-/** The changes of an update, against the event before it if that is found. */
+/** The changes of an update, compared with the event before, if that event is found. */
 function changesQuery(event: EventEntry, collection: string) {
   return queryOptions({
     queryKey: ["events", "changes", event.id],
@@ -76,27 +78,17 @@ export function EventDetails({ event }: { event: EventEntry }) {
               event.actor === null ? (
                 text.events.nobody
               ) : (
-                <Anchor
-                  key="actor"
-                  renderRoot={(props) => <Link to="/users" search={{ user: event.actor ?? undefined }} {...props} />}
-                  size="sm"
-                  underline="always"
-                >
+                <TextLink to="/users" search={{ user: event.actor ?? undefined }} key="actor" underline="always">
                   <Actor id={event.actor} />
-                </Anchor>
+                </TextLink>
               ),
             ],
             [
               text.events.user,
               user === null ? null : (
-                <Anchor
-                  key="user"
-                  renderRoot={(props) => <Link to="/users" search={{ user }} {...props} />}
-                  size="sm"
-                  underline="always"
-                >
+                <TextLink to="/users" search={{ user }} key="user" underline="always">
                   <Actor id={user} />
-                </Anchor>
+                </TextLink>
               ),
             ],
             [text.events.change, change === "" ? null : change],
@@ -111,26 +103,22 @@ export function EventDetails({ event }: { event: EventEntry }) {
           ]}
         />
         {collection !== null && typeof record === "string" && !event.type.endsWith(".deleted") && (
-          <Button
+          <ButtonLink
+            to="/collections/$name"
+            params={{ name: collection }}
+            search={{ record }}
             mt="sm"
             size="xs"
             variant="default"
             leftSection={<IconDatabase size={14} />}
-            renderRoot={(props) => (
-              <Link to="/collections/$name" params={{ name: collection }} search={{ record }} {...props} />
-            )}
           >
             {text.events.openRecord}
-          </Button>
+          </ButtonLink>
         )}
       </DetailsSection>
       <Changes event={event} collection={collection} />
       <DetailsSection title={text.events.payload}>
-        {event.partial === true && (
-          <Text size="xs" c="dimmed" mb={6}>
-            {text.events.partial}
-          </Text>
-        )}
+        {event.partial === true && <Dim mb={6}>{text.events.partial}</Dim>}
         <CodeBlock value={jsonText(event.payload)} label={text.events.payload} />
       </DetailsSection>
     </>
@@ -160,11 +148,6 @@ function RecordChanges({ event, collection }: { event: EventEntry; collection: s
   const { data, error, refetch } = useQuery(changesQuery(event, collection));
   if (data === undefined && error !== null) return <ErrorState error={error} onRetry={refetch} />;
   if (data === undefined) return <Skeleton height={40} />;
-  if (data === null)
-    return (
-      <Text size="sm" c="dimmed">
-        {text.events.noEarlier(lookBack)}
-      </Text>
-    );
+  if (data === null) return <Dim size="sm">{text.events.noEarlier(lookBack)}</Dim>;
   return <DiffView changes={data} />;
 }

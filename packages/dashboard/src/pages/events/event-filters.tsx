@@ -1,4 +1,4 @@
-/** The filters of the event log: types with completion, a time, the user who caused them. */
+/** The filters of the event log: types with completion, a time range, the user who caused the events. */
 import { Select, TagsInput, Text } from "@mantine/core";
 import { DateTimePicker } from "@mantine/dates";
 import "@mantine/dates/styles.css";
@@ -10,7 +10,7 @@ import { text } from "../../texts/index.ts";
 import { isKnownType, typesOf } from "./event-types.ts";
 import type { EventSearch } from "./search.ts";
 
-/** Types that one request may name. */
+/** Most types in a request. */
 const maxTypes = 20;
 const hourMs = 3_600_000;
 
@@ -84,7 +84,7 @@ function TypeFilter({ search, onChange }: FilterProps) {
   );
 }
 
-/** From a preset or a picked time; until now, or a picked time. */
+/** The start is a preset or a picked time; the end is now or a picked time. */
 function TimeFilter({ search, onChange }: FilterProps) {
   const preset = (value: string | null): void => {
     const make = presets[value as Preset];

@@ -1,4 +1,4 @@
-/** The list of events: nothing twice, nothing that a filter excludes, and where older ones begin. */
+/** Tests of the list of events: no event twice, no event that a filter excludes, and the start of the older events. */
 import { expect, test } from "bun:test";
 import type { EventEntry } from "@socle/protocol";
 import { collectionOf, isOfType, isWanted, maxEvents, merged, olderThan, subjectOf, timeOfId } from "./event-list.ts";

@@ -1,11 +1,11 @@
 /**
- * The list of events, newest first: what was read and what came, each once, and which of them a filter lets through.
+ * The list of events, newest first: read events and live events, each once, and the events that a filter lets through.
  */
 import type { EventEntry } from "@socle/protocol";
 import type { EventSearch } from "./search.ts";
 import { aboutUser } from "./user-events.ts";
 
-/** Events that are kept in memory; the oldest go first. */
+/** Most events in memory; the oldest events are dropped first. */
 export const maxEvents = 5_000;
 
 /** Joins two lists, newest first by id, each event once. */
@@ -16,7 +16,7 @@ export function merged(known: readonly EventEntry[], more: readonly EventEntry[]
   return all.slice(0, maxEvents);
 }
 
-/** Whether a type is one of those that are asked for; `*` may end one, as in the API. */
+/** Whether a type is among the requested types. A requested type may end with `*`, as in the API. */
 export function isOfType(type: string, wanted: string | undefined): boolean {
   if (wanted === undefined) return true;
   return wanted
@@ -25,7 +25,7 @@ export function isOfType(type: string, wanted: string | undefined): boolean {
     .some((word) => (word.endsWith("*") ? type.startsWith(word.slice(0, -1)) : type === word));
 }
 
-/** Whether an event that has just come belongs to what the page shows. */
+/** Whether a new event belongs to the shown list. */
 export function isWanted(event: EventEntry, { type, actor, about, from, to }: EventSearch): boolean {
   const at = Date.parse(event.timestamp);
   if (from !== undefined && at < Date.parse(from)) return false;
@@ -35,26 +35,26 @@ export function isWanted(event: EventEntry, { type, actor, about, from, to }: Ev
   return isOfType(event.type, type);
 }
 
-/** Where the older events begin: the time of the oldest that is known, and how many of that time are known already. */
+/** The start of the older events: the time of the oldest known event, and the number of known events with that time. */
 export function olderThan(known: readonly EventEntry[]): { to: string; offset: number } | null {
   const oldest = known.at(-1);
   if (oldest === undefined) return null;
   return { to: oldest.timestamp, offset: known.filter(({ timestamp }) => timestamp === oldest.timestamp).length };
 }
 
-/** The time that an id of an event holds, as RFC 3339; null for what is no such id. */
+/** The time in the id of an event, as RFC 3339; null for any other text. */
 export function timeOfId(id: string): string | null {
   const [, hex] = /^evt_([0-9a-f]{12})[0-9a-f]{13}$/.exec(id) ?? [];
   return hex === undefined ? null : new Date(Number.parseInt(hex, 16)).toISOString();
 }
 
-/** The collection of an event about a record; null for any other. */
+/** The collection of an event about a record; null for any other event. */
 export function collectionOf({ type, source }: EventEntry): string | null {
   if (source !== "collections") return null;
   return /^([A-Za-z]\w*)\.(created|updated|deleted)$/.exec(type)?.[1] ?? null;
 }
 
-/** The subject of an event, in one line: a record, a user, a collection, a file. */
+/** The subject of an event, in a single line: a record, a user, a collection, a file. */
 export function subjectOf({ payload }: EventEntry): string {
   for (const name of ["target", "email", "id", "filePath", "name", "userId"]) {
     const value = payload[name];

@@ -1,9 +1,9 @@
-/** One event of the log. */
+/** The query for a single event of the log. */
 import { queryOptions } from "@tanstack/react-query";
 import { client } from "../../service/client.ts";
 import { timeOfId } from "./event-list.ts";
 
-/** An event that a list does not hold: its id tells its time. Null when the log has it no more. */
+/** An event outside the loaded list: its id gives its time. Null when the log has dropped the event. */
 export function eventQuery(id: string) {
   return queryOptions({
     queryKey: ["events", "one", id],

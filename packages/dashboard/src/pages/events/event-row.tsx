@@ -1,4 +1,4 @@
-/** One event in the list. */
+/** A row of the list of events. */
 import type { EventEntry } from "@socle/protocol";
 import { formatClock, formatDateTime } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
@@ -24,7 +24,7 @@ export function EventRow({ event }: { event: EventEntry }) {
   );
 }
 
-/** The names of the columns, above the list. The rows name what they hold by themselves. */
+/** The names of the columns, above the list. Hidden from screen readers, because each row names its own values. */
 export function EventHead() {
   return (
     <div className={`${classes["line"]} ${classes["head"]}`} aria-hidden>

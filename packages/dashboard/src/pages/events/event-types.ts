@@ -1,6 +1,6 @@
 /** The types of events that a filter may name. */
 
-/** Types beside those of records. */
+/** Types other than the types of records. */
 const otherTypes = [
   "auth.*",
   "auth.login",
@@ -44,7 +44,7 @@ export function typesOf(collections: readonly string[]): string[] {
   return [...collections.flatMap((name) => recordEnds.map((end) => `${name}.${end}`)), ...otherTypes];
 }
 
-/** Whether there can be events of a type. The log may hold those of a collection that is gone. */
+/** Whether events of a type can exist. The log may hold events of a deleted collection. */
 export function isKnownType(type: string): boolean {
   if (type === "*" || otherTypes.some((known) => known === type)) return true;
   if (/^[A-Za-z]\w*\.(?:created|updated|deleted|\*)$/.test(type)) return true;

@@ -1,4 +1,4 @@
-/** The event log as it grows (`/_/events`): filters by type, user and time, one event with its change in a drawer. */
+/** The live event log (`/_/events`): filters by type, user and time, and a drawer for an event and its changes. */
 import { Alert, Button, Group, Text, VisuallyHidden } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import type { EventEntry } from "@socle/protocol";
@@ -8,6 +8,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import {
   DetailsDrawer,
+  Dim,
   EmptyState,
   ErrorState,
   FilledPage,
@@ -38,7 +39,7 @@ export function EventsPage() {
   const arrivals = useArrivals();
   const events = useEvents(search, arrivals.add);
   const [isAtStart, setAtStart] = useState(true);
-  /** The newest event when the start was left. */
+  /** The newest event at the time when the user left the start of the list. */
   const [seen, setSeen] = useState("");
   const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
   const filter = (patch: EventSearch): void => {
@@ -64,9 +65,7 @@ export function EventsPage() {
       title={text.events.title}
       note={<TailMark state={events.state} />}
       actions={
-        <Text size="xs" c="dimmed" className="numbers">
-          {events.list !== undefined && text.events.shown(list.length, events.total)}
-        </Text>
+        <Dim className="numbers">{events.list !== undefined && text.events.shown(list.length, events.total)}</Dim>
       }
     >
       <Toolbar label={text.events.filters}>

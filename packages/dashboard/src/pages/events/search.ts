@@ -2,20 +2,20 @@
 import { type RawSearch, textParam } from "../../kit/search-params.ts";
 
 export interface EventSearch {
-  /** As the API takes it: "posts.created,admin.*". */
+  /** In the form of the API: "posts.created,admin.*". */
   type?: string | undefined;
   /** RFC 3339. */
   from?: string | undefined;
   to?: string | undefined;
-  /** The id of the user who caused them. */
+  /** The id of the user who caused the events. */
   actor?: string | undefined;
-  /** The id of the user to whom they happened. */
+  /** The id of the user to whom the events happened. */
   about?: string | undefined;
   /** The id of the event whose details are open. */
   event?: string | undefined;
 }
 
-/** A text that is no time is left out. */
+/** Leaves out a text that is not a time. */
 function timeParam(search: RawSearch, name: string): string | undefined {
   const value = textParam(search, name);
   return value === undefined || Number.isNaN(Date.parse(value)) ? undefined : value;

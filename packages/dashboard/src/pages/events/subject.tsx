@@ -1,4 +1,4 @@
-/** The subject of an event, in one line: the account by its email, else the id or the name; and the change that an admin has made. */
+/** The subject of an event in a single line: an account by its email, any other subject by its id or name; and the change by an admin. */
 import type { EventEntry } from "@socle/protocol";
 import { Actor } from "./actor.tsx";
 import { subjectOf } from "./event-list.ts";

@@ -1,14 +1,13 @@
-/** The events that have just come: marked in the list for a moment, and counted for those who hear the page. */
+/** The newest events: marked in the list for a moment, and counted for people who use a screen reader. */
 import { useEffect, useRef, useState } from "react";
 
-/** How long a row is marked. */
 const markMs = 2_000;
-/** Events that come within this time are told together. */
+/** Events within this time are announced together. */
 const tellMs = 2_000;
 
 export interface Arrivals {
   readonly ids: ReadonlySet<string>;
-  /** Events that came within the last moments, told once those are over; 0 for none. */
+  /** Events of the last moments, announced when the moments are over; 0 for no events. */
   readonly told: number;
   add(ids: readonly string[]): void;
 }

@@ -1,4 +1,4 @@
-/** The event log as it grows: a page that is read, older ones on demand, new ones as they come. */
+/** The live event log: a first page, older events on demand, new events as the service sends each. */
 import type { EventEntry } from "@socle/protocol";
 import { useEffect, useRef, useState } from "react";
 import { type TailState, useTail } from "../../kit/index.ts";
@@ -7,14 +7,14 @@ import { isWanted, merged, olderThan } from "./event-list.ts";
 import type { EventSearch } from "./search.ts";
 
 const pageSize = 100;
-/** Events that come within this time are shown together. */
+/** Events within this time are shown together. */
 const batchMs = 80;
 const maxBatch = 5_000;
 
 export interface Events {
-  /** Undefined until the first page is there. */
+  /** Undefined until the first page is loaded. */
   readonly list: readonly EventEntry[] | undefined;
-  /** How many the log has in all for the filter, at the last read. */
+  /** The number of all events in the log that match the filter, at the last read. */
   readonly total: number;
   readonly state: TailState;
   readonly error: unknown;
@@ -24,7 +24,7 @@ export interface Events {
   retry(): void;
 }
 
-/** @param onArrival is called with the events that come while the list is shown, and that its filter lets through. */
+/** @param onArrival is called with the ids of new events that match the filter, while the list is shown. */
 export function useEvents(search: EventSearch, onArrival: (ids: readonly string[]) => void): Events {
   const { type, from, to, actor, about } = search;
   const key = JSON.stringify([type, from, to, actor, about]);
@@ -39,7 +39,7 @@ export function useEvents(search: EventSearch, onArrival: (ids: readonly string[
   useEffect(() => () => clearTimeout(timer.current), []);
 
   /**
-   * Puts events into the list of the filter for which they were read; nothing when the filter has changed meanwhile.
+   * Puts events into the list of their filter. Does nothing when the filter has changed since the read.
    */
   const put = (readKey: string, events: readonly EventEntry[], total?: number): void => {
     if (current.current.key !== readKey) return;
@@ -88,12 +88,12 @@ export function useEvents(search: EventSearch, onArrival: (ids: readonly string[
         if (batch.current.length < maxBatch) batch.current.push(event);
         timer.current ??= setTimeout(flush, batchMs);
       }, options),
-    // Events from before the stream opened, or during a break, are read.
+    // The stream lacks events from before its start and from a break: the page reads these events.
     onGap: () => void read(),
     isPaused: false,
     key: String(attempt),
   });
-  // Another filter is another list.
+  // A change of the filter starts a new list.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the filter is the reason.
   useEffect(() => void read(), [key, attempt]);
 

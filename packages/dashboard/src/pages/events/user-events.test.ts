@@ -1,4 +1,4 @@
-/** Tests of what events say about accounts. */
+/** Tests of the text of events about accounts. */
 import { expect, test } from "bun:test";
 import { aboutUser, changeOf } from "./user-events.ts";
 

@@ -1,4 +1,4 @@
-/** A complete file of a function, for a collection that there is. */
+/** A complete example file of a function, for an existing collection. */
 import { useQuery } from "@tanstack/react-query";
 import type { ExampleProps } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";

@@ -1,4 +1,4 @@
-/** Functions (`/_/functions`): the handlers that are loaded, and their runs. */
+/** Functions (`/_/functions`): the loaded handlers, and their runs. */
 import { Tabs } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
 import { ExampleButton, FilledPage, ScriptProblems } from "../../kit/index.ts";
@@ -29,7 +29,7 @@ export function FunctionsPage() {
       <ScriptProblems files={files} />
       <Tabs
         value={search.tab ?? "handlers"}
-        // The filter of one view does not apply to the other.
+        // A filter of a view does not apply to the other view.
         onChange={(tab) => void navigate({ search: tab === "runs" ? { tab } : {}, replace: true })}
         className={classes["tabs"]}
         keepMounted={false}

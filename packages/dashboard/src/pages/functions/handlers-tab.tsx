@@ -1,9 +1,8 @@
-/** The files of functions: what each runs after, its options, its last failure. A row leads to the runs of its file. */
-import { Anchor, Tooltip, VisuallyHidden } from "@mantine/core";
+/** The files of functions: the events of each file, its options, its last failure. A row leads to the runs of its file. */
+import { Tooltip, VisuallyHidden } from "@mantine/core";
 import type { FunctionEntry } from "@socle/protocol";
 import { IconCircleX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import {
   type Column,
   DataTable,
@@ -12,15 +11,16 @@ import {
   formatNumber,
   Mark,
   RelativeTime,
+  TextLink,
 } from "../../kit/index.ts";
 import { useScriptFiles } from "../../service/scripts.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./functions.module.css";
 import { NoFunctions } from "./no-functions.tsx";
-import { failuresQuery, handlersQuery, retriedQuery } from "./queries.ts";
-import { filesOf, type HandlerFile } from "./runs-of.ts";
+import { failuresQuery, handlersQuery, retriedQuery, useCompleted } from "./queries.ts";
+import { filesOf, type HandlerFile, laterStates, rowKeyOf } from "./runs-of.ts";
 
-/** Characters of an error in a tooltip. */
+/** Most characters of an error in a tooltip. */
 const longest = 240;
 
 const columns: Column<HandlerFile>[] = [
@@ -52,7 +52,7 @@ const columns: Column<HandlerFile>[] = [
         <ul className={classes["handlers"]}>
           {handlers.map(({ handler, eventType, calls }) => (
             <li key={handler}>
-              <span className="mono">{handler}</span> <span className={classes["quiet"]}>{eventType}</span>
+              <span className="mono">{handler}</span> <span className="quiet">{eventType}</span>
               {calls !== undefined && <HookCalls calls={calls} />}
             </li>
           ))}
@@ -81,11 +81,7 @@ const columns: Column<HandlerFile>[] = [
     width: 120,
     narrow: "hidden",
     render: ({ loadedAt }) =>
-      loadedAt === null ? (
-        <span className={classes["quiet"]}>{text.common.never}</span>
-      ) : (
-        <RelativeTime at={loadedAt} />
-      ),
+      loadedAt === null ? <span className="quiet">{text.common.never}</span> : <RelativeTime at={loadedAt} />,
   },
   {
     key: "failure",
@@ -98,26 +94,24 @@ const columns: Column<HandlerFile>[] = [
 /** The calls of a hook since the start of the service. */
 function HookCalls({ calls: { passed, refused, failed } }: { calls: NonNullable<FunctionEntry["calls"]> }) {
   const counts = { passed: formatNumber(passed), refused: formatNumber(refused), failed: formatNumber(failed) };
-  return <span className={classes["quiet"]}> · {text.functions.calls(counts)}</span>;
+  return <span className="quiet"> · {text.functions.calls(counts)}</span>;
 }
 
 function LastFailure({ filePath, run }: { filePath: string; run: HandlerFile["lastFailure"] }) {
-  if (run === null) return <span className={classes["quiet"]}>{text.functions.noFailure}</span>;
+  if (run === null) return <span className="quiet">{text.functions.noFailure}</span>;
   return (
     <Tooltip label={run.error?.slice(0, longest)} disabled={run.error === null} multiline maw={420}>
-      <Anchor
-        renderRoot={(props) => (
-          <Link to="/functions" search={{ tab: "runs", file: filePath, run: run.runId }} {...props} />
-        )}
-        size="sm"
-        // The hidden text stays within it: a wide table would else widen the page.
+      <TextLink
+        to="/functions"
+        search={{ tab: "runs", file: filePath, run: run.runId }}
+        // The hidden text stays inside this element. Outside, a wide table would widen the page.
         pos="relative"
       >
         <VisuallyHidden>{text.functions.failureOf(filePath)} </VisuallyHidden>
         <Mark tone="bad" icon={IconCircleX}>
           {run.failures === undefined ? <RelativeTime at={run.endedAt ?? run.createdAt} /> : text.functions.triedAgain}
         </Mark>
-      </Anchor>
+      </TextLink>
     </Tooltip>
   );
 }
@@ -127,11 +121,14 @@ export function HandlersTab({ onRuns }: { onRuns: (file: string) => void }) {
   const failures = useQuery(failuresQuery);
   const files = useScriptFiles("function");
   const { data: triedAgain = [] } = useQuery(retriedQuery);
+  const later = laterStates([...(failures.data ?? []), ...useCompleted(failures.data)]);
+  // A failure with a later success needs no attention.
+  const failed = (failures.data ?? []).filter((run) => !later.has(rowKeyOf(run)));
   if (handlers.data === undefined && handlers.isError)
     return <ErrorState error={handlers.error} onRetry={handlers.refetch} />;
   if (handlers.data?.length === 0 && files?.length === 0)
     return (
-      <div className={classes["scroll"]}>
+      <div className="fills">
         <NoFunctions />
       </div>
     );
@@ -142,7 +139,7 @@ export function HandlersTab({ onRuns }: { onRuns: (file: string) => void }) {
       <DataTable
         label={text.functions.tabs.handlers}
         columns={columns}
-        rows={handlers.data && filesOf(handlers.data, [...triedAgain, ...(failures.data ?? [])], files ?? [])}
+        rows={handlers.data && filesOf(handlers.data, [...triedAgain, ...failed], files ?? [])}
         rowKey={({ filePath }) => filePath}
         onOpen={({ filePath }) => onRuns(filePath)}
       />

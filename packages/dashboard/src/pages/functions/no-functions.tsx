@@ -1,4 +1,4 @@
-/** The page of a service without functions: a complete file to begin with. */
+/** The page of a service without functions: a complete example file. */
 import { IconBolt } from "@tabler/icons-react";
 import { EmptyState, Example } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";

@@ -1,6 +1,6 @@
 /** Queries of the functions' page: handlers, their last failures, runs. */
 import type { FunctionRun } from "@socle/protocol";
-import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
 import { offsetOf, pageSize } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { queryClient } from "../../service/queries.ts";
@@ -9,17 +9,17 @@ import type { FunctionSearch } from "./search.ts";
 
 const { scripts } = client.admin;
 
-/** Channels of the service that tell what functions do. */
+/** Channels of the service with events about functions. */
 export const functionChannels = ["function.started", "function.completed", "function.failed"] as const;
 
-/** How often runs are read while one of them is not over: waiting ones bring no event. */
+/** Interval between reads while a run waits or goes on: waiting runs send no event. */
 const refreshMs = 3_000;
 
 function refreshOf(runs: readonly FunctionRun[] | undefined): number | false {
   return runs?.some(isUnderWay) === true ? refreshMs : false;
 }
 
-/** As many as a list of the API takes. */
+/** The largest page of a list in the API. */
 const most = 1_000;
 
 export const handlersQuery = queryOptions({
@@ -33,7 +33,7 @@ export const handlersQuery = queryOptions({
   },
 });
 
-/** Failed runs among which a file's last failure is looked for. */
+/** Number of failed runs that the page reads to find the last failure of each file. */
 const failures = 200;
 
 export const failuresQuery = queryOptions({
@@ -41,7 +41,7 @@ export const failuresQuery = queryOptions({
   queryFn: async () => (await scripts.functionRuns({ status: "failed", limit: failures })).items,
 });
 
-/** Runs that are tried again after a failure: they have not failed for good, and are no success either. */
+/** Runs that the service tries again after a failure: neither failed for good nor completed. */
 export const retriedQuery = queryOptions({
   queryKey: ["functions", "tried again"],
   queryFn: async () =>
@@ -60,11 +60,33 @@ export function runListQuery({ status, file, page }: FunctionSearch) {
   });
 }
 
-/** Runs of the same file, among which a run is looked for. */
+const nothing: readonly FunctionRun[] = [];
+
+/**
+ * The completed runs, to find the later end of a failed run. A failed end with `canRetry` is the newest end of its run, so
+ * a list that has only failed ends with `canRetry` needs no request.
+ */
+export function useCompleted(runs: readonly FunctionRun[] | undefined, filePath?: string): readonly FunctionRun[] {
+  const { data } = useQuery({
+    queryKey: ["functions", "completed", filePath],
+    queryFn: async () => (await scripts.functionRuns({ status: "completed", filePath, limit: most })).items,
+    enabled: runs?.some(({ status, canRetry }) => status === "failed" && !canRetry) === true,
+  });
+  return data ?? nothing;
+}
+
+/** The runs of a list that have failed for good and can be retried now. */
+export async function retryable(runs: readonly FunctionRun[]): Promise<readonly FunctionRun[]> {
+  const { items } = await scripts.functionRuns({ status: "failed", limit: most });
+  const now = new Set(items.filter(({ canRetry }) => canRetry).map(({ runId }) => runId));
+  return runs.filter(({ runId }) => now.has(runId));
+}
+
+/** Number of runs of the same file that the page reads to find a run. */
 const nearby = 200;
 
 /**
- * The API has no address for one run: it is looked for in the newest of its file, or of all when the file is unknown.
+ * The API has no address for a single run. The query searches the newest runs of the file, or of all files when the file is unknown.
  */
 export function runQuery(runId: string, filePath: string | undefined) {
   return queryOptions({

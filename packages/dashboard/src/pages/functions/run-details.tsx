@@ -1,13 +1,15 @@
-/** Drawer of one run of a function: its state, its error with the place, its log, its ends before. */
-import { Anchor, Button, Code, Group, Text } from "@mantine/core";
+/** Drawer of a run of a function: its state, its error with the position, its log, its earlier ends. */
+import { Button, Code, Group, Text } from "@mantine/core";
 import type { FunctionRun } from "@socle/protocol";
 import { IconHistory, IconRefresh } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import {
+  ButtonLink,
+  Complaint,
   CopyAction,
   DetailsSection,
+  Dim,
   EmptyState,
   ErrorBlock,
   ErrorState,
@@ -20,6 +22,7 @@ import {
   RowsSkeleton,
   RunLog,
   StatusMark,
+  TextLink,
 } from "../../kit/index.ts";
 import { useRunLog } from "../../service/run-log.ts";
 import { useScriptFiles } from "../../service/scripts.ts";
@@ -39,13 +42,9 @@ export function RunDetails({ runId, listed }: { runId: string; listed: readonly 
   if (query.isPending) return <RowsSkeleton rows={6} height={20} />;
   return (
     <EmptyState icon={IconHistory} title={text.functions.goneTitle} body={text.functions.goneBody}>
-      <Button
-        size="xs"
-        variant="default"
-        renderRoot={(props) => <Link to="/logs" search={{ search: runId }} {...props} />}
-      >
+      <ButtonLink to="/logs" search={{ search: runId }} size="xs" variant="default">
         {text.functions.openLog}
-      </Button>
+      </ButtonLink>
     </EmptyState>
   );
 }
@@ -53,7 +52,7 @@ export function RunDetails({ runId, listed }: { runId: string; listed: readonly 
 function Details({ run, earlier }: { run: FunctionRun; earlier: readonly FunctionRun[] }) {
   const log = useRunLog(run.runId, isUnderWay(run));
   const retry = useRetry();
-  // A run that waits or goes on may have failed attempts behind it: their last error is in the log.
+  // A waiting or running run may have failed attempts: the last error is in the log.
   const stack = run.status === "completed" ? null : lastStack(log.data ?? []);
   const error = stack ?? run.error;
   return (
@@ -75,16 +74,12 @@ function Details({ run, earlier }: { run: FunctionRun; earlier: readonly Functio
         }
       >
         {retry.isError && (
-          <Text size="sm" c="var(--mantine-color-error)" role="alert" mb="xs">
+          <Complaint mb="xs">
             {text.functions.retryFailed}. {messageOf(retry.error)}
-          </Text>
+          </Complaint>
         )}
         <RunFacts run={run} />
-        {run.status === "failed" && !run.canRetry && (
-          <Text size="xs" c="dimmed" mt="xs">
-            {text.functions.noRetry}
-          </Text>
-        )}
+        {run.status === "failed" && !run.canRetry && <Dim mt="xs">{text.functions.noRetry}</Dim>}
       </DetailsSection>
       {error !== null && (
         <DetailsSection title={text.functions.error}>
@@ -112,7 +107,7 @@ function Details({ run, earlier }: { run: FunctionRun; earlier: readonly Functio
   );
 }
 
-/** How the run may end well: whether the service has a newer version of the file, or how it gets one. */
+/** The next step to a successful run: a newer version of the file is loaded already, or the user has to change the file. */
 function NextStep({ run: { filePath, endedAt } }: { run: FunctionRun }) {
   const files = useScriptFiles("function");
   const loadedAt = files?.find((file) => file.filePath === filePath)?.loadedAt ?? null;
@@ -131,22 +126,16 @@ function NextStep({ run: { filePath, endedAt } }: { run: FunctionRun }) {
   );
 }
 
-/** The record that the run is for: its event knows it. */
+/** The record of the run, read from the event that started the run. */
 function useRecordLink({ eventId }: FunctionRun): ReactNode {
   const { data } = useQuery({ ...eventQuery(eventId), enabled: eventId !== "" });
   const id = data?.payload["id"];
   const collection = data === undefined || data === null ? null : collectionOf(data);
   if (typeof id !== "string" || collection === null) return null;
   return (
-    <Anchor
-      renderRoot={(props) => (
-        <Link to="/collections/$name" params={{ name: collection }} search={{ record: id }} {...props} />
-      )}
-      size="sm"
-      className="mono"
-    >
+    <TextLink to="/collections/$name" params={{ name: collection }} search={{ record: id }} className="mono">
       {id}
-    </Anchor>
+    </TextLink>
   );
 }
 
@@ -159,27 +148,18 @@ function RunFacts({ run }: { run: FunctionRun }) {
         [text.functions.status, <StatusMark key="status" status={status} />],
         [
           text.functions.file,
-          <Anchor
-            key="file"
-            renderRoot={(props) => <Link to="/functions" search={{ tab: "runs", file: filePath }} {...props} />}
-            size="sm"
-            className="mono"
-          >
+          <TextLink to="/functions" search={{ tab: "runs", file: filePath }} key="file" className="mono">
             {filePath}
-          </Anchor>,
+          </TextLink>,
         ],
         [
           text.functions.event,
           <span key="event">
             {eventType}{" "}
             {eventId !== "" && (
-              <Anchor
-                renderRoot={(props) => <Link to="/events" search={{ event: eventId }} {...props} />}
-                size="sm"
-                className="mono"
-              >
+              <TextLink to="/events" search={{ event: eventId }} className="mono">
                 {eventId}
-              </Anchor>
+              </TextLink>
             )}
           </span>,
         ],

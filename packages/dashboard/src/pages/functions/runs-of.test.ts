@@ -1,7 +1,7 @@
-/** Tests of runs of functions as the page shows them. */
+/** Tests of the shown runs of functions. */
 import { describe, expect, test } from "bun:test";
 import type { FunctionEntry, FunctionRun } from "@socle/protocol";
-import { filesOf, retriedRows, rowKeyOf, shortName, statesOf } from "./runs-of.ts";
+import { filesOf, laterStates, rowKeyOf, shortName, statesOf } from "./runs-of.ts";
 
 function run(runId: string, more: Partial<FunctionRun> = {}): FunctionRun {
   return {
@@ -104,10 +104,14 @@ test("a file that has never been loaded stands with the others, and one without 
   expect(files.map((each) => each.problem)).toEqual([problem, problem]);
 });
 
-test("a row is marked as made again where a later end or the run itself is listed", () => {
+test("an end that a later one has overtaken has the newest state of its run", () => {
   const old = run("a");
   const later = run("a", { endedAt: "2026-01-01T00:01:00.000Z" });
-  expect(retriedRows([later, old, run("b")])).toEqual(new Set([rowKeyOf(old)]));
-  expect(retriedRows([run("a", { status: "running", endedAt: null }), old])).toEqual(new Set([rowKeyOf(old)]));
-  expect(retriedRows([old])).toEqual(new Set());
+  expect(laterStates([later, old, run("b")])).toEqual(new Map([[rowKeyOf(old), "failed"]]));
+  const running = run("b", { status: "running", endedAt: null });
+  expect(laterStates([run("a"), run("b"), running])).toEqual(new Map([[rowKeyOf(run("b")), "running"]]));
+  const mended = run("a", { status: "completed", endedAt: "2026-01-01T00:02:00.000Z" });
+  expect([...laterStates([later, old, mended]).values()]).toEqual(["completed", "completed"]);
+  // The same end in two answers counts once.
+  expect(laterStates([old, { ...old }]).size).toBe(0);
 });

@@ -1,7 +1,7 @@
-/** Runs of functions as the page shows them: keys, files with their handlers, the ends of one run. */
+/** Runs of functions for the page: keys, files with their handlers, the ends of a run. */
 import type { EndpointEntry, FunctionEntry, FunctionRun, ScriptFileEntry } from "@socle/protocol";
 
-/** Each end of a run is a row of its own: the service lists a run that was made again once for each. */
+/** The key of a row. A run that ran several times has a row for each end, so the key contains the end. */
 export function rowKeyOf({ runId, endedAt }: FunctionRun): string {
   return `${runId} ${endedAt ?? ""}`;
 }
@@ -10,7 +10,12 @@ export function isUnderWay({ status }: FunctionRun): boolean {
   return status === "waiting" || status === "running";
 }
 
-/** "posts/notify.ts": all files are in the folder functions/. */
+/** Milliseconds since 1970; infinite while the run goes on. */
+function endOf({ endedAt }: FunctionRun): number {
+  return endedAt === null ? Number.POSITIVE_INFINITY : Date.parse(endedAt);
+}
+
+/** The path without the folder functions/, which holds all files: "posts/notify.ts". */
 export function shortName(filePath: string): string {
   return filePath.replace(/^functions\//, "");
 }
@@ -21,7 +26,7 @@ export interface HandlerEntry
   readonly retries: number | null;
 }
 
-/** The handlers of an endpoint: its path stands where functions have their event. */
+/** The handlers of an endpoint: the path takes the place of the event. */
 export function endpointHandlers({ path, filePath, methods, access, timeout }: EndpointEntry): HandlerEntry[] {
   const eventType = `${path} · ${access}`;
   return methods.map((handler) => ({ collection: "", filePath, handler, eventType, timeout, retries: null }));
@@ -31,7 +36,7 @@ export function endpointHandlers({ path, filePath, methods, access, timeout }: E
 export interface HandlerFile {
   readonly filePath: string;
   readonly collection: string;
-  /** Options are those of the file: all its handlers have the same, but for hooks. Null for one that has never been loaded. */
+  /** The options of the file, shared by all handlers except hooks. Null for a file that was never loaded. */
   readonly timeout: number | null;
   readonly retries: number | null;
   readonly handlers: readonly Pick<HandlerEntry, "handler" | "eventType" | "calls">[];
@@ -41,8 +46,8 @@ export interface HandlerFile {
 }
 
 /**
- * The files of functions by path: those with handlers, and those that have never been loaded.
- * @param failures failed runs, the newest first. @param files what became of each file when it was last loaded.
+ * The files of functions by path: files with handlers, and files that were never loaded.
+ * @param failures failed runs, the newest first. @param files the result of the last load of each file.
  */
 export function filesOf(
   entries: readonly HandlerEntry[],
@@ -76,27 +81,32 @@ export function filesOf(
 }
 
 /**
- * All that is known of one run: under way first, then its ends, the newest first.
- * @param listed the rows of the page. @param found those that were read for this run, or undefined while they are on their way.
+ * All known states of a run: the current state first, then the ends, the newest first.
+ * @param listed the rows of the page. @param found the states from the query for this run; undefined while the query loads.
  */
 export function statesOf(runId: string, listed: readonly FunctionRun[], found?: readonly FunctionRun[]): FunctionRun[] {
   const isIt = (run: FunctionRun): boolean => run.runId === runId;
   const read = found?.filter(isIt) ?? [];
-  // A row that says "running" may be of a moment ago: what was read for the run alone counts more.
+  // A "running" row may be old: the states from the query for this run take precedence.
   const fromList = listed.filter((run) => isIt(run) && (read.length === 0 || !isUnderWay(run)));
   const states = new Map([...fromList, ...read].map((run) => [rowKeyOf(run), run]));
-  const time = ({ endedAt }: FunctionRun): number =>
-    endedAt === null ? Number.POSITIVE_INFINITY : Date.parse(endedAt);
-  return [...states.values()].sort((a, b) => (time(a) === time(b) ? 0 : time(b) - time(a)));
+  return [...states.values()].sort((a, b) => (endOf(a) === endOf(b) ? 0 : endOf(b) - endOf(a)));
 }
 
-/** The runs of a list that were made again: a later row is of the same run. */
-export function retriedRows(runs: readonly FunctionRun[]): ReadonlySet<string> {
+/**
+ * The ends of runs that ran again later, by the key of the row, with the newest state of the run.
+ * @param runs the rows of a list, and all other known states of their runs.
+ */
+export function laterStates(runs: readonly FunctionRun[]): ReadonlyMap<string, FunctionRun["status"]> {
   const newest = new Map<string, FunctionRun>();
-  const end = ({ endedAt }: FunctionRun): number => (endedAt === null ? Number.POSITIVE_INFINITY : Date.parse(endedAt));
   for (const run of runs) {
     const known = newest.get(run.runId);
-    if (known === undefined || end(run) > end(known)) newest.set(run.runId, run);
+    if (known === undefined || endOf(run) > endOf(known)) newest.set(run.runId, run);
   }
-  return new Set(runs.filter((run) => newest.get(run.runId) !== run).map(rowKeyOf));
+  return new Map(
+    runs.flatMap((run): [string, FunctionRun["status"]][] => {
+      const last = newest.get(run.runId);
+      return last === undefined || rowKeyOf(last) === rowKeyOf(run) ? [] : [[rowKeyOf(run), last.status]];
+    }),
+  );
 }

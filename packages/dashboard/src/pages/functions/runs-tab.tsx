@@ -1,4 +1,4 @@
-/** Runs of functions: those that wait or go on, then those that are over. */
+/** Runs of functions: first waiting and running runs, then ended runs. */
 import { Button, Select, VisuallyHidden } from "@mantine/core";
 import type { FunctionRun } from "@socle/protocol";
 import { IconHistory, IconRefresh } from "@tabler/icons-react";
@@ -9,6 +9,7 @@ import {
   EmptyState,
   ErrorText,
   formatDuration,
+  Mark,
   notifyError,
   PagedTable,
   RelativeTime,
@@ -18,50 +19,59 @@ import {
 import { text } from "../../texts/index.ts";
 import classes from "./functions.module.css";
 import { NoFunctions } from "./no-functions.tsx";
-import { handlersQuery, runListQuery } from "./queries.ts";
+import { handlersQuery, runListQuery, useCompleted } from "./queries.ts";
 import { RunDetails } from "./run-details.tsx";
-import { retriedRows, rowKeyOf, shortName } from "./runs-of.ts";
+import { laterStates, rowKeyOf, shortName } from "./runs-of.ts";
 import { type FunctionSearch, runStatuses } from "./search.ts";
-import { useRetry, useRetryAll } from "./use-retry.ts";
+import { askRetryAll, useRetry } from "./use-retry.ts";
 
 interface RowState {
-  /** Keys of rows whose run was made again. */
-  retried: ReadonlySet<string>;
+  /** For rows whose run ran again: the present state of the run. */
+  later: ReturnType<typeof laterStates>;
   retry: (run: FunctionRun) => void;
-  /** The run that is on its way to be made again. */
+  /** The id of the run with a retry under way. */
   busy: string | undefined;
 }
 
-function columnsOf({ retried, retry, busy }: RowState): Column<FunctionRun>[] {
+/** The status of a row. An end with a later end of the same run is drawn without emphasis, because the earlier end needs no action. */
+function RowStatus({ run, later }: { run: FunctionRun; later: FunctionRun["status"] | undefined }) {
+  return (
+    <span className={classes["status"]}>
+      {later === undefined || run.status !== "failed" ? (
+        <StatusMark status={run.status} />
+      ) : (
+        <Mark tone="quiet" icon={IconHistory}>
+          {text.functions.failedBefore}, {text.functions.later[later]}
+        </Mark>
+      )}
+      {run.failures !== undefined && <span className="quiet">{text.functions.attempt(run.failures + 1)}</span>}
+      <VisuallyHidden>, {text.functions.runOf(run.handler, shortName(run.filePath))}</VisuallyHidden>
+    </span>
+  );
+}
+
+function columnsOf({ later, retry, busy }: RowState): Column<FunctionRun>[] {
   return [
     {
       key: "status",
       header: text.functions.status,
-      width: 160,
-      render: (run) => (
-        <span className={classes["status"]}>
-          <StatusMark status={run.status} />
-          {run.failures !== undefined && (
-            <span className={classes["quiet"]}>{text.functions.attempt(run.failures + 1)}</span>
-          )}
-          {retried.has(rowKeyOf(run)) && <span className={classes["quiet"]}>{text.functions.retried}</span>}
-          <VisuallyHidden>, {text.functions.runOf(run.handler, shortName(run.filePath))}</VisuallyHidden>
-        </span>
-      ),
+      width: 200,
+      render: (run) => <RowStatus run={run} later={later.get(rowKeyOf(run))} />,
     },
     {
       key: "function",
       header: text.functions.function,
       render: ({ handler, filePath }) => (
         <span className="mono">
-          {shortName(filePath)} <span className={classes["quiet"]}>{handler}</span>
+          {shortName(filePath)} <span className="quiet">{handler}</span>
         </span>
       ),
     },
     {
       key: "error",
       header: text.functions.error,
-      render: ({ error }) => error !== null && <ErrorText value={error} isOneLine />,
+      render: (run) =>
+        run.error !== null && <ErrorText value={run.error} isOneLine isPast={later.has(rowKeyOf(run))} />,
     },
     {
       key: "duration",
@@ -104,13 +114,13 @@ export function RunsTab({ search, onSearch }: { search: FunctionSearch; onSearch
   const query = useQuery(runListQuery(search));
   const handlers = useQuery(handlersQuery);
   const retry = useRetry();
-  const all = useRetryAll();
   const rows = query.data?.items ?? [];
+  const completed = useCompleted(query.data?.items, file);
   const shownRun = rows.find(({ runId }) => runId === openRun);
-  // The rows of another filter are not those that the button speaks of.
+  // The button applies to the rows of the current filter, not to the rows of the filter before.
   const failed = query.isPlaceholderData ? [] : rows.filter(({ canRetry }) => canRetry);
   const names = new Set((handlers.data ?? []).map(({ filePath }) => filePath));
-  // A file that is gone may still have runs.
+  // A deleted file may still have runs.
   const files = [...names, ...(file === undefined || names.has(file) ? [] : [file])].sort();
   const filter = (patch: FunctionSearch): void => onSearch({ ...patch, page: undefined });
   const retryOne = (run: FunctionRun): void =>
@@ -143,18 +153,15 @@ export function RunsTab({ search, onSearch }: { search: FunctionSearch; onSearch
           limit={100}
           clearButtonProps={{ "aria-label": text.functions.anyFile }}
         />
-        {(failed.length > 0 || all.done !== null) && (
+        {failed.length > 0 && (
           <Button
             size="xs"
             variant="default"
             ml="auto"
             leftSection={<IconRefresh size={14} />}
-            disabled={all.done !== null}
-            onClick={() => void all.start(failed)}
+            onClick={() => askRetryAll(failed)}
           >
-            {all.done === null
-              ? text.functions.retryAll(failed.length)
-              : text.functions.retryingAll(all.done, failed.length)}
+            {text.functions.retryAll(failed.length)}
           </Button>
         )}
       </Toolbar>
@@ -164,7 +171,7 @@ export function RunsTab({ search, onSearch }: { search: FunctionSearch; onSearch
         page={page}
         onPage={(next) => onSearch({ page: next })}
         columns={columnsOf({
-          retried: retriedRows(rows),
+          later: laterStates([...rows, ...completed]),
           retry: retryOne,
           busy: retry.isPending ? retry.variables.runId : undefined,
         })}
@@ -172,7 +179,7 @@ export function RunsTab({ search, onSearch }: { search: FunctionSearch; onSearch
         onOpen={({ runId }) => onSearch({ run: runId })}
         openKey={rows.filter(({ runId }) => runId === openRun).map(rowKeyOf)[0]}
         empty={
-          <div className={classes["scroll"]}>
+          <div className="fills">
             <NoRuns
               isFiltered={status !== undefined || file !== undefined}
               hasHandlers={handlers.data?.length !== 0}

@@ -1,13 +1,12 @@
-/** Running failed functions again: one, or all of a page one after the other. */
+/** Retries of failed functions: a single run, or all runs of a page in sequence. */
 import type { FunctionRun } from "@socle/protocol";
 import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
-import { notifyDone, notifyError } from "../../kit/index.ts";
+import { confirmDanger, notifyDone, notifyError } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
-import { refreshFunctions } from "./queries.ts";
+import { refreshFunctions, retryable } from "./queries.ts";
 
-/** One run. An error is the caller's to show, in `error`. */
+/** Retries a single run. The caller shows the `error`. */
 export function useRetry() {
   return useMutation({
     mutationFn: ({ runId }: FunctionRun) => client.admin.scripts.retryFunction(runId),
@@ -16,25 +15,23 @@ export function useRetry() {
   });
 }
 
-export interface RetryAll {
-  /** How many have been asked for; null when none is going on. */
-  readonly done: number | null;
-  start(runs: readonly FunctionRun[]): Promise<void>;
+/** Asks the user, and then retries the runs that still count as failed: a retry repeats all effects of a run before its error. */
+export function askRetryAll(runs: readonly FunctionRun[]): void {
+  confirmDanger({
+    title: text.functions.retryAllTitle(runs.length),
+    body: text.functions.retryAllBody,
+    action: text.functions.retryAllAction(runs.length),
+    onConfirm: () => retryAll(runs),
+  });
 }
 
-export function useRetryAll(): RetryAll {
-  const [done, setDone] = useState<number | null>(null);
-  const start = async (runs: readonly FunctionRun[]): Promise<void> => {
-    const errors: unknown[] = [];
-    for (const [at, { runId }] of runs.entries()) {
-      setDone(at);
-      // One that cannot be run again does not keep the others from it.
-      await client.admin.scripts.retryFunction(runId).catch((error: unknown) => errors.push(error));
-    }
-    setDone(null);
-    if (errors.length === 0) notifyDone(text.functions.retriedAll(runs.length));
-    else notifyError(text.functions.retryAllFailed(errors.length, runs.length), errors[0]);
-    await refreshFunctions();
-  };
-  return { done, start };
+async function retryAll(runs: readonly FunctionRun[]): Promise<void> {
+  const errors: unknown[] = [];
+  const failed = await retryable(runs);
+  // The loop continues after a run that cannot be retried.
+  for (const { runId } of failed)
+    await client.admin.scripts.retryFunction(runId).catch((error: unknown) => errors.push(error));
+  if (errors.length > 0) notifyError(text.functions.retryAllFailed(errors.length, failed.length), errors[0]);
+  else notifyDone(text.functions.retriedAll(failed.length, runs.length - failed.length));
+  await refreshFunctions();
 }

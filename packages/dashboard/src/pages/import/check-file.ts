@@ -1,6 +1,6 @@
 /**
- * All rows of a file held against the rules that the page knows: formats, bounds, patterns, values that stand twice. Whether
- * a record is there that a row names, the service says when the row is sent.
+ * The check of all rows of a file against the rules that the page knows: formats, bounds, patterns, repeated values. The service
+ * checks whether a referenced record exists, when the row is sent.
  */
 import type { JsonValue } from "@socle/protocol";
 import { text } from "../../texts/index.ts";
@@ -12,17 +12,17 @@ export interface FileCheck {
   readonly rows: number;
   /** Rows with problems. */
   readonly bad: number;
-  /** The first of them. */
+  /** The first rows with problems. */
   readonly first: readonly SourceRow[];
   readonly isDone: boolean;
 }
 
-/** Bad rows that are shown. */
+/** Most bad rows that are shown. */
 const mostShown = 50;
-/** Rows between two breaths of the page. */
+/** Rows between two pauses for the browser's other work. */
 const batch = 500;
 
-/** Every record that a row names is taken to be there. */
+/** The check assumes that every referenced record exists. */
 const known = async (): Promise<string> => "known";
 
 async function isBad(row: SourceRow, plan: ImportPlan, seen: Map<string, Set<JsonValue>>): Promise<boolean> {
@@ -42,7 +42,7 @@ async function isBad(row: SourceRow, plan: ImportPlan, seen: Map<string, Set<Jso
   return isWrong;
 }
 
-/** @param options.onProgress is told now and then, and at the end. Ends early when the signal aborts. @throws what reading throws. */
+/** @param options.onProgress is called now and then, and at the end. Ends early on abort. @throws errors of the reader. */
 export async function checkFile(
   rows: AsyncIterable<SourceRow>,
   plan: ImportPlan,
@@ -67,7 +67,7 @@ export async function checkFile(
   if (!signal.aborted) onProgress({ rows: count, bad, first, isDone: true });
 }
 
-/** "12 of 3,400 rows with problems", "no problems in 3,400 rows". */
+/** The result in words: "12 of 3,400 rows with problems", "no problems in 3,400 rows". */
 export function checkWords({ rows, bad, isDone }: FileCheck): string {
   if (!isDone) return text.import.checking(rows, bad);
   return bad === 0 ? text.import.fileFine(rows) : text.import.previewProblems(bad, rows);

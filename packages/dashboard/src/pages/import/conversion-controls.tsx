@@ -1,6 +1,7 @@
-/** How the cells of a field are read: the choices that its type has. */
-import { Select, Stack, Text } from "@mantine/core";
+/** The conversion of the cells of a field: the options for the type of the field. */
+import { Select, Stack } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
+import { Dim } from "../../kit/words.tsx";
 import { text } from "../../texts/index.ts";
 import { takesDefault } from "./mapping/convert.ts";
 import { type Conversion, DATE_ORDERS, type FieldMapping, relationKeys, SEPARATORS } from "./mapping/mapping.ts";
@@ -38,11 +39,7 @@ function ValueConversion(props: ConversionProps) {
   const { mapping, collections, onChange } = props;
   const { field, conversion } = mapping;
   const set = (change: Partial<Conversion>): void => onChange({ ...mapping, conversion: { ...conversion, ...change } });
-  const hint = (words: string) => (
-    <Text size="xs" c="dimmed">
-      {words}
-    </Text>
-  );
+  const hint = (words: string) => <Dim>{words}</Dim>;
 
   if (field.type === "boolean") return hint(text.import.booleanHint);
   if (field.type === "json") return hint(text.import.jsonHint);

@@ -1,6 +1,7 @@
-/** One field of the collection: where its value comes from, how it is read, and how that looks. */
+/** A field of the collection: the source of its value, the conversion, and an example of the result. */
 import { Badge, Group, Select, Text, TextInput } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
+import { Dim } from "../../kit/words.tsx";
 import { text } from "../../texts/index.ts";
 import { ConversionControls } from "./conversion-controls.tsx";
 import classes from "./import.module.css";
@@ -36,10 +37,10 @@ export function FieldRow(props: {
           {field.name}
         </Text>
         <Group gap={6}>
-          <Text size="xs" c="dimmed" ff="monospace">
+          <Dim ff="monospace">
             {field.type === "relation" ? `→ ${field.collection}` : field.type}
             {field.multiple === true && "[]"}
-          </Text>
+          </Dim>
           {field.required === true && <Mark label={text.import.requiredMark} />}
           {field.unique === true && <Mark label={text.import.uniqueMark} />}
           {field.owner === true && <Mark label={text.import.ownerMark} />}
@@ -56,9 +57,7 @@ export function FieldRow(props: {
             onChange={onChange}
           />
         ) : (
-          <Text size="xs" c="dimmed">
-            {isUpdate ? text.import.skip : text.import.numbered}
-          </Text>
+          <Dim>{isUpdate ? text.import.skip : text.import.numbered}</Dim>
         )}
       </div>
       <div className={classes["fieldConversion"]}>
@@ -66,9 +65,9 @@ export function FieldRow(props: {
           <ConversionControls mapping={mapping} collections={collections} onChange={onChange} />
         )}
       </div>
-      <Text size="xs" c="dimmed" ff="monospace" className={classes["example"]} title={cellText(example)}>
+      <Dim ff="monospace" className="cut" title={cellText(example)}>
         {cellText(example)}
-      </Text>
+      </Dim>
     </div>
   );
 }

@@ -1,8 +1,8 @@
-/** The second step: what the rows do, and which column gives which field its value. */
-import { Alert, Group, SegmentedControl, Select, Stack, Text } from "@mantine/core";
+/** The second step: the action for the rows, and the column for each field. */
+import { Alert, Group, SegmentedControl, Select, Stack } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
 import { IconAlertTriangle } from "@tabler/icons-react";
-import { Panel } from "../../kit/index.ts";
+import { Dim, Panel } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { FieldRow } from "./field-row.tsx";
 import classes from "./import.module.css";
@@ -10,7 +10,7 @@ import { type FieldMapping, guessColumn, guessMatch, keysOf, type Match } from "
 import { isGiven } from "./mapping/rules.ts";
 import type { LoadedSource } from "./use-source.ts";
 
-/** Names of columns that are told at most. */
+/** Most column names in the text. */
 const maxNames = 12;
 
 interface Mode {
@@ -63,14 +63,14 @@ export function FieldStep(props: {
           ))}
         </div>
         {unused.length > 0 && (
-          <Text size="xs" c="dimmed" className={classes["wrap"]}>
+          <Dim className={classes["wrap"]}>
             {text.import.unusedColumns(
               [
                 ...unused.slice(0, maxNames),
                 ...(unused.length > maxNames ? [text.import.moreColumns(unused.length - maxNames)] : []),
               ].join(", "),
             )}
-          </Text>
+          </Dim>
         )}
       </Stack>
     </Panel>

@@ -1,10 +1,8 @@
-/** The first step: the file, and how it is written. */
-import "@mantine/dropzone/styles.css";
+/** The first step: the file and its format. */
 import { Alert, Button, Group, Stack, Text } from "@mantine/core";
-import { Dropzone } from "@mantine/dropzone";
 import { IconAlertTriangle, IconBraces, IconFileTypeCsv, IconUpload } from "@tabler/icons-react";
 import { useState } from "react";
-import { formatBytes, messageOf, Panel } from "../../kit/index.ts";
+import { Dim, FileDrop, formatBytes, messageOf, Panel } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { FormatControls } from "./format-controls.tsx";
 import classes from "./import.module.css";
@@ -47,25 +45,22 @@ export function FileStep(props: {
           </Alert>
         )}
         {source === null ? (
-          <Dropzone
-            onDropAny={(files) => choose(files)}
-            onDrop={() => undefined}
-            multiple
-            loading={state.isLoading}
-            className={classes["dropzone"]}
-            aria-label={text.import.choose}
-            inputProps={{ "aria-label": text.import.choose }}
+          <FileDrop
+            onFiles={choose}
+            label={text.import.choose}
+            isLoading={state.isLoading}
+            className={classes["dropzone"] ?? ""}
           >
             <Stack align="center" gap={6} className={classes["dropInside"]}>
               <IconUpload size={28} stroke={1.5} aria-hidden />
               <Text fw={600} ta="center">
                 {text.import.drop}
               </Text>
-              <Text size="sm" c="dimmed" ta="center" maw={480}>
+              <Dim size="sm" ta="center" maw={480}>
                 {text.import.dropHint}
-              </Text>
+              </Dim>
             </Stack>
-          </Dropzone>
+          </FileDrop>
         ) : (
           <>
             <Group justify="space-between" gap="sm">
@@ -74,9 +69,9 @@ export function FileStep(props: {
                 <Text fw={600} truncate>
                   {source.file.name}
                 </Text>
-                <Text size="sm" c="dimmed" className={`numbers ${classes["noBreak"]}`}>
+                <Dim size="sm" className={`numbers ${classes["noBreak"]}`}>
                   {formatBytes(source.file.size)} · {text.import.columnsFound(source.columns.length)}
-                </Text>
+                </Dim>
               </Group>
               <Button variant="default" size="xs" onClick={state.close}>
                 {text.import.another}

@@ -1,9 +1,9 @@
-/** The search for one record, or one user, by a unique value. */
+/** The search for a record or a user by a unique value. */
 import { filter, SocleError } from "@socle/client";
 import { client } from "../../service/client.ts";
 import type { LookupKey } from "./mapping/convert.ts";
 
-/** The id, or null when there is none. @throws SocleError. */
+/** The id, or null without a match. @throws SocleError. */
 export async function findRecord({ collection, field, value }: LookupKey): Promise<string | null> {
   if (collection === "users") return findUser(field, String(value));
   const { items } = await client

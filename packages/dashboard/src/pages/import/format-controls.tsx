@@ -1,4 +1,4 @@
-/** How a file is written: found by its beginning, and changeable. */
+/** The format of a file: detected at the beginning of the file, and changeable. */
 import { Checkbox, Group, Select, SimpleGrid, Stack } from "@mantine/core";
 import { text } from "../../texts/index.ts";
 import { DELIMITERS } from "./source/csv-rows.ts";

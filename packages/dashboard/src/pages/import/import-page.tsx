@@ -1,9 +1,8 @@
-/** The page that brings the rows of a file into a collection. */
-import { Button } from "@mantine/core";
+/** The page that imports the rows of a file into a collection. */
 import { IconArrowLeft } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
-import { Page, QueryView } from "../../kit/index.ts";
+import { getRouteApi } from "@tanstack/react-router";
+import { ButtonLink, Page, QueryView } from "../../kit/index.ts";
 import { collectionQuery, collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { Importer } from "./importer.tsx";
@@ -18,15 +17,15 @@ export function ImportPage() {
     <Page
       title={text.import.into(name)}
       actions={
-        <Button
-          component={Link}
-          to={`/collections/${name}`}
+        <ButtonLink
+          to="/collections/$name"
+          params={{ name: name }}
           variant="default"
           size="xs"
           leftSection={<IconArrowLeft size={14} />}
         >
           {text.import.toRecords}
-        </Button>
+        </ButtonLink>
       }
     >
       <QueryView query={collection}>

@@ -1,9 +1,10 @@
-/** The steps of an import, one below the other: the file, the fields, the preview; then the run with its report. */
-import { Button, Group, Stack, Text } from "@mantine/core";
+/** The steps of an import, from top to bottom: the file, the fields, the preview; then the run with its report. */
+import { Button, Group, Stack } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { CollectionEntry } from "@socle/protocol";
 import { IconPlayerPlay } from "@tabler/icons-react";
 import { useEffect, useMemo, useRef, useState } from "react";
+import { Dim } from "../../kit/words.tsx";
 import { client } from "../../service/client.ts";
 import { queryClient } from "../../service/queries.ts";
 import { useSession } from "../../service/session.ts";
@@ -62,7 +63,7 @@ export function Importer(props: { collection: CollectionEntry; collections: read
       sendBatch: (rows) => client.batch(rows.map((row) => operationOf(row, collection.name))),
       batchRows: looksUpItself(plan) ? 1 : batchRows,
       isSignedIn: () => isSignedIn.current,
-      // A service that answers at all is there again.
+      // Any answer below 502 shows that the service is up again.
       isAlive: () =>
         client.health().catch((error: unknown) => {
           if (!(error instanceof SocleError) || error.status >= 502) throw error;
@@ -96,9 +97,9 @@ export function Importer(props: { collection: CollectionEntry; collections: read
           />
           {isReady && <PreviewStep source={source} plan={plan} />}
           <Group justify="space-between" gap="sm">
-            <Text size="sm" c="dimmed">
+            <Dim size="sm">
               {isMapped ? (isReady ? text.import.startHint : text.import.noMatchColumn) : text.import.nothingMapped}
-            </Text>
+            </Dim>
             <Button
               leftSection={<IconPlayerPlay size={16} />}
               disabled={!isReady || state.isLoading}

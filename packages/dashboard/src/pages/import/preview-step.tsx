@@ -1,9 +1,9 @@
-/** The third step: the first rows as they will be stored, with what is wrong at its cell. */
+/** The third step: the first rows in their stored form, with each problem at its cell. */
 import { Badge, Button, ScrollArea, Table, Text } from "@mantine/core";
 import { IconAlertCircle } from "@tabler/icons-react";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
-import { Panel, QueryView } from "../../kit/index.ts";
+import { Dim, Panel, QueryView } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { checkWords } from "./check-file.ts";
 import { findRecord } from "./find-record.ts";
@@ -25,7 +25,7 @@ export function PreviewStep({ source, plan }: { source: LoadedSource; plan: Impo
     gcTime: 0,
   });
   const check = useFileCheck(source, plan);
-  // The rows with problems that lie behind the first ones, as they will be stored.
+  // Rows with problems after the sample, in their stored form.
   const last = source.sample.at(-1)?.number ?? 0;
   const behind = check?.first.filter(({ number }) => number > last) ?? [];
   const behindKey = behind.map(({ number }) => number).join();
@@ -60,9 +60,9 @@ export function PreviewStep({ source, plan }: { source: LoadedSource; plan: Impo
         ))
       }
     >
-      <Text size="xs" c="dimmed" px="md" pb="xs">
+      <Dim px="md" pb="xs">
         {text.import.previewNote(source.sample.length)}
-      </Text>
+      </Dim>
       <div ref={frame}>
         <QueryView query={query}>
           {(rows) => <PreviewTable rows={[...rows, ...(behind.length > 0 ? (badRows.data ?? []) : [])]} plan={plan} />}

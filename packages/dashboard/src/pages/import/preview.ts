@@ -1,6 +1,6 @@
 /**
- * The first rows as they would be stored, each cell with its problem: everything that can be told before something is
- * sent.
+ * The first rows in their stored form, each cell with its problem: all checks that are possible before the first
+ * request.
  */
 import type { JsonValue } from "@socle/protocol";
 import { text } from "../../texts/index.ts";
@@ -9,11 +9,11 @@ import { type ImportPlan, prepareRow, type Resolve } from "./run/prepare.ts";
 import type { Cell, SourceRow } from "./source/source.ts";
 
 export interface PreviewCell {
-  /** Undefined where the row says nothing. */
+  /** Undefined when the row gives no value. */
   readonly value: JsonValue | undefined;
   /** Whether the service gives the value. */
   readonly isDefault: boolean;
-  /** The cell as it stands in the file, for one that cannot be read. */
+  /** The cell as written in the file, for an unreadable cell. */
   readonly cell: Cell;
   readonly problem: string | null;
 }
@@ -21,11 +21,11 @@ export interface PreviewCell {
 export interface PreviewRow {
   readonly number: number;
   readonly cells: readonly PreviewCell[];
-  /** Concerns the row as a whole. */
+  /** A problem of the row as a whole. */
   readonly problem: string | null;
 }
 
-/** @throws what `resolve` throws. */
+/** @throws errors of `resolve`. */
 export async function previewOf(
   rows: readonly SourceRow[],
   plan: ImportPlan,
@@ -34,7 +34,7 @@ export async function previewOf(
   const mapped = plan.mappings.filter(({ source }) => source.kind !== "skip");
   const seen = new Map<string, Set<JsonValue>>();
 
-  /** The problem that a value has with other records or other rows. */
+  /** The conflict of a value with other records or other rows. */
   const conflict = async (at: number, value: JsonValue): Promise<string | null> => {
     const mapping = mapped[at];
     if (mapping === undefined || value === null || typeof value === "boolean") return null;

@@ -1,9 +1,8 @@
-/** An import that runs, and what came of it. */
+/** A running import, and its result. */
 import { Alert, Button, Group, Progress, Stack, Text } from "@mantine/core";
 import { IconAlertTriangle, IconDownload, IconPlayerPause, IconPlayerPlay, IconTable } from "@tabler/icons-react";
-import { Link } from "@tanstack/react-router";
 import { useSyncExternalStore } from "react";
-import { formatDuration, LeaveGuard, messageOf, Panel } from "../../kit/index.ts";
+import { ButtonLink, Dim, formatDuration, LeaveGuard, messageOf, Panel } from "../../kit/index.ts";
 import { saveBlob } from "../../kit/save-blob.ts";
 import { text } from "../../texts/index.ts";
 import { RejectedTable } from "./rejected-table.tsx";
@@ -53,14 +52,10 @@ export function RunPanel(props: { run: ImportRun; source: LoadedSource; plan: Im
                 {text.import.rejected(state.rejected)}
               </Text>
               {isRunning && state.rowsPerSecond !== null && (
-                <Text size="sm" c="dimmed">
-                  {text.import.speed(Math.round(state.rowsPerSecond))}
-                </Text>
+                <Dim size="sm">{text.import.speed(Math.round(state.rowsPerSecond))}</Dim>
               )}
               {isRunning && state.secondsLeft !== null && (
-                <Text size="sm" c="dimmed">
-                  {text.import.left(formatDuration(Math.ceil(state.secondsLeft) * 1_000))}
-                </Text>
+                <Dim size="sm">{text.import.left(formatDuration(Math.ceil(state.secondsLeft) * 1_000))}</Dim>
               )}
             </Group>
             <Group gap="xs">
@@ -69,14 +64,14 @@ export function RunPanel(props: { run: ImportRun; source: LoadedSource; plan: Im
                   <Button variant="default" size="xs" onClick={onAgain}>
                     {text.import.again}
                   </Button>
-                  <Button
-                    component={Link}
-                    to={`/collections/${plan.collection}`}
+                  <ButtonLink
+                    to="/collections/$name"
+                    params={{ name: plan.collection }}
                     size="xs"
                     leftSection={<IconTable size={14} />}
                   >
                     {text.import.openRecords}
-                  </Button>
+                  </ButtonLink>
                 </>
               ) : (
                 <>
@@ -104,10 +99,10 @@ export function RunPanel(props: { run: ImportRun; source: LoadedSource; plan: Im
             </Button>
           }
         >
-          <Text size="xs" c="dimmed" px="md" pb="xs">
+          <Dim px="md" pb="xs">
             {text.import.downloadHint}
             {state.rejected > state.kept.length && ` ${text.import.keptOnly(state.kept.length, state.rejected)}`}
-          </Text>
+          </Dim>
           <RejectedTable rejected={state.kept} />
         </Panel>
       )}

@@ -1,11 +1,11 @@
-/** The check of the whole file, anew whenever the file or the plan changes. */
+/** The check of the whole file, repeated after each change of the file or the plan. */
 import { useEffect, useState } from "react";
 import { checkFile, type FileCheck } from "./check-file.ts";
 import type { ImportPlan } from "./run/prepare.ts";
 import { readRows } from "./source/source.ts";
 import type { LoadedSource } from "./use-source.ts";
 
-/** Waits until the user has stopped typing or choosing. */
+/** Wait after the last change by the user. */
 const pauseMs = 300;
 
 export function useFileCheck({ file, format, columns }: LoadedSource, plan: ImportPlan): FileCheck | null {
@@ -14,7 +14,7 @@ export function useFileCheck({ file, format, columns }: LoadedSource, plan: Impo
     const stop = new AbortController();
     setCheck(null);
     const timer = setTimeout(() => {
-      // A file that cannot be read on is told by the run, with its place.
+      // The run reports an unreadable part of the file, with its position.
       checkFile(readRows(file, format, columns), plan, { signal: stop.signal, onProgress: setCheck }).catch(
         () => undefined,
       );

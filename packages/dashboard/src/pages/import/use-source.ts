@@ -1,4 +1,4 @@
-/** The file that is chosen: how it is written, its columns, its first rows. */
+/** The chosen file: its format, its columns, its first rows. */
 import { useRef, useState } from "react";
 import {
   detectFormat,
@@ -9,11 +9,11 @@ import {
   type SourceRow,
 } from "./source/source.ts";
 
-/** Rows that are read for the preview and for guesses. */
+/** Rows for the preview and the guesses. */
 const previewRows = 50;
 
 export interface LoadedSource {
-  /** Another one whenever the file is read anew. */
+  /** A new number for each read of the file. */
   readonly id: number;
   readonly file: File;
   readonly format: FileFormat;
@@ -70,7 +70,7 @@ export function useSource(onLoad: (source: LoadedSource) => void): SourceState {
       const { file, format } = source;
       const { encoding } = change;
       await load(file, async () =>
-        // Another encoding shows other characters, delimiters among them.
+        // A different encoding shows different characters, for example other delimiters.
         encoding !== undefined ? detectFormatIn(file, encoding) : { ...format, ...change },
       );
     },

@@ -5,7 +5,7 @@ const longest = 120;
 
 export function cellText(value: Cell): string {
   if (value === undefined || value === null) return "";
-  // A large value is not written out to be cut off again.
+  // A long text is cut at once, without a copy of the whole text.
   const written = typeof value === "string" ? value.slice(0, longest + 1) : JSON.stringify(value).slice(0, longest + 1);
   return written.length > longest ? `${written.slice(0, longest)}…` : written;
 }

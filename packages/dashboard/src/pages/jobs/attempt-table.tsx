@@ -1,9 +1,10 @@
-/** The attempts of a job, the newest first. A row shows its run. */
-import { Text, VisuallyHidden } from "@mantine/core";
+/** The attempts of a job, the newest first. A click on a row opens its run. */
+import { VisuallyHidden } from "@mantine/core";
 import type { JobRun } from "@socle/protocol";
 import {
   type Column,
   DataTable,
+  Dim,
   ErrorText,
   formatDateTime,
   formatDuration,
@@ -14,7 +15,7 @@ import { text } from "../../texts/index.ts";
 import { durationOf } from "./job-runs.ts";
 import classes from "./jobs.module.css";
 
-/** Rows that are shown. */
+/** Most rows in the table. */
 const room = 100;
 
 const columns: Column<JobRun>[] = [
@@ -59,7 +60,7 @@ function keyOf({ runId, attempt }: JobRun): string {
 
 interface AttemptTableProps {
   attempts: readonly JobRun[];
-  /** How many the service keeps. */
+  /** The number of attempts that the service keeps. */
   total: number;
   shownId: string | undefined;
   onRun: (runId: string) => void;
@@ -77,11 +78,7 @@ export function AttemptTable({ attempts, total, shownId, onRun }: AttemptTablePr
         onOpen={({ runId }) => onRun(runId)}
         openKey={shown.filter(({ runId }) => runId === shownId).map(keyOf)[0]}
       />
-      {total > shown.length && (
-        <Text size="xs" c="dimmed" p="xs">
-          {text.jobs.moreAttempts(total - shown.length)}
-        </Text>
-      )}
+      {total > shown.length && <Dim p="xs">{text.jobs.moreAttempts(total - shown.length)}</Dim>}
     </div>
   );
 }

@@ -35,19 +35,19 @@ describe("a schedule in words", () => {
   });
 
   test.each([
-    // Steps that do not fit: the distance at the end of the hour, or of the day, is another.
+    // Steps that do not divide the hour or the day: the last distance differs.
     "*/7 * * * *",
     "0 */5 * * *",
-    // Either is enough, which "on day 1, a Monday" would not say.
+    // Cron needs only the day or only the weekday to match; "on day 1, a Monday" would say both.
     "0 3 1 * MON",
-    // Some months alone.
+    // A schedule in some months only.
     "0 3 * 6 *",
     "*/5 * * * MON",
     "*/5 9-17 * * *",
     "0-30/10 * * * *",
     "0 9-17 * * *",
     "0 1,2,3,4,5 * * *",
-    // No cron at all.
+    // Not a cron expression.
     "0 3 * *",
     "0 3 * * * *",
     "60 3 * * *",

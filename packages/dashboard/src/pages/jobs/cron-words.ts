@@ -1,6 +1,6 @@
 /**
- * A schedule of cron in words: "30 6 * * MON-FRI" → "Monday to Friday at 06:30". A schedule without simple words stays
- * as it is.
+ * Translates a cron schedule into words: "30 6 * * MON-FRI" → "Monday to Friday at 06:30". A schedule without simple words stays
+ * unchanged.
  */
 import { text } from "../../texts/index.ts";
 
@@ -19,7 +19,7 @@ const short: { readonly [name: string]: string } = {
 interface FieldKind {
   readonly min: number;
   readonly max: number;
-  /** Names of the values, from `min` on; cron takes their first three letters. */
+  /** Names of the values, from `min` on; cron accepts the first three letters. */
   readonly names?: readonly string[];
 }
 
@@ -27,13 +27,13 @@ const minute: FieldKind = { min: 0, max: 59 };
 const hour: FieldKind = { min: 0, max: 23 };
 const day: FieldKind = { min: 1, max: 31 };
 const month: FieldKind = { min: 1, max: 12, names: words.months };
-/** 7 is Sunday, too. */
+/** The weekday 7 is Sunday, too. */
 const weekday: FieldKind = { min: 0, max: 7, names: words.days };
 
-/** Values and ranges of a field, in the order in which they are written. */
+/** Values and ranges of a field, in their written order. */
 type Part = readonly [from: number, to: number];
 
-/** The words, or the expression itself where there are none. */
+/** The words, or the expression without simple words. */
 export function cronWords(expression: string): string {
   const fields = (short[expression.toLowerCase()] ?? expression).trim().split(/\s+/);
   const [minutes, hours, days, months, weekdays] = fields;
@@ -47,7 +47,7 @@ export function cronWords(expression: string): string {
   );
 }
 
-/** "Every 5 minutes", "Every 2 hours"; null for anything else. */
+/** "Every 5 minutes", "Every 2 hours"; null for any other schedule. */
 function withinDay(minutes: string, hours: string): string | null {
   if (hours === "*") {
     if (minutes === "*") return words.everyMinute;
@@ -68,7 +68,7 @@ function onDays(times: string | null, on: { days: string; months: string; weekda
   const isAnyDay = days === "*";
   const isAnyMonth = months === "*";
   if (weekdays !== "*") {
-    // With a day of the month, either is enough: no short sentence says that.
+    // With a day of the month and a weekday, cron needs only a single match: no short sentence says so.
     const named = isAnyDay && isAnyMonth ? listOf(weekdays, weekday) : null;
     return named === null ? null : words.weekly(named, times);
   }
@@ -81,7 +81,7 @@ function onDays(times: string | null, on: { days: string; months: string; weekda
 }
 
 /**
- * The step after a star, where it fits into the whole without a rest: elsewhere the distances differ, and "every n"
+ * The step after a star, if the step divides the whole without a rest. Otherwise the distances differ, and "every n"
  * would be wrong.
  */
 function stepOf(field: string, whole: number): number | null {
@@ -89,7 +89,7 @@ function stepOf(field: string, whole: number): number | null {
   return step >= 1 && step < whole && whole % step === 0 ? step : null;
 }
 
-/** Times of the day: "06:30 and 18:30". Null for too many to name. */
+/** Times of the day: "06:30 and 18:30". Null for a list that is too long. */
 function timesOf(minutes: string, hours: string): string | null {
   const at = oneOf(minutes, minute);
   const parts = partsOf(hours, hour);
@@ -103,7 +103,7 @@ function oneOf(field: string, kind: FieldKind): number | null {
   return parts?.length === 1 && first !== undefined && first[0] === first[1] ? first[0] : null;
 }
 
-/** "Monday to Friday", "1, 11 and 21". */
+/** Values in words: "Monday to Friday", "1, 11 and 21". */
 function listOf(field: string, kind: FieldKind): string | null {
   const parts = partsOf(field, kind);
   if (parts === null) return null;
@@ -117,7 +117,7 @@ function joined(items: readonly string[]): string {
   return items.length < 2 ? last : words.and(items.slice(0, -1).join(", "), last);
 }
 
-/** Numbers, names and ranges with commas between them; null for steps, "*" and what is no such value. */
+/** Numbers, names and ranges with commas between the parts; null for steps, "*" and invalid values. */
 function partsOf(field: string, kind: FieldKind): Part[] | null {
   const parts: Part[] = [];
   for (const item of field.split(",")) {

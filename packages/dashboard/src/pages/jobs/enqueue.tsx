@@ -1,11 +1,11 @@
-/** The dialog that adds a run to a queue: the payload as JSON, a key, a time; and the button that opens it. */
+/** The dialog that adds a run to a queue: the payload as JSON, a key, a time; and the button that opens the dialog. */
 import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { DateTimePicker } from "@mantine/dates";
 import type { NewQueueRun } from "@socle/protocol";
 import { IconPlus } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { JsonEditor, messageOf, notifyDone } from "../../kit/index.ts";
+import { Complaint, JsonEditor, messageOf, notifyDone } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { refreshJobs } from "./queries.ts";
@@ -74,11 +74,7 @@ function EnqueueForm({ name, onClose, onEnqueued }: EnqueueProps) {
           autoComplete="off"
         />
         <DateTimePicker label={words.at} placeholder={words.atOnce} value={at} onChange={setAt} clearable />
-        {enqueue.isError && (
-          <Text size="sm" c="var(--mantine-color-error)" role="alert">
-            {messageOf(enqueue.error)}
-          </Text>
-        )}
+        {enqueue.isError && <Complaint>{messageOf(enqueue.error)}</Complaint>}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose} disabled={enqueue.isPending}>
             {text.common.cancel}

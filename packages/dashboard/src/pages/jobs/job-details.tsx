@@ -1,9 +1,10 @@
-/** Drawer of a job: its options, its last runs, one run with error and log, all attempts. */
+/** Drawer of a job: its options, its last runs, a chosen run with error and log, all attempts. */
 import { Text } from "@mantine/core";
 import type { JobEntry, JobRun } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import {
   DetailsSection,
+  Dim,
   ErrorState,
   Facts,
   formatDateTime,
@@ -23,12 +24,12 @@ import { QueuedPayload, QueueFacts, QueueRuns } from "./queue-details.tsx";
 import { RunNow } from "./run-now.tsx";
 import { TimeLine } from "./time-line.tsx";
 
-/** Bars of the time line. */
+/** Most bars in the time line. */
 const room = 20;
 
 interface JobDetailsProps {
   job: JobEntry;
-  /** The run that is shown; without it, the newest. */
+  /** The shown run; undefined shows the newest run. */
   runId: string | undefined;
   onRun: (runId: string) => void;
   /** Opens the dialog that adds a run to the queue. */
@@ -61,9 +62,7 @@ export function JobDetails({ job, runId, onRun, onEnqueue }: JobDetailsProps) {
         <>
           <DetailsSection title={text.jobs.lastRuns}>
             {runs.length === 0 ? (
-              <Text size="sm" c="dimmed">
-                {job.queue === null ? text.jobs.noRuns : text.jobs.queue.noRuns}
-              </Text>
+              <Dim size="sm">{job.queue === null ? text.jobs.noRuns : text.jobs.queue.noRuns}</Dim>
             ) : (
               <TimeLine runs={runs.slice(0, room)} shownId={shown?.runId} onRun={onRun} />
             )}
@@ -91,15 +90,15 @@ export function JobDetails({ job, runId, onRun, onEnqueue }: JobDetailsProps) {
   );
 }
 
-/** A run that is not in the list: too old, or so new that its first attempt is not written yet. */
+/** The notice for a run that is not in the list: too old, or too new to have a stored attempt. */
 function NoSuchRun({ attempts, runId }: { attempts: readonly JobRun[]; runId: string }) {
   // Ids of runs begin with their time.
   const isNewer = attempts.every((attempt) => attempt.runId < runId);
   return (
     <DetailsSection title={text.jobs.run}>
-      <Text size="sm" c="dimmed" role="status">
+      <Dim size="sm" role="status">
         {isNewer ? text.jobs.runSoon : text.jobs.runGone}
-      </Text>
+      </Dim>
     </DetailsSection>
   );
 }

@@ -1,4 +1,4 @@
-/** One run of a job: how it stands, its error with the place in the file, its log as it grows. */
+/** A run of a job: its state, its error with the position in the file, its live log. */
 import { Group } from "@mantine/core";
 import type { JobRun } from "@socle/protocol";
 import {
@@ -18,16 +18,16 @@ import type { WholeRun } from "./job-runs.ts";
 
 interface JobRunDetailsProps {
   run: WholeRun;
-  /** Those of the run, the newest first. */
+  /** The attempts of the run, the newest first. */
   attempts: readonly JobRun[];
-  /** Whether more may come of it. */
+  /** Whether the run may continue. */
   isOpen: boolean;
 }
 
 export function JobRunDetails({ run, attempts, isOpen }: JobRunDetailsProps) {
   const { runId, last, startedAt, durationMs } = run;
   const log = useRunLog(runId, isOpen);
-  // While another attempt goes on, the error of the one before is the news.
+  // While an attempt runs, the page shows the error of the attempt before.
   const failed = last.status === "completed" ? undefined : attempts.find(({ status }) => status === "failed");
   const error = failed && (lastStack(log.data ?? [], failed.attempt) ?? failed.error);
   return (

@@ -1,11 +1,12 @@
-/** Jobs (`/_/jobs`): when each runs, how its last run went, running it now; one of them in a drawer with its runs. */
-import { Button, Tooltip } from "@mantine/core";
+/** Jobs (`/_/jobs`): the schedule of each job, its last run, a start by hand; and a drawer with the runs of a job. */
+import { Tooltip } from "@mantine/core";
 import type { JobEntry, ScriptFileEntry } from "@socle/protocol";
 import { IconCalendarClock, IconCalendarOff, IconCircleX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import {
+  ButtonLink,
   type Column,
   DataTable,
   DetailsDrawer,
@@ -92,14 +93,14 @@ function columnsOf(
   ];
 }
 
-/** How many runs a queue has, and whether some have failed for good. */
+/** The number of runs in a queue, and whether some have failed for good. */
 function QueueState({ queue }: Pick<JobEntry, "queue">) {
   if (queue === null) return null;
   const open = queue.waiting + queue.running;
   return (
     <span className={classes["lastRun"]}>
       <span>{text.jobs.queue.name}</span>
-      <span className={classes["quiet"]}>
+      <span className="quiet">
         {open === 0 ? text.jobs.queue.empty : text.jobs.queue.openCount(formatNumber(open))}
       </span>
       {queue.failed > 0 && (
@@ -112,12 +113,12 @@ function QueueState({ queue }: Pick<JobEntry, "queue">) {
 }
 
 function LastRun({ run }: { run: JobEntry["lastRun"] }) {
-  if (run === null) return <span className={classes["quiet"]}>{text.common.never}</span>;
+  if (run === null) return <span className="quiet">{text.common.never}</span>;
   const duration = durationOf(run);
   return (
     <span className={classes["lastRun"]}>
       <StatusMark status={run.status} />
-      <span className={classes["quiet"]}>
+      <span className="quiet">
         {duration !== null && `${formatDuration(duration)} · `}
         <RelativeTime at={run.startedAt} />
       </span>
@@ -134,7 +135,7 @@ export function JobsPage() {
   const open = (next: JobSearch): void => void navigate({ search: next });
   const files = useScriptFiles("job");
   const { data, error } = query;
-  // Another set of files, or a newer version of one: its schedule may be another.
+  // Files were added, removed or loaded again: a schedule may have changed.
   const loaded = files?.map(({ filePath, loadedAt }) => `${filePath} ${loadedAt}`).join();
   useEffect(() => {
     if (loaded !== undefined) void refreshJobs();
@@ -149,7 +150,7 @@ export function JobsPage() {
       <ScriptProblems files={files} />
       {error !== null && <ErrorState error={error} onRetry={query.refetch} />}
       {data?.length === 0 && (
-        <div className={classes["scroll"]}>
+        <div className="fills">
           <NoJobs />
         </div>
       )}
@@ -194,9 +195,9 @@ export function JobsPage() {
 function NoSuchJob() {
   return (
     <EmptyState icon={IconCalendarOff} title={text.jobs.goneTitle} body={text.jobs.goneBody}>
-      <Button size="xs" variant="default" renderRoot={(props) => <Link to="/logs" search={{}} {...props} />}>
+      <ButtonLink to="/logs" search={{}} size="xs" variant="default">
         {text.jobs.openLog}
-      </Button>
+      </ButtonLink>
     </EmptyState>
   );
 }

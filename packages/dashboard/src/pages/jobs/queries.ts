@@ -1,4 +1,4 @@
-/** Queries of the jobs' page: jobs with their last run, the attempts of one job. */
+/** Queries of the jobs' page: jobs with their last run, the attempts of a job. */
 import type { JobEntry } from "@socle/protocol";
 import { queryOptions } from "@tanstack/react-query";
 import { client } from "../../service/client.ts";
@@ -7,13 +7,13 @@ import { isOpen } from "./job-runs.ts";
 
 const { scripts } = client.admin;
 
-/** Channels of the service that tell what jobs do. */
+/** Channels of the service with events about jobs. */
 export const jobChannels = ["job.started", "job.completed", "job.failed"] as const;
 
 const most = 1_000;
-/** While a run goes on: the attempts after the first bring no event. */
+/** Interval while a run goes on: attempts after the first send no event. */
 const openMs = 1_000;
-/** Else: the next run of a job changes when it comes. */
+/** Otherwise: the next run of a job changes when the run is due. */
 const restMs = 30_000;
 
 export const jobsQuery = queryOptions({
@@ -28,10 +28,10 @@ export const jobsQuery = queryOptions({
       : restMs,
 });
 
-/** Runs of a queue that are read. */
+/** Most runs of a queue in an answer. */
 const queueRoom = 50;
 
-/** The runs of a queue that are not over, or those that have failed for good. */
+/** The open runs of a queue, or the runs that failed for good. */
 export function queueRunsQuery(name: string, status: "failed" | undefined) {
   return queryOptions({
     queryKey: ["jobs", "queue", name, status ?? "open"],
@@ -39,7 +39,7 @@ export function queueRunsQuery(name: string, status: "failed" | undefined) {
   });
 }
 
-/** A run of a queue with its payload; an error for one that is over. */
+/** A run of a queue with its payload; an error for an ended run. */
 export function queueRunQuery(name: string, runId: string) {
   return queryOptions({
     queryKey: ["jobs", "queued", name, runId],
@@ -48,7 +48,7 @@ export function queueRunQuery(name: string, runId: string) {
   });
 }
 
-/** Attempts that are read: those of the last runs. */
+/** Bound for the attempts that the page reads, counted from the newest. */
 const attemptRoom = 200;
 
 export function attemptsQuery({ name, retries }: JobEntry) {

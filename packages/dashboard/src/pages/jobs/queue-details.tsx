@@ -1,5 +1,5 @@
-/** A queue in the drawer, beside its attempts: its options, the runs that wait, the runs that have failed for good. */
-import { Button, Group, Text } from "@mantine/core";
+/** A queue in the drawer, beside its attempts: its options, the waiting runs, the runs that have failed for good. */
+import { Button, Group } from "@mantine/core";
 import type { JobEntry, QueueRun } from "@socle/protocol";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import {
@@ -8,6 +8,7 @@ import {
   confirmDanger,
   DataTable,
   DetailsSection,
+  Dim,
   ErrorState,
   ErrorText,
   Facts,
@@ -51,8 +52,9 @@ export function QueueFacts({ job, queue }: { job: JobEntry; queue: NonNullable<J
 const keyColumn: Column<QueueRun> = {
   key: "key",
   header: words.key,
+  width: 140,
   render: ({ key }) =>
-    key === null ? <span className={classes["quiet"]}>{words.noKey}</span> : <span className="mono">{key}</span>,
+    key === null ? <span className="quiet">{words.noKey}</span> : <span className="mono">{key}</span>,
 };
 
 function openColumns(remove: (run: QueueRun) => void): Column<QueueRun>[] {
@@ -90,7 +92,7 @@ function DeleteButton({ run, onDelete }: { run: QueueRun; onDelete: (run: QueueR
 interface FailedActions {
   readonly retry: (run: QueueRun) => void;
   readonly remove: (run: QueueRun) => void;
-  /** The id of the run that is being retried. */
+  /** The id of the run with a retry under way. */
   readonly busy: string | undefined;
 }
 
@@ -197,17 +199,13 @@ function RunTable(props: {
           onOpen={({ runId }) => onRun(runId)}
           openKey={shownId}
         />
-        {data.total > data.items.length && (
-          <Text size="xs" c="dimmed" p="xs">
-            {words.more(formatNumber(data.total - data.items.length))}
-          </Text>
-        )}
+        {data.total > data.items.length && <Dim p="xs">{words.more(formatNumber(data.total - data.items.length))}</Dim>}
       </div>
     </DetailsSection>
   );
 }
 
-/** The payload of a run that is not over or has failed for good; of one that is over, there is none any more. */
+/** The payload of a run that is open or has failed for good. The service drops the payload of other ended runs. */
 export function QueuedPayload({ name, runId }: { name: string; runId: string | undefined }) {
   const { data } = useQuery({ ...queueRunQuery(name, runId ?? ""), enabled: runId !== undefined });
   if (data === undefined) return null;

@@ -1,4 +1,4 @@
-/** The button that runs a job at once. The new run opens. */
+/** The button that starts a job at once and opens the new run. */
 import { Button } from "@mantine/core";
 import { IconPlayerPlay } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
@@ -11,7 +11,7 @@ export function RunNow({ name, onStarted }: { name: string; onStarted: (runId: s
   const start = useMutation({
     mutationFn: () => client.admin.scripts.runJob(name),
     onSuccess: async ({ runId }) => {
-      // The run that opens says how it goes.
+      // The details of the started run open and show its progress.
       onStarted(runId);
       await refreshJobs();
     },

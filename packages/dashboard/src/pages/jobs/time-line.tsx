@@ -1,9 +1,9 @@
 /** The last runs of a job as bars, the newest at the right: colour and icon by status, height by duration. */
-import { Text, Tooltip, UnstyledButton } from "@mantine/core";
+import { Tooltip, UnstyledButton } from "@mantine/core";
 import type { JobRun } from "@socle/protocol";
 import { IconCheck, IconPlayerPlayFilled, IconX } from "@tabler/icons-react";
 import { useEffect, useRef } from "react";
-import { formatDateTime, formatDuration } from "../../kit/index.ts";
+import { Dim, formatDateTime, formatDuration } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { barHeight, type WholeRun } from "./job-runs.ts";
 import classes from "./jobs.module.css";
@@ -22,7 +22,7 @@ interface TimeLineProps {
 export function TimeLine({ runs, shownId, onRun }: TimeLineProps) {
   const list = useRef<HTMLOListElement>(null);
   const newest = runs[0]?.runId;
-  // Where there is no room for all, the newest are in sight.
+  // A list wider than the screen scrolls to the newest runs.
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new run scrolls.
   useEffect(() => {
     if (list.current !== null) list.current.scrollLeft = list.current.scrollWidth;
@@ -55,11 +55,11 @@ export function TimeLine({ runs, shownId, onRun }: TimeLineProps) {
           );
         })}
       </ol>
-      <Text size="xs" c="dimmed" mt={6}>
+      <Dim mt={6}>
         {text.jobs.timeLineNote}
         {/* Without a run that is over there is no duration to tell. */}
         {longest > 0 && ` ${text.jobs.timeLineLongest(formatDuration(longest))}`}
-      </Text>
+      </Dim>
     </>
   );
 }

@@ -11,7 +11,7 @@ interface Problems {
   password?: string;
 }
 
-/** The mistakes that the page sees by itself, so that all errors stand at their fields in the same way. */
+/** The mistakes that the page finds before a request. All errors appear at their fields in the same way. */
 function problemsOf({ email, password }: Credentials, passwordMinLength: number): Problems {
   return {
     ...(!/^\S+@\S+$/.test(email.trim()) && { email: text.login.noEmail }),
@@ -23,10 +23,10 @@ function problemsOf({ email, password }: Credentials, passwordMinLength: number)
 
 export function CredentialsForm(props: {
   submitLabel: string;
-  /** An email that is given and cannot be changed. */
+  /** A fixed email. */
   email?: string;
   passwordHint?: string;
-  /** Of a new password. */
+  /** Set for a new password. */
   passwordMinLength?: number;
   /** For the browser's password store. */
   passwordKind: "current-password" | "new-password";
@@ -64,7 +64,7 @@ export function CredentialsForm(props: {
   const passwordError = problems.password ?? refused("password")?.replace(/^password must/, text.login.passwordMust);
   const emailInput = useRef<HTMLInputElement>(null);
   const passwordInput = useRef<HTMLInputElement>(null);
-  // The field that is to be corrected has the focus. At the beginning, the first one that is empty.
+  // After a failed try, the field with the mistake gets the focus. At the beginning, the first empty field gets the focus.
   // biome-ignore lint/correctness/useExhaustiveDependencies: each try is the reason.
   useEffect(() => {
     if (isBusy) return;

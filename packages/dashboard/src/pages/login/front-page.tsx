@@ -1,8 +1,9 @@
 /** The frame of the pages before the sign-in: a card in the middle of the window. */
-import { Center, Group, Image, Paper, Stack, Text, Title } from "@mantine/core";
+import { Center, Group, Image, Paper, Stack, Title } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
 import type { ReactNode } from "react";
 import iconUrl from "../../assets/icon.svg";
+import { Dim } from "../../kit/words.tsx";
 
 export function FrontPage(props: { pageTitle: string; title: string; body?: string; children: ReactNode }) {
   const { pageTitle, title, body, children } = props;
@@ -18,11 +19,7 @@ export function FrontPage(props: { pageTitle: string; title: string; body?: stri
         </Group>
         <Paper withBorder radius="lg" p="xl" shadow="xs">
           <Stack>
-            {body !== undefined && (
-              <Text size="sm" c="dimmed">
-                {body}
-              </Text>
-            )}
+            {body !== undefined && <Dim size="sm">{body}</Dim>}
             {children}
           </Stack>
         </Paper>

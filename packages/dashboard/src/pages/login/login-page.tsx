@@ -1,9 +1,9 @@
 /** The sign-in (`/_/login`). */
-import { Code, Stack, Text } from "@mantine/core";
-import { SocleError } from "@socle/client";
+import { Code, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useRouter } from "@tanstack/react-router";
 import { useEffect } from "react";
+import { Dim } from "../../kit/words.tsx";
 import { client } from "../../service/client.ts";
 import { signIn, useSession } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
@@ -16,19 +16,17 @@ export function LoginPage() {
   const { from } = route.useSearch();
   const router = useRouter();
   const { phase } = useSession();
-  // Signed in here, or by another tab.
+  // The user has signed in here or in another tab.
   useEffect(() => {
     if (phase === "in") router.history.replace(`/_${from ?? "/"}`);
   }, [phase, from, router]);
-  // The service refuses any token (401) while it waits for its first admin, and knows no set-up (404) afterwards.
-  const { error } = useQuery({
-    queryKey: ["invitation", ""],
-    queryFn: () => client.invitation(""),
+  const { data: setup } = useQuery({
+    queryKey: ["setup"],
+    queryFn: () => client.setupStatus(),
     retry: false,
     staleTime: 60_000,
     refetchOnWindowFocus: false,
   });
-  const hasNoAdmin = error instanceof SocleError && error.status === 401;
   return (
     <FrontPage pageTitle={text.login.pageTitle} title={text.login.title}>
       <CredentialsForm
@@ -38,11 +36,9 @@ export function LoginPage() {
           await signIn(credentials);
         }}
       />
-      {hasNoAdmin && (
+      {setup?.status === "open" && (
         <Stack gap={4}>
-          <Text size="xs" c="dimmed">
-            {text.login.noAdmin}
-          </Text>
+          <Dim>{text.login.noAdmin}</Dim>
           <Code block>socle admin create you@example.com</Code>
         </Stack>
       )}

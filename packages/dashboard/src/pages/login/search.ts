@@ -2,14 +2,14 @@
 import { type RawSearch, textParam } from "../../kit/search-params.ts";
 
 export interface LoginSearch {
-  /** The page to go to afterwards, below `/_/`. */
+  /** The page after the sign-in, below `/_/`. */
   from?: string | undefined;
 }
 
 export function readLoginSearch(search: RawSearch): LoginSearch {
   const from = textParam(search, "from");
-  // An address of this dashboard alone: never one of another site.
-  // Every key is named, also one without a value: the router passes on what a reader leaves out.
+  // Only an address of this dashboard: never an address of another site.
+  // Every key is named, also a key without a value: the router passes on each key that a reader leaves out.
   return { from: from !== undefined && /^\/(?![/\\])/.test(from) ? from : undefined };
 }
 

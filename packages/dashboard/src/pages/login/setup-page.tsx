@@ -1,8 +1,9 @@
-/** The set-up of the first admin (`/_/setup?token=…`), by the one-time link of the start log. */
-import { Button, Stack, Text } from "@mantine/core";
+/** The set-up of the first admin (`/_/setup?token=…`), by the link in the start log. The link works once. */
+import { Stack, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { ButtonLink } from "../../kit/links.tsx";
 import { ErrorState, RowsSkeleton } from "../../kit/states.tsx";
 import { client } from "../../service/client.ts";
 import { setUp } from "../../service/session.ts";
@@ -27,9 +28,9 @@ export function SetupPage() {
       <FrontPage pageTitle={text.setup.pageTitle} title={text.setup.overTitle}>
         <Stack>
           <Text size="sm">{text.setup.overBody}</Text>
-          <Button component={Link} to="/login" variant="light">
+          <ButtonLink to="/login" variant="light">
             {text.setup.toLogin}
-          </Button>
+          </ButtonLink>
         </Stack>
       </FrontPage>
     );

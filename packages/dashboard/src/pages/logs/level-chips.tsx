@@ -1,4 +1,4 @@
-/** The levels as switches, each with how many entries it has. */
+/** The levels as switches, each with its number of entries. */
 import { UnstyledButton } from "@mantine/core";
 import { LOG_LEVELS, type LogLevel } from "@socle/protocol";
 import { formatNumber } from "../../kit/index.ts";
@@ -8,7 +8,7 @@ import { type ShownLines, toggled } from "./log-lines.ts";
 import classes from "./logs.module.css";
 
 interface LevelChipsProps {
-  /** None stands for all. */
+  /** An empty list stands for all levels. */
   levels: readonly LogLevel[];
   counts: ShownLines["counts"];
   onChange: (levels: readonly LogLevel[]) => void;

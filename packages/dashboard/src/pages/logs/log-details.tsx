@@ -1,4 +1,4 @@
-/** One entry of the log in the drawer: its message, its stack traces, its fields, the way to its request. */
+/** An entry of the log in the drawer: its message, its stack traces, its fields, the link to its request. */
 import { Button, Group, Highlight } from "@mantine/core";
 import { IconFilter } from "@tabler/icons-react";
 import {

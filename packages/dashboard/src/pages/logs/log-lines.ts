@@ -1,16 +1,16 @@
 /** Entries of the log in memory: joined from reads and the live stream without doubles, counted and filtered. */
 import { LOG_LEVELS, type LogEntry, type LogLevel } from "@socle/protocol";
 
-/** An entry, with what the page needs to know it again and to find text in it. */
+/** An entry, with a key for the list and a text for the search. */
 export interface LogLine {
-  /** Rises in the order in which the page came to know them. */
+  /** Counts up in the order of arrival on the page. */
   readonly key: number;
   readonly entry: LogEntry;
-  /** The text that is searched, in lower case. */
+  /** The text for the search, in lower case. */
   readonly words: string;
 }
 
-/** Entries in memory; the oldest go first. */
+/** Most entries in memory; the oldest entries are dropped first. */
 export const maxLines = 5_000;
 
 function wordsOf({ message, source, requestId, fields }: LogEntry): string {
@@ -33,8 +33,8 @@ export function withCome(lines: readonly LogLine[], come: readonly LogEntry[]): 
 }
 
 /**
- * Adds entries that were read: those that the stream brought, too, are the same. An entry has no id, and may well have
- * come twice: as many of each are kept as the side with more of them has.
+ * Adds entries that were read. Entries that the stream has sent already are not added again. An entry has no id, and two
+ * real entries may be equal: the result keeps the larger number of equal entries of the two sides.
  */
 export function withRead(lines: readonly LogLine[], read: readonly LogEntry[]): readonly LogLine[] {
   const known = new Map<string, number>();
@@ -42,7 +42,7 @@ export function withRead(lines: readonly LogLine[], read: readonly LogEntry[]): 
     const identity = JSON.stringify(entry);
     known.set(identity, (known.get(identity) ?? 0) + 1);
   }
-  // An entry that is older than all of these was dropped when the memory was full.
+  // An older entry was dropped when the memory was full.
   const oldest = lines.length < maxLines ? "" : (lines[0]?.entry.timestamp ?? "");
   const missing = read.filter((entry) => {
     const identity = JSON.stringify(entry);
@@ -52,7 +52,7 @@ export function withRead(lines: readonly LogLine[], read: readonly LogEntry[]): 
   });
   if (missing.length === 0) return lines;
   const all = [...lines, ...numbered(missing, nextKey(lines))];
-  // Sorting keeps the order of those of one millisecond.
+  // The sort is stable: entries of the same millisecond keep their order.
   return all.sort((a, b) => compare(a.entry.timestamp, b.entry.timestamp)).slice(-maxLines);
 }
 
@@ -61,12 +61,12 @@ function compare(a: string, b: string): number {
 }
 
 export interface LogFilter {
-  /** Exactly these; all for none. */
+  /** Exactly these levels; an empty list shows all levels. */
   readonly levels: readonly LogLevel[];
   readonly search: string;
 }
 
-/** Those with a text in the message, the source, the request's id or the fields, as the API searches. */
+/** The lines with a text in the message, the source, the request's id or the fields, as in the search of the API. */
 function withText(lines: readonly LogLine[], search: string): readonly LogLine[] {
   const wanted = search.toLowerCase();
   return wanted === "" ? lines : lines.filter(({ words }) => words.includes(wanted));
@@ -74,7 +74,7 @@ function withText(lines: readonly LogLine[], search: string): readonly LogLine[]
 
 export interface ShownLines {
   readonly lines: readonly LogLine[];
-  /** How many with the text there are of each level, shown or not. */
+  /** The number of lines with the text for each level, shown or not. */
   readonly counts: { readonly [level in LogLevel]: number };
 }
 
@@ -85,14 +85,14 @@ export function shownOf(lines: readonly LogLine[], { levels, search }: LogFilter
   return { lines: levels.length === 0 ? found : found.filter(({ entry }) => levels.includes(entry.level)), counts };
 }
 
-/** The levels after one was switched: none stands for all, and all of them are written as none. */
+/** The levels after a switch. An empty list stands for all levels, and a full list is written as an empty list. */
 export function toggled(levels: readonly LogLevel[], level: LogLevel): readonly LogLevel[] {
   const on = levels.length === 0 ? LOG_LEVELS : levels;
   const next = LOG_LEVELS.filter((each) => (each === level) !== on.includes(each));
   return next.length === LOG_LEVELS.length ? [] : next;
 }
 
-/** Texts of several lines among the fields, by their paths: stack traces. They are read better outside of JSON. */
+/** Multi-line texts among the fields, by their paths, for example stack traces: easier to read outside JSON. */
 export function longTexts(fields: LogEntry["fields"]): readonly { path: string; value: string }[] {
   const found: { path: string; value: string }[] = [];
   const look = (value: unknown, path: string, depth: number): void => {
@@ -104,7 +104,7 @@ export function longTexts(fields: LogEntry["fields"]): readonly { path: string; 
   return found;
 }
 
-/** The fields in one line, for the list. */
+/** The fields in a single line, for the list. */
 export function fieldsLine(fields: LogEntry["fields"], length = 300): string {
   let line = "";
   for (const [name, value] of Object.entries(fields ?? {})) {
@@ -115,7 +115,7 @@ export function fieldsLine(fields: LogEntry["fields"], length = 300): string {
   return line.slice(0, length);
 }
 
-/** One entry a line, as JSON, for a download. */
+/** The entries as JSON for a download, an entry per line. */
 export function toNdjson(lines: readonly LogLine[]): string {
   return lines.map(({ entry }) => `${JSON.stringify(entry)}\n`).join("");
 }

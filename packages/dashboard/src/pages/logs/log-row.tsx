@@ -1,12 +1,12 @@
-/** One entry of the log in the list. */
+/** A row of the log. */
 import { Highlight } from "@mantine/core";
-import { formatClock } from "../../kit/index.ts";
+import { formatClock, visible } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { LevelMark } from "./level-mark.tsx";
 import { fieldsLine, type LogLine } from "./log-lines.ts";
 import classes from "./logs.module.css";
 
-/** Characters of a message that a row has room for. */
+/** Most characters of a message in a row. */
 const longest = 400;
 
 export function LogRow({ line: { entry }, search }: { line: LogLine; search: string }) {
@@ -25,7 +25,7 @@ export function LogRow({ line: { entry }, search }: { line: LogLine; search: str
       </Highlight>
       <span className={classes["message"]}>
         <Highlight component="span" inherit highlight={search}>
-          {message.slice(0, longest)}
+          {visible(message.slice(0, longest))}
         </Highlight>
         {more !== "" && (
           <Highlight component="span" inherit highlight={search} className={classes["fields"] ?? ""}>
@@ -37,7 +37,7 @@ export function LogRow({ line: { entry }, search }: { line: LogLine; search: str
   );
 }
 
-/** The names of the columns, above the list. The rows name what they hold by themselves. */
+/** The names of the columns, above the list. Hidden from screen readers, because each row names its own values. */
 export function LogHead() {
   return (
     <div className={`${classes["line"]} ${classes["head"]}`} aria-hidden>

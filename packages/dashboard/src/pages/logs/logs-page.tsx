@@ -1,5 +1,5 @@
-/** The log of the service as it grows (`/_/logs`): levels, a search, a pause, one entry in a drawer. */
-import { ActionIcon, Alert, Button, Group, Text, Tooltip } from "@mantine/core";
+/** The live log of the service (`/_/logs`): levels, a search, a pause, and a drawer for an entry. */
+import { Alert, Button, Group, Text } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { LOG_LEVELS } from "@socle/protocol";
 import {
@@ -15,10 +15,12 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import {
   DetailsDrawer,
+  Dim,
   EmptyState,
   ErrorState,
   FilledPage,
   formatNumber,
+  IconAction,
   LiveRows,
   messageOf,
   RowsSkeleton,
@@ -35,7 +37,7 @@ import { type LogLine, shownOf, toNdjson } from "./log-lines.ts";
 import { LogHead, LogRow } from "./log-row.tsx";
 import classes from "./logs.module.css";
 import type { LogSearch } from "./search.ts";
-import { useLog } from "./use-log.ts";
+import { type Log, useLog } from "./use-log.ts";
 
 const route = getRouteApi("/inside/logs");
 
@@ -44,25 +46,14 @@ export function LogsPage() {
   const navigate = route.useNavigate();
   const log = useLog();
   const [isAtStart, setAtStart] = useState(true);
-  /** The newest line when the start was left. */
-  const [seen, setSeen] = useState(0);
   const [open, setOpen] = useState<LogLine | null>(null);
-  const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
-
   const levels = useMemo(() => LOG_LEVELS.filter((level) => levelText?.split(",").includes(level)), [levelText]);
   const shown = useMemo(() => shownOf(log.lines ?? [], { levels, search }), [log.lines, levels, search]);
   const held = useMemo(() => shownOf(log.held, { levels, search }).lines.length, [log.held, levels, search]);
-  // Newest first, like the events.
-  const rows = useMemo(() => shown.lines.toReversed(), [shown.lines]);
-  const fresh = isAtStart ? 0 : shown.lines.filter(({ key }) => key > seen).length;
   const isFiltered = levels.length > 0 || search !== "";
 
   const filter = (patch: LogSearch): void => void navigate({ search: (old) => ({ ...old, ...patch }), replace: true });
   const clearFilters = (): void => filter({ levels: undefined, search: undefined });
-  const onEdge = (isThere: boolean): void => {
-    setAtStart(isThere);
-    if (!isThere) setSeen((log.lines ?? []).reduce((key, line) => Math.max(key, line.key), 0));
-  };
   const pause = (): void => log.pause(!log.isPaused);
   const download = (): void => {
     const name = `logs-${new Date().toISOString().replaceAll(":", "-").slice(0, 19)}.ndjson`;
@@ -89,10 +80,14 @@ export function LogsPage() {
             {text.logs.clear}
           </Button>
           <IconAction
+            tip={text.logs.download}
             label={text.logs.download}
             icon={IconDownload}
+            iconSize={16}
+            variant="default"
+            size={30}
             onClick={download}
-            isDisabled={shown.lines.length === 0}
+            disabled={shown.lines.length === 0}
           />
         </>
       }
@@ -104,69 +99,18 @@ export function LogsPage() {
           counts={shown.counts}
           onChange={(next) => filter({ levels: next.length === 0 ? undefined : next.join(",") })}
         />
-        <Text size="xs" c="dimmed" className={`numbers ${classes["total"]}`}>
-          {text.logs.shown(shown.lines.length)}
-        </Text>
+        <Dim className={`numbers ${classes["total"]}`}>{text.logs.shown(shown.lines.length)}</Dim>
       </Toolbar>
-      {log.error !== null && log.lines !== undefined && (
-        <Alert color="yellow" variant="light" radius={0} py={8} icon={<IconAlertTriangle aria-hidden />} role="alert">
-          <Group justify="space-between" gap="xs">
-            <Text size="sm">
-              {text.logs.notLive} {messageOf(log.error)}
-            </Text>
-            <Button size="compact-xs" variant="default" onClick={log.retry}>
-              {text.common.retry}
-            </Button>
-          </Group>
-        </Alert>
-      )}
-      {log.lines === undefined && log.error === null && <RowsSkeleton rows={14} height={20} />}
-      {log.lines === undefined && log.error !== null && <ErrorState error={log.error} onRetry={log.retry} />}
-      {log.lines !== undefined && (
-        <div className={classes["view"]}>
-          {shown.lines.length === 0 && (
-            <EmptyState
-              icon={IconFileText}
-              title={isFiltered ? text.logs.nothingFound : text.logs.empty}
-              body={isFiltered ? text.logs.nothingFoundBody : text.logs.emptyBody}
-            >
-              {isFiltered && (
-                <Button variant="default" size="xs" onClick={clearFilters}>
-                  {text.table.clearFilters}
-                </Button>
-              )}
-            </EmptyState>
-          )}
-          {shown.lines.length > 0 && (
-            <>
-              <LogHead />
-              <LiveRows
-                label={text.logs.title}
-                rows={rows}
-                rowKey={({ key }) => String(key)}
-                rowHeight={isNarrow ? 52 : 30}
-                edge="start"
-                isAtEdge={isAtStart}
-                onEdge={onEdge}
-                render={(line) => <LogRow line={line} search={search} />}
-                onOpen={setOpen}
-                openKey={open === null ? undefined : String(open.key)}
-              />
-            </>
-          )}
-          {!isAtStart && shown.lines.length > 0 && (
-            <Button
-              className={classes["jump"] ?? ""}
-              size="xs"
-              radius="xl"
-              leftSection={<IconArrowUp size={14} />}
-              onClick={() => setAtStart(true)}
-            >
-              {fresh === 0 ? text.logs.toNewest : text.logs.toNewestOf(formatNumber(fresh))}
-            </Button>
-          )}
-        </div>
-      )}
+      <LogView
+        log={log}
+        lines={shown.lines}
+        search={search}
+        isFiltered={isFiltered}
+        open={open}
+        onOpen={setOpen}
+        onClear={clearFilters}
+        edge={{ isAtStart, setAtStart }}
+      />
       <DetailsDrawer isOpen={open !== null} onClose={() => setOpen(null)} title={text.logs.one} size={640}>
         {open !== null && (
           <LogDetails
@@ -183,19 +127,93 @@ export function LogsPage() {
   );
 }
 
-interface IconActionProps {
-  label: string;
-  icon: typeof IconDownload;
-  onClick: () => void;
-  isDisabled?: boolean;
+interface LogViewProps {
+  log: Log;
+  /** The lines that match the filters, the oldest first. */
+  lines: readonly LogLine[];
+  search: string;
+  isFiltered: boolean;
+  open: LogLine | null;
+  onOpen: (line: LogLine) => void;
+  onClear: () => void;
+  /** Whether the list is scrolled to its start, the place of new lines. */
+  edge: { isAtStart: boolean; setAtStart: (isThere: boolean) => void };
 }
 
-function IconAction({ label, icon: Icon, onClick, isDisabled = false }: IconActionProps) {
+/** The lines, with a button back to the newest line; or the reason for an empty list. */
+function LogView({ log, lines, search, isFiltered, open, onOpen, onClear, edge }: LogViewProps) {
+  const { isAtStart, setAtStart } = edge;
+  const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
+  /** The newest line at the time when the user left the start of the list. */
+  const [seen, setSeen] = useState(0);
+  // The newest line first, as in the list of events.
+  const rows = useMemo(() => lines.toReversed(), [lines]);
+  const fresh = isAtStart ? 0 : lines.filter(({ key }) => key > seen).length;
+  const onEdge = (isThere: boolean): void => {
+    setAtStart(isThere);
+    if (!isThere) setSeen((log.lines ?? []).reduce((key, line) => Math.max(key, line.key), 0));
+  };
   return (
-    <Tooltip label={label}>
-      <ActionIcon variant="default" size={30} aria-label={label} onClick={onClick} disabled={isDisabled}>
-        <Icon size={16} />
-      </ActionIcon>
-    </Tooltip>
+    <>
+      {log.error !== null && log.lines !== undefined && (
+        <Alert color="yellow" variant="light" radius={0} py={8} icon={<IconAlertTriangle aria-hidden />} role="alert">
+          <Group justify="space-between" gap="xs">
+            <Text size="sm">
+              {text.logs.notLive} {messageOf(log.error)}
+            </Text>
+            <Button size="compact-xs" variant="default" onClick={log.retry}>
+              {text.common.retry}
+            </Button>
+          </Group>
+        </Alert>
+      )}
+      {log.lines === undefined && log.error === null && <RowsSkeleton rows={14} height={20} />}
+      {log.lines === undefined && log.error !== null && <ErrorState error={log.error} onRetry={log.retry} />}
+      {log.lines !== undefined && (
+        <div className={classes["view"]}>
+          {lines.length === 0 && (
+            <EmptyState
+              icon={IconFileText}
+              title={isFiltered ? text.logs.nothingFound : text.logs.empty}
+              body={isFiltered ? text.logs.nothingFoundBody : text.logs.emptyBody}
+            >
+              {isFiltered && (
+                <Button variant="default" size="xs" onClick={onClear}>
+                  {text.table.clearFilters}
+                </Button>
+              )}
+            </EmptyState>
+          )}
+          {lines.length > 0 && (
+            <>
+              <LogHead />
+              <LiveRows
+                label={text.logs.title}
+                rows={rows}
+                rowKey={({ key }) => String(key)}
+                rowHeight={isNarrow ? 52 : 30}
+                edge="start"
+                isAtEdge={isAtStart}
+                onEdge={onEdge}
+                render={(line) => <LogRow line={line} search={search} />}
+                onOpen={onOpen}
+                openKey={open === null ? undefined : String(open.key)}
+              />
+            </>
+          )}
+          {!isAtStart && lines.length > 0 && (
+            <Button
+              className={classes["jump"] ?? ""}
+              size="xs"
+              radius="xl"
+              leftSection={<IconArrowUp size={14} />}
+              onClick={() => setAtStart(true)}
+            >
+              {fresh === 0 ? text.logs.toNewest : text.logs.toNewestOf(formatNumber(fresh))}
+            </Button>
+          )}
+        </div>
+      )}
+    </>
   );
 }

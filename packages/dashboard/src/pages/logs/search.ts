@@ -3,7 +3,7 @@ import { LOG_LEVELS, type LogLevel } from "@socle/protocol";
 import { choicesParam, type RawSearch, textParam } from "../../kit/search-params.ts";
 
 export interface LogSearch {
-  /** With commas between them in the address. */
+  /** Levels with commas between the levels in the address. */
   levels?: string | undefined;
   /** A part of the message, of the request's id or of a field. */
   search?: string | undefined;

@@ -1,4 +1,4 @@
-/** The log as it grows: what the service remembers, then what comes. It may be held back and cleared. */
+/** The live log: first the entries in the service's memory, then new entries. The user can pause and clear the log. */
 import { SocleError } from "@socle/client";
 import type { LogEntry } from "@socle/protocol";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
@@ -6,29 +6,29 @@ import { type TailState, useTail } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { type LogLine, withCome, withRead } from "./log-lines.ts";
 
-/** The most that one request answers. The service remembers more than that. */
+/** The most entries in an answer. The service remembers more entries. */
 const readLimit = 1_000;
 const maxReads = 4;
-/** Entries that come within this time are shown together. */
+/** Entries within this time are shown together. */
 const batchMs = 80;
-/** Entries that wait to be shown; more come only where nobody could read them. */
+/** Most entries that wait to be shown. Further entries are dropped: a reader could not follow so many. */
 const maxBatch = 5_000;
 
 export interface Log {
   /** Undefined until the first read. */
   readonly lines: readonly LogLine[] | undefined;
-  /** Those that came while it was held back. */
+  /** Lines that came during the pause. */
   readonly held: readonly LogLine[];
   readonly isPaused: boolean;
   readonly state: TailState;
-  /** Why the stream or the read failed, while it does. */
+  /** The reason of a failed stream or read, until the next success. */
   readonly error: unknown;
   pause(isPaused: boolean): void;
   clear(): void;
   retry(): void;
 }
 
-/** Everything that the service remembers, whatever the filter: filters then work at once, and counts are exact. */
+/** Reads all entries in the service's memory, without the filter: a filter then needs no request, and counts are exact. */
 async function readAll(): Promise<readonly (readonly LogEntry[])[]> {
   const pages: LogEntry[][] = [];
   for (let page = 0; page < maxReads; page += 1) {
@@ -41,7 +41,7 @@ async function readAll(): Promise<readonly (readonly LogEntry[])[]> {
 
 export function useLog(): Log {
   const [all, setAll] = useState<readonly LogLine[] | undefined>(undefined);
-  /** Lines up to this key were there when the page was paused, or cleared. */
+  /** Lines up to this key were on the page at the pause, or at the clearing. */
   const [pausedAt, setPausedAt] = useState<number | null>(null);
   const [clearedAt, setClearedAt] = useState(0);
   const [streamError, setStreamError] = useState<unknown>(null);
@@ -63,7 +63,7 @@ export function useLog(): Log {
   const read = async (): Promise<void> => {
     try {
       const pages = await readAll();
-      // First what has come, then what was read, page by page: the same entry may be in several of them.
+      // First the streamed entries, then the read entries, page by page: pages and stream may contain the same entry.
       const come = batch.current.splice(0);
       setAll((lines) => pages.reduce(withRead, withCome(lines ?? [], come)));
       setReadError(null);
@@ -77,7 +77,7 @@ export function useLog(): Log {
         await client.admin.tailLogs(take, options);
       } catch (thrown) {
         if (!options.signal.aborted) setStreamError(thrown);
-        // The entries so far can be read without the stream.
+        // Without the stream, the page can still read the entries so far.
         if (!options.signal.aborted && thrown instanceof SocleError) void read();
         throw thrown;
       }

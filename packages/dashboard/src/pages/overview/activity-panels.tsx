@@ -1,20 +1,21 @@
 /**
- * Panels of recent activity: warnings and errors of the log, runs of functions and jobs. Each panel reads, and fails,
- * by itself.
+ * Panels of recent activity: warnings and errors of the log, runs of functions and jobs. Each panel has its own request
+ * and its own error.
  */
-import { Anchor, Badge, Text } from "@mantine/core";
+import { Badge, Text } from "@mantine/core";
 import type { LogEntry } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { ErrorText, Panel, QueryView, RelativeTime, RowsSkeleton } from "../../kit/index.ts";
+import { Dim, ErrorText, Panel, QueryView, RelativeTime, RowsSkeleton, TextLink } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
+import { LevelMark } from "../logs/level-mark.tsx";
 import { type AnyRun, latestRuns } from "./figures.ts";
 import classes from "./overview.module.css";
 
 const room = 7;
 const refreshMs = 10_000;
-/** Characters of a message or an error that are shown. */
+/** Most characters of a message or an error. */
 const longest = 240;
 
 export function ProblemPanel() {
@@ -27,13 +28,9 @@ export function ProblemPanel() {
     <Panel
       title={text.overview.problems}
       actions={
-        <Anchor
-          renderRoot={(props) => <Link to="/logs" search={{ levels: "WARN,ERROR" }} {...props} />}
-          size="sm"
-          className={classes["noBreak"]}
-        >
+        <TextLink to="/logs" search={{ levels: "WARN,ERROR" }} className="noBreak">
           {text.overview.allLogs}
-        </Anchor>
+        </TextLink>
       }
     >
       <QueryView query={query} skeleton={<RowsSkeleton rows={4} height={32} />}>
@@ -59,19 +56,13 @@ function Problem({ entry }: { entry: LogEntry }) {
   const { level, message, source, timestamp, requestId } = entry;
   return (
     <Link to="/logs" search={{ levels: level, search: requestId ?? message.slice(0, 80) }} className={classes["item"]}>
-      <Badge
-        size="xs"
-        radius="sm"
-        variant="light"
-        color={level === "ERROR" ? "red" : "yellow"}
-        className={classes["level"]}
-      >
-        {level}
-      </Badge>
+      <span className={classes["level"]}>
+        <LevelMark level={level} />
+      </span>
       <span className={classes["itemText"]} title={message.slice(0, longest)}>
         {message.slice(0, longest)}
       </span>
-      <Text span size="xs" c="dimmed" className={classes["noBreak"]}>
+      <Text span size="xs" c="dimmed" className="noBreak">
         {source} · <RelativeTime at={timestamp} />
       </Text>
     </Link>
@@ -83,14 +74,14 @@ export function RunPanel() {
     queryKey: ["overview", "runs"],
     queryFn: async () => {
       const { scripts } = client.admin;
-      // Those that wait or go on stand before those that are over: each is asked for by itself.
+      // Open runs come before ended runs in the API, so the panel asks for each state separately.
       const [open, over, failed, jobs] = await Promise.all([
         scripts.functionRuns({ limit: room }),
         scripts.functionRuns({ status: "completed", limit: room }),
         scripts.functionRuns({ status: "failed", limit: room }),
         scripts.jobs({ limit: 1_000 }),
       ]);
-      // A run of a job that is not its last one can only be among the newest where the last ones are.
+      // Only the jobs with the newest last runs can have other runs among the newest.
       const recent = jobs.items
         .filter(({ lastRun }) => lastRun !== null)
         .sort((a, b) => ((a.lastRun?.startedAt ?? "") < (b.lastRun?.startedAt ?? "") ? 1 : -1))
@@ -106,13 +97,9 @@ export function RunPanel() {
     <Panel
       title={text.overview.runs}
       actions={
-        <Anchor
-          renderRoot={(props) => <Link to="/functions" search={{ tab: "runs" }} {...props} />}
-          size="sm"
-          className={classes["noBreak"]}
-        >
+        <TextLink to="/functions" search={{ tab: "runs" }} className="noBreak">
           {text.overview.allRuns}
-        </Anchor>
+        </TextLink>
       }
     >
       <QueryView query={query} skeleton={<RowsSkeleton rows={4} height={32} />}>
@@ -152,7 +139,7 @@ function Run({ run }: { run: AnyRun }) {
           </Text>
         )}
       </span>
-      <Text span size="xs" c="dimmed" className={classes["noBreak"]}>
+      <Text span size="xs" c="dimmed" className="noBreak">
         <RelativeTime at={at} />
       </Text>
     </>
@@ -170,8 +157,8 @@ function Run({ run }: { run: AnyRun }) {
 
 function Nothing({ words }: { words: string }) {
   return (
-    <Text size="sm" c="dimmed" px="md" pb="md">
+    <Dim size="sm" px="md" pb="md">
       {words}
-    </Text>
+    </Dim>
   );
 }

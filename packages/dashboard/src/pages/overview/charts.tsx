@@ -1,4 +1,4 @@
-/** The charts of the overview. The page loads this file by itself: the library of charts is large. */
+/** The charts of the overview. The page loads this file on demand: the library of charts is large. */
 import "@mantine/charts/styles.css";
 import { BarChart, LineChart } from "@mantine/charts";
 import type { RequestMinute } from "@socle/protocol";
@@ -15,7 +15,7 @@ function valueAxis(width: number, values: readonly (number | null)[]) {
   return { width, ticks, domain: [0, ticks.at(-1) ?? 1] };
 }
 
-/** A number and its unit stay in one line. */
+/** Keeps a number and its unit in the same line. */
 function unbroken(ms: number): string {
   return formatDuration(ms).replace(" ", "\u00a0");
 }
@@ -55,7 +55,7 @@ export function LatencyChart({ minutes }: { minutes: readonly RequestMinute[] })
       connectNulls={false}
       curveType="linear"
       strokeWidth={1.5}
-      // A minute between two gaps is a dot alone.
+      // A minute between two gaps is a single dot.
       dotProps={{ r: 1.5, strokeWidth: 1 }}
       valueFormatter={unbroken}
       tickLine="none"

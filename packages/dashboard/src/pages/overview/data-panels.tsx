@@ -1,13 +1,13 @@
 /** Panels of stored data: records by collection, bytes on disk, the queue of functions. */
-import { Anchor, Text, VisuallyHidden } from "@mantine/core";
+import { VisuallyHidden } from "@mantine/core";
 import type { Overview } from "@socle/protocol";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { formatBytes, formatNumber, Panel } from "../../kit/index.ts";
+import { Dim, formatBytes, formatNumber, Panel, TextLink } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./overview.module.css";
 
-/** Collections that are shown: the largest. */
+/** Most collections in the panel: the largest collections. */
 const maxCollections = 8;
 
 export function RecordPanel({ collections }: Pick<Overview, "collections">) {
@@ -18,13 +18,13 @@ export function RecordPanel({ collections }: Pick<Overview, "collections">) {
     <Panel title={text.overview.records}>
       <div className={classes["bars"]}>
         {shown.length === 0 && (
-          <Text size="sm" c="dimmed" px="md" pb="md">
+          <Dim size="sm" px="md" pb="md">
             {text.overview.noCollections}
-          </Text>
+          </Dim>
         )}
         {shown.map(({ name, records }) => (
           <Link key={name} to="/collections/$name" params={{ name }} className={classes["bar"]}>
-            <span className={classes["barName"]}>{name}</span>
+            <span className="cut">{name}</span>
             <span className="numbers">
               {formatNumber(records)}
               <VisuallyHidden> {text.overview.recordNoun}</VisuallyHidden>
@@ -35,9 +35,9 @@ export function RecordPanel({ collections }: Pick<Overview, "collections">) {
           </Link>
         ))}
         {largest.length > shown.length && (
-          <Anchor renderRoot={(props) => <Link to="/collections" {...props} />} size="sm" px="md" pt={4}>
+          <TextLink to="/collections" px="md" pt={4}>
             {text.overview.moreCollections(largest.length - shown.length)}
-          </Anchor>
+          </TextLink>
         )}
       </div>
     </Panel>
@@ -72,13 +72,9 @@ export function QueuePanel({ deliveries }: Pick<Overview, "deliveries">) {
           <Fact
             key={status}
             label={
-              <Anchor
-                renderRoot={(props) => <Link to="/functions" search={{ tab: "runs", status }} {...props} />}
-                size="sm"
-                c="inherit"
-              >
+              <TextLink to="/functions" search={{ tab: "runs", status }} c="inherit">
                 {text.overview[status]}
-              </Anchor>
+              </TextLink>
             }
             value={formatNumber(deliveries[status])}
             isBad={status === "failed" && deliveries.failed > 0}
@@ -91,9 +87,9 @@ export function QueuePanel({ deliveries }: Pick<Overview, "deliveries">) {
 
 function FactLink({ to, label }: { to: "/storage"; label: string }) {
   return (
-    <Anchor renderRoot={(props) => <Link to={to} {...props} />} size="sm" c="inherit">
+    <TextLink to={to} c="inherit">
       {label}
-    </Anchor>
+    </TextLink>
   );
 }
 

@@ -75,12 +75,16 @@ test("runs come the newest first, each once, those of jobs among them", () => {
       attempt("i", 1, "2026-03-01T09:00:00Z"),
     ],
   };
+  const again = { ...run("d", "completed", "2026-03-01T08:00:00Z"), endedAt: "2026-03-01T08:10:00Z" };
   const functions = [
+    again,
+    { ...again, status: "failed" as const, endedAt: "2026-03-01T08:05:00Z" },
     run("a", "completed", "2026-03-01T09:05:00Z"),
     run("b", "failed", "2026-03-01T09:01:00Z"),
     run("b", "failed", "2026-03-01T09:01:00Z"),
     run("c", "running", "2026-03-01T09:06:00Z"),
   ];
-  expect(latestRuns(functions, [job], 10).map(({ runId }) => runId)).toEqual(["c", "a", "j", "b", "i"]);
+  expect(latestRuns(functions, [job], 10).map(({ runId }) => runId)).toEqual(["c", "a", "j", "b", "i", "d"]);
+  expect(latestRuns(functions, [], 10).at(-1)).toMatchObject({ runId: "d", status: "completed" });
   expect(latestRuns(functions, [job], 2).map(({ runId }) => runId)).toEqual(["c", "a"]);
 });

@@ -1,4 +1,4 @@
-/** Figures of the last hour: sums, peaks, and what a chart says in words. */
+/** Figures of the last hour: sums, peaks, and charts in words. */
 import type { FunctionRun, JobRun, RequestMinute } from "@socle/protocol";
 import { formatClock, formatDuration } from "../../kit/format.ts";
 import { text } from "../../texts/index.ts";
@@ -7,7 +7,7 @@ export interface HourFigures {
   readonly requests: number;
   readonly clientErrors: number;
   readonly errors: number;
-  /** The newest minute that had requests. */
+  /** The newest minute with requests. */
   readonly latest: RequestMinute | null;
 }
 
@@ -21,7 +21,7 @@ export function figuresOf(minutes: readonly RequestMinute[]): HourFigures {
   };
 }
 
-/** Minutes as the charts take them. Without requests there is nothing to draw: null is a gap. */
+/** Minutes in the form of the charts. A minute without requests is a gap (null). */
 export function chartRows(minutes: readonly RequestMinute[]) {
   return minutes.map(({ minute, requests, clientErrors, errors, p50, p99 }) => ({
     time: formatClock(minute).replace(/^(\d{1,2}\D\d{2})\D\d{2}/, "$1"),
@@ -74,7 +74,7 @@ export function latencySummary(minutes: readonly RequestMinute[]): string {
 export interface AnyRun {
   readonly runId: string;
   readonly kind: "function" | "job";
-  /** The file of a function, the name of a job. */
+  /** The file of a function, or the name of a job. */
   readonly name: string;
   readonly cause: string;
   readonly status: FunctionRun["status"];
@@ -88,16 +88,24 @@ export interface JobRuns {
   readonly attempts: readonly JobRun[];
 }
 
-/** The newest first, as many as there is room for. */
+function isOpen({ status }: AnyRun): boolean {
+  return status === "waiting" || status === "running";
+}
+
+/** The newest runs, up to `room`. */
 export function latestRuns(functions: readonly FunctionRun[], jobs: readonly JobRuns[], room: number): AnyRun[] {
   const runs = new Map<string, AnyRun>();
   for (const { runId, filePath, eventType, status, createdAt, endedAt, error } of functions) {
     const name = filePath.replace(/^functions\//, "");
-    runs.set(runId, { runId, kind: "function", name, cause: eventType, status, at: endedAt ?? createdAt, error });
+    const known = runs.get(runId);
+    const at = endedAt ?? createdAt;
+    // A run that ran again has several ends. The newest end counts, and an open state counts before every end.
+    if (known !== undefined && (isOpen(known) || (endedAt !== null && at < known.at))) continue;
+    runs.set(runId, { runId, kind: "function", name, cause: eventType, status, at, error });
   }
   for (const { name, attempts } of jobs)
     for (const { runId, startedAt, endedAt, status, error = null } of attempts) {
-      // Attempts come the newest first: that is how the run stands.
+      // Attempts come newest first: the first attempt decides the state of the run.
       if (runs.has(runId)) continue;
       runs.set(runId, { runId, kind: "job", name, cause: text.overview.job, status, at: endedAt ?? startedAt, error });
     }

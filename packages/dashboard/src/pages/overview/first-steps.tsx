@@ -1,18 +1,17 @@
-/** The way from an empty service to something that works. It stays until it is hidden, or all of it is done. */
-import { ActionIcon, Button, Code, Group, Text } from "@mantine/core";
+/** The way from an empty service to a working service. The panel stays until the user hides the panel or finishes all steps. */
+import { Code, Group, Text } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
 import type { Overview } from "@socle/protocol";
 import { IconCheck, IconExternalLink, IconPlus, IconX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
-import { CopyAction, Panel } from "../../kit/index.ts";
+import { ButtonLink, CopyAction, Dim, IconAction, Panel } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { configQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./overview.module.css";
 
-/** Kept in the browser from the moment that the service was seen empty. */
+/** The state in the browser's storage, kept since the page found an empty service. */
 type Progress = "none" | "open" | "hidden";
 
 export function FirstSteps({ collections }: Pick<Overview, "collections">) {
@@ -49,15 +48,7 @@ export function FirstSteps({ collections }: Pick<Overview, "collections">) {
     <Panel
       title={text.overview.firstSteps}
       actions={
-        <ActionIcon
-          variant="subtle"
-          color="gray"
-          size="sm"
-          onClick={() => setProgress("hidden")}
-          aria-label={text.overview.hideSteps}
-        >
-          <IconX size={14} />
-        </ActionIcon>
+        <IconAction icon={IconX} iconSize={14} label={text.overview.hideSteps} onClick={() => setProgress("hidden")} />
       }
     >
       <ol className={classes["steps"]}>
@@ -68,26 +59,22 @@ export function FirstSteps({ collections }: Pick<Overview, "collections">) {
           isDone={first !== undefined}
         >
           {first === undefined && (
-            <Button
-              renderRoot={(props) => <Link to="/collections/-/new" {...props} />}
-              size="xs"
-              leftSection={<IconPlus size={14} />}
-            >
+            <ButtonLink to="/collections/-/new" size="xs" leftSection={<IconPlus size={14} />}>
               {text.collections.new}
-            </Button>
+            </ButtonLink>
           )}
         </Step>
         <Step number={2} title={text.overview.stepRecord} body={text.overview.stepRecordBody} isDone={!isEmpty}>
           {first !== undefined && (
-            <Button
-              renderRoot={(props) => (
-                <Link to="/collections/$name" params={{ name }} search={{ record: "new" }} {...props} />
-              )}
+            <ButtonLink
+              to="/collections/$name"
+              params={{ name }}
+              search={{ record: "new" }}
               size="xs"
               leftSection={<IconPlus size={14} />}
             >
               {text.palette.newRecord(name)}
-            </Button>
+            </ButtonLink>
           )}
         </Step>
         <Step
@@ -104,15 +91,16 @@ export function FirstSteps({ collections }: Pick<Overview, "collections">) {
           </Group>
         </Step>
         <Step number={4} title={text.overview.stepTab} body={text.overview.stepTabBody} isDone={hasWatched}>
-          <Button
-            renderRoot={(props) => <Link to="/events" target="_blank" {...props} />}
+          <ButtonLink
+            to="/events"
+            target="_blank"
             onClick={() => setWatched(true)}
             size="xs"
             variant="default"
             leftSection={<IconExternalLink size={14} />}
           >
             {text.overview.openTab}
-          </Button>
+          </ButtonLink>
         </Step>
       </ol>
     </Panel>
@@ -130,9 +118,7 @@ function Step(props: { number: number; title: string; body: string; isDone?: boo
         <Text fw={600} size="sm">
           {title}
         </Text>
-        <Text size="sm" c="dimmed">
-          {body}
-        </Text>
+        <Dim size="sm">{body}</Dim>
         {children}
       </div>
     </li>

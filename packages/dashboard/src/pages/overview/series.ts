@@ -1,4 +1,4 @@
-/** The series of the charts, with their colours: the legends show them before the charts are loaded. */
+/** The series of the charts, with their colours: the legends show the series before the charts are loaded. */
 import { text } from "../../texts/index.ts";
 
 export interface Series {

@@ -1,10 +1,10 @@
-/** The figures of the service in one row. */
+/** The figures of the service in a row. */
 import { Paper, Text } from "@mantine/core";
 import type { Overview } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { Link, type LinkProps } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { formatCompact, formatDuration } from "../../kit/index.ts";
+import { Dim, formatCompact, formatDuration } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { figuresOf } from "./figures.ts";
@@ -15,7 +15,7 @@ interface Stat {
   value: string;
   hint: string;
   isBad?: boolean;
-  /** The page that has more about it. */
+  /** The page with details. */
   to?: LinkProps;
 }
 
@@ -74,15 +74,11 @@ export function Stats({ overview }: { overview: Overview }) {
     <Paper component="section" radius="lg" className={classes["stats"]} aria-label={text.overview.now}>
       {statsOf(overview, failedJobs).map(({ label, value, hint, isBad = false, to }) => (
         <Figure key={label} to={to}>
-          <Text size="xs" c="dimmed">
-            {label}
-          </Text>
+          <Dim>{label}</Dim>
           <Text className={`numbers ${classes["figure"]}`} c={isBad ? "var(--mantine-color-error)" : "inherit"}>
             {value}
           </Text>
-          <Text size="xs" c="dimmed" className="numbers">
-            {hint}
-          </Text>
+          <Dim className="numbers">{hint}</Dim>
         </Figure>
       ))}
     </Paper>

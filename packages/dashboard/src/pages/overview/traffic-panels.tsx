@@ -1,8 +1,8 @@
-/** Requests and latency over the last hour, as charts with their words. */
-import { ColorSwatch, Group, Skeleton, Text } from "@mantine/core";
+/** Requests and latency over the last hour, as charts with a summary in words. */
+import { ColorSwatch, Group, Skeleton } from "@mantine/core";
 import type { RequestMinute } from "@socle/protocol";
 import { lazy, type ReactNode, Suspense } from "react";
-import { Panel } from "../../kit/index.ts";
+import { Dim, Panel } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { figuresOf, latencySummary, requestSummary } from "./figures.ts";
 import classes from "./overview.module.css";
@@ -50,18 +50,16 @@ function Figure(props: {
           {series.map(({ name, label, color }) => (
             <Group key={name} gap={6} wrap="nowrap">
               <ColorSwatch color={`var(--mantine-color-${color.replace(".", "-")})`} size={8} withShadow={false} />
-              <Text size="xs" c="dimmed">
-                {label}
-              </Text>
+              <Dim>{label}</Dim>
             </Group>
           ))}
         </Group>
       )}
       <div className={classes["chart"]}>
         {isQuiet ? (
-          <Text size="sm" c="dimmed" ta="center" pt={72}>
+          <Dim size="sm" ta="center" pt={72}>
             {summary}
-          </Text>
+          </Dim>
         ) : (
           <div role="img" aria-label={summary}>
             <Suspense fallback={<Skeleton height={168} radius="sm" />}>{children}</Suspense>

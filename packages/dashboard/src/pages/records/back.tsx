@@ -1,4 +1,4 @@
-/** The link back to the list of collections, where the screen has no room for it beside the page. */
+/** The link back to the list of collections, for screens too narrow to show the list beside the page. */
 import { ActionIcon } from "@mantine/core";
 import { IconChevronLeft } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";

@@ -1,6 +1,7 @@
-/** The bar over the lower edge of the grid: what can be done with the selected records. */
-import { ActionIcon, Button, Group, Text } from "@mantine/core";
+/** The bar over the lower edge of the grid: the actions for the selected records. */
+import { Button, Group, Text } from "@mantine/core";
 import { IconCopy, IconDownload, IconTrash, IconX } from "@tabler/icons-react";
+import { IconAction } from "../../kit/icon-action.tsx";
 import { text } from "../../texts/index.ts";
 import classes from "./records.module.css";
 
@@ -49,9 +50,7 @@ function Bar({ selected, loaded, onSelectAll, onExport, onCopy, onDelete, onClea
         <Button size="compact-sm" color="red.8" leftSection={<IconTrash size={14} />} onClick={onDelete}>
           {text.records.deleteMany(selected)}
         </Button>
-        <ActionIcon size="sm" variant="subtle" color="gray" onClick={onClear} aria-label={text.records.clearSelection}>
-          <IconX size={14} />
-        </ActionIcon>
+        <IconAction icon={IconX} iconSize={14} label={text.records.clearSelection} onClick={onClear} />
       </Group>
     </div>
   );

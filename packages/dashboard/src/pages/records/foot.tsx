@@ -1,13 +1,13 @@
-/** The line below the grid: which rows are on the screen, the way to others, a page that failed. */
+/** The line below the grid: the rows on the screen, the jump to other rows, the error of a failed page. */
 import { Button, Group, NumberInput, Popover, Text, Tooltip, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { type FormEvent, type RefObject, useState, useSyncExternalStore } from "react";
-import { messageOf } from "../../kit/index.ts";
+import { Dim, messageOf } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { originFor, type Rows, spanRows, type Visible } from "./data/use-rows.ts";
 import { rowHeight } from "./grid/grid-row.tsx";
 import classes from "./records.module.css";
 
-/** The rows on the screen: they change with every scroll, and only this line shows them. */
+/** The rows on the screen. The rows change with every scroll, and only the foot shows their numbers. */
 export interface VisibleStore {
   readonly get: () => Visible;
   readonly set: (visible: Visible) => void;
@@ -34,9 +34,11 @@ export function Foot(props: {
   rows: Rows;
   visible: VisibleStore;
   scroller: RefObject<HTMLDivElement | null>;
+  /** The last saved cell; empty without a saved cell. */
+  note: string;
   onRetry: () => void;
 }) {
-  const { rows, visible, scroller, onRetry } = props;
+  const { rows, visible, scroller, note, onRetry } = props;
   const [isOpen, setOpen] = useState(false);
   const [wanted, setWanted] = useState<string | number>("");
   const { total } = rows;
@@ -45,7 +47,7 @@ export function Foot(props: {
     const target = Math.max(0, Math.min((total ?? row + 1) - 1, row));
     const isInSpan = target >= rows.origin && target < rows.origin + spanRows;
     if (!isInSpan) rows.jump(target);
-    // The span that holds the row is drawn first.
+    // The span with the row must be drawn before the scroll.
     setTimeout(() => {
       const { current } = scroller;
       if (current === null) return;
@@ -99,12 +101,13 @@ export function Foot(props: {
                 </Button>
               )}
             </Group>
-            <Text size="xs" c="dimmed" mt={8}>
-              {text.records.held}
-            </Text>
+            <Dim mt={8}>{text.records.held}</Dim>
           </form>
         </Popover.Dropdown>
       </Popover>
+      <Dim role="status" truncate>
+        {note}
+      </Dim>
       {rows.pageError !== null && (
         <Group gap={6} role="alert" wrap="nowrap" miw={0}>
           <Text size="xs" c="var(--mantine-color-error)" truncate>
@@ -119,7 +122,7 @@ export function Foot(props: {
   );
 }
 
-/** The rows on the screen, in words: drawn with every scroll, and nothing else is. */
+/** The rows on the screen, in words: the only part of the page that is drawn with every scroll. */
 function Range({ visible, total }: { visible: VisibleStore; total: number | undefined }) {
   const { first, last } = useSyncExternalStore(visible.subscribe, visible.get);
   const shownLast = total === undefined ? last + 1 : Math.min(last + 1, total);

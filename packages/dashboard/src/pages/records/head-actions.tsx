@@ -1,4 +1,4 @@
-/** The actions of the page. On narrow screens all but the first one stand in a menu. */
+/** The actions of the page. On narrow screens a menu holds all actions except the first. */
 import { ActionIcon, Button, Menu, Text, Tooltip } from "@mantine/core";
 import {
   IconCode,
@@ -11,6 +11,8 @@ import {
   IconUpload,
 } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
+import { IconAction } from "../../kit/icon-action.tsx";
+import { ButtonLink } from "../../kit/links.tsx";
 import { text } from "../../texts/index.ts";
 import classes from "./records.module.css";
 
@@ -19,7 +21,7 @@ export function HeadActions(props: {
   isNarrow: boolean;
   isBusy: boolean;
   isLive: boolean;
-  /** The content of an export: "Export 29 filtered". */
+  /** The label of the export: "Export 29 filtered". */
   exportLabel: string;
   onNew: () => void;
   onExport: () => void;
@@ -40,26 +42,24 @@ export function HeadActions(props: {
       )}
       {!isNarrow && (
         <>
-          <Tooltip label={text.common.refresh}>
-            <ActionIcon
-              variant="subtle"
-              color="gray"
-              size={30}
-              onClick={onRefresh}
-              aria-label={text.common.refresh}
-              aria-busy={isBusy}
-            >
-              <IconRefresh size={16} />
-            </ActionIcon>
-          </Tooltip>
-          <Button
-            renderRoot={(props) => <Link to="/collections/$name/schema" params={params} {...props} />}
+          <IconAction
+            tip={text.common.refresh}
+            icon={IconRefresh}
+            iconSize={16}
+            label={text.common.refresh}
+            size={30}
+            onClick={onRefresh}
+            aria-busy={isBusy}
+          />
+          <ButtonLink
+            to="/collections/$name/schema"
+            params={params}
             size="xs"
             variant="default"
             leftSection={<IconSchema size={14} />}
           >
             {text.records.schema}
-          </Button>
+          </ButtonLink>
         </>
       )}
       <Menu position="bottom-end" width={190} withinPortal>

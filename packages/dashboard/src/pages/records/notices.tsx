@@ -1,16 +1,16 @@
-/** Notices that the grid shows instead of rows: nothing there yet, nothing found, an error. */
+/** Notices in place of rows: an empty collection, no match, an error. */
 import { Button, Code } from "@mantine/core";
-import type { CollectionEntry, FieldDefinition, JsonValue } from "@socle/protocol";
+import type { CollectionEntry } from "@socle/protocol";
 import { IconDatabase, IconFilterOff, IconMoodPuzzled, IconPlus } from "@tabler/icons-react";
-import { Link } from "@tanstack/react-router";
-import { CopyAction, EmptyState, ErrorState } from "../../kit/index.ts";
+import { kinds } from "../../fields/index.ts";
+import { ButtonLink, CopyAction, EmptyState, ErrorState } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import type { Rows } from "./data/use-rows.ts";
 import classes from "./records.module.css";
 
 export type Notice = "empty" | "nothing" | "filter" | "error";
 
-/** The notice for a state of the rows; null while there are rows, or some are on their way. */
+/** The notice for a state of the rows; null with rows, or while rows load. */
 export function noticeOf(rows: Rows, state: { isPartial: boolean; hasTextError: boolean }): Notice | null {
   if (rows.error !== null) return state.hasTextError ? "filter" : "error";
   if (rows.isLoading || rows.items.length > 0 || rows.spanCount > 0) return null;
@@ -70,46 +70,20 @@ export function GridNotice(props: {
           <Button leftSection={<IconPlus size={16} />} onClick={onNew}>
             {text.records.new}
           </Button>
-          <Button
-            renderRoot={(props) => (
-              <Link to="/collections/$name/import" params={{ name: collection.name }} {...props} />
-            )}
-            variant="default"
-          >
+          <ButtonLink to="/collections/$name/import" params={{ name: collection.name }} variant="default">
             {text.records.import}
-          </Button>
+          </ButtonLink>
         </EmptyState>
       )}
     </div>
   );
 }
 
-/** A value that a field may have, for the example. */
-function exampleOf({ type }: FieldDefinition): JsonValue | undefined {
-  switch (type) {
-    case "string":
-    case "text":
-      return "Hello";
-    case "integer":
-      return 1;
-    case "float":
-      return 1.5;
-    case "boolean":
-      return true;
-    case "datetime":
-      return "2026-03-01T09:30:00Z";
-    case "json":
-      return {};
-    default:
-      return undefined;
-  }
-}
-
 function createCommand({ name, fields, permissions }: CollectionEntry): string {
   const required = fields.filter((field) => field.required === true);
   const shown = required.length > 0 ? required : fields.slice(0, 1);
   const values = shown.flatMap((field) => {
-    const value = exampleOf(field);
+    const value = kinds[field.type].example;
     return value === undefined ? [] : [[field.name, field.multiple === true ? [value] : value] as const];
   });
   const isPublic = permissions === null || (permissions.create ?? permissions.read ?? "public") === "public";

@@ -1,9 +1,8 @@
-/** The records of one collection: a grid with a filter, and a drawer for one record. */
-import { Button } from "@mantine/core";
+/** The records of a collection: a grid with a filter, and a drawer for a record. */
 import { IconDatabaseOff } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { Link, useParams } from "@tanstack/react-router";
-import { EmptyState, ErrorState, FilledPage, RowsSkeleton } from "../../kit/index.ts";
+import { useParams } from "@tanstack/react-router";
+import { ButtonLink, EmptyState, ErrorState, FilledPage, RowsSkeleton } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { RecordsView } from "./records-view.tsx";
@@ -27,9 +26,9 @@ export function RecordsPage() {
     return (
       <FilledPage title={name}>
         <EmptyState icon={IconDatabaseOff} title={text.records.noCollection(name)} body={text.records.noCollectionBody}>
-          <Button component={Link} to="/collections" variant="light">
+          <ButtonLink to="/collections" variant="light">
             {text.records.toCollections}
-          </Button>
+          </ButtonLink>
         </EmptyState>
       </FilledPage>
     );

@@ -1,71 +1,54 @@
-/** The parts of the records page, put together: address, rows, columns, live changes, deletions, dialogs. */
+/** The records page: connects address, rows, columns, live changes, deletions and dialogs. */
 import { Button } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { SocleError } from "@socle/client";
-import type { CollectionEntry, StoredRecord } from "@socle/protocol";
+import type { CollectionEntry } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useMemo, useRef, useState } from "react";
 import { schemaOf } from "../../kit/expression/index.ts";
-import { FilledPage, formatNumber, notifyDone, useListedShortcut, useShortcut } from "../../kit/index.ts";
-import { preloadable } from "../../kit/preloadable.tsx";
-import { deleteLater, onDeletes, useDeletions } from "../../service/deletes.ts";
+import { FilledPage, formatNumber, notifyDone } from "../../kit/index.ts";
+import { deleteLater } from "../../service/deletes.ts";
 import { useIsLive } from "../../service/socket.ts";
 import { text } from "../../texts/index.ts";
 import { BackToCollections } from "./back.tsx";
 import { SelectionBar } from "./bars.tsx";
 import { ColumnMenu } from "./columns/column-menu.tsx";
-import { gridColumns } from "./columns/grid-column.ts";
-import { useColumns } from "./columns/use-columns.ts";
-import { searchOf } from "./data/found.ts";
-import { mergeChanges, withoutRows } from "./data/live-merge.ts";
-import { type RecordPages, recordsKey } from "./data/record-query.ts";
+import { recordsKey } from "./data/record-query.ts";
 import { parseSort, toggleSort, writeSort } from "./data/sort.ts";
-import { selectionOf, snippetsOf, targetsOf } from "./data/targets.ts";
 import { useLive } from "./data/use-live.ts";
-import { useRows, type Visible } from "./data/use-rows.ts";
-import { useTargetDeletes } from "./data/use-target-deletes.ts";
-import type { RecordDrawerProps } from "./editor/index.ts";
+import type { Visible } from "./data/use-rows.ts";
 import { FilterBar } from "./filter/filter-bar.tsx";
 import { Foot, makeVisibleStore } from "./foot.tsx";
 import { Grid } from "./grid/grid.tsx";
-import { inlineEditor } from "./grid/grid-row.tsx";
 import { useGridState } from "./grid/use-grid-state.ts";
 import { HeadActions } from "./head-actions.tsx";
 import { GridNotice, noticeOf } from "./notices.tsx";
+import { type Dialog, RecordDialogs } from "./record-dialogs.tsx";
 import classes from "./records.module.css";
 import type { RecordSearch } from "./search.ts";
+import { useRecordList } from "./use-record-list.ts";
+import { useRecordShortcuts } from "./use-record-shortcuts.ts";
 
-const drawer = preloadable<RecordDrawerProps>(async () => (await import("./editor/index.ts")).RecordDrawer);
-const ExportDialog = lazy(async () => ({ default: (await import("./export/index.ts")).ExportDialog }));
-const SnippetsDialog = lazy(async () => ({ default: (await import("./snippets/index.ts")).SnippetsDialog }));
-
-type Dialog = { readonly type: "code" } | { readonly type: "export"; readonly ids?: readonly string[] };
-
-const nothingSearched: readonly string[] = [];
-
-/** Below the last row, so that the bars cover none. */
+/** Free pixels below the last row, so that the bars cover no row. */
 const barsRoom = 72;
 
-/** A drawer is there by then. */
+/** The time until an opened drawer is on the screen. */
 const openingMs = 600;
 
 /** Below this width a drawer covers the page. */
 const narrow = "(max-width: 48em)";
 
-export function RecordsView(props: { collection: CollectionEntry; collections: readonly CollectionEntry[] }) {
-  const { collection, collections } = props;
-  const { name, fields, definition } = collection;
+/** The state of the page: its address, its list, the grid with live changes, and the actions of its buttons and keys. */
+function useRecordsPage(collection: CollectionEntry, collections: readonly CollectionEntry[]) {
+  const { name } = collection;
   const search = useSearch({ from: "/inside/collections/$name" });
   const navigate = useNavigate();
   const queryClient = useQueryClient();
   const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false }) === true;
   const [dialog, setDialog] = useState<Dialog | null>(null);
+  const [note, setNote] = useState("");
   const scroller = useRef<HTMLDivElement>(null);
-  const searchRef = useRef<HTMLInputElement>(null);
-  const [visible] = useState(makeVisibleStore);
-  const [hasFocus, setFocus] = useState(false);
-
   const setSearch = useCallback(
     (change: RecordSearch, replace = false): void =>
       void navigate({
@@ -76,84 +59,30 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
       }),
     [navigate, name],
   );
-  const targets = useMemo(() => targetsOf(fields, collections), [fields, collections]);
-  const all = useMemo(() => gridColumns({ fields }, targets, isNarrow), [fields, targets, isNarrow]);
-  const searched = definition.search ?? nothingSearched;
-  const list = useMemo(
-    () => ({
-      collection: name,
-      filter: search.filter,
-      search: searched.length === 0 ? undefined : searchOf(search.search ?? ""),
-      snippet: snippetsOf(searched, fields),
-      sort: search.sort,
-      selection: selectionOf(fields, targets),
-    }),
-    [name, search.filter, search.search, search.sort, searched, fields, targets],
-  );
-  const columns = useColumns(name, all);
-  const steps = useMemo(() => parseSort(search.sort), [search.sort]);
-
-  const changePages = useRef((_: (pages: RecordPages) => RecordPages): void => undefined);
-  useEffect(
-    () =>
-      onDeletes(({ collection: from, deleted }) => {
-        if (from === name) changePages.current((pages) => ({ ...pages, pages: withoutRows(pages.pages, deleted) }));
-      }),
-    [name],
-  );
-  const deletions = useDeletions();
-  const hidden = useMemo(
-    () => new Set(deletions.filter(({ collection: from }) => from === name).flatMap(({ ids }) => ids)),
-    [deletions, name],
-  );
-  const rows = useRows(list, hidden);
-  const { queryKey } = rows;
-  changePages.current = (change) => {
-    queryClient.setQueryData<RecordPages>(queryKey, (pages) => (pages === undefined ? pages : change(pages)));
-    void queryClient.invalidateQueries({ queryKey: [...recordsKey(name), "count"] });
-    void queryClient.invalidateQueries({ queryKey: ["collections"], exact: true });
-  };
-  const merge = (record: StoredRecord): void =>
-    changePages.current((pages) => ({
-      ...pages,
-      pages: [...mergeChanges(pages.pages, new Map([[record.id, { type: "updated", record }]]), 0).pages],
-    }));
-
+  const shown = useRecordList({ collection, collections, search, isNarrow });
+  const { rows, list, columns } = shown;
   const isPartial = search.filter !== undefined || list.search !== undefined;
-  const isArranged = isPartial || search.sort !== undefined;
+  const toTop = (): void => scroller.current?.scrollTo({ top: 0 });
   const live = useLive({
     collection: name,
-    queryKey,
+    queryKey: rows.queryKey,
     isPartial,
-    isArranged,
+    isArranged: isPartial || search.sort !== undefined,
     isAtTop: () => rows.first === 0 && (scroller.current?.scrollTop ?? 0) < 8,
   });
-  useTargetDeletes(targets, queryKey);
-  const isLive = useIsLive();
-
-  // The modules of the editor are loaded before a record is opened: keys that are typed at once are not lost.
-  useEffect(() => {
-    const timer = setTimeout(async () => {
-      await Promise.all([drawer.preload(), inlineEditor.preload()]);
-      await (await import("./editor/index.ts")).preloadEditor();
-    }, 300);
-    return () => clearTimeout(timer);
-  }, []);
-
   const openedAt = useRef(Number.NEGATIVE_INFINITY);
-  const openRecord = useCallback(
+  const open = useCallback(
     (id: string): void => {
-      // Until the drawer is there, letters are meant for it, and not for the page below.
+      // Until the drawer is open, typed letters are for the drawer, and not for the page below.
       if (performance.now() - openedAt.current < openingMs) return;
       openedAt.current = performance.now();
       setSearch({ record: id });
     },
     [setSearch],
   );
-  const onSort = useCallback(
+  const sort = useCallback(
     (path: string, isAdded: boolean): void => {
-      const next = toggleSort(parseSort(search.sort), path, isAdded);
-      setSearch({ sort: writeSort(next) });
+      setSearch({ sort: writeSort(toggleSort(parseSort(search.sort), path, isAdded)) });
       scroller.current?.scrollTo({ top: 0 });
     },
     [search.sort, setSearch],
@@ -161,71 +90,78 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
   const state = useGridState({
     rows,
     columns,
-    onOpen: openRecord,
-    onSort,
-    onSaved: (saved) => saved !== null && merge(saved),
+    onOpen: open,
+    onSort: sort,
+    onSaved: (saved, column) => {
+      shown.merge(saved);
+      live.flash([saved.id]);
+      setNote(text.records.cellSaved(column));
+    },
   });
-
-  const reload = (): void => {
-    live.settle();
-    if (rows.first === 0) scroller.current?.scrollTo({ top: 0 });
-    void queryClient.invalidateQueries({ queryKey: recordsKey(name) });
-  };
-  const remove = (ids: readonly string[]): void => {
-    deleteLater(name, ids);
-    state.clear();
-    if (search.record !== undefined && ids.includes(search.record)) setSearch({ record: undefined });
-    else state.focus();
-  };
-  const closeDialog = (): void => {
-    setDialog(null);
-    if (search.export === true) setSearch({ export: undefined }, true);
-    state.focus();
-  };
-  const copyIds = async (ids: readonly string[]): Promise<void> => {
-    await navigator.clipboard.writeText(ids.join("\n"));
-    notifyDone(text.records.idsCopied(ids.length));
-  };
-  const onShow = useCallback(
-    (shown: Visible): void => {
-      visible.set(shown);
-      rows.show(shown);
+  return {
+    ...{
+      name,
+      search,
+      setSearch,
+      shown,
+      live,
+      state,
+      isNarrow,
+      isPartial,
+      dialog,
+      setDialog,
+      note,
+      scroller,
+      open,
+      sort,
     },
-    [visible, rows.show],
-  );
-
-  const group = text.shortcuts.page;
-  const words = text.records.shortcuts;
-  // A drawer that is about to open has the keys already.
-  const isFree = search.record === undefined;
-  useShortcut({ keys: "n", label: words.new, group }, () => openRecord("new"), isFree);
-  useShortcut({ keys: "/", label: words.search, group }, () => searchRef.current?.focus(), isFree);
-  useShortcut(
-    { keys: "o", label: words.open, group },
-    () => {
-      const id = state.activeId();
-      if (id !== undefined) openRecord(id);
+    reload: (): void => {
+      live.settle();
+      if (rows.first === 0) toTop();
+      void queryClient.invalidateQueries({ queryKey: recordsKey(name) });
     },
-    isFree,
-  );
-  useShortcut(
-    { keys: "Delete", label: words.delete, group },
-    () => remove(state.chosen()),
-    isFree && (hasFocus || state.selected.size > 0),
-  );
-  useShortcut({ keys: "mod+a", label: words.selectAll, group }, state.selectAll, hasFocus && !state.editing);
-  useShortcut({ keys: "Escape", label: words.clear, group }, state.clear, state.selected.size > 0);
+    remove: (ids: readonly string[]): void => {
+      deleteLater(name, ids);
+      state.clear();
+      if (search.record !== undefined && ids.includes(search.record)) setSearch({ record: undefined });
+      else state.focus();
+    },
+    /** Changes the filter or the searched words: the list begins at its first row. */
+    find: (change: RecordSearch, replace = false): void => {
+      state.clear();
+      toTop();
+      setSearch(change, replace);
+    },
+    closeDialog: (): void => {
+      setDialog(null);
+      if (search.export === true) setSearch({ export: undefined }, true);
+      state.focus();
+    },
+  };
+}
 
-  useListedShortcut({ keys: "ArrowUp ArrowDown ArrowLeft ArrowRight", label: words.move, group });
-  useListedShortcut({ keys: "Enter", label: words.edit, group });
-  useListedShortcut({ keys: "Space", label: words.select, group });
-  useListedShortcut({ keys: "mod+s", label: words.save, group });
+type RecordsPage = ReturnType<typeof useRecordsPage>;
 
-  // New records that wait above a list that is read to its end are in no count yet.
+export function RecordsView(props: { collection: CollectionEntry; collections: readonly CollectionEntry[] }) {
+  const { collection, collections } = props;
+  const page = useRecordsPage(collection, collections);
+  const { name, search, setSearch, shown, live, state, isPartial, setDialog } = page;
+  const { rows, columns } = shown;
+  const searchRef = useRef<HTMLInputElement>(null);
+  const [hasFocus, setFocus] = useState(false);
+  useRecordShortcuts({
+    state,
+    isFree: search.record === undefined,
+    hasFocus,
+    onOpen: page.open,
+    onSearch: () => searchRef.current?.focus(),
+    onDelete: page.remove,
+  });
+  const isLive = useIsLive();
+  // The count does not yet contain the new records that wait above a complete list.
   const count = rows.total === undefined ? undefined : rows.total + (rows.isComplete ? live.waiting : 0);
   const [filterError, searchError] = [errorOf(rows.error, "filter"), errorOf(rows.error, "search")];
-  const hasTextError = filterError !== undefined || searchError !== undefined;
-  const notice = noticeOf(rows, { isPartial, hasTextError });
+  const isSearched = (collection.definition.search ?? []).length > 0;
   return (
     <FilledPage
       title={name}
@@ -234,46 +170,93 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
       actions={
         <HeadActions
           name={name}
-          isNarrow={isNarrow}
+          isNarrow={page.isNarrow}
           isBusy={rows.isFetching}
           isLive={isLive}
           exportLabel={!isPartial ? text.records.exportAll : text.records.exportFiltered(rows.total)}
-          onNew={() => openRecord("new")}
+          onNew={() => page.open("new")}
           onExport={() => setDialog({ type: "export" })}
           onCode={() => setDialog({ type: "code" })}
-          onRefresh={reload}
+          onRefresh={page.reload}
         />
       }
     >
       <FilterBar
         collection={collection}
         filter={search.filter ?? ""}
-        onFilter={(filter) => {
-          state.clear();
-          scroller.current?.scrollTo({ top: 0 });
-          setSearch({ filter: filter === "" ? undefined : filter });
-        }}
+        onFilter={(filter) => page.find({ filter: filter === "" ? undefined : filter })}
         schema={schemaOf(collections)}
         error={filterError}
-        search={searched.length === 0 ? null : (search.search ?? "")}
-        onSearch={(words) => {
-          state.clear();
-          scroller.current?.scrollTo({ top: 0 });
-          setSearch({ search: words === "" ? undefined : words }, search.search !== undefined && words !== "");
-        }}
+        search={isSearched ? (search.search ?? "") : null}
+        onSearch={(words) =>
+          page.find({ search: words === "" ? undefined : words }, search.search !== undefined && words !== "")
+        }
         searchError={searchError}
         isAnswered={rows.error === null && !rows.isLoading && !rows.isOld}
         searchRef={searchRef}
       >
-        <ColumnMenu columns={columns} all={all} />
+        <ColumnMenu columns={columns} all={shown.all} />
       </FilterBar>
+      <GridFrame
+        page={page}
+        collection={collection}
+        hasTextError={filterError !== undefined || searchError !== undefined}
+        onFocus={setFocus}
+      />
+      <RecordDialogs
+        collection={collection}
+        search={search}
+        shown={shown}
+        dialog={page.dialog}
+        onClose={page.closeDialog}
+        onRecordClose={() => {
+          setSearch({ record: undefined });
+          state.focus();
+        }}
+        onSaved={(record) => {
+          shown.merge(record);
+          if (search.record === "new") state.focusRecord(record.id);
+        }}
+      />
+    </FilledPage>
+  );
+}
+
+interface GridFrameProps {
+  page: RecordsPage;
+  collection: CollectionEntry;
+  /** Whether the service has refused the filter or the searched words. */
+  hasTextError: boolean;
+  onFocus: (hasFocus: boolean) => void;
+}
+
+/** The grid with the bars over the grid and the foot below. */
+function GridFrame({ page, collection, hasTextError, onFocus }: GridFrameProps) {
+  const { search, setSearch, shown, live, state, scroller, setDialog } = page;
+  const { rows, columns, hidden } = shown;
+  const [visible] = useState(makeVisibleStore);
+  const steps = useMemo(() => parseSort(search.sort), [search.sort]);
+  const onShow = useCallback(
+    (now: Visible): void => {
+      visible.set(now);
+      rows.show(now);
+    },
+    [visible, rows.show],
+  );
+  const copyIds = async (ids: readonly string[]): Promise<void> => {
+    await navigator.clipboard.writeText(ids.join("\n"));
+    notifyDone(text.records.idsCopied(ids.length));
+  };
+  const notice = noticeOf(rows, { isPartial: page.isPartial, hasTextError });
+  return (
+    <>
       <div className={classes["frame"]}>
         <Grid
-          collection={name}
+          collection={page.name}
           rows={rows}
           columns={columns}
           sort={steps}
-          onSort={onSort}
+          onSort={page.sort}
           state={state}
           flashing={live.flashing}
           fading={live.fading}
@@ -281,14 +264,14 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
           scroller={scroller}
           onShow={onShow}
           room={state.selected.size > 0 || hidden.size > 0 ? barsRoom : 0}
-          onFocus={setFocus}
+          onFocus={onFocus}
         >
           {notice === null ? undefined : (
             <GridNotice
               notice={notice}
               collection={collection}
               rows={rows}
-              onNew={() => openRecord("new")}
+              onNew={() => page.open("new")}
               onClear={() => setSearch({ filter: undefined, search: undefined })}
               onUnsort={() => setSearch({ sort: undefined })}
             />
@@ -296,7 +279,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
         </Grid>
         {(live.waiting > 0 || live.isStale) && (
           <div className={classes["news"]} role="status">
-            <Button size="compact-sm" radius="xl" onClick={reload}>
+            <Button size="compact-sm" radius="xl" onClick={page.reload}>
               {live.waiting > 0 ? text.records.newRecords(live.waiting) : text.records.changed}
             </Button>
           </div>
@@ -308,7 +291,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
             onSelectAll={state.selectAll}
             onExport={() => setDialog({ type: "export", ids: [...state.selected] })}
             onCopy={() => void copyIds([...state.selected])}
-            onDelete={() => remove([...state.selected])}
+            onDelete={() => page.remove([...state.selected])}
             onClear={() => {
               state.clear();
               state.focus();
@@ -316,49 +299,14 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
           />
         )}
       </div>
-      {notice === null && <Foot rows={rows} visible={visible} scroller={scroller} onRetry={rows.retry} />}
-      <Suspense>
-        {search.record !== undefined && (
-          <drawer.Component
-            collection={collection}
-            recordId={search.record}
-            onClose={() => {
-              setSearch({ record: undefined });
-              state.focus();
-            }}
-            onSaved={(record) => {
-              merge(record);
-              if (search.record === "new") state.focusRecord(record.id);
-            }}
-          />
-        )}
-        {(dialog?.type === "export" || search.export === true) && (
-          <ExportDialog
-            collection={collection}
-            filter={search.filter}
-            search={list.search}
-            sort={search.sort}
-            ids={dialog?.type === "export" ? dialog.ids : undefined}
-            columns={columns.visible.map((column) => column.name)}
-            onClose={closeDialog}
-          />
-        )}
-        {dialog?.type === "code" && (
-          <SnippetsDialog
-            collection={collection}
-            filter={search.filter}
-            search={list.search}
-            sort={search.sort}
-            recordId={search.record === "new" ? undefined : search.record}
-            onClose={closeDialog}
-          />
-        )}
-      </Suspense>
-    </FilledPage>
+      {notice === null && (
+        <Foot rows={rows} visible={visible} scroller={scroller} note={page.note} onRetry={rows.retry} />
+      )}
+    </>
   );
 }
 
-/** The service names the parameter that it refuses. */
+/** The service names the refused parameter. */
 function errorOf(error: Error | null, parameter: "filter" | "search"): string | undefined {
   return error instanceof SocleError && error.status === 400 && error.message.startsWith(`"${parameter}"`)
     ? error.message

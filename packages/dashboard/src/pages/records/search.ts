@@ -6,7 +6,7 @@ export interface RecordSearch {
   filter?: string | undefined;
   /** The words in the search box. */
   search?: string | undefined;
-  /** As the API takes it: "-createdAt,title". */
+  /** In the form of the API: "-createdAt,title". */
   sort?: string | undefined;
   /** The id of the record whose drawer is open, or "new". */
   record?: string | undefined;

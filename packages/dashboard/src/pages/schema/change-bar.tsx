@@ -1,13 +1,14 @@
-/** The bar below a form: the state of the draft in a few words, and the deeds that end it. */
+/** The bar below a form: the state of the draft in a few words, and the buttons that apply or discard the draft. */
 import { Group, Text } from "@mantine/core";
 import type { ReactNode } from "react";
+import { Dim } from "../../kit/words.tsx";
 import { text } from "../../texts/index.ts";
 import classes from "./schema.module.css";
 
 export function ChangeBar({ summary, problems, children }: { summary: string; problems: number; children: ReactNode }) {
   return (
     <div className={classes["bar"]}>
-      <Text size="sm" c="dimmed" role="status">
+      <Dim size="sm" role="status">
         {summary}
         {problems > 0 && (
           <Text span inherit c="var(--mantine-color-error)">
@@ -15,7 +16,7 @@ export function ChangeBar({ summary, problems, children }: { summary: string; pr
             {text.schema.problemCount(problems)}
           </Text>
         )}
-      </Text>
+      </Dim>
       <Group gap="xs">{children}</Group>
     </div>
   );

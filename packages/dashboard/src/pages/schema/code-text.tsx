@@ -1,4 +1,4 @@
-/** A text of the dashboard in which names stand between backticks. */
+/** A text of the dashboard with names between backticks. */
 import { Fragment } from "react";
 
 export function CodeText({ text }: { text: string }) {

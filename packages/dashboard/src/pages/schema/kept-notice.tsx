@@ -1,4 +1,4 @@
-/** Leaving a form with changes keeps them as a draft, as the form of a record does; a notification is the way to give them up. */
+/** Leaving a form with changes keeps the changes as a draft, as in the form of a record. A notification can discard the draft. */
 import { Button, Group, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { type RefObject, useEffect, useRef } from "react";
@@ -8,7 +8,7 @@ const noticeId = "schema-draft";
 
 export function KeptNotice(props: {
   isDirty: boolean;
-  /** True while the page itself goes elsewhere, after its work is done. */
+  /** True while the page itself navigates after a save, so that no notification appears. */
   isLeaving: RefObject<boolean>;
   onDiscard: () => void;
 }) {

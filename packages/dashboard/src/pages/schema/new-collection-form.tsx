@@ -1,9 +1,9 @@
-/** The form of a new collection. It has no data: it is created at once, without a review. */
-import { Anchor, Button, Group, SegmentedControl, Text, TextInput } from "@mantine/core";
+/** The form of a new collection. A new collection has no data, so the form creates the collection without a review. */
+import { Anchor, Button, Group, SegmentedControl, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useEffect, useMemo, useRef, useState } from "react";
-import { messageOf, notifyDone, useShortcut } from "../../kit/index.ts";
+import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
+import { Complaint, Dim, messageOf, notifyDone, useShortcut } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { collectionsQuery, overviewQuery, queryClient } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
@@ -20,10 +20,10 @@ import { useDraft } from "./use-draft.ts";
 const words = text.schema;
 
 export function NewCollectionForm(props: {
-  /** The collection that this one begins as a copy of. */
+  /** The collection to copy. */
   source: string | null;
   first: SchemaDraft;
-  /** Names of the collections that there are. */
+  /** Names of the existing collections. */
   names: readonly string[];
   tab: SchemaTab;
 }) {
@@ -37,7 +37,7 @@ export function NewCollectionForm(props: {
   const input = useRef<HTMLInputElement>(null);
   const isLeaving = useRef(false);
   const name = draft.name.trim();
-  // Its own name is a target, too, and may be one that is taken.
+  // A relation may point to the new collection itself, and the new name may equal an existing name.
   const targets = useMemo(() => [...new Set([...names, ...(name === "" ? [] : [name]), "users"])], [names, name]);
   const nameProblem = problems.find(({ key, part }) => key === null && part === "name")?.message;
 
@@ -63,7 +63,7 @@ export function NewCollectionForm(props: {
   };
   useShortcut({ keys: "mod+s", label: words.shortcutSave, group: words.group }, create);
   useShortcut({ keys: "mod+Enter", label: words.shortcutSave, group: words.group }, create);
-  // Somebody else may make a collection of this name meanwhile.
+  // Another user may create a collection of this name meanwhile.
   useEffect(
     () =>
       client.subscribe("system.collection.created", () => {
@@ -94,39 +94,21 @@ export function NewCollectionForm(props: {
               {source === null ? (
                 <Presets onPick={restart} />
               ) : (
-                <Text size="sm" c="dimmed" mb="sm">
+                <Dim size="sm" mb="sm">
                   {words.copyOf(source)}
-                </Text>
+                </Dim>
               )}
-              <TextInput
+              <NameInput
                 ref={input}
-                label={words.name}
-                description={words.nameHint}
-                inputWrapperOrder={["label", "input", "description", "error"]}
-                placeholder={words.namePlaceholder}
                 value={draft.name}
-                onChange={(event) => apply({ edit: "name", name: event.currentTarget.value })}
+                onChange={(next) => apply({ edit: "name", name: next })}
                 error={draft.name !== "" || wasTried ? nameProblem : undefined}
-                maw={420}
-                classNames={{ input: "mono" }}
-                spellCheck={false}
-                autoComplete="off"
-                autoCapitalize="off"
-                maxLength={200}
-                autoFocus
-                onKeyDown={(event) => {
-                  if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.nativeEvent.isComposing) return;
-                  event.preventDefault();
-                  const first = document.querySelector<HTMLElement>("[data-field-name]");
-                  if (first !== null) first.focus();
-                  else document.querySelector<HTMLElement>("[data-field-adder]")?.click();
-                }}
               />
             </div>
           }
           foot={
             isDefault && (
-              <Text size="xs" c="dimmed" className={classes["defaults"]}>
+              <Dim className={classes["defaults"]}>
                 {words.defaults}{" "}
                 <Anchor
                   component="button"
@@ -137,15 +119,15 @@ export function NewCollectionForm(props: {
                 >
                   {words.changeDefaults}
                 </Anchor>
-              </Text>
+              </Dim>
             )
           }
         />
       </div>
       {creation.isError && (
-        <Text size="sm" c="var(--mantine-color-error)" role="alert" px="md" py="xs">
+        <Complaint px="md" py="xs">
           {messageOf(creation.error)}
-        </Text>
+        </Complaint>
       )}
       <ChangeBar
         summary={words.fieldCount(keptFields(draft).length)}
@@ -160,14 +142,51 @@ export function NewCollectionForm(props: {
   );
 }
 
-/** Beginnings. They stand before the name, so that Tab goes from the name to the first field. */
+interface NameInputProps {
+  ref: RefObject<HTMLInputElement | null>;
+  value: string;
+  onChange: (name: string) => void;
+  error: string | undefined;
+}
+
+/** The name of the collection. Enter moves the focus to the first field. */
+function NameInput({ ref, value, onChange, error }: NameInputProps) {
+  return (
+    <TextInput
+      ref={ref}
+      label={words.name}
+      description={words.nameHint}
+      inputWrapperOrder={["label", "input", "description", "error"]}
+      placeholder={words.namePlaceholder}
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+      error={error}
+      maw={420}
+      classNames={{ input: "mono" }}
+      spellCheck={false}
+      autoComplete="off"
+      autoCapitalize="off"
+      maxLength={200}
+      autoFocus
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.nativeEvent.isComposing) return;
+        event.preventDefault();
+        const first = document.querySelector<HTMLElement>("[data-field-name]");
+        if (first !== null) first.focus();
+        else document.querySelector<HTMLElement>("[data-field-adder]")?.click();
+      }}
+    />
+  );
+}
+
+/** The presets. The presets come before the name, so that Tab goes from the name to the first field. */
 function Presets({ onPick }: { onPick: (preset: PresetName) => void }) {
   const [chosen, setChosen] = useState<PresetName>("blank");
   return (
     <Group gap="sm" mb="md">
-      <Text size="sm" c="dimmed" id="presets">
+      <Dim size="sm" id="presets">
         {words.presets}
-      </Text>
+      </Dim>
       <SegmentedControl
         size="xs"
         aria-labelledby="presets"

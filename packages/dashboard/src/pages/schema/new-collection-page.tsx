@@ -1,4 +1,4 @@
-/** The page of a new collection: blank, from a preset, or as a copy of another one. */
+/** The page of a new collection: blank, from a preset, or as a copy of a collection. */
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { FilledPage, QueryView } from "../../kit/index.ts";

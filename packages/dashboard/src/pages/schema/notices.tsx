@@ -1,4 +1,4 @@
-/** The notices above a form: somebody else changed the collection, or a draft came back after a reload. */
+/** The notices above a form: another user changed the collection, or a draft came back after a reload. */
 import { Alert, Button, Group, Text } from "@mantine/core";
 import { IconAlertTriangle, IconHistory } from "@tabler/icons-react";
 import { text } from "../../texts/index.ts";

@@ -1,9 +1,9 @@
 /** The links and the menu of a collection's schema: records, duplicate, copy, delete. */
-import { ActionIcon, Button, Menu } from "@mantine/core";
+import { ActionIcon, Menu } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
 import { IconClipboard, IconCopyPlus, IconDots, IconTable, IconTrash } from "@tabler/icons-react";
-import { Link, useNavigate } from "@tanstack/react-router";
-import { notifyDone } from "../../kit/index.ts";
+import { useNavigate } from "@tanstack/react-router";
+import { ButtonLink, notifyDone } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 
 export function SchemaActions({ name, json, onDelete }: { name: string; json: () => string; onDelete: () => void }) {
@@ -11,14 +11,15 @@ export function SchemaActions({ name, json, onDelete }: { name: string; json: ()
   const clipboard = useClipboard();
   return (
     <>
-      <Button
-        renderRoot={(props) => <Link to="/collections/$name" params={{ name }} {...props} />}
+      <ButtonLink
+        to="/collections/$name"
+        params={{ name }}
         size="xs"
         variant="default"
         leftSection={<IconTable size={14} />}
       >
         {text.schema.records}
-      </Button>
+      </ButtonLink>
       <Menu position="bottom-end" width={230} shadow="md">
         <Menu.Target>
           <ActionIcon variant="default" size={30} aria-label={text.schema.actions}>

@@ -1,9 +1,9 @@
-/** The form of a stored collection: its draft, the review of the change, and the meeting with changes by others. */
+/** The form of a stored collection: its draft, the review of the change, and the merge with changes by others. */
 import { Button, Code, Kbd } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
 import { FilledPage, focusPage, keyNames, notifyDone, useShortcut } from "../../kit/index.ts";
 import { collectionQuery, collectionsQuery, queryClient } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
@@ -23,10 +23,10 @@ import { SchemaActions } from "./schema-actions.tsx";
 import { type SchemaTab, SchemaTabs, tabOf, useTabChange } from "./schema-tabs.tsx";
 import { type DraftForm, useDraft } from "./use-draft.ts";
 
-/** "1 new · 2 changed · permissions". */
+/** The changes in short: "1 new · 2 changed · permissions". */
 function summaryOf({ draft, change }: DraftForm): string {
   const words = text.schema;
-  // An empty row is no field yet.
+  // An empty row is not a field yet.
   const statuses = draft.fields.filter((field) => !isPlaceholder(field)).map(fieldStatus);
   const number = (status: string): number => statuses.filter((each) => each === status).length;
   const parts: string[] = [];
@@ -61,8 +61,8 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
   const isChanged = base !== null && base.updatedAt !== entry.updatedAt;
   const isOther = isChanged && isDirty && !isSameDefinition(base.definition, entry.definition);
   const stored = { definition: entry.definition, updatedAt: entry.updatedAt };
-  // Without a change of one's own there is nothing to ask.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the entry is what may have changed.
+  // A user without changes needs no question.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a changed entry is the reason.
   useEffect(() => {
     if (isChanged && !isOther) reset(isDirty ? draft : draftOf(entry.definition, true), stored);
   }, [isChanged, isOther, entry]);
@@ -125,20 +125,7 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
         )}
       </div>
       {isDirty && (
-        <ChangeBar summary={summaryOf(form)} problems={problems.length + (form.pending === null ? 0 : 1)}>
-          <Button size="xs" variant="default" onClick={discard}>
-            {text.schema.discard}
-          </Button>
-          <Button
-            ref={reviewer}
-            size="xs"
-            onClick={review}
-            disabled={problems.length > 0 || form.pending !== null || change === null || isOther || isGone}
-            rightSection={<ShortcutKeys />}
-          >
-            {text.schema.review}
-          </Button>
-        </ChangeBar>
+        <Changes form={form} ref={reviewer} isBlocked={isOther || isGone} onDiscard={discard} onReview={review} />
       )}
       {dialog === "review" && base !== null && change !== null && (
         <ReviewDialog
@@ -161,6 +148,36 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
       )}
       <KeptNotice isDirty={isDirty} isLeaving={isLeaving} onDiscard={form.forget} />
     </FilledPage>
+  );
+}
+
+interface ChangesProps {
+  form: ReturnType<typeof useDraft>;
+  ref: RefObject<HTMLButtonElement | null>;
+  /** Whether the user must first look at the changed stored definition. */
+  isBlocked: boolean;
+  onDiscard: () => void;
+  onReview: () => void;
+}
+
+/** The bar that sums up the changes and opens their review. */
+function Changes({ form, ref, isBlocked, onDiscard, onReview }: ChangesProps) {
+  const { problems, pending, change } = form;
+  return (
+    <ChangeBar summary={summaryOf(form)} problems={problems.length + (pending === null ? 0 : 1)}>
+      <Button size="xs" variant="default" onClick={onDiscard}>
+        {text.schema.discard}
+      </Button>
+      <Button
+        ref={ref}
+        size="xs"
+        onClick={onReview}
+        disabled={problems.length > 0 || pending !== null || change === null || isBlocked}
+        rightSection={<ShortcutKeys />}
+      >
+        {text.schema.review}
+      </Button>
+    </ChangeBar>
   );
 }
 

@@ -1,17 +1,16 @@
-/** The page of a collection's schema: reads the collection, keeps an eye on changes by others, and opens the form. */
-import { Button } from "@mantine/core";
+/** The page of a collection's schema: reads the collection, watches for changes by others, and opens the form. */
 import { SocleError } from "@socle/client";
 import { IconDatabaseOff } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
-import { EmptyState, ErrorState, FilledPage, RowsSkeleton } from "../../kit/index.ts";
+import { getRouteApi } from "@tanstack/react-router";
+import { ButtonLink, EmptyState, ErrorState, FilledPage, RowsSkeleton } from "../../kit/index.ts";
 import { collectionQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { SchemaEditor } from "./schema-editor.tsx";
 
 const route = getRouteApi("/inside/collections/$name/schema");
 
-/** The service announces no change of a definition: the page asks. */
+/** The service sends no event for a changed definition, so the page reads the definition at this interval. */
 const lookAgainMs = 10_000;
 
 function isGone(error: unknown): boolean {
@@ -29,9 +28,9 @@ export function SchemaPage() {
       {query.isPending && <RowsSkeleton />}
       {query.isError && isGone(query.error) && (
         <EmptyState icon={IconDatabaseOff} title={text.schema.notFound(name)}>
-          <Button component={Link} to="/collections" variant="light">
+          <ButtonLink to="/collections" variant="light">
             {text.collections.title}
-          </Button>
+          </ButtonLink>
         </EmptyState>
       )}
       {query.isError && !isGone(query.error) && <ErrorState error={query.error} onRetry={query.refetch} />}

@@ -1,4 +1,4 @@
-/** The four views of a draft, chosen by the page's address. */
+/** The four tabs of a draft, chosen by the page's address. */
 import { Badge, Tabs } from "@mantine/core";
 import type { CollectionDefinition } from "@socle/protocol";
 import { useNavigate } from "@tanstack/react-router";
@@ -20,7 +20,7 @@ export type SchemaTab = NonNullable<SchemaSearch["tab"]>;
 
 const tabs: readonly SchemaTab[] = ["fields", "permissions", "indexes", "json"];
 
-/** Writes the tab into the address of the page that is open. */
+/** Writes the tab into the address of the open page. */
 export function useTabChange(): (tab: SchemaTab) => void {
   const navigate = useNavigate();
   return (tab) =>
@@ -31,7 +31,7 @@ export function useTabChange(): (tab: SchemaTab) => void {
     });
 }
 
-/** The tab on which a problem is mended. The name of the collection stands above all tabs. */
+/** The tab with the input of a problem. The name of the collection is above all tabs. */
 export function tabOf({ key, part }: Problem, draft: SchemaDraft): SchemaTab {
   if (key !== null) return draft.indexes.some((index) => index.key === key) ? "indexes" : "fields";
   if (part === "rule") return "permissions";
@@ -44,9 +44,9 @@ export function SchemaTabs(props: {
   stored: CollectionDefinition | null;
   surroundings: Surroundings;
   targets: readonly string[];
-  /** Above the fields. */
+  /** Shown above the fields. */
   lead?: ReactNode;
-  /** Below the fields and the permissions. */
+  /** Shown below the fields and the permissions. */
   foot?: ReactNode;
 }) {
   const { form, tab, stored, surroundings, targets, lead, foot } = props;

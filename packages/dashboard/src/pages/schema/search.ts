@@ -1,18 +1,18 @@
 /** The address of a schema's page. */
 import { choiceParam, type RawSearch, textParam } from "../../kit/search-params.ts";
 
-/** The requests that can be tried as somebody else. */
+/** The requests of a trial. */
 export const attempts = ["list", "read", "create", "update", "delete"] as const;
 export type Attempt = (typeof attempts)[number];
 
 export interface SchemaSearch {
   tab?: "fields" | "permissions" | "indexes" | "json" | undefined;
-  /** For a new collection: the one that it begins as a copy of. */
+  /** For a new collection: the collection to copy. */
   from?: string | undefined;
-  /** Of a trial of the rules: the user; nobody without one. */
+  /** For a trial of the rules: the user; undefined for a request without a user. */
   as?: string | undefined;
   attempt?: Attempt | undefined;
-  /** The id of the record that is tried. */
+  /** The id of the record of a trial. */
   record?: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The state of the form: the draft, the stored definition that it began with, its problems, and its copy for a reload. */
+/** The state of the form: the draft, the stored definition at its start, its problems, and its copy for a reload. */
 import { useCallback, useEffect, useMemo, useReducer, useRef, useState } from "react";
 import { changeOf, isTouched, type SchemaChange } from "./draft/change.ts";
 import { type Problem, problemsOf, type Surroundings } from "./draft/checks.ts";
@@ -9,25 +9,25 @@ import { type Edit, edited } from "./draft/edits.ts";
 export interface DraftForm {
   readonly draft: SchemaDraft;
   readonly base: StoredDefinition | null;
-  /** The body of the change; null while there is none, and for a new collection. */
+  /** The body of the change; null without a change, and for a new collection. */
   readonly change: SchemaChange | null;
   readonly isDirty: boolean;
   readonly problems: readonly Problem[];
-  /** Whether the draft comes from before a reload, and nobody has said that this is known. */
+  /** Whether the draft comes from before a reload, and the user has not yet confirmed the notice. */
   readonly wasRestored: boolean;
-  /** A text of the JSON tab that is no definition yet, and so is not in the draft. */
+  /** A text of the JSON tab that is not a definition yet, and so not part of the draft. */
   readonly pending: string | null;
   setPending(typed: string | null): void;
   apply(edit: Edit): void;
-  /** Begins anew with another draft, another stored definition. */
+  /** Starts again with a different draft and a different stored definition. */
   reset(draft: SchemaDraft, base: StoredDefinition | null): void;
-  /** Forgets the copy for a reload, before the page is left. */
+  /** Deletes the copy for a reload, before the user leaves the page. */
   forget(): void;
   acknowledge(): void;
 }
 
 export function useDraft(options: {
-  /** Names the copy for a reload. */
+  /** The storage key of the copy for a reload. */
   storageKey: string;
   first: SchemaDraft;
   base: StoredDefinition | null;

@@ -1,15 +1,15 @@
 /** The look of the dashboard in this browser. */
-import { SegmentedControl, Text, useMantineColorScheme } from "@mantine/core";
-import { Panel } from "../../kit/index.ts";
+import { SegmentedControl, useMantineColorScheme } from "@mantine/core";
+import { Dim, Panel } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 
 export function AppearancePanel() {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   return (
     <Panel title={text.settings.appearance} pb="md">
-      <Text size="sm" c="dimmed" px="md" pt={4} pb={6}>
+      <Dim size="sm" px="md" pt={4} pb={6}>
         {text.settings.theme}
-      </Text>
+      </Dim>
       <SegmentedControl
         mx="md"
         size="sm"

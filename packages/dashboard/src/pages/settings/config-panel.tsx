@@ -1,10 +1,10 @@
-/** Every key of the configuration, with its value, where that comes from, and how to set it. */
-import { Group, Text, TextInput } from "@mantine/core";
+/** Every key of the configuration, with its value, the source of the value, and the ways to set the key. */
+import { Group, TextInput } from "@mantine/core";
 import type { EffectiveConfig } from "@socle/protocol";
 import { IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { Panel, QueryView, RowsSkeleton } from "../../kit/index.ts";
+import { Dim, Panel, QueryView, RowsSkeleton } from "../../kit/index.ts";
 import { configQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { ConfigRow } from "./config-row.tsx";
@@ -20,9 +20,7 @@ export function ConfigPanel() {
   return (
     <Panel title={text.settings.config}>
       <Group px="md" py="xs" justify="space-between" gap="sm" align="end">
-        <Text size="xs" c="dimmed" maw={560}>
-          {text.settings.configNote}
-        </Text>
+        <Dim maw={560}>{text.settings.configNote}</Dim>
         <TextInput
           size="xs"
           w={{ base: "100%", xs: 280 }}
@@ -53,13 +51,13 @@ function Groups({ config, search }: { config: EffectiveConfig; search: string })
   const found = groups.reduce((all, [, entries]) => all + entries.length, 0);
   return (
     <>
-      <Text size="xs" c="dimmed" px="md" pb={4} role="status" className="numbers">
+      <Dim px="md" pb={4} role="status" className="numbers">
         {found === 0 ? text.settings.nothingFound : text.settings.found(found)}
-      </Text>
+      </Dim>
       {groups.map(([name, entries]) => (
         <section key={name} aria-label={name || text.settings.general}>
           <h3 className={classes["group"]}>{name === "" ? text.settings.general : name}</h3>
-          <ul className={classes["keys"]}>
+          <ul className="plain">
             {entries.map((entry) => (
               <ConfigRow key={entry.key} entry={entry} />
             ))}

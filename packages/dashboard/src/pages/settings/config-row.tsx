@@ -1,8 +1,8 @@
-/** One key: what it is for, its value, its source, and its forms to copy. */
-import { ActionIcon, Badge, Menu, Text, Tooltip } from "@mantine/core";
+/** A key of the configuration: its purpose, its value, its source, and its forms to copy. */
+import { Badge, Menu, Text, Tooltip } from "@mantine/core";
 import type { ConfigEntry, ConfigSource } from "@socle/protocol";
 import { IconCopy } from "@tabler/icons-react";
-import { notifyDone, notifyError } from "../../kit/index.ts";
+import { Dim, IconAction, notifyDone, notifyError } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { CodeText } from "../schema/code-text.tsx";
 import { asJson, asVariable, readable } from "./config-text.ts";
@@ -24,17 +24,13 @@ export function ConfigRow({ entry }: { entry: ConfigEntry }) {
         <Text size="sm" fw={600} ff="monospace" className={classes["name"]}>
           {key}
         </Text>
-        <Text size="xs" c="dimmed">
+        <Dim>
           <CodeText text={sentence(description)} />
-        </Text>
+        </Dim>
       </div>
       <div className={classes["value"]}>
         <Value entry={entry} />
-        {isOther && (
-          <Text size="xs" c="dimmed">
-            {text.settings.defaultIs(readable({ value: standard, unit }))}
-          </Text>
-        )}
+        {isOther && <Dim>{text.settings.defaultIs(readable({ value: standard, unit }))}</Dim>}
       </div>
       <div className={classes["source"]}>
         <Badge
@@ -48,9 +44,9 @@ export function ConfigRow({ entry }: { entry: ConfigEntry }) {
           {text.settings.sources[source]}
         </Badge>
         {source === "environment" && (
-          <Text size="xs" c="dimmed" ff="monospace" className={classes["variable"]}>
+          <Dim ff="monospace" className={classes["variable"]}>
             {variable}
-          </Text>
+          </Dim>
         )}
       </div>
       <CopyMenu entry={entry} />
@@ -58,7 +54,7 @@ export function ConfigRow({ entry }: { entry: ConfigEntry }) {
   );
 }
 
-/** Descriptions of the service begin in the middle of a sentence. */
+/** Makes a sentence: descriptions of the service begin with a lower-case letter. */
 function sentence(description: string): string {
   return description.charAt(0).toUpperCase() + description.slice(1);
 }
@@ -67,9 +63,9 @@ function Value({ entry }: { entry: ConfigEntry }) {
   const { value, isSecret, isSet } = entry;
   if (isSecret || value === null) {
     return (
-      <Text size="sm" c="dimmed" fs="italic">
+      <Dim size="sm" fs="italic">
         {isSet ? text.settings.set : text.settings.notSet}
-      </Text>
+      </Dim>
     );
   }
   const shown = `numbers ${classes["shown"]}`;
@@ -101,22 +97,20 @@ function CopyMenu({ entry }: { entry: ConfigEntry }) {
   return (
     <Menu position="bottom-end" withinPortal>
       <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" size="sm" aria-label={text.settings.copyMenu(entry.key)}>
-          <IconCopy size={14} />
-        </ActionIcon>
+        <IconAction icon={IconCopy} iconSize={14} label={text.settings.copyMenu(entry.key)} />
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Item onClick={() => copy(asVariable(entry))}>
           {text.settings.copyVariable}
-          <Text size="xs" c="dimmed" ff="monospace" truncate maw={280}>
+          <Dim ff="monospace" truncate maw={280}>
             {asVariable(entry)}
-          </Text>
+          </Dim>
         </Menu.Item>
         <Menu.Item onClick={() => copy(asJson(entry))}>
           {text.settings.copyJson}
-          <Text size="xs" c="dimmed" ff="monospace" truncate maw={280}>
+          <Dim ff="monospace" truncate maw={280}>
             {asJson(entry).replace(/\s+/g, " ")}
-          </Text>
+          </Dim>
         </Menu.Item>
       </Menu.Dropdown>
     </Menu>

@@ -25,6 +25,7 @@ test("values in the units of people", () => {
   expect(readable({ value: 90_000, unit: "milliseconds" })).toBe("90 s");
   expect(readable({ value: 0, unit: "milliseconds" })).toBe("0 s");
   expect(readable({ value: 8080, unit: null })).toBe("8080");
+  expect(readable({ value: 25_000, unit: null })).toBe("25000");
   expect(readable({ value: ["*"], unit: null })).toBe("*");
   expect(readable({ value: false, unit: null })).toBe("off");
   expect(readable({ value: null, unit: null })).toBe("not set");

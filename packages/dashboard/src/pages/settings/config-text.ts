@@ -1,4 +1,4 @@
-/** Keys of the configuration as people read them, and as the environment and `config.json` take them. */
+/** Keys of the configuration for people, and in the form of the environment and of `config.json`. */
 import type { ConfigEntry, JsonValue } from "@socle/protocol";
 import { formatBytes, formatNumber } from "../../kit/format.ts";
 import { text } from "../../texts/index.ts";
@@ -17,7 +17,7 @@ const sizeUnits = [
   ["KiB", 1_024],
 ] as const;
 
-/** The largest unit that leaves no rest; null where there is none. */
+/** The largest unit that divides the value without a rest; null without a suitable unit. */
 function inUnits(value: number, units: readonly (readonly [string, number])[]): [number, string] | null {
   const found = value === 0 ? undefined : units.find(([, size]) => value % size === 0);
   return found === undefined ? null : [value / found[1], found[0]];
@@ -25,7 +25,7 @@ function inUnits(value: number, units: readonly (readonly [string, number])[]): 
 
 type Valued = Pick<ConfigEntry, "value" | "unit">;
 
-/** A value for reading: 1 MiB, 15 min, on. */
+/** A value for people: 1 MiB, 15 min, on. */
 export function readable({ value, unit }: Valued): string {
   if (value === null) return text.settings.notSet;
   if (typeof value === "boolean") return value ? text.settings.on : text.settings.off;
@@ -38,20 +38,21 @@ export function readable({ value, unit }: Valued): string {
       const [count, name] = inUnits(value, timeUnits) ?? [value, "s"];
       return `${formatNumber(count)} ${name === "m" ? "min" : name}`;
     }
-    return value < 10_000 ? String(value) : formatNumber(value);
+    // A port is no quantity, and users copy a count into a file: digits without separators.
+    return String(value);
   }
   if (Array.isArray(value)) return value.map(String).join(", ");
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** A value as the configuration is written: "1MiB", "15m". */
+/** A value in the form of the configuration: "1MiB", "15m". */
 export function written({ value, unit }: Valued): JsonValue {
   if (typeof value !== "number" || unit === null) return value;
   const found = inUnits(value, unit === "bytes" ? sizeUnits : timeUnits);
   return found === null ? value : found.join("");
 }
 
-/** A line for a shell or an `.env` file. A secret has no value here: the place for it is empty. */
+/** A line for a shell or an `.env` file. A secret has no value here: the value stays empty. */
 export function asVariable(entry: ConfigEntry): string {
   const value = entry.isSecret ? null : written(entry);
   if (value === null) return `${entry.variable}=`;
@@ -59,14 +60,14 @@ export function asVariable(entry: ConfigEntry): string {
   return `${entry.variable}=${/^[\w./:@+-]*$/.test(plain) ? plain : shellWord(plain)}`;
 }
 
-/** The key in an object of its own, for `config.json`. */
+/** The key as an object for `config.json`. */
 export function asJson(entry: ConfigEntry): string {
   let value: JsonValue = entry.isSecret ? "" : (written(entry) ?? "");
   for (const name of entry.key.split(".").toReversed()) value = { [name]: value };
   return JSON.stringify(value, null, 2);
 }
 
-/** Keys that have a text in their name, description or variable, by the part before the first dot, in the order of the service. */
+/** The keys with a text in their name, description or variable, grouped by the part before the first dot, in the service's order. */
 export function groupsOf(keys: readonly ConfigEntry[], search: string): [string, ConfigEntry[]][] {
   const words = search.trim().toLowerCase().split(/\s+/);
   const groups = new Map<string, ConfigEntry[]>();

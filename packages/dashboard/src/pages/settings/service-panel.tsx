@@ -8,7 +8,7 @@ import { configQuery, overviewQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./settings.module.css";
 
-/** A path of the configuration; null where the service does not tell it. */
+/** A path of the configuration; null when the service does not give the path. */
 function pathOf(config: EffectiveConfig | undefined, key: string): string | null {
   const value = config?.keys.find((entry) => entry.key === key)?.value;
   return typeof value === "string" ? value : null;
@@ -16,7 +16,7 @@ function pathOf(config: EffectiveConfig | undefined, key: string): string | null
 
 export function ServicePanel() {
   const overview = useQuery(overviewQuery);
-  // Its panel tells when it fails; here the paths are left out.
+  // The panel of the configuration shows a failure; here the paths are left out.
   const { data: config } = useQuery(configQuery);
   return (
     <Panel title={text.settings.service}>
@@ -55,7 +55,7 @@ function Fact({ label, path = null, children }: { label: string; path?: string |
         {children !== undefined && children !== false && <span className="numbers">{children}</span>}
         {path !== null && (
           <Group gap={4} wrap="nowrap" miw={0}>
-            <Text span ff="monospace" size="xs" c="dimmed" className={classes["path"]} title={path}>
+            <Text span ff="monospace" size="xs" c="dimmed" className="cut" title={path}>
               {path}
             </Text>
             <CopyAction value={path} label={text.common.copyValue(path)} />

@@ -1,14 +1,14 @@
-/** One file in the drawer: preview, facts, visibility, the records that use it, download, deletion. */
-import { Anchor, Button, Group, SegmentedControl, Skeleton, Stack, Text } from "@mantine/core";
+/** A file in the drawer: preview, facts, visibility, the records with the file, download, deletion. */
+import { Anchor, Button, Group, SegmentedControl, Skeleton, Stack } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import { type StoredFile, VISIBILITIES } from "@socle/protocol";
 import { IconDownload, IconTrash } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import {
   CopyAction,
   confirmDanger,
   DetailsSection,
+  Dim,
   ErrorState,
   Facts,
   formatBytes,
@@ -18,6 +18,8 @@ import {
   notifyError,
   QueryView,
   saveBlob,
+  TextLink,
+  visible,
 } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { queryClient, userQuery } from "../../service/queries.ts";
@@ -30,7 +32,7 @@ export function FileDetails({ id, onGone }: { id: string; onGone: () => void }) 
   return <QueryView query={query}>{(file) => <Details file={file} onGone={onGone} />}</QueryView>;
 }
 
-/** Asks before files are deleted, and says how many records use the one. */
+/** Asks before the deletion of files. For a single file, the question shows the number of records with the file. */
 export function askToDelete(files: readonly Pick<StoredFile, "id" | "filename">[], onDone: () => void): void {
   const [only] = files;
   if (only === undefined) return;
@@ -51,7 +53,7 @@ export function askToDelete(files: readonly Pick<StoredFile, "id" | "filename">[
   });
 }
 
-/** One that is gone already is deleted: the question may be answered again after a failure. */
+/** A file that is deleted already counts as deleted: after a failure, the user may confirm the question again. */
 async function deleteFile(id: string): Promise<void> {
   try {
     await client.storage.delete(id);
@@ -80,7 +82,7 @@ function Details({ file, onGone }: { file: StoredFile; onGone: () => void }) {
       <DetailsSection title={text.storage.facts}>
         <Facts
           items={[
-            [text.storage.name, file.filename],
+            [text.storage.name, visible(file.filename)],
             [
               text.storage.type,
               <span key="type" className="mono">
@@ -143,12 +145,12 @@ function Owner({ id }: { id: string | null }) {
   const query = useQuery({ ...userQuery(id ?? ""), enabled: id !== null, retry: false });
   if (id === null) return <>{text.storage.noOwner}</>;
   if (query.isPending) return <Skeleton height={14} width={160} />;
-  // The account may be gone; its files stay.
+  // The account may be deleted; its files stay.
   if (query.data === undefined) return <span className="mono">{id}</span>;
   return (
-    <Anchor renderRoot={(props) => <Link to="/users" search={{ user: id }} {...props} />} size="sm" underline="always">
+    <TextLink to="/users" search={{ user: id }} underline="always">
       {query.data.email}
-    </Anchor>
+    </TextLink>
   );
 }
 
@@ -183,9 +185,7 @@ function VisibilitySection({ file }: { file: StoredFile }) {
           onChange={choose}
           disabled={change.isPending}
         />
-        <Text size="xs" c="dimmed">
-          {text.storage.visibilityHints[file.visibility]}
-        </Text>
+        <Dim>{text.storage.visibilityHints[file.visibility]}</Dim>
         {change.isError && <ErrorState error={change.error} />}
       </Stack>
     </DetailsSection>
@@ -199,28 +199,21 @@ function UsesSection({ id }: { id: string }) {
       <QueryView query={query} skeleton={<Skeleton height={16} width={180} />}>
         {({ items, total }) =>
           total === 0 ? (
-            <Text size="sm" c="dimmed">
-              {text.storage.noUses}
-            </Text>
+            <Dim size="sm">{text.storage.noUses}</Dim>
           ) : (
             <Stack gap={4}>
               {items.map(({ collection, field, id: record }) => (
-                <Anchor
+                <TextLink
+                  to="/collections/$name"
+                  params={{ name: collection }}
+                  search={{ record }}
                   key={`${collection} ${field} ${record}`}
-                  renderRoot={(props) => (
-                    <Link to="/collections/$name" params={{ name: collection }} search={{ record }} {...props} />
-                  )}
-                  size="sm"
                   underline="always"
                 >
                   {collection}.{field} · <span className="mono">{record}</span>
-                </Anchor>
+                </TextLink>
               ))}
-              {total > items.length && (
-                <Text size="xs" c="dimmed">
-                  {text.storage.moreUses(total - items.length)}
-                </Text>
-              )}
+              {total > items.length && <Dim>{text.storage.moreUses(total - items.length)}</Dim>}
             </Stack>
           )
         }

@@ -1,9 +1,9 @@
-/** Files as pictures. A thumbnail is loaded when its tile comes into view, and given back when it leaves. */
+/** Files as pictures. A thumbnail is loaded when its tile comes into view, and released when the tile leaves the view. */
 import { Checkbox, Skeleton, Text, UnstyledButton } from "@mantine/core";
 import { useIntersection } from "@mantine/hooks";
 import type { StoredFile } from "@socle/protocol";
 import { useState } from "react";
-import { formatBytes, type Selection, usePicture } from "../../kit/index.ts";
+import { formatBytes, type Selection, usePicture, visible } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { KindIcon } from "./kind-icon.tsx";
 import classes from "./storage.module.css";
@@ -24,7 +24,7 @@ export function FileGrid(props: {
       </div>
     );
   return (
-    <div className={classes["gridFrame"]}>
+    <div className="fills">
       <ul className={classes["grid"]} aria-label={text.storage.title}>
         {files.map((file) => (
           <Tile key={file.id} file={file} selection={selection} onOpen={() => onOpen(file)} />
@@ -63,7 +63,7 @@ function Tile({ file, selection, onOpen }: { file: StoredFile; selection: Select
         </span>
         <span className={classes["tileText"]}>
           <Text span size="sm" truncate title={file.filename}>
-            {file.filename}
+            {visible(file.filename)}
           </Text>
           <Text span size="xs" c="dimmed" className="numbers">
             {formatBytes(file.size)} · {text.storage.visibilities[file.visibility]}

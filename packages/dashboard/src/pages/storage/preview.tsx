@@ -1,14 +1,14 @@
-/** The preview of a file: an image, sound, a film, the beginning of a text. Everything else is for a download. */
-import { Code, Skeleton, Text } from "@mantine/core";
+/** The preview of a file: an image, sound, a film, the beginning of a text. Any other file has only a download. */
+import { Code, Skeleton } from "@mantine/core";
 import type { StoredFile } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { ErrorState, formatBytes, maxWhole, useObjectUrl, usePicture } from "../../kit/index.ts";
+import { Dim, ErrorState, formatBytes, maxWhole, useObjectUrl, usePicture } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./storage.module.css";
 
-/** Bytes of a text that are shown. */
+/** Most bytes of a text in the preview. */
 const maxText = 100 * 1_024;
 
 function isText(mimeType: string): boolean {
@@ -19,11 +19,7 @@ export function Preview({ file }: { file: StoredFile }) {
   if (file.mimeType.startsWith("image/")) return <ImagePreview file={file} />;
   if (/^(audio|video)\//.test(file.mimeType)) return <MediaPreview file={file} />;
   if (isText(file.mimeType) && file.size > 0) return <TextPreview file={file} />;
-  return (
-    <Text size="sm" c="dimmed">
-      {text.storage.noPreview}
-    </Text>
-  );
+  return <Dim size="sm">{text.storage.noPreview}</Dim>;
 }
 
 function ImagePreview({ file }: { file: StoredFile }) {
@@ -31,9 +27,9 @@ function ImagePreview({ file }: { file: StoredFile }) {
   const [isBroken, setBroken] = useState(false);
   if (missing !== null || isBroken)
     return (
-      <Text size="sm" c="dimmed">
+      <Dim size="sm">
         {missing === "too large" ? text.storage.largeImage(formatBytes(maxWhole)) : text.storage.noImage}
-      </Text>
+      </Dim>
     );
   if (url === null) return <Skeleton height={220} aria-hidden />;
   return (
@@ -46,7 +42,7 @@ function ImagePreview({ file }: { file: StoredFile }) {
   );
 }
 
-/** @param maxBytes of the beginning; all of it without. */
+/** @param maxBytes bytes from the beginning; undefined reads the whole file. */
 function useContent(file: StoredFile, maxBytes?: number) {
   return useQuery({
     queryKey: ["storage", "content", file.id, maxBytes],
@@ -77,7 +73,7 @@ function TextPreview({ file }: { file: StoredFile }) {
     queryKey: ["storage", "text", file.id, query.data?.size],
     enabled: query.data !== undefined,
     staleTime: Number.POSITIVE_INFINITY,
-    // A character that is cut at the end is left out.
+    // A character cut at the end is left out.
     queryFn: async () => new TextDecoder().decode(await query.data?.arrayBuffer(), { stream: true }),
   });
   if (query.isError) return <ErrorState error={query.error} onRetry={query.refetch} />;
@@ -87,11 +83,7 @@ function TextPreview({ file }: { file: StoredFile }) {
       <Code block className={classes["text"]} tabIndex={0} aria-label={text.storage.previewOf(file.filename)}>
         {beginning.data}
       </Code>
-      {file.size > maxText && (
-        <Text size="xs" c="dimmed" mt={4}>
-          {text.storage.cutText}
-        </Text>
-      )}
+      {file.size > maxText && <Dim mt={4}>{text.storage.cutText}</Dim>}
     </>
   );
 }

@@ -1,4 +1,4 @@
-/** The list of files, one of them, the records that use it, and what a change of one makes old. */
+/** Queries of the storage page: the list of files, a single file, the records with the file, and the refresh after a change. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { offsetOf, pageSize } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
@@ -17,7 +17,7 @@ export function fileQuery(id: string) {
   return queryOptions({ queryKey: ["storage", "one", id], queryFn: () => client.admin.file(id) });
 }
 
-/** The first records that hold the file's id, and how many there are. */
+/** The first records that hold the file's id, and the number of all records with the id. */
 export function usesQuery(id: string) {
   return queryOptions({
     queryKey: ["storage", "uses", id],
@@ -26,7 +26,7 @@ export function usesQuery(id: string) {
   });
 }
 
-/** Lists, single files and the overview's sizes are read again. Pictures stay: the bytes of a file never change. */
+/** Reads lists, single files and the overview's sizes again. Pictures stay: the bytes of a file never change. */
 export async function refreshFiles(): Promise<void> {
   await Promise.all([
     ...["list", "one", "uses"].map((part) => queryClient.invalidateQueries({ queryKey: ["storage", part] })),

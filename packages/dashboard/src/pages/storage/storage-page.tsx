@@ -1,7 +1,5 @@
-/** The stored files (`/_/storage`): as a list or as pictures, uploads by drag and drop, one of them in a drawer. */
+/** The stored files (`/_/storage`): as a list or as pictures, uploads by drag and drop, and a drawer for a file. */
 import { Button, FileButton, Group, SegmentedControl, Select, Text } from "@mantine/core";
-import { Dropzone } from "@mantine/dropzone";
-import "@mantine/dropzone/styles.css";
 import { type StoredFile, VISIBILITIES, type Visibility } from "@socle/protocol";
 import { IconCloudUpload, IconPhoto, IconTrash, IconUpload } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
@@ -10,6 +8,7 @@ import { useState } from "react";
 import {
   type Column,
   DetailsDrawer,
+  Dim,
   EmptyState,
   ErrorState,
   FilledPage,
@@ -17,12 +16,14 @@ import {
   formatNumber,
   IdText,
   LeaveGuard,
+  PageDrop,
   PagedTable,
   Pager,
   RelativeTime,
   SearchBox,
   Toolbar,
   UserSelect,
+  visible,
 } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { askToDelete, FileDetails } from "./file-details.tsx";
@@ -44,7 +45,7 @@ const columns: Column<StoredFile>[] = [
     render: ({ filename, mimeType }) => (
       <span className={classes["name"]}>
         <KindIcon mimeType={mimeType} />
-        <span>{filename}</span>
+        <span>{visible(filename)}</span>
       </span>
     ),
   },
@@ -113,9 +114,7 @@ export function StoragePage() {
               {text.storage.deleteAction(chosen.length)}
             </Button>
           )}
-          <Text size="xs" c="dimmed" aria-hidden>
-            {text.storage.uploadAsShort}
-          </Text>
+          <Dim aria-hidden>{text.storage.uploadAsShort}</Dim>
           <Select
             size="xs"
             w={116}
@@ -129,43 +128,13 @@ export function StoragePage() {
         </>
       }
     >
-      <Dropzone.FullScreen onDrop={add} active withinPortal={false}>
-        <Group justify="center" h="100%" mih={220} style={{ pointerEvents: "none" }}>
+      <PageDrop onFiles={add}>
+        <Group justify="center">
           <IconCloudUpload size={40} stroke={1.5} aria-hidden />
           <Text size="lg">{text.storage.drop(text.storage.visibilities[visibility].toLowerCase())}</Text>
         </Group>
-      </Dropzone.FullScreen>
-      <Toolbar label={text.storage.filters}>
-        <SearchBox label={text.storage.search} value={search.search} onChange={(value) => filter({ search: value })} />
-        <Select
-          size="xs"
-          w={150}
-          aria-label={text.storage.visibilityFilter}
-          placeholder={text.storage.anyVisibility}
-          data={VISIBILITIES.map((value) => ({ value, label: text.storage.visibilities[value] }))}
-          value={search.visibility ?? null}
-          onChange={(value) => filter({ visibility: VISIBILITIES.find((each) => each === value) })}
-          clearable
-          clearButtonProps={{ "aria-label": text.storage.anyVisibility }}
-        />
-        <UserSelect
-          label={text.storage.owner}
-          anyLabel={text.storage.anyOwner}
-          value={search.user}
-          onChange={(user) => filter({ user })}
-        />
-        <SegmentedControl
-          size="xs"
-          ml="auto"
-          aria-label={text.storage.view}
-          data={[
-            { value: "list", label: text.storage.asList },
-            { value: "grid", label: text.storage.asGrid },
-          ]}
-          value={view}
-          onChange={(value) => set({ view: value === "grid" ? "grid" : undefined })}
-        />
-      </Toolbar>
+      </PageDrop>
+      <Filters search={search} onFilter={filter} onView={(next) => set({ view: next })} />
       {view === "list" || query.data === undefined || query.data.total === 0 ? (
         <PagedTable
           label={text.storage.title}
@@ -196,11 +165,53 @@ export function StoragePage() {
       <DetailsDrawer
         isOpen={search.file !== undefined}
         onClose={() => set({ file: undefined })}
-        title={shown?.filename ?? text.storage.one}
+        title={visible(shown?.filename ?? text.storage.one)}
       >
         {search.file !== undefined && <FileDetails id={search.file} onGone={() => set({ file: undefined })} />}
       </DetailsDrawer>
     </FilledPage>
+  );
+}
+
+interface FiltersProps {
+  search: StorageSearch;
+  onFilter: (patch: StorageSearch) => void;
+  onView: (view: StorageSearch["view"]) => void;
+}
+
+function Filters({ search, onFilter, onView }: FiltersProps) {
+  return (
+    <Toolbar label={text.storage.filters}>
+      <SearchBox label={text.storage.search} value={search.search} onChange={(value) => onFilter({ search: value })} />
+      <Select
+        size="xs"
+        w={150}
+        aria-label={text.storage.visibilityFilter}
+        placeholder={text.storage.anyVisibility}
+        data={VISIBILITIES.map((value) => ({ value, label: text.storage.visibilities[value] }))}
+        value={search.visibility ?? null}
+        onChange={(value) => onFilter({ visibility: VISIBILITIES.find((each) => each === value) })}
+        clearable
+        clearButtonProps={{ "aria-label": text.storage.anyVisibility }}
+      />
+      <UserSelect
+        label={text.storage.owner}
+        anyLabel={text.storage.anyOwner}
+        value={search.user}
+        onChange={(user) => onFilter({ user })}
+      />
+      <SegmentedControl
+        size="xs"
+        ml="auto"
+        aria-label={text.storage.view}
+        data={[
+          { value: "list", label: text.storage.asList },
+          { value: "grid", label: text.storage.asGrid },
+        ]}
+        value={search.view ?? "list"}
+        onChange={(value) => onView(value === "grid" ? "grid" : undefined)}
+      />
+    </Toolbar>
   );
 }
 

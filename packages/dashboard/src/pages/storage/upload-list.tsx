@@ -1,7 +1,7 @@
 /** The uploads of this page, as a panel at the lower edge: progress, errors, cancel, retry. */
-import { ActionIcon, Button, Group, Progress, Text, Tooltip } from "@mantine/core";
+import { Button, Group, Progress, Text } from "@mantine/core";
 import { IconCheck, IconRefresh, IconX } from "@tabler/icons-react";
-import { formatBytes } from "../../kit/index.ts";
+import { Dim, formatBytes, IconAction } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./storage.module.css";
 import { isOpen, type Upload, type Uploads } from "./use-uploads.ts";
@@ -40,30 +40,22 @@ function UploadRow({ upload, uploads }: { upload: Upload; uploads: Uploads }) {
         <Group gap={2} wrap="nowrap">
           {state.phase === "done" && <IconCheck size={16} aria-label={text.storage.uploaded} />}
           {state.phase === "failed" && state.canRetry && (
-            <Tooltip label={text.common.retry}>
-              <ActionIcon
-                size="sm"
-                variant="subtle"
-                color="gray"
-                onClick={() => uploads.retry(key)}
-                aria-label={text.storage.retryUpload(file.name)}
-              >
-                <IconRefresh size={14} />
-              </ActionIcon>
-            </Tooltip>
+            <IconAction
+              tip={text.common.retry}
+              icon={IconRefresh}
+              iconSize={14}
+              label={text.storage.retryUpload(file.name)}
+              onClick={() => uploads.retry(key)}
+            />
           )}
           {state.phase !== "done" && (
-            <Tooltip label={text.common.cancel}>
-              <ActionIcon
-                size="sm"
-                variant="subtle"
-                color="gray"
-                onClick={() => uploads.cancel(key)}
-                aria-label={text.storage.cancelUpload(file.name)}
-              >
-                <IconX size={14} />
-              </ActionIcon>
-            </Tooltip>
+            <IconAction
+              tip={text.common.cancel}
+              icon={IconX}
+              iconSize={14}
+              label={text.storage.cancelUpload(file.name)}
+              onClick={() => uploads.cancel(key)}
+            />
           )}
         </Group>
       </Group>
@@ -80,9 +72,9 @@ function UploadRow({ upload, uploads }: { upload: Upload; uploads: Uploads }) {
           {state.message}
         </Text>
       ) : (
-        <Text size="xs" c="dimmed">
+        <Dim>
           {formatBytes(file.size)} · {text.storage.visibilities[upload.visibility]}
-        </Text>
+        </Dim>
       )}
     </li>
   );

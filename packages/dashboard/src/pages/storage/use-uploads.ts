@@ -12,7 +12,7 @@ export interface Upload {
   readonly visibility: Visibility;
   readonly state:
     | { readonly phase: "waiting" }
-    /** `part` of the bytes has left: 0 to 1. */
+    /** `part` is the sent part of the bytes: 0 to 1. */
     | { readonly phase: "sending"; readonly part: number }
     | { readonly phase: "done"; readonly id: string }
     | { readonly phase: "failed"; readonly message: string; readonly canRetry: boolean };
@@ -20,7 +20,7 @@ export interface Upload {
 
 const width = 3;
 
-/** Whether it ends with the page: it waits, or is under way. */
+/** Whether the upload would end with the page: the upload waits or is under way. */
 export function isOpen({ state }: Upload): boolean {
   return state.phase === "waiting" || state.phase === "sending";
 }
@@ -30,7 +30,7 @@ export interface Uploads {
   add(files: readonly File[], visibility: Visibility): void;
   cancel(key: number): void;
   retry(key: number): void;
-  /** Takes those that are over from the list. */
+  /** Removes the ended uploads from the list. */
   clear(): void;
 }
 

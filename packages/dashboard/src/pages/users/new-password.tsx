@@ -10,7 +10,7 @@ import { generatePassword } from "./password.ts";
 
 interface NewPasswordProps {
   label?: string;
-  /** Said beside the length. */
+  /** A hint beside the length. */
   hint?: string;
   autoFocus?: boolean;
   value: string;

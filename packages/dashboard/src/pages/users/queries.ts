@@ -1,4 +1,4 @@
-/** The list of users, and what a change of one makes old. */
+/** The list of users, and the refresh of queries after a change of a user. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { offsetOf, pageSize } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
@@ -13,7 +13,7 @@ export function userListQuery({ search, role, page }: UserSearch) {
   });
 }
 
-/** Lists, single users and the overview's count are read again. */
+/** Reads lists, single users and the overview's count again. */
 export async function refreshUsers(): Promise<void> {
   await Promise.all([
     queryClient.invalidateQueries({ queryKey: ["users"] }),

@@ -1,6 +1,6 @@
-/** The session of an access token, so that the list of sessions can mark the one in use. */
+/** The session of an access token, so that the list of sessions can mark the current session. */
 
-/** The claim `sid` of a JWT; null for what is no such token. Nothing is verified: the service does. */
+/** The claim `sid` of a JWT; null for any other text. The signature is not verified: only the service verifies tokens. */
 export function sessionIdOf(token: string | null): string | null {
   const [, payload = ""] = (token ?? "").split(".");
   try {

@@ -1,13 +1,15 @@
-/** Drawer of one user: role, sessions, password, links, deletion. */
+/** Drawer of a user: role, sessions, password, links, deletion. */
 import { Badge, Button, Group, Text } from "@mantine/core";
 import type { UserEntry } from "@socle/protocol";
 import { IconActivity, IconFolder, IconTrash, IconUserSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { useNavigate } from "@tanstack/react-router";
 import {
+  ButtonLink,
   CopyAction,
   confirmDanger,
   DetailsSection,
+  Dim,
   Facts,
   formatDateTime,
   notifyDone,
@@ -25,7 +27,7 @@ import { UserRole } from "./user-role.tsx";
 import { UserSessions } from "./user-sessions.tsx";
 
 export function UserDetails({ id, onGone }: { id: string; onGone: () => void }) {
-  // The sessions change without a word: they are read each time the drawer opens.
+  // The service sends no event for a change of sessions: the drawer reads the sessions each time on opening.
   const query = useQuery({ ...userQuery(id), staleTime: 0 });
   return <QueryView query={query}>{(user) => <Details key={user.id} user={user} onGone={onGone} />}</QueryView>;
 }
@@ -35,7 +37,7 @@ function Details({ user, onGone }: { user: UserEntry; onGone: () => void }) {
   const navigate = useNavigate();
   const isOwn = session.phase !== "out" && session.user.id === user.id;
   const leave = async (): Promise<void> => {
-    // The session may be over already: there is nothing to end then.
+    // The session may have ended already: a failed sign-out is no problem.
     await signOut().catch(() => undefined);
     await navigate({ to: "/login", search: {} });
   };
@@ -94,38 +96,41 @@ function Details({ user, onGone }: { user: UserEntry; onGone: () => void }) {
           ]}
         />
         <Group gap="xs" mt="sm">
-          <Button
+          <ButtonLink
+            to="/storage"
+            search={{ user: user.id }}
             size="xs"
             variant="default"
             leftSection={<IconFolder size={14} />}
-            renderRoot={(props) => <Link to="/storage" search={{ user: user.id }} {...props} />}
           >
             {text.users.files}
-          </Button>
-          <Button
+          </ButtonLink>
+          <ButtonLink
+            to="/events"
+            search={{ actor: user.id }}
             size="xs"
             variant="default"
             leftSection={<IconActivity size={14} />}
-            renderRoot={(props) => <Link to="/events" search={{ actor: user.id }} {...props} />}
           >
             {text.users.eventsBy}
-          </Button>
-          <Button
+          </ButtonLink>
+          <ButtonLink
+            to="/events"
+            search={{ about: user.id }}
             size="xs"
             variant="default"
             leftSection={<IconUserSearch size={14} />}
-            renderRoot={(props) => <Link to="/events" search={{ about: user.id }} {...props} />}
           >
             {text.users.eventsAbout}
-          </Button>
+          </ButtonLink>
         </Group>
       </DetailsSection>
       <UserSessions user={user} />
       <UserPassword user={user} />
       <DetailsSection title={text.users.deleteSection}>
-        <Text size="sm" c="dimmed" mb="sm">
+        <Dim size="sm" mb="sm">
           {text.users.deleteHint}
-        </Text>
+        </Dim>
         {isOwn && (
           <Text size="sm" mb="sm" component="div">
             <Warning>{text.users.ownWarning}</Warning>

@@ -1,11 +1,11 @@
-/** A new password for a user. It ends the user's sessions. */
+/** A new password for a user. The change ends the user's sessions. */
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { User } from "@socle/protocol";
 import { IconCheck } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useRef, useState } from "react";
-import { CopyAction, DetailsSection, messageOf } from "../../kit/index.ts";
+import { CopyAction, DetailsSection, Dim, messageOf } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { NewPassword } from "./new-password.tsx";
@@ -38,7 +38,7 @@ export function UserPassword({ user }: { user: User }) {
           <Button
             size="compact-xs"
             variant="default"
-            // After the form has closed, the focus is back here.
+            // After the form closes, the focus returns to this button.
             ref={(button) => {
               if (button !== null && wasOpen.current) button.focus();
             }}
@@ -52,11 +52,7 @@ export function UserPassword({ user }: { user: User }) {
         )
       }
     >
-      {!isOpen && (
-        <Text size="sm" c="dimmed">
-          {text.users.resetHint}
-        </Text>
-      )}
+      {!isOpen && <Dim size="sm">{text.users.resetHint}</Dim>}
       {isOpen && reset.isSuccess && (
         <Stack gap="xs" role="status">
           <Group gap="xs">

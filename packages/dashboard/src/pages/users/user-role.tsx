@@ -1,4 +1,4 @@
-/** The role of a user as a control. A change that gives or takes the admin role asks first; a refusal stands at the control. */
+/** The role of a user as a control. A change that gives or takes the admin role asks first; the control shows a refusal. */
 import { Select } from "@mantine/core";
 import { ROLES, type Role, type User } from "@socle/protocol";
 import { useMutation } from "@tanstack/react-query";
@@ -10,7 +10,7 @@ import { refreshUsers } from "./queries.ts";
 interface UserRoleProps {
   user: User;
   isOwn: boolean;
-  /** Called when the admin who looks at the page is none any more. */
+  /** Called when the signed-in admin loses the admin role. */
   onOwnLoss: () => void;
 }
 
@@ -45,7 +45,7 @@ export function UserRole({ user, isOwn, onOwnLoss }: UserRoleProps) {
       title: text.users.demoteTitle(user.email),
       body: isOwn ? text.users.demoteSelf : text.users.demoteBody,
       action: text.users.demoteAction,
-      // A refusal stands at the control.
+      // The control shows a refusal.
       onConfirm: () => change.mutateAsync(role).catch(() => undefined),
     });
   };
@@ -58,7 +58,7 @@ export function UserRole({ user, isOwn, onOwnLoss }: UserRoleProps) {
       value={change.isPending ? change.variables : user.role}
       onChange={choose}
       allowDeselect={false}
-      // Disabled, it would lose the focus.
+      // A disabled input would lose the focus.
       readOnly={change.isPending}
       aria-busy={change.isPending}
       description={text.users.roleHints[user.role]}

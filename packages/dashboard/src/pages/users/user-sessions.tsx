@@ -1,19 +1,27 @@
-/** The sessions of a user: when each began, when it ends, ending one or all. */
+/** The sessions of a user: start and end of each session, and buttons to end a single session or all sessions. */
 import { Badge, Button, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { SessionEntry, UserEntry } from "@socle/protocol";
 import { useMutation } from "@tanstack/react-query";
-import { confirmDanger, DetailsSection, formatDay, notifyDone, notifyFailure, RelativeTime } from "../../kit/index.ts";
+import {
+  confirmDanger,
+  DetailsSection,
+  Dim,
+  formatDay,
+  notifyDone,
+  notifyFailure,
+  RelativeTime,
+} from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { refreshUsers } from "./queries.ts";
 import { sessionIdOf } from "./session-id.ts";
 import classes from "./users.module.css";
 
-/** Sessions that are listed; the others are ended with "End all". */
+/** Most sessions in the list; "End all" also ends the other sessions. */
 const shownSessions = 20;
 
-/** A session that has ended meanwhile is as it should be. */
+/** A session that has ended meanwhile counts as ended. */
 async function endSession(userId: string, id: string): Promise<void> {
   try {
     await client.admin.users.endSession(userId, id);
@@ -31,7 +39,7 @@ export function UserSessions({ user }: { user: UserEntry }) {
     onError: notifyFailure,
     onSettled: refreshUsers,
   });
-  // The session in use goes last: without it nothing else could be ended.
+  // The current session ends last: without this session, the page could not end the other sessions.
   const all = [...sessions].sort((a, b) => Number(a.id === own) - Number(b.id === own));
   const askForAll = (): void =>
     confirmDanger({
@@ -70,12 +78,8 @@ export function UserSessions({ user }: { user: UserEntry }) {
         )
       }
     >
-      {sessions.length === 0 && (
-        <Text size="sm" c="dimmed">
-          {text.users.noSessions}
-        </Text>
-      )}
-      <ul className={classes["sessions"]}>
+      {sessions.length === 0 && <Dim size="sm">{text.users.noSessions}</Dim>}
+      <ul className="plain">
         {sessions.slice(0, shownSessions).map((session) => (
           <li key={session.id} className={classes["session"]}>
             <span>
@@ -102,11 +106,7 @@ export function UserSessions({ user }: { user: UserEntry }) {
           </li>
         ))}
       </ul>
-      {sessions.length > shownSessions && (
-        <Text size="xs" c="dimmed" mt={6}>
-          {text.users.moreSessions(sessions.length - shownSessions)}
-        </Text>
-      )}
+      {sessions.length > shownSessions && <Dim mt={6}>{text.users.moreSessions(sessions.length - shownSessions)}</Dim>}
     </DetailsSection>
   );
 }

@@ -1,4 +1,4 @@
-/** The users of the service (`/_/users`): search, roles, and one of them in a drawer. */
+/** The users of the service (`/_/users`): search, roles, and a drawer for a user. */
 import { Badge, Button, Select } from "@mantine/core";
 import { ROLES, type User } from "@socle/protocol";
 import { IconPlus, IconUserSearch } from "@tabler/icons-react";

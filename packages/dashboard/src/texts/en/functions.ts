@@ -51,9 +51,13 @@ export const functions = {
   retry: "Retry",
   retryOf: (handler: string, file: string) => `Retry: ${handler} of ${file}`,
   retryAll: (n: number) => `Retry ${count(n, "failed run")}`,
-  retryingAll: (done: number, n: number) => `Retrying ${done.toLocaleString()} of ${n.toLocaleString()}`,
+  retryAllTitle: (n: number) => `Retry ${count(n, "failed run")}?`,
+  retryAllBody:
+    "Each run starts again from its beginning, with the code that is loaded now. Whatever it did before its error, such as a mail that was sent, happens again. Runs that have been mended since are left out.",
+  retryAllAction: (n: number) => `Retry ${count(n, "run")}`,
   retryStarted: "The run starts again",
-  retriedAll: (n: number) => `${count(n, "run starts", "runs start")} again`,
+  retriedAll: (n: number, mended: number) =>
+    `${count(n, "run starts", "runs start")} again${mended === 0 ? "" : `; ${count(mended, "run was", "runs were")} mended already`}`,
   retryFailed: "The run was not started again",
   retryAllFailed: (failed: number, n: number) =>
     `${failed.toLocaleString()} of ${count(n, "run was", "runs were")} not started again`,
@@ -68,7 +72,13 @@ export const functions = {
   new: "New function",
   newTitle: "Write a function",
   record: "Record",
-  retried: "retried",
+  failedBefore: "Failed before",
+  later: {
+    waiting: "waits again",
+    running: "runs again",
+    completed: "mended since",
+    failed: "failed again since",
+  },
   triedAgain: "failing, tried again",
   attempt: (n: number) => `attempt ${n.toLocaleString()}`,
   nextAttempt: "Next",

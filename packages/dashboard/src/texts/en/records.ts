@@ -1,4 +1,4 @@
-/** Texts of the page of a collection's records, and of the code that it copies. */
+/** Texts of the page of a collection's records, and of the code that the page copies. */
 import { count } from "./count.ts";
 
 export const collections = {
@@ -37,6 +37,7 @@ export const records = {
   columnCount: (shown: number, all: number) => `Columns ${shown}/${all}`,
   searchColumns: "Search columns",
   noColumn: "No column has that name.",
+  noField: "No field has that name.",
   showAll: "Show all",
   hideAll: "Hide all",
   resetColumns: "Reset",
@@ -52,6 +53,7 @@ export const records = {
   readOnly: (field: string) => `The service manages ${field}`,
   saving: "Saving",
   choiceHint: "A choice is saved, Esc cancels",
+  cellSaved: (field: string) => `${field} saved`,
   cellNotSaved: (field: string) => `${field} was not saved`,
   editHint: "Enter saves, Esc cancels",
 
@@ -110,18 +112,6 @@ export const records = {
     "!~": "has none with",
     in: "has one of",
   },
-  valueWanted: {
-    string: "A text",
-    text: "A text",
-    integer: "A whole number, such as 5",
-    float: "A number, such as 2.5",
-    boolean: "true or false",
-    datetime: "A time, such as 2026-03-01 or @now",
-    json: "A text",
-    relation: "The id of a record, or @user.id",
-    file: "The id of a file",
-  },
-
   emptyTitle: "No records yet",
   emptyBody: "Make the first one here, import a file, or send it:",
   nothingTitle: "No record matches",

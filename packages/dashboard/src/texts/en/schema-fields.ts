@@ -2,15 +2,23 @@
 import { count } from "./count.ts";
 
 export const types = {
-  string: { label: "String", hint: "One line of text: a title, a name, a slug" },
-  text: { label: "Text", hint: "Text of any length: a body, a description" },
-  integer: { label: "Integer", hint: "A whole number: a count, a year" },
-  float: { label: "Float", hint: "A number with decimals: a price, a rating" },
-  boolean: { label: "Boolean", hint: "True or false" },
-  datetime: { label: "Date and time", hint: "A moment, kept in UTC; midnight UTC is shown as a date" },
-  json: { label: "JSON", hint: "Any JSON value: settings, nested data" },
-  relation: { label: "Relation", hint: "Points to a record of a collection, or to a user" },
-  file: { label: "File", hint: "Points to a file in the storage" },
+  string: { label: "String", hint: "One line of text: a title, a name, a slug", wanted: "A text" },
+  text: { label: "Text", hint: "Text of any length: a body, a description", wanted: "A text" },
+  integer: { label: "Integer", hint: "A whole number: a count, a year", wanted: "A whole number, such as 5" },
+  float: { label: "Float", hint: "A number with decimals: a price, a rating", wanted: "A number, such as 2.5" },
+  boolean: { label: "Boolean", hint: "True or false", wanted: "true or false" },
+  datetime: {
+    label: "Date and time",
+    hint: "A moment, kept in UTC; midnight UTC is shown as a date",
+    wanted: "A time, such as 2026-03-01 or @now",
+  },
+  json: { label: "JSON", hint: "Any JSON value: settings, nested data", wanted: "A text" },
+  relation: {
+    label: "Relation",
+    hint: "Points to a record of a collection, or to a user",
+    wanted: "The id of a record, or @user.id",
+  },
+  file: { label: "File", hint: "Points to a file in the storage", wanted: "The id of a file" },
 };
 
 export const fields = {

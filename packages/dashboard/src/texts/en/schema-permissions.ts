@@ -1,4 +1,4 @@
-/** Texts of the rules of a collection, and of trying them as somebody. */
+/** Texts of the rules of a collection, and of the trial of rules as a given user. */
 export const permissions = {
   caption: "The rule of each operation",
   operation: "Operation",

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { runTool } from "../../script-host/index.ts";
+import { runTool } from "../../code/script-host/index.ts";
 import { type Command, withoutLog } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
@@ -14,7 +14,7 @@ export const add: Command = {
   async run({ args, options, terminal }) {
     const { config } = await loadSettings(options, withoutLog(terminal));
     const manifest = join(config.folder, "package.json");
-    // Without one, the tool would take the next one above, which is some other project's.
+    // Without a manifest, the tool would take the next manifest above, which belongs to some other project.
     if (!existsSync(manifest)) await writeFile(manifest, '{\n  "private": true\n}\n');
     return runTool(["add", ...args], { cwd: config.folder, environment: terminal.environment });
   },

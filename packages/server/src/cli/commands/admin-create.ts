@@ -1,10 +1,8 @@
-/** `socle admin create`: makes a user an admin, or creates one, by the service that runs or without one. */
+/** `socle admin create`: makes a user an admin, or creates an admin, by the running service or without a service. */
 import { existsSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { askService, buildService } from "../../app/index.ts";
-import type { Config } from "../../config/index.ts";
-import { AppError, reasonsOf, SetupError } from "../../kernel/index.ts";
-import type { Logger } from "../../logging/index.ts";
+import { buildService, doServiceWork } from "../../app/index.ts";
+import { SetupError } from "../../base/kernel/index.ts";
 import { type Command, textOption, UsageError, withoutLog } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
@@ -18,7 +16,7 @@ export const adminCreate: Command = {
   },
   async run({ args: [email = ""], options, terminal }) {
     const { config, file, logger } = await loadSettings(options, withoutLog(terminal));
-    // A database made here would be one that no service has: most likely this is the wrong folder.
+    // A database made here would be a database without a service: most likely this is the wrong folder.
     if (!existsSync(config.database)) {
       const read = file.isThere ? `configuration ${file.path}` : `no configuration ${file.path}, so defaults apply`;
       throw new SetupError(
@@ -27,9 +25,13 @@ export const adminCreate: Command = {
     }
     const password = textOption(options, "password") ?? (await terminal.askSecret("Password: "));
     if (password === "") throw new UsageError("no password was given");
-    const asked = await askService(config.database, { kind: "admin", email, password }, {});
-    if (asked !== null && asked.error !== null) throw new SetupError(asked.error);
-    const outcome = asked === null ? await makeAlone({ email, password }, config, logger) : asked.value;
+    const outcome = await doServiceWork({
+      config,
+      logger,
+      request: { kind: "admin", email, password },
+      open: buildService,
+      alone: ({ auth }) => auth.makeAdmin({ email, password }),
+    });
     terminal.out(
       outcome === "made"
         ? `Made the admin ${email} in ${config.database}\n`
@@ -38,17 +40,3 @@ export const adminCreate: Command = {
     return 0;
   },
 };
-
-async function makeAlone(
-  credentials: { email: string; password: string },
-  config: Config,
-  logger: Logger,
-): Promise<"made" | "promoted"> {
-  const onFatal = (error: unknown): void => logger.error("The disk refused a write", { error });
-  await using service = await buildService({ config, logger, onFatal });
-  try {
-    return await service.auth.makeAdmin(credentials);
-  } catch (thrown) {
-    throw thrown instanceof AppError ? new SetupError(reasonsOf(thrown)) : thrown;
-  }
-}

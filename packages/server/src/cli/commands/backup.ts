@@ -1,25 +1,24 @@
 /** `socle backup` and `socle restore`. */
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { askService, dataPathsOf, keepFilesPrivate, knownSchemas, version } from "../../app/index.ts";
+import type { Config } from "../../base/config/index.ts";
+import { AppError, count, messageOf, printable, refuseIrreplaceable, SetupError } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
 import {
   backupIdentity,
   type Encryption,
   type Identity,
-  isBucket,
   makeBackup,
   missingWarning,
-  objectAt,
   putRight,
   restoreBackup,
-} from "../../backup/index.ts";
-import type { Config } from "../../config/index.ts";
-import { SqliteDatabase } from "../../database/index.ts";
-import { AppError, count, messageOf, printable, SetupError } from "../../kernel/index.ts";
-import type { Logger } from "../../logging/index.ts";
+  sourceOf,
+} from "../../operate/backup/index.ts";
+import { SqliteDatabase } from "../../store/database/index.ts";
 import {
   type Command,
-  type Invocation,
+  type CommandInvocation,
   type OptionValues,
   type Terminal,
   textOption,
@@ -29,7 +28,7 @@ import {
 import { ProgressBar, readableSize } from "../progress-bar.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
-/** A new passphrase; a person types it twice, because a backup with a mistyped passphrase is lost. */
+/** A new passphrase; a person types the passphrase twice, because a backup with a mistyped passphrase is lost. */
 async function newPassphrase(terminal: Terminal): Promise<string> {
   const passphrase = await terminal.askSecret("Passphrase: ");
   if (passphrase === "") throw new UsageError("no passphrase was given");
@@ -38,7 +37,7 @@ async function newPassphrase(terminal: Terminal): Promise<string> {
   return passphrase;
 }
 
-/** How an encrypted backup is opened: by `--identity`, else by a passphrase that is asked for. */
+/** The key of an encrypted backup: from `--identity`, otherwise a passphrase that is asked for. */
 export function identityOf(options: OptionValues, terminal: Terminal): () => Promise<Identity> {
   return async () => {
     const file = textOption(options, "identity");
@@ -54,19 +53,6 @@ export const identityOption = {
   identity: { value: "FILE", summary: "the age identity of an encrypted backup; else its passphrase is asked for" },
 };
 
-/** The file of a backup, here or in a bucket. @throws SetupError when there is none. */
-export async function sourceOf(file: string, config: Config): Promise<{ source: Blob; size: number }> {
-  if (isBucket(file)) {
-    const object = await objectAt(file, dataPathsOf(config).files.s3);
-    if (object === null) throw new SetupError(`${file}: there is no such object`);
-    return { source: object.blob, size: object.size };
-  }
-  const stats = statSync(file, { throwIfNoEntry: false });
-  if (stats === undefined) throw new SetupError(`${file}: there is no such file`);
-  if (!stats.isFile()) throw new SetupError(`${file}: is a folder; name the file of a backup`);
-  return { source: Bun.file(file), size: stats.size };
-}
-
 export const backup: Command = {
   name: "backup",
   args: ["FILE"],
@@ -75,14 +61,12 @@ export const backup: Command = {
     ...configOption,
     passphrase: { summary: "ask for a passphrase, and encrypt with it" },
   },
-  async run({ args, options, terminal }: Invocation) {
+  async run({ args, options, terminal }: CommandInvocation) {
     const file = resolve(args[0] ?? "");
     keepFilesPrivate();
     const { config, logger } = await loadSettings(options, withoutLog(terminal));
     if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
-    if (!existsSync(dirname(file))) throw new SetupError(`${file}: its folder does not exist`);
-    if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true)
-      throw new SetupError(`${file}: is a folder; name a file in it`);
+    refuseIrreplaceable(file);
     const passphrase = options["passphrase"] === true ? await newPassphrase(terminal) : null;
     const bar = new ProgressBar(terminal, "Backup");
     const onProgress = (done: number, total: number): void => bar.show(done, total);
@@ -127,7 +111,7 @@ async function withoutService(options: {
     onLocked: () => void putRight(paths),
   });
   try {
-    const files = await database.reader.get<{ size: number | null }>("SELECT sum(size) AS size FROM _files");
+    const files = database.reader.get<{ size: number | null }>("SELECT sum(size) AS size FROM _files");
     const { missing } = await makeBackup({
       database,
       paths,
@@ -158,7 +142,7 @@ export const restore: Command = {
   async run({ args: [file = ""], options, terminal }) {
     keepFilesPrivate();
     const { config } = await loadSettings(options, withoutLog(terminal));
-    const { source, size } = await sourceOf(file, config);
+    const { source, size } = await sourceOf(file, dataPathsOf(config));
     const bar = new ProgressBar(terminal, "Restore");
     try {
       const { head, aside } = await restoreBackup(

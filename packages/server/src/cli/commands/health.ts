@@ -1,6 +1,6 @@
-/** `socle health`: asks a service whether it is ready, for a container or a script without `curl`. */
-import { type Config, isSecure, loadConfig } from "../../config/index.ts";
-import { isObject, messageOf } from "../../kernel/index.ts";
+/** `socle health`: asks a service whether the service is ready, for a container or a script without `curl`. */
+import { type Config, isSecure, loadConfig } from "../../base/config/index.ts";
+import { isObject, messageOf } from "../../base/kernel/index.ts";
 import { type Command, textOption, UsageError } from "../command.ts";
 import { isLoopback, parseUrl } from "../remote.ts";
 import { configOption } from "../settings.ts";
@@ -26,7 +26,7 @@ export const health: Command = {
   },
 };
 
-/** Where the service of this configuration is. Its log is not opened: only the answer is printed. */
+/** The address of this configuration's service. Its log is not opened: only the answer is printed. */
 async function ownAddress(
   file: string | undefined,
   environment: { readonly [name: string]: string | undefined },
@@ -45,13 +45,16 @@ function addressOf(config: Config): string {
   return `${scheme}://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }
 
-/** Why the service is not ready, in a line; null when it is. @param isOwn whether it is on this machine. */
+/**
+ * Why the service is not ready, in a line; null for a ready service.
+ * @param isOwn whether the service is on this machine.
+ */
 async function problemOf(url: string, isOwn: boolean): Promise<string | null> {
   try {
     const answer = await fetch(`${url}/health/ready`, {
       signal: AbortSignal.timeout(withinMs),
       redirect: "error",
-      // Its certificate is for the name by which others know it.
+      // The certificate is for the public name of the service.
       tls: { rejectUnauthorized: !isOwn },
     });
     if (answer.ok) return null;

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { messageOf, SetupError } from "../../kernel/index.ts";
+import { messageOf, SetupError } from "../../base/kernel/index.ts";
 import type { Command } from "../command.ts";
 import { programFrom, shellCommand } from "../shell.ts";
 import { template } from "../template.ts";

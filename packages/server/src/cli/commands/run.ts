@@ -1,11 +1,11 @@
-/** `socle run job` and `socle run function`: run one script now, in the running service if there is one. */
+/** `socle run job` and `socle run function`: run a script now, in the running service if a service runs. */
 import { askService, type LogLine, openService, type RunRequest, Scripts } from "../../app/index.ts";
-import { AppError, messageOf, printable } from "../../kernel/index.ts";
-import { type Command, type Invocation, type Terminal, textOption, UsageError, withoutLog } from "../command.ts";
+import { AppError, messageOf, printable } from "../../base/kernel/index.ts";
+import { type Command, type CommandInvocation, type Terminal, textOption, UsageError, withoutLog } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
-/** Asks the service that runs, or does it without one. */
-async function run(request: RunRequest, { options, terminal }: Invocation): Promise<number> {
+/** Asks the running service, or does the work without a service. */
+async function run(request: RunRequest, { options, terminal }: CommandInvocation): Promise<number> {
   const { config, logger } = await loadSettings(options, withoutLog(terminal));
   const onLog = (line: LogLine): void => terminal.out(`${textOf(line)}\n`);
   const asked = await askService(config.database, request, { onLog });
@@ -37,7 +37,7 @@ function report(error: string | null, terminal: Terminal): number {
   return error === null ? 0 : 1;
 }
 
-/** On one line: records have newlines and escape sequences in them, which are not for the terminal. */
+/** On a single line: records have newlines and escape sequences, which are not for the terminal. */
 function textOf({ level, message, fields }: LogLine): string {
   const values = Object.entries(fields ?? {}).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
   return printable(`${level.padEnd(5)} ${message}${values.join("")}`);

@@ -3,9 +3,9 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { CollectionDefinition, MigrationPlan, Schema } from "@socle/protocol";
 import { readDefinitions } from "../../app/index.ts";
-import { parseDefinition, readDefinitionFiles } from "../../collections/index.ts";
-import { AppError, count, isObject, printable, SetupError } from "../../kernel/index.ts";
-import { type Command, type Invocation, UsageError, withoutLog } from "../command.ts";
+import { AppError, count, isObject, printable, SetupError } from "../../base/kernel/index.ts";
+import { parseDefinition, readDefinitionFiles } from "../../data/collections/index.ts";
+import { type Command, type CommandInvocation, UsageError, withoutLog } from "../command.ts";
 import { Remote, remoteOptions } from "../remote.ts";
 import { isLossy, schemaDiff } from "../schema-diff.ts";
 import { configOption, loadSettings } from "../settings.ts";
@@ -13,7 +13,7 @@ import { configOption, loadSettings } from "../settings.ts";
 const schemaPath = "/api/admin/schema.json";
 
 async function withRemote(
-  { args: [address = ""], options, terminal }: Invocation,
+  { args: [address = ""], options, terminal }: CommandInvocation,
   work: (remote: Remote, settings: Awaited<ReturnType<typeof loadSettings>>) => Promise<number>,
 ): Promise<number> {
   const settings = await loadSettings(options, withoutLog(terminal));
@@ -53,7 +53,7 @@ export const schemaPull: Command = {
     }),
 };
 
-/** The definitions of the service, validated: it may be of another version. */
+/** The definitions of the service, validated: the service may be of another version. */
 async function readSchema(remote: Remote): Promise<{ definitions: CollectionDefinition[]; tag: string | null }> {
   const { body, headers } = await remote.send("GET", schemaPath);
   const collections = isObject(body) ? body["collections"] : null;
@@ -105,7 +105,7 @@ export const schemaPush: Command = {
           return 1;
         }
       }
-      // Changes made there since the plan was shown are not overwritten.
+      // Changes made by others since the plan was shown are not overwritten.
       await remote.send("PUT", schemaPath, { body: schema, headers: ifMatch(tag) });
       terminal.out("Done\n");
       return 0;
@@ -117,9 +117,9 @@ export const schemaPush: Command = {
 };
 
 /**
- * The definitions of this installation, with the renames of its files. A field that is there already was
- * renamed before: asking again would take the next field of the old name, or swap two back. It is sent with `null`
- * then, so that no rename is guessed.
+ * The definitions of this installation, with the renames of its files. A field that exists already was renamed before:
+ * asking again would take the next field of the old name, or swap two fields back. Its rename is sent as `null` then,
+ * so that no rename is guessed.
  */
 async function localSchema(
   folder: string,
@@ -151,6 +151,6 @@ async function localSchema(
 function changesOf(body: unknown): MigrationPlan[] {
   const changes = isObject(body) ? body["changes"] : null;
   if (!Array.isArray(changes)) throw new SetupError("the answer of the service is no plan");
-  // A service of this version made the plan, or one that uses the same format.
+  // A service of this version made the plan, or a service with the same format.
   return changes as MigrationPlan[];
 }

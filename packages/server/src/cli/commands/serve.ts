@@ -2,8 +2,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { App, ServiceManager } from "../../app/index.ts";
-import { supervisionOf, supervisionVariables } from "../../config/index.ts";
-import { type Command, type Invocation, textOption } from "../command.ts";
+import { supervisionOf, supervisionVariables } from "../../base/config/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import { type Command, type CommandInvocation, textOption } from "../command.ts";
 import { configOption, loadSettings, type Settings } from "../settings.ts";
 import { shellCommand } from "../shell.ts";
 
@@ -15,7 +16,7 @@ const options: Command["options"] = {
 type Mode = "serve" | "dev";
 
 /** Serves until a signal, until the disk fails, or until a defect shows: then nothing is trusted to end in order. */
-async function run(invocation: Invocation, mode: Mode): Promise<number> {
+async function run(invocation: CommandInvocation, mode: Mode): Promise<number> {
   const { options: given, terminal } = invocation;
   // A project under development is not for others in the network.
   const defaults = mode === "dev" ? { host: "127.0.0.1" } : {};
@@ -27,7 +28,11 @@ async function run(invocation: Invocation, mode: Mode): Promise<number> {
   return Promise.race([ended, runWith(settings, invocation, mode)]);
 }
 
-async function runWith(settings: Settings, { options: given, terminal }: Invocation, mode: Mode): Promise<number> {
+async function runWith(
+  settings: Settings,
+  { options: given, terminal }: CommandInvocation,
+  mode: Mode,
+): Promise<number> {
   const { config, file, effective, logger, log, print } = settings;
   const isDevelopment = mode === "dev";
   if (isDevelopment) logger.info("Development mode");
@@ -52,7 +57,7 @@ async function runWith(settings: Settings, { options: given, terminal }: Invocat
   const stopped = terminal.untilSignal();
   const manager = await ServiceManager.open(supervision, logger);
   let app: App | null = null;
-  // Until there is something to load again, the signal is heard and means nothing: it must not end the process.
+  // Before the start is complete, the signal is heard and ignored: the signal must not end the process.
   terminal.onHangup(() => {
     const loading = app;
     if (loading === null) return;
@@ -72,15 +77,25 @@ async function runWith(settings: Settings, { options: given, terminal }: Invocat
   });
   app = running;
   manager.ready(running.url, () => running.works());
-  const steps = isDevelopment && config["log.format"] === "text" ? await running.firstSteps() : [];
+  const steps = isDevelopment && config["log.format"] === "text" ? running.firstSteps() : [];
   if (steps.length > 0)
     print(`\nNo records yet. The way to the first one:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n`);
   const reason = await Promise.race([stopped, failed.promise.then(() => "The disk failed")]);
   manager.stopping();
   logger.info(`${reason}: stopping`);
-  await running.stop();
+  return (await stop(running, logger)) && !hasFailed ? 0 : 1;
+}
+
+/** Answers whether everything ended in order. A disk that fails at the end is an entry of the log like any other failure. */
+export async function stop(app: Pick<App, "stop">, logger: Logger): Promise<boolean> {
+  try {
+    await app.stop();
+  } catch (error) {
+    logger.error("The service did not stop in order; the next start recovers what the disk has kept", { error });
+    return false;
+  }
   logger.info("Stopped");
-  return hasFailed ? 1 : 0;
+  return true;
 }
 
 export const serve: Command = {

@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join, relative, resolve, sep } from "node:path";
 import { type TestKit, testKit } from "../../app/index.ts";
-import { SetupError } from "../../kernel/index.ts";
-import { listTests, runTool } from "../../script-host/index.ts";
+import { SetupError } from "../../base/kernel/index.ts";
+import { listTests, runTool } from "../../code/script-host/index.ts";
 import { RunFolder, TestHost } from "../../testing/index.ts";
 import { type Command, type OptionValues, type Terminal, withoutLog } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
@@ -12,7 +12,7 @@ import { configOption, loadSettings } from "../settings.ts";
 /** The runner's own default is that of tests that wait for nothing. */
 const usualTimeout = "30000";
 
-/** Options of Bun's test runner, which gets them as they are. */
+/** Options of Bun's test runner, passed on unchanged. */
 const runnerOptions: Command["options"] = {
   "test-name-pattern": {
     value: "PATTERN",
@@ -34,13 +34,13 @@ export const test: Command = {
     log: { summary: "show the whole log of the services, not only warnings and errors" },
   },
   async run({ args, options, terminal }) {
-    // The variables of a service in use are none of a test's business, not even where they are wrong.
+    // The variables of a service in use do not belong to tests, not even wrong values.
     const { config, file } = await loadSettings(options, withoutLog({ ...terminal, environment: {} }));
     const files = testFiles(config.folder, args);
     const kit = await testKit();
     using folder = new RunFolder();
     const stopping = new AbortController();
-    // From the terminal, the signal reaches the runner too; one to this process alone is passed on.
+    // From the terminal, the signal reaches the runner too; a signal to this process alone is passed on.
     void terminal.untilSignal().then(() => stopping.abort());
     const host = new TestHost({
       folder: folder.path,
@@ -70,8 +70,8 @@ export const test: Command = {
 };
 
 /**
- * The files to run, as the runner takes them: all tests of the project, or those whose paths contain one of the words. A
- * word that is the path of a file is that file, wherever it is.
+ * The files to run, as the runner takes paths: all tests of the project, or the tests whose paths contain a given word.
+ * A word that is the path of a file stands for that file, wherever the file is.
  */
 function testFiles(folder: string, words: readonly string[]): string[] {
   const all = listTests(folder);
@@ -91,7 +91,10 @@ function testFiles(folder: string, words: readonly string[]): string[] {
   return [...chosen].map((file) => (file.startsWith("..") ? resolve(folder, file) : `.${sep}${file}`));
 }
 
-/** Writes the module `socle/test` and a program that makes it known to the runner. Answers the words that have it loaded. */
+/**
+ * Writes the module `socle/test` and a program that makes the module known to the runner. Answers the words that load
+ * the program.
+ */
 async function kitWords(folder: string, kit: TestKit): Promise<string[]> {
   const preload = join(folder, "preload.js");
   const program = `import { plugin } from "bun";

@@ -1,9 +1,9 @@
-/** `socle import` and `socle export`: the records of a collection from a file, and into one. */
-import { existsSync, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+/** `socle import` and `socle export`: the records of a collection from a file, and into a file. */
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import type { ErrorDetail, ImportReport } from "@socle/protocol";
 import {
-  askService,
+  doServiceWork,
   exportFile,
   formatOfFile,
   importFile,
@@ -11,8 +11,8 @@ import {
   type Service,
   type TransferRequest,
 } from "../../app/index.ts";
-import { AppError, count, messageOf, printable, reasonsOf, SetupError } from "../../kernel/index.ts";
-import { type Command, type Invocation, withoutLog } from "../command.ts";
+import { count, printable, refuseIrreplaceable, SetupError } from "../../base/kernel/index.ts";
+import { type Command, type CommandInvocation, withoutLog } from "../command.ts";
 import { ProgressBar } from "../progress-bar.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
@@ -45,9 +45,7 @@ export const exportCommand: Command = {
   options: configOption,
   async run(invocation) {
     const file = resolve(invocation.args[1] ?? "");
-    if (!existsSync(dirname(file))) throw new SetupError(`${file}: its folder does not exist`);
-    if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true)
-      throw new SetupError(`${file}: is a folder; name a file in it`);
+    refuseIrreplaceable(file);
     const exported = await transfer<number>(invocation, "export", exportFile);
     invocation.terminal.out(`${count(exported, "record")} exported\n`);
     return 0;
@@ -57,9 +55,9 @@ export const exportCommand: Command = {
 type Work<T> = (service: Service, request: TransferRequest, onProgress: OnProgress) => Promise<T>;
 type OnProgress = (progress: { done: number; total: number }) => void;
 
-/** Has it done by the service that runs, or opens one for it. */
+/** Lets the running service do the work, or opens a service for the work. */
 async function transfer<T extends ImportReport | number>(
-  { args: [collection = "", file = ""], options, terminal }: Invocation,
+  { args: [collection = "", file = ""], options, terminal }: CommandInvocation,
   kind: TransferRequest["kind"],
   work: Work<T>,
 ): Promise<T> {
@@ -69,21 +67,14 @@ async function transfer<T extends ImportReport | number>(
   const bar = new ProgressBar(terminal, kind === "import" ? "Import" : "Export");
   const onProgress: OnProgress = ({ done, total }) => bar.show(done, total);
   try {
-    const asked = await askService(config.database, request, { onProgress });
-    if (asked !== null) {
-      if (asked.error !== null) throw new SetupError(asked.error);
-      // Answers the result of `work`.
-      return asked.value as T;
-    }
-    const onFatal = (error: unknown): void => terminal.err(`The disk refused a write: ${messageOf(error)}\n`);
-    const service = await openService({ config, logger, onFatal });
-    try {
-      return await work(service, request, onProgress);
-    } finally {
-      await service.close();
-    }
-  } catch (thrown) {
-    throw thrown instanceof AppError ? new SetupError(reasonsOf(thrown)) : thrown;
+    return await doServiceWork({
+      config,
+      logger,
+      request,
+      listener: { onProgress },
+      open: openService,
+      alone: (service) => work(service, request, onProgress),
+    });
   } finally {
     bar.end();
   }

@@ -1,8 +1,8 @@
 /** `socle vacuum`: the database file without the room that deleted rows have left. */
 import { existsSync } from "node:fs";
 import { keepFilesPrivate } from "../../app/index.ts";
-import { vacuumDatabase } from "../../database/index.ts";
-import { SetupError } from "../../kernel/index.ts";
+import { SetupError } from "../../base/kernel/index.ts";
+import { vacuumDatabase } from "../../store/database/index.ts";
 import { type Command, withoutLog } from "../command.ts";
 import { readableSize } from "../progress-bar.ts";
 import { configOption, loadSettings } from "../settings.ts";

@@ -3,13 +3,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dataPathsOf, keepFilesPrivate, knownSchemas } from "../../app/index.ts";
-import { type Finding, unpack, verifyData } from "../../backup/index.ts";
-import type { Config } from "../../config/index.ts";
-import { count, printable } from "../../kernel/index.ts";
-import { type Command, type Invocation, type Terminal, withoutLog } from "../command.ts";
+import type { Config } from "../../base/config/index.ts";
+import { count, printable } from "../../base/kernel/index.ts";
+import { type Finding, sourceOf, unpack, verifyData } from "../../operate/backup/index.ts";
+import { type Command, type CommandInvocation, type Terminal, withoutLog } from "../command.ts";
 import { ProgressBar } from "../progress-bar.ts";
 import { configOption, loadSettings } from "../settings.ts";
-import { identityOf, identityOption, sourceOf } from "./backup.ts";
+import { identityOf, identityOption } from "./backup.ts";
 
 function table(findings: readonly Finding[]): string {
   const rows = findings.map(({ state, subject, text }) => [state, subject, printable(text)] as const);
@@ -24,8 +24,8 @@ function report(findings: readonly Finding[], terminal: Terminal): number {
   return errors === 0 ? 0 : 1;
 }
 
-async function verifyBackup(file: string, config: Config, { options, terminal }: Invocation): Promise<number> {
-  const { source, size } = await sourceOf(file, config);
+async function verifyBackup(file: string, config: Config, { options, terminal }: CommandInvocation): Promise<number> {
+  const { source, size } = await sourceOf(file, dataPathsOf(config));
   const bar = new ProgressBar(terminal, "Verify");
   const folder = mkdtempSync(join(tmpdir(), "socle-verify-"));
   try {

@@ -1,11 +1,11 @@
-/** From a cell of a file to the value of a field. Nothing is guessed silently: what cannot be read is a problem with a reason. */
+/** Converts a cell of a file to the value of a field. No value is guessed silently: an unreadable cell is a problem with a reason. */
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
 import type { Cell } from "../source/source.ts";
 import { readDate } from "./dates.ts";
 import type { Conversion, FieldMapping } from "./mapping.ts";
 
-/** A record that is to be found by one of its values. */
+/** A record to find by a unique value. */
 export interface LookupKey {
   readonly collection: string;
   readonly field: string;
@@ -14,26 +14,26 @@ export interface LookupKey {
 
 export type Converted =
   | { readonly kind: "value"; readonly value: JsonValue }
-  /** The row says nothing about the field. */
+  /** The row gives no value for the field. */
   | { readonly kind: "absent" }
   | { readonly kind: "lookup"; readonly key: LookupKey }
-  /** Of a multiple relation, in the order of the items. */
+  /** A multiple relation: the keys, in the order of the items. */
   | { readonly kind: "lookups"; readonly keys: readonly LookupKey[] }
   | { readonly kind: "problem"; readonly message: string };
 
 const value = (found: JsonValue): Converted => ({ kind: "value", value: found });
 const problem = (message: string): Converted => ({ kind: "problem", message });
 
-/** Takes away the apostrophe that keeps a spreadsheet from running a text as a formula (`protect` of the export puts it there). */
+/** Removes the apostrophe that keeps a spreadsheet from running a text as a formula (`protect` of the export adds the apostrophe). */
 export function unprotect(cell: string): string {
   return /^'+[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell;
 }
 
-/** How the cells of a file are to be taken. */
+/** Properties of the file that decide how to read its cells. */
 export interface CellKind {
-  /** Whether apostrophes before formulas are taken away. */
+  /** Whether to remove apostrophes before formulas. */
   readonly isProtected: boolean;
-  /** Whether a text is a text, as in JSON, and never written JSON. */
+  /** Whether the file has types, as JSON has: a text then is a text, and never JSON in a text. */
   readonly hasTypes: boolean;
 }
 
@@ -48,7 +48,7 @@ export function convertCell(mapping: FieldMapping, cells: readonly Cell[], kind:
 }
 
 /**
- * An empty cell of a required field with a default says nothing: a null would be refused.
+ * An empty cell of a required field with a default gives no value: the service would refuse null.
  * @param cell null is an empty cell without quotes, or a null of JSON; "" is an empty text.
  */
 export function convert(cell: Cell, field: FieldDefinition, conversion: Conversion): Converted {
@@ -57,12 +57,12 @@ export function convert(cell: Cell, field: FieldDefinition, conversion: Conversi
   return isEmpty && takesDefault(field) ? { kind: "absent" } : found;
 }
 
-/** Whether an empty cell stands for the default. */
+/** Whether an empty cell means the default. */
 export function takesDefault(field: FieldDefinition): boolean {
   return field.required === true && field.default !== undefined;
 }
 
-/** The items of a multiple field: an array, its JSON, or texts with a separator between them, each once. */
+/** The items of a multiple field: an array, its JSON, or texts with a separator between the texts, each once. */
 function convertItems(cell: JsonValue, field: FieldDefinition, conversion: Conversion): Converted {
   const items = itemsIn(cell, conversion);
   if (items === null) return unread(cell, text.import.notA.items);
@@ -110,10 +110,10 @@ function convertText(cell: JsonValue): Converted {
   return value(String(cell));
 }
 
-/** Characters of a cell in a complaint. */
+/** Most characters of a cell in a message. */
 const longestShown = 60;
 
-/** "yesterday" is no whole number. */
+/** The problem of an unreadable cell: "yesterday" is no whole number. */
 function unread(cell: JsonValue, words: string): Converted {
   const shown = typeof cell === "string" ? cell : JSON.stringify(cell);
   return problem(text.import.unread(shown.length > longestShown ? `${shown.slice(0, longestShown)}…` : shown, words));
@@ -137,7 +137,7 @@ function convertBoolean(cell: string | number | boolean): Converted {
   return no.has(word) ? value(false) : unread(cell, text.import.notA.boolean);
 }
 
-/** A number as it is written: with an exponent, or with separators between groups of three digits. */
+/** The written forms of a number: with an exponent, or with separators between groups of three digits. */
 const written = {
   point: /^[-+]?(?:\d{1,3}(?:[,\u00a0\u202f' ]\d{3})+|\d*)(?:\.\d*)?(?:[eE][-+]?\d+)?$/,
   comma: /^[-+]?(?:\d{1,3}(?:[.\u00a0\u202f' ]\d{3})+|\d*)(?:,\d*)?(?:[eE][-+]?\d+)?$/,
@@ -156,7 +156,7 @@ function convertNumber(
   return Number.isSafeInteger(number) ? value(number) : problem(text.import.tooLarge);
 }
 
-/** Null when it is no number. */
+/** Null for a text that is no number. */
 export function readNumber(cell: string, decimalComma: boolean): number | null {
   if (!/\d/.test(cell) || !(decimalComma ? written.comma : written.point).test(cell)) return null;
   const groups = decimalComma ? /[.\u00a0\u202f' ]/g : /[,\u00a0\u202f' ]/g;

@@ -1,6 +1,6 @@
 /**
- * Which column of a file, or which constant, gives the value of which field, and how it is read. First guessed, then
- * changed by hand.
+ * The column of the file, or the constant, for the value of each field, and the conversion. The first mapping is a guess, which
+ * the user can change.
  */
 import type { CollectionEntry, FieldDefinition } from "@socle/protocol";
 import type { Cell } from "../source/source.ts";
@@ -11,21 +11,21 @@ type FieldSource =
   | { readonly kind: "constant"; readonly value: string };
 
 export const SEPARATORS = [",", ";", "|", ""] as const;
-/** The character between the items of a multiple field, in cells that are no JSON; "" where a cell is one item. */
+/** The character between the items of a multiple field, in cells that are not JSON; "" when a cell is a single item. */
 type Separator = (typeof SEPARATORS)[number];
 
 export const DATE_ORDERS = ["iso", "dmy", "mdy"] as const;
-/** How a date is written that is not in the order of ISO 8601, which is always understood. */
+/** The order of a date that is not in ISO 8601. ISO 8601 is always accepted. */
 export type DateOrder = (typeof DATE_ORDERS)[number];
 
-/** How cells become values; each type of field uses its own of these. */
+/** The conversion of cells to values; each type of field uses some of these options. */
 export interface Conversion {
   /** The value of an empty cell. */
   readonly empty: "null" | "text";
-  /** 1.234,5 rather than 1,234.5. */
+  /** Whether numbers have a decimal comma: 1.234,5 instead of 1,234.5. */
   readonly decimalComma: boolean;
   readonly dateOrder: DateOrder;
-  /** For dates without one: a name of the IANA. */
+  /** For dates without a time zone: a name of the IANA. */
   readonly timeZone: string;
   /** Relations: `id`, or a unique field of the target by which the record is looked up. */
   readonly relationBy: string;
@@ -38,7 +38,7 @@ export interface FieldMapping {
   readonly conversion: Conversion;
 }
 
-/** The field by which records are found that are to be updated. */
+/** The field and the column that identify the records to update. */
 export interface Match {
   /** `id`, or a unique field. */
   readonly field: string;
@@ -53,7 +53,7 @@ function plainName(name: string): string {
     .replace(/[^\p{L}\p{N}]/gu, "");
 }
 
-/** The column for a name: the same name first, then the same but for case and punctuation. -1 for none. */
+/** The column for a name: the exact name first, then the name without case and punctuation. -1 without a match. */
 export function guessColumn(columns: readonly string[], name: string): number {
   const exact = columns.indexOf(name);
   if (exact !== -1) return exact;
@@ -61,14 +61,14 @@ export function guessColumn(columns: readonly string[], name: string): number {
   return columns.findIndex((column) => plainName(column) === plain);
 }
 
-/** The fields by which one record can be found: `id` and those that are unique. */
+/** The fields that identify a record: `id` and the unique fields. */
 export function keysOf(fields: readonly FieldDefinition[]): string[] {
   const isKey = (field: FieldDefinition): boolean =>
     field.unique === true && ["string", "text", "integer"].includes(field.type);
   return ["id", ...fields.filter(isKey).map(({ name }) => name)];
 }
 
-/** The fields by which a record of a collection can be looked up for a relation. */
+/** The fields that can identify the target of a relation. */
 export function relationKeys(target: string | undefined, collections: readonly CollectionEntry[]): string[] {
   if (target === "users") return ["id", "email"];
   return keysOf(collections.find(({ name }) => name === target)?.fields ?? []);
@@ -84,7 +84,7 @@ function guessDateOrder(samples: readonly string[]): DateOrder {
 }
 
 function hasDecimalComma(samples: readonly string[]): boolean {
-  // "1,234" alone may be either: three digits after one comma are taken for thousands.
+  // "1,234" alone is ambiguous: three digits after a single comma count as thousands.
   return (
     samples.some((sample) => /^\s*[-+]?[\d.]*,(?:\d{1,2}|\d{4,})\s*$/.test(sample)) &&
     !samples.some((sample) => /\.\d*$/.test(sample) && !sample.includes(","))
@@ -108,7 +108,7 @@ function guessSeparator(samples: readonly string[]): Separator {
   return SEPARATORS.find((separator) => plain.some((sample) => sample.includes(separator))) ?? "";
 }
 
-/** The first guess: columns by name, conversions by what stands in the sample. */
+/** The first guess: columns by name, conversions by the values in the sample. */
 export function guessMapping(options: {
   fields: readonly FieldDefinition[];
   columns: readonly string[];
@@ -121,7 +121,7 @@ export function guessMapping(options: {
   return fields.map((field, i) => {
     const column = named[i] ?? -1;
     if (column !== -1 || field.type !== "relation") return mappingFor({ field, column, sample, collections });
-    // "author" is often called "author_id", or by the field that it is looked up by: "author email".
+    // "author" is often called "author_id", or by the lookup field: "author email".
     const keys = relationKeys(field.collection, collections);
     const key = keys.find((each) => guessColumn(columns, field.name + each) !== -1);
     const found = key === undefined ? -1 : guessColumn(columns, field.name + key);
@@ -131,7 +131,7 @@ export function guessMapping(options: {
   });
 }
 
-/** A field with a column, and the conversion that the column's cells speak for. */
+/** The mapping of a field to a column, with a conversion guessed from the column's cells. */
 export function mappingFor(options: {
   field: FieldDefinition;
   column: number;
@@ -143,13 +143,13 @@ export function mappingFor(options: {
     .map((cells) => cells[column])
     .filter((cell) => typeof cell === "string" && cell !== "")
     .map(String);
-  // The service numbers the records by itself, and takes no other number.
+  // The service numbers the records, and accepts no other number.
   const source: FieldSource =
     column === -1 || field.sequence !== undefined ? { kind: "skip" } : { kind: "column", column };
   return { field, source, conversion: guessConversion(field, samples, relationKeys(field.collection, collections)) };
 }
 
-/** How to find the records to update, as far as a column has such a field's name; null where none has. */
+/** The key of the records to update, if a column has the name of a key field; null otherwise. */
 export function guessMatch(fields: readonly FieldDefinition[], columns: readonly string[]): Match | null {
   for (const field of keysOf(fields)) {
     const column = guessColumn(columns, field);

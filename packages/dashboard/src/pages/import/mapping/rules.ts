@@ -1,18 +1,18 @@
-/** The rules of a definition, for the preview alone: the service looks at every value again. */
+/** The rules of a definition, for the preview only: the service checks every value again. */
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
 
-/** A pattern is tried on so many characters: the browser's patterns may take exponential time, the service's do not. */
+/** Most characters for a pattern test: patterns of the browser may take exponential time, patterns of the service do not. */
 const longestTried = 1_000;
 
-/** Whether the service gives a new record a value for the field where the row has none. */
+/** Whether the service sets the field of a new record when the row has no value. */
 export function isGiven({ owner, sequence, default: value }: FieldDefinition): boolean {
   return owner === true || sequence !== undefined || value !== undefined;
 }
 
 /**
- * The first rule that a value breaks; null when it breaks none that can be told here.
- * @param value undefined where a new record gets none from the file.
+ * The first rule that a value breaks; null when the browser finds no broken rule.
+ * @param value undefined when the file gives a new record no value.
  */
 export function brokenRule(field: FieldDefinition, value: JsonValue | undefined): string | null {
   if (value === undefined) return field.required === true && !isGiven(field) ? text.import.required : null;
@@ -34,7 +34,7 @@ export function brokenRule(field: FieldDefinition, value: JsonValue | undefined)
   return null;
 }
 
-/** The same for the items of a multiple field, whose bounds count them. */
+/** The same for a multiple field: the bounds count the items. */
 function brokenItems(field: FieldDefinition, items: readonly JsonValue[]): string | null {
   const { min, max, ...item } = field;
   if (items.length === 0) return field.required === true ? text.import.required : null;
@@ -43,7 +43,7 @@ function brokenItems(field: FieldDefinition, items: readonly JsonValue[]): strin
   return items.map((each) => brokenRule({ ...item, required: true }, each)).find((each) => each !== null) ?? null;
 }
 
-/** Null where the browser does not know the pattern. */
+/** Null for a pattern that the browser does not know. */
 function patternOf(source: string): RegExp | null {
   try {
     return new RegExp(source, "u");

@@ -14,7 +14,7 @@ function failure(status: number, retryAfter?: number): SocleError {
   return new SocleError(new Response(null, { status, headers }), { code: "bad_request", message: `HTTP ${status}` });
 }
 
-/** The answer of a batch of which some operations have values that are refused. */
+/** The answer to a batch with refused operations. */
 function refusal(operations: readonly number[]): SocleError {
   return new SocleError(new Response(null, { status: 400 }), {
     code: "validation_error",
@@ -78,7 +78,7 @@ test("10,000 rows of which 7 are refused: in batches, in the order of the file",
   expect(kept.map(({ row }) => row.number - 2)).toEqual([...bad]);
   expect(kept[0]?.problems).toEqual([expect.objectContaining({ field: "n", message: "n is too large" })]);
   expect(stored).toEqual(Array.from({ length: 10_000 }, (_, i) => i).filter((n) => !bad.has(n)));
-  // A batch with rows that are refused goes out a second time, without them.
+  // A batch with refused rows goes out a second time, without the refused rows.
   expect(requests).toBe(10_000 / batchRows + 5);
   expect(most).toBe(1);
 });
@@ -147,7 +147,7 @@ test("a limit, a lost session and a stopped service make it wait, not fail", asy
   expect(run.state()).toMatchObject({ phase: "done", stored: 10, rejected: 0 });
   expect(sent.length).toBe(10);
   expect(new Set(sent).size).toBe(10);
-  // Two of the lost session, one that is turned away, and then each row alone, two of them twice.
+  // Two requests of the lost session, a request that is turned away, and then each row alone, two rows twice.
   expect(tries).toBe(15);
 });
 
@@ -180,7 +180,7 @@ test("a creation without an answer is not tried again, an update is", async () =
   };
   const creating = broken(null);
   await creating.start();
-  // The batch is there or not: each of its rows is told.
+  // The batch may or may not be stored: each of its rows is reported.
   expect(creating.state()).toMatchObject({ stored: 2, rejected: batchRows });
   const updating = broken("rec_1");
   await updating.start();
@@ -243,7 +243,7 @@ test("a relation is looked up once; what is not found is a problem of its field"
   const prepare = (name: string) =>
     prepareRow({ number: 2, cells: [name], problem: null, part: 1 }, plan, (key) => lookup.resolve(key));
   expect(await prepare("Ada")).toEqual({ id: null, values: { author: "rec_1" }, problems: [] });
-  // Only a row that points to rows before it goes alone.
+  // Only a row with a relation to rows before the row goes alone.
   expect(looksUpItself(plan)).toBe(false);
   expect(looksUpItself({ ...plan, collection: "authors" })).toBe(true);
   expect((await prepare("Ada")).values).toEqual({ author: "rec_1" });

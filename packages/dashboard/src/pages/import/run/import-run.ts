@@ -1,10 +1,10 @@
 /**
- * One run of an import: rows go out in batches, in the order of the file, and what stops them (a limit of the service, a
- * lost session, a broken connection) makes the run wait rather than fail. It knows nothing of React; whoever shows it
- * subscribes.
+ * A run of an import: rows go out in batches, in the order of the file. A limit of the service, a lost session or a broken
+ * connection makes the run wait; the run does not fail. The run does not depend on React: the component that shows the
+ * run subscribes.
  *
- * A batch is stored as a whole or not at all. Rows whose values are refused are taken out of it, and the others sent again;
- * where the service does not tell all of them, the rows of that batch go out one by one.
+ * A batch is stored as a whole or not at all. The run removes refused rows from the batch and sends the other rows again.
+ * When the service does not name all refused rows, the rows of that batch go out row by row.
  */
 import { SocleError } from "@socle/client";
 import { inParallel, mayReference, refusedOperations } from "../../../service/batches.ts";
@@ -13,15 +13,15 @@ import type { SourceRow } from "../source/source.ts";
 import type { Prepared, RowProblem } from "./prepare.ts";
 import { Speed } from "./speed.ts";
 
-/** Rows of a batch: few, because a connection that breaks leaves all of them in doubt. */
+/** Rows of a batch: few, because a broken connection leaves all rows of the batch in doubt. */
 export const batchRows = 100;
-/** Characters of the cells of a batch, far from the service's limit of its body. */
+/** Characters in the cells of a batch, far below the service's limit for a body. */
 const batchCharacters = 1_048_576;
-/** Requests that are out at a time for rows that are looked up or sent one by one. */
+/** Requests in parallel, for lookups and for rows sent alone. */
 const concurrency = 6;
-/** Batches in a row that the service had no time for, after which rows go out one by one. */
+/** Batches in sequence that the service turned away; after this number, rows go out alone. */
 const mostTurnedAway = 3;
-/** Rejected rows that are kept, by number and by the characters of their cells: what is more is only counted. */
+/** Bounds for the kept rejected rows, by number and by the characters of their cells. Further rejected rows are only counted. */
 export const maxKept = 10_000;
 const maxKeptCharacters = 64 * 1_048_576;
 const longestWaitMs = 30_000;
@@ -41,13 +41,13 @@ export interface RunState {
   readonly stored: number;
   readonly rejected: number;
   readonly kept: readonly RejectedRow[];
-  /** Of the file: 0 to 1. */
+  /** The finished part of the file: 0 to 1. */
   readonly part: number;
   readonly rowsPerSecond: number | null;
   readonly secondsLeft: number | null;
   /** For "waiting": seconds that the service asked for. */
   readonly waitSeconds: number;
-  /** For "failed": why the rest of the file was not read. */
+  /** For "failed": the reason why the rest of the file was not read. */
   readonly error: unknown;
 }
 
@@ -55,9 +55,9 @@ export interface RunOptions {
   rows: AsyncGenerator<SourceRow, void>;
   prepare: (row: SourceRow) => Promise<Prepared>;
   send: (prepared: Prepared) => Promise<unknown>;
-  /** Stores all of them or none, and rejects with the problems of each (`refusedOperations`). */
+  /** Stores all rows or no row. Rejects with the problems of each row (`refusedOperations`). */
   sendBatch: (prepared: readonly Prepared[]) => Promise<unknown>;
-  /** Rows of a batch: 1 where a row is found by the values of those before it. */
+  /** Rows of a batch: 1 when a row is looked up by the values of earlier rows. */
   batchRows?: number;
   isSignedIn: () => boolean;
   /** Rejects while the service does not answer. */
@@ -66,7 +66,7 @@ export interface RunOptions {
   sleep?: (ms: number) => Promise<void>;
 }
 
-/** The end of a request: `turned away` is a limit of the service, after the wait that it asked for. */
+/** The end of a request: `turned away` is a limit of the service; the next request waits as long as the service asked. */
 type Answer<T> =
   | { readonly kind: "done"; readonly value: T }
   | { readonly kind: "refused"; readonly error: SocleError }
@@ -76,12 +76,12 @@ type Answer<T> =
 
 /** A row that can be sent. */
 interface Entry {
-  /** Its place in its batch. */
+  /** The position in the batch. */
   readonly at: number;
   readonly prepared: Prepared;
 }
 
-/** The end of a row: no problems where it is stored, null where it was not sent. */
+/** The end of a row: no problems for a stored row, null for a row that was not sent. */
 type RowEnd = readonly RowProblem[] | null;
 
 const sleepFor = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -98,7 +98,7 @@ export class ImportRun {
   #waitUntil = 0;
   #toldAt = 0;
   #turnedAway = 0;
-  /** Why the file cannot be read on. */
+  /** The reason why the rest of the file cannot be read. */
   #broken: { readonly reason: unknown } | null = null;
 
   constructor(options: RunOptions) {
@@ -139,7 +139,7 @@ export class ImportRun {
     this.#isCancelled = true;
   }
 
-  /** Resolves when the run is over, however it ended. */
+  /** Resolves at the end of the run, after success, failure or cancellation. */
   async start(): Promise<void> {
     try {
       await this.#work();
@@ -163,7 +163,7 @@ export class ImportRun {
     }
   }
 
-  /** The next rows of the file: none at its end. */
+  /** The next rows of the file: an empty list at the end of the file. */
   async #read(): Promise<readonly SourceRow[]> {
     const rows: SourceRow[] = [];
     let size = 0;
@@ -175,7 +175,7 @@ export class ImportRun {
         size += sizeOf(next.value);
       }
     } catch (reason) {
-      // The rows before that are stored.
+      // The rows before the broken part are stored.
       this.#broken = { reason };
     }
     return rows;
@@ -225,7 +225,7 @@ export class ImportRun {
     }
   }
 
-  /** Null when the run was cancelled before that. */
+  /** Null when the run was cancelled first. */
   async #prepare(row: SourceRow): Promise<Prepared | null> {
     const answer = await this.#insist(() => this.#options.prepare(row), { isRepeatable: true, isPatient: true });
     if (answer.kind === "done") return answer.value;
@@ -233,7 +233,7 @@ export class ImportRun {
     return { id: null, values: {}, problems: problemsOf(answer.error) };
   }
 
-  /** Sends them in a batch, without those that are refused, or else one by one; writes the end of each. */
+  /** Sends the rows in a batch, without the refused rows, or row by row; writes the end of each row. */
   async #send(entries: readonly Entry[], ends: RowEnd[]): Promise<void> {
     const alone = entries.filter(({ prepared }) => mayReference(prepared.values));
     let open = entries.filter((entry) => !alone.includes(entry));
@@ -273,9 +273,9 @@ export class ImportRun {
   }
 
   /**
-   * Tries until there is an answer.
-   * @param how.isRepeatable whether doing it twice does no harm. @param how.isPatient whether it is tried again after a limit of
-   * the service; otherwise it is turned away.
+   * Repeats a request until the service answers.
+   * @param how.isRepeatable whether a second request does no harm. @param how.isPatient whether to repeat the request after a
+   * limit of the service; otherwise the answer is `turned away`.
    */
   async #insist<T>(attempt: () => Promise<T>, how: { isRepeatable: boolean; isPatient: boolean }): Promise<Answer<T>> {
     for (let failures = 0; ; failures++) {
@@ -330,7 +330,7 @@ export class ImportRun {
     this.#kept.push(rejected);
   }
 
-  /** Counts without telling more often than people can see. */
+  /** Counts, and notifies only as often as people can see changes. */
   #tell(change: Partial<RunState>): void {
     const now = this.#options.now();
     this.#state = { ...this.#state, ...change };
@@ -355,7 +355,7 @@ export class ImportRun {
 
 const unanswered: RowProblem = { field: null, message: text.import.unanswered };
 
-/** About the characters of a row. */
+/** The approximate number of characters in a row. */
 function sizeOf({ cells }: SourceRow): number {
   let size = 0;
   for (const cell of cells) size += typeof cell === "string" ? cell.length : JSON.stringify(cell ?? null).length;

@@ -1,7 +1,7 @@
-/** Ids of records that are found by a unique value, each asked for once. */
+/** Ids of records by a unique value. Each value is looked up once. */
 import type { LookupKey } from "../mapping/convert.ts";
 
-/** Answers that are kept: the oldest go first. */
+/** Most cached answers; the oldest answers are dropped first. */
 const maxKept = 20_000;
 
 export class Lookup {
@@ -12,7 +12,7 @@ export class Lookup {
     this.#find = find;
   }
 
-  /** The id of the record, or null when there is none. A request that failed is not kept. */
+  /** The id of the record, or null without a match. A failed request is not cached. */
   resolve(key: LookupKey): Promise<string | null> {
     const name = JSON.stringify([key.collection, key.field, key.value]);
     const known = this.#found.get(name);

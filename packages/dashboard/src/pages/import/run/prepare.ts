@@ -1,26 +1,26 @@
-/** From a row of a file to what is sent to the service, or to the problems that forbid it. */
+/** Converts a row of a file to the values for the service, or to the problems that forbid the request. */
 import type { JsonValue } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
 import { type CellKind, convert, convertCell, type LookupKey, unprotect } from "../mapping/convert.ts";
 import type { FieldMapping, Match } from "../mapping/mapping.ts";
 import type { Cell, SourceRow } from "../source/source.ts";
 
-/** The plan of an import: how rows of a file become records. */
+/** The plan of an import: the conversion of rows to records. */
 export interface ImportPlan extends CellKind {
   readonly collection: string;
   readonly mappings: readonly FieldMapping[];
-  /** The records to update are found by it; null creates. */
+  /** The field and the column that identify the records to update; null creates records. */
   readonly match: Match | null;
 }
 
 export interface RowProblem {
-  /** Null concerns the row as a whole. */
+  /** Null for a problem of the row as a whole. */
   readonly field: string | null;
   readonly message: string;
 }
 
 export interface Prepared {
-  /** The record to update; null for a new one. */
+  /** The record to update; null for a new record. */
   readonly id: string | null;
   readonly values: { readonly [field: string]: JsonValue };
   readonly problems: readonly RowProblem[];
@@ -28,7 +28,7 @@ export interface Prepared {
 
 export type Resolve = (key: LookupKey) => Promise<string | null>;
 
-/** @throws what `resolve` throws. */
+/** @throws errors of `resolve`. */
 export async function prepareRow(row: SourceRow, plan: ImportPlan, resolve: Resolve): Promise<Prepared> {
   if (row.problem !== null) return { id: null, values: {}, problems: [{ field: null, message: row.problem }] };
   const values: { [field: string]: JsonValue } = {};
@@ -46,7 +46,7 @@ export async function prepareRow(row: SourceRow, plan: ImportPlan, resolve: Reso
       const ids = await Promise.all(found.keys.map(resolve));
       const missing = found.keys.filter((_, at) => ids[at] === null);
       for (const key of missing) problems.push({ field: name, message: notFound(key) });
-      // Two keys may be of one record.
+      // Two keys may name the same record.
       if (missing.length === 0) values[name] = [...new Set(ids.filter((id) => id !== null))];
     }
   }
@@ -67,7 +67,7 @@ export function operationOf({ id, values }: Prepared, collection: string) {
     : ({ method: "update", collection, id, body: values } as const);
 }
 
-/** Whether rows point to records that rows before them create: a parent by its name. */
+/** Whether rows point to records that earlier rows create: a parent by its name. */
 export function looksUpItself({ collection, mappings, match }: ImportPlan): boolean {
   return (
     match === null &&
@@ -85,7 +85,7 @@ function notFound({ collection, field, value }: LookupKey): string {
   return text.import.notFound(collection, field, String(value));
 }
 
-/** The value by which the record is found; null when the row has none. */
+/** The value that identifies the record; null when the row has no value. */
 function matchKey(plan: ImportPlan, match: Match, cells: readonly Cell[]): LookupKey | null {
   const cell = cells[match.column];
   const mapping = plan.mappings.find(({ field }) => field.name === match.field);

@@ -1,18 +1,18 @@
-/** The rejected rows as a file: as they stood in the file that was imported, with their problems in a column "error". */
+/** The rejected rows as a file: the original cells of the imported file, with the problems in a column "error". */
 import { type CsvStyle, csvLine } from "../../records/export/csv.ts";
 import type { FileFormat } from "../source/source.ts";
 import type { RejectedRow } from "./import-run.ts";
 
 const errorColumn = "error";
 
-/** In one line: "title is required; publishedAt: is no date …". The service's messages name the field themselves. */
+/** The problems in a single line: "title is required; publishedAt: is no date …". Messages of the service name the field already. */
 function reasonOf({ problems }: RejectedRow): string {
   return problems
     .map(({ field, message }) => (field === null || message.startsWith(`${field} `) ? message : `${field}: ${message}`))
     .join("; ");
 }
 
-/** The parts of the file. CSV stays CSV with the same delimiter and quotes; JSON stays JSON, one object per line. */
+/** The parts of the file. CSV stays CSV with the same delimiter and quotes; JSON becomes JSON with an object per line. */
 export function rejectedFile(
   rejected: readonly RejectedRow[],
   format: FileFormat,
@@ -26,9 +26,9 @@ export function rejectedFile(
     });
     return { parts, extension: "jsonl", type: "application/x-ndjson" };
   }
-  // The cells are those of the file: whatever protects them from spreadsheets is there already.
+  // The cells come from the file unchanged: the protection against spreadsheet formulas is present already.
   const style: CsvStyle = { delimiter: format.delimiter, quote: format.quote || '"' };
-  // An earlier download that is imported again has the column already.
+  // An imported file of rejected rows has the column "error" already.
   const kept = columns.map((name, i) => ({ name, i })).filter(({ name }) => name !== errorColumn);
   const lines = rejected.map((each) => {
     const cells = kept.map(({ i }) => each.row.cells[i]).map((cell) => (cell === undefined ? null : cell));

@@ -8,6 +8,6 @@ test("rows per second and the time that is left, of the last seconds alone", () 
   const { rowsPerSecond, secondsLeft } = speed.read(2_000, 0.2);
   expect(rowsPerSecond).toBeCloseTo(100);
   expect(secondsLeft).toBeCloseTo(8);
-  // A pause says nothing about the time that is left.
+  // After a pause, no estimate of the remaining time is possible.
   expect(speed.read(60_000, 0.2)).toEqual({ rowsPerSecond: null, secondsLeft: null });
 });

@@ -1,11 +1,11 @@
-/** How fast rows go, over the last seconds, and how long the rest will take. */
+/** The speed of an import over the last seconds, and an estimate of the remaining time. */
 
-/** The time that counts. */
+/** The time for the average. */
 const windowMs = 10_000;
 
 interface Second {
   rows: number;
-  /** Of the file that was done at its end: 0 to 1. */
+  /** The finished part of the file at the end of the second: 0 to 1. */
   part: number;
 }
 
@@ -17,21 +17,21 @@ export class Speed {
     this.#startedAt = now;
   }
 
-  /** One more row is done, and with it this part of the file. */
+  /** Counts a finished row, and notes the finished part of the file. */
   count(now: number, part: number): void {
     const second = Math.floor(now / 1_000);
     const rows = (this.#seconds.get(second)?.rows ?? 0) + 1;
     this.#seconds.set(second, { rows, part });
   }
 
-  /** Null while nothing can be told: at the beginning, and when nothing has happened for a while. */
+  /** Null without enough data: at the beginning, and after a pause. */
   read(now: number, part: number): { rowsPerSecond: number | null; secondsLeft: number | null } {
     const from = Math.floor((now - windowMs) / 1_000);
     let rows = 0;
     let partBefore = 0;
     for (const [second, done] of this.#seconds) {
       if (second < from) this.#seconds.delete(second);
-      // The part that was done at the end of the second before the window.
+      // The finished part at the end of the second before the window.
       else if (second === from) partBefore = done.part;
       else rows += done.rows;
     }

@@ -1,6 +1,6 @@
 /**
- * Rows of CSV out of text that comes in pieces. Papa Parse finds the cells; an empty cell that stands in quotes is told
- * from one that does not: `a,,""` is a text, null, and the empty text.
+ * Splits pieces of text into CSV rows. Papa Parse finds the cells. This file tells an empty cell in quotes from an empty cell
+ * without quotes: `a,,""` is a text, null, and the empty text.
  */
 import Papa, { type ParseResult } from "papaparse";
 
@@ -10,22 +10,22 @@ export type CsvCell = string | null;
 export interface CsvShape {
   readonly delimiter: string;
   readonly quote: string;
-  /** "mixed" takes both kinds, as hand-made files have them. */
+  /** "mixed" accepts both newlines, for hand-made files. */
   readonly newline: "\n" | "\r\n" | "\r" | "mixed";
 }
 
 export interface CsvRow {
   readonly cells: CsvCell[];
-  /** How much of the piece it takes to get to its end: 0 to 1. */
+  /** The part of the piece up to the end of the row: 0 to 1. */
   readonly part: number;
 }
 
 export const DELIMITERS = [",", ";", "\t", "|"] as const;
 
-/** A row of more characters than this is a quote that nobody closed. */
+/** A row with more characters means a quote without its end. */
 const longestRow = 16_777_216;
 
-/** A row that does not end: the rest of the file cannot be read. */
+/** A row without an end: the rest of the file cannot be read. */
 export class EndlessRowError extends Error {
   override readonly name = "EndlessRowError";
 }
@@ -51,7 +51,7 @@ function guessNewline(sample: string, quote: string): CsvShape["newline"] {
   return feeds === 0 && bare.includes("\r") ? "\r" : "\n";
 }
 
-/** Which cells of a row are empty and stand in quotes. */
+/** The indexes of empty cells in quotes. */
 function quotedEmpties(raw: string, cells: readonly string[], { delimiter, quote }: CsvShape): Set<number> {
   const found = new Set<number>();
   let at = 0;
@@ -74,11 +74,11 @@ export class CsvSplitter {
     this.#shape = shape;
   }
 
-  /** The rows that end in this piece. @throws EndlessRowError. */
+  /** The rows that end in this piece of text. @throws EndlessRowError. */
   push(text: string, isLast: boolean): CsvRow[] {
     const { delimiter, quote, newline } = this.#shape;
     const buffer = this.#rest + text;
-    // "\r\n" may be cut in two: the second half is in the next piece.
+    // A piece may end between "\r" and "\n": the "\n" is in the next piece.
     const held = !isLast && buffer.endsWith("\r") ? 1 : 0;
     const input = held === 0 ? buffer : buffer.slice(0, -1);
     const rows: CsvRow[] = [];
@@ -89,7 +89,7 @@ export class CsvSplitter {
       newline: newline === "mixed" ? ("\n" as const) : newline,
       step: (result: ParseResult<string[]>) => {
         const to = result.meta.cursor;
-        // A newline at the end of the file begins no row.
+        // After a newline at the end of the file, no row begins.
         if (from >= input.length) return;
         rows.push({ cells: this.#cellsOf(input.slice(from, to), result.data), part: to / input.length });
         from = to;
@@ -105,7 +105,7 @@ export class CsvSplitter {
     const cells = [...(data[0] ?? [])];
     const { quote, newline } = this.#shape;
     const last = cells.at(-1);
-    // A quoted cell's "\r" stays: there the newline comes after the quote.
+    // The "\r" of a quoted cell stays: the newline comes after the quote.
     if (newline === "mixed" && last?.endsWith("\r") === true && !/["']\r?\n?$/.test(raw))
       cells[cells.length - 1] = last.slice(0, -1);
     const quoted =

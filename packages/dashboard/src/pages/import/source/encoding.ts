@@ -1,15 +1,15 @@
-/** The encoding of a text file: found by its first bytes, and used to read it piece by piece. */
+/** The encoding of a text file: detected from its first bytes, and used to read the file piece by piece. */
 
 export const ENCODINGS = ["utf-8", "utf-16le", "utf-16be", "windows-1252"] as const;
-/** Names of the Encoding Standard. `windows-1252` is its Latin-1. */
+/** Names of the Encoding Standard, which calls Latin-1 `windows-1252`. */
 export type Encoding = (typeof ENCODINGS)[number];
 
-/** Bytes that are looked at to find the encoding. */
+/** Bytes for the detection of the encoding. */
 export const sampleBytes = 1_048_576;
 
 const pieceBytes = 262_144;
 
-/** The byte order mark decides; else zero bytes show UTF-16; else what is no valid UTF-8 is Latin-1. */
+/** The byte order mark decides. Without a mark, zero bytes show UTF-16, and bytes that are not valid UTF-8 are Latin-1. */
 export function detectEncoding(bytes: Uint8Array): Encoding {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
@@ -20,7 +20,7 @@ export function detectEncoding(bytes: Uint8Array): Encoding {
   if (odd > looked / 8 && odd > even) return "utf-16le";
   if (even > looked / 8 && even > odd) return "utf-16be";
   try {
-    // The last character of the sample may be cut: a stream does not mind.
+    // The sample may cut its last character: a decoder with `stream` accepts this.
     new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
     return "utf-8";
   } catch {
@@ -31,12 +31,12 @@ export function detectEncoding(bytes: Uint8Array): Encoding {
 export interface TextPiece {
   readonly text: string;
   readonly isLast: boolean;
-  /** Where the piece begins and ends, in bytes of the file. */
+  /** Start and end of the piece, in bytes of the file. */
   readonly from: number;
   readonly to: number;
 }
 
-/** The text of a file, piece by piece as it is asked for. A byte order mark is left out. */
+/** Reads the text of a file piece by piece, on demand. A byte order mark is left out. */
 export async function* readText(file: Blob, encoding: Encoding): AsyncGenerator<TextPiece, void> {
   const decoder = new TextDecoder(encoding);
   for (let from = 0; from < file.size || from === 0; from += pieceBytes) {

@@ -1,20 +1,20 @@
-/** Objects of JSON out of text that comes in pieces: the items of an array, or one object per line. Only one of them is held at a time. */
+/** Splits pieces of text into JSON objects: the items of an array, or an object per line. Memory holds a single object at a time. */
 
 export interface JsonRow {
   readonly text: string;
-  /** How much of the piece it takes to get to its end: 0 to 1. */
+  /** The part of the piece up to the end of the object: 0 to 1. */
   readonly part: number;
 }
 
-/** An object of more characters than this is a bracket that nobody closed. */
+/** An object with more characters means a bracket without its end. */
 const longestObject = 16_777_216;
 
-/** An object that does not end: the rest of the file cannot be read. */
+/** An object without an end: the rest of the file cannot be read. */
 export class EndlessObjectError extends Error {
   override readonly name = "EndlessObjectError";
 }
 
-/** Whether the text has one object per line rather than an array, or objects over several lines. */
+/** Whether the text has an object per line, instead of an array or objects over several lines. */
 export function hasObjectPerLine(sample: string): boolean {
   const [line = ""] = sample.trimStart().split("\n", 1);
   if (!line.startsWith("{")) return false;
@@ -26,7 +26,7 @@ export function hasObjectPerLine(sample: string): boolean {
   }
 }
 
-/** Lines that are not empty. */
+/** Splits a text into its non-empty lines. */
 export class LineSplitter {
   #rest = "";
 
@@ -40,13 +40,13 @@ export class LineSplitter {
   }
 }
 
-/** The outermost values of a text, whatever brackets, commas and spaces stand between them. */
+/** Finds the outermost values of a text, and skips brackets, commas and spaces between the values. */
 export class ObjectSplitter {
   #rest = "";
-  /** The brackets that are open within the value; the array around all of them does not count. */
+  /** The depth of open brackets inside the value; the array around the values does not count. */
   #depth = 0;
   #isText = false;
-  /** Where to go on in `#rest`. */
+  /** The next position in `#rest`. */
   #at = 0;
   #start = -1;
 
@@ -84,7 +84,7 @@ export class ObjectSplitter {
     if (isLast && this.#start !== -1) take(input.length);
     const keepFrom = this.#start === -1 ? input.length : this.#start;
     this.#rest = isLast ? "" : input.slice(keepFrom);
-    // An escape at the end of a piece has skipped over it: the next piece begins with what is escaped.
+    // An escape at the end of a piece skips over the end: the next piece begins with the escaped character.
     this.#at = at - keepFrom;
     this.#start = this.#start === -1 ? -1 : 0;
     if (this.#rest.length > longestObject) throw new EndlessObjectError();

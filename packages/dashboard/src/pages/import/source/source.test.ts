@@ -27,7 +27,7 @@ test("encodings are found by their bytes", async () => {
   expect(detectEncoding(utf16("\ufeffname", false))).toBe("utf-16be");
   expect(detectEncoding(utf16("name;town", true))).toBe("utf-16le");
   expect(detectEncoding(utf16("name;town", false))).toBe("utf-16be");
-  // A character that the sample cuts in two is no reason for Latin-1.
+  // A character cut at the end of the sample must not lead to Latin-1.
   expect(detectEncoding(new TextEncoder().encode("a😀").slice(0, 3))).toBe("utf-8");
   expect(detectEncoding(new Uint8Array())).toBe("utf-8");
   for (const bytes of [utf16("\ufeffa;b\né;😀", true), utf16("\ufeffa;b\né;😀", false)])

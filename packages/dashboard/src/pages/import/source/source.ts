@@ -1,21 +1,21 @@
-/** A file of records: how it is written (found by its beginning, and changeable), its columns, its rows. */
+/** A file of records: its format (detected at the beginning of the file, and changeable), its columns, its rows. */
 import type { JsonValue } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
 import { type CsvCell, type CsvShape, CsvSplitter, EndlessRowError, guessCsvShape } from "./csv-rows.ts";
 import { detectEncoding, type Encoding, readText, sampleBytes } from "./encoding.ts";
 import { EndlessObjectError, hasObjectPerLine, LineSplitter, ObjectSplitter } from "./json-rows.ts";
 
-/** The largest file that is taken, in bytes. */
+/** The largest accepted file, in bytes. */
 export const MAX_IMPORT_SIZE = 200 * 1_048_576;
 
-/** Columns that are kept of a file. */
+/** Most columns of a file. */
 const maxColumns = 500;
-/** Rows of JSON that are looked at to find the columns. */
+/** Rows of JSON that are read to find the columns. */
 const columnRows = 1_000;
 
 export type FileKind = "csv" | "json" | "lines";
 
-/** How a file is written. */
+/** The format of a file. */
 export interface FileFormat extends CsvShape {
   readonly kind: FileKind;
   readonly encoding: Encoding;
@@ -23,29 +23,29 @@ export interface FileFormat extends CsvShape {
   readonly hasHeader: boolean;
 }
 
-/** A value of a row. Undefined where the row has none at all; null also for an empty cell of CSV without quotes. */
+/** A value of a row. Undefined when the row has no value; null also for an empty cell of CSV without quotes. */
 export type Cell = JsonValue | undefined;
 
 export interface SourceRow {
-  /** As an editor counts: in CSV the row of names is row 1. In JSON, the first object is 1. */
+  /** The row number as an editor counts: in CSV the row of names is row 1; in JSON the first object is 1. */
   readonly number: number;
-  /** One for each column. */
+  /** A cell for each column. */
   readonly cells: readonly Cell[];
-  /** Why it is no row that could be stored. */
+  /** The reason why the row cannot be stored. */
   readonly problem: string | null;
-  /** The row as it stood in JSON. */
+  /** The original object of a JSON file. */
   readonly original?: JsonValue;
-  /** How much of the file is read with it: 0 to 1. */
+  /** The part of the file up to the end of this row: 0 to 1. */
   readonly part: number;
 }
 
-/** Looks at the beginning of a file. */
+/** Detects the format from the beginning of the file. */
 export async function detectFormat(file: File): Promise<FileFormat> {
   const bytes = new Uint8Array(await file.slice(0, sampleBytes).arrayBuffer());
   return formatOf(file, bytes, detectEncoding(bytes));
 }
 
-/** Like `detectFormat`, with an encoding that was chosen. */
+/** Like `detectFormat`, with a chosen encoding. */
 export async function detectFormatIn(file: File, encoding: Encoding): Promise<FileFormat> {
   return formatOf(file, new Uint8Array(await file.slice(0, sampleBytes).arrayBuffer()), encoding);
 }
@@ -58,7 +58,7 @@ function formatOf(file: File, bytes: Uint8Array, encoding: Encoding): FileFormat
   return { kind, encoding, hasHeader: true, ...guessCsvShape(isJson ? "" : sample.slice(0, 100_000)) };
 }
 
-/** The names of the columns: of the first row in CSV, of the first objects in JSON. */
+/** The names of the columns: from the first row in CSV, from the first objects in JSON. */
 export async function readColumns(file: File, format: FileFormat): Promise<string[]> {
   if (format.kind === "csv") {
     for await (const { cells } of readCsv(file, format)) {
@@ -78,7 +78,7 @@ export async function readColumns(file: File, format: FileFormat): Promise<strin
   return [...names];
 }
 
-/** The rows of a file, as they are asked for. @throws Error when the rest of the file cannot be read. */
+/** Reads the rows of a file on demand. @throws Error when the rest of the file cannot be read. */
 export async function* readRows(
   file: File,
   format: FileFormat,
@@ -99,7 +99,7 @@ async function* csvRows(file: File, format: FileFormat, columns: readonly string
   for await (const { cells, part } of readCsv(file, format)) {
     number += 1;
     if (number === 1 && format.hasHeader) continue;
-    // An empty line is no row, but of a single column it is one without a value.
+    // An empty line is no row. In a file with a single column, an empty line is a row without a value.
     if (cells.length === 1 && cells[0] === null && columns.length > 1) continue;
     const isTooLong = cells.slice(columns.length).some((cell) => cell !== null);
     const problem = isTooLong ? text.import.tooManyCells(cells.length, columns.length) : null;
@@ -127,7 +127,7 @@ async function* jsonRows(file: File, format: FileFormat, columns: readonly strin
 }
 
 interface ReadValue {
-  /** The text itself where it is no JSON. */
+  /** The text, if the text is not JSON. */
   value: JsonValue;
   problem: string | null;
   part: number;

@@ -1,4 +1,4 @@
-/** The menu of columns: which ones are shown, and in which order, by mouse and by keyboard. */
+/** The menu of columns: shows, hides and moves columns, by mouse and by keyboard. */
 
 import {
   closestCenter,
@@ -16,10 +16,12 @@ import {
   verticalListSortingStrategy,
 } from "@dnd-kit/sortable";
 import { CSS } from "@dnd-kit/utilities";
-import { ActionIcon, Button, Checkbox, Group, Popover, ScrollArea, Text, TextInput, Tooltip } from "@mantine/core";
+import { Button, Checkbox, Group, Popover, ScrollArea, TextInput, Tooltip } from "@mantine/core";
 import { IconColumns3, IconGripVertical, IconSearch } from "@tabler/icons-react";
 import { useState } from "react";
+import { IconAction } from "../../../kit/icon-action.tsx";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
+import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
 import classes from "./column-menu.module.css";
 import { emptyColumnState, moveColumn } from "./column-state.ts";
@@ -28,6 +30,7 @@ import type { Columns } from "./use-columns.ts";
 
 export function ColumnMenu({ columns, all }: { columns: Columns; all: readonly GridColumn[] }) {
   const [search, setSearch] = useState("");
+  const [isOpen, setOpen] = useState(false);
   const sensors = useSensors(
     useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
     useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
@@ -45,12 +48,22 @@ export function ColumnMenu({ columns, all }: { columns: Columns; all: readonly G
   };
   const isOnly = columns.visible.length === 1;
   return (
-    <Popover position="bottom-end" width={280} trapFocus withinPortal shadow="md" onClose={() => setSearch("")}>
-      <Tooltip label={text.records.columns}>
+    <Popover
+      opened={isOpen}
+      onChange={setOpen}
+      position="bottom-end"
+      width={280}
+      trapFocus
+      withinPortal
+      shadow="md"
+      onClose={() => setSearch("")}
+    >
+      <Tooltip label={text.records.columns} disabled={isOpen}>
         <Popover.Target>
           <Button
             size="xs"
             variant="default"
+            onClick={() => setOpen(!isOpen)}
             classNames={{ root: classes["target"] ?? "", label: classes["targetLabel"] ?? "" }}
           >
             <IconColumns3 size={14} aria-hidden />
@@ -74,7 +87,7 @@ export function ColumnMenu({ columns, all }: { columns: Columns; all: readonly G
             data-autofocus
           />
         </div>
-        <ScrollArea.Autosize mah={320} type="auto">
+        <ScrollArea.Autosize mah={320} type="auto" scrollbars="y">
           <DndContext sensors={sensors} collisionDetection={closestCenter} onDragEnd={onDragEnd}>
             <SortableContext items={found} strategy={verticalListSortingStrategy}>
               <ul className={classes["list"]}>
@@ -96,9 +109,9 @@ export function ColumnMenu({ columns, all }: { columns: Columns; all: readonly G
             </SortableContext>
           </DndContext>
           {found.length === 0 && (
-            <Text size="sm" c="dimmed" p="sm">
+            <Dim size="sm" p="sm">
               {text.records.noColumn}
-            </Text>
+            </Dim>
           )}
         </ScrollArea.Autosize>
         <Group gap={4} className={classes["foot"]}>
@@ -126,7 +139,7 @@ export function ColumnMenu({ columns, all }: { columns: Columns; all: readonly G
 function ColumnItem(props: {
   column: GridColumn;
   isShown: boolean;
-  /** The last column that is shown cannot be hidden. */
+  /** Whether the column is the last shown column, which cannot be hidden. */
   isFixed: boolean;
   onShow: (isShown: boolean) => void;
 }) {
@@ -148,22 +161,22 @@ function ColumnItem(props: {
         label={
           <span className={classes["name"]}>
             <TypeIcon type={field.type} isKey={name === "id"} />
-            <span>{name}</span>
+            <span className="cut" title={name}>
+              {name}
+            </span>
           </span>
         }
         className={classes["check"]}
+        classNames={{ body: classes["checkBody"] ?? "", labelWrapper: classes["checkLabel"] ?? "" }}
       />
-      <ActionIcon
-        size="sm"
-        variant="subtle"
-        color="gray"
+      <IconAction
+        icon={IconGripVertical}
+        iconSize={14}
+        label={text.records.moveColumn(name)}
         {...attributes}
         {...listeners}
-        aria-label={text.records.moveColumn(name)}
         className={classes["grip"]}
-      >
-        <IconGripVertical size={14} />
-      </ActionIcon>
+      />
     </li>
   );
 }

@@ -1,4 +1,4 @@
-/** The columns of a grid as somebody arranged them: order, width, hidden ones. Kept per collection in the browser. */
+/** The user's arrangement of the columns of a grid: order, width, hidden columns. The browser keeps the arrangement per collection. */
 
 export interface ColumnState {
   readonly order: readonly string[];
@@ -15,7 +15,7 @@ function texts(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((each): each is string => typeof each === "string") : [];
 }
 
-/** The stored state of the columns. Parts that are malformed are ignored. */
+/** Reads the stored state of the columns. Malformed parts are ignored. */
 export function readColumnState(stored: string | null): ColumnState {
   let value: unknown;
   try {
@@ -40,8 +40,8 @@ export function clampWidth(width: number): number {
 }
 
 /**
- * The order for the columns that there are: those that were arranged in their order, a new one after the one that it
- * follows in the definition.
+ * The order of the existing columns: arranged columns in their arranged order, a new column after its neighbour
+ * in the definition.
  */
 export function orderColumns(state: ColumnState, columns: readonly string[]): string[] {
   const order = [...new Set(state.order)].filter((name) => columns.includes(name));
@@ -53,7 +53,7 @@ export function orderColumns(state: ColumnState, columns: readonly string[]): st
   return order;
 }
 
-/** The columns to show, in their order. Never none: with all hidden, the first stays. */
+/** The columns to show, in their order. Never empty: when all columns are hidden, the first column stays. */
 export function visibleColumns(state: ColumnState, columns: readonly string[]): string[] {
   const order = orderColumns(state, columns);
   const visible = order.filter((name) => !state.hidden.includes(name));

@@ -1,38 +1,25 @@
 /** The columns of a grid: the fields of a collection between its id and its times. */
 import type { CollectionEntry, FieldDefinition, FieldType } from "@socle/protocol";
+import { kinds } from "../../../fields/index.ts";
 import type { Target, Targets } from "../data/targets.ts";
 
 export interface GridColumn {
   readonly name: string;
   readonly field: FieldDefinition;
-  /** Managed by the service: never edited. */
+  /** Whether the service manages the value. The user cannot edit the value. */
   readonly isSystem: boolean;
   readonly width: number;
-  /** How to sort by it; null where the API cannot. A relation is sorted by the name that its cells show. */
+  /** The path for a sort; null when the API cannot sort by the field. A relation is sorted by the name in its cells. */
   readonly sortPath: string | null;
   readonly target: Target | undefined;
 }
 
-const widths: { readonly [type in FieldType]: number } = {
-  string: 232,
-  text: 260,
-  integer: 110,
-  float: 110,
-  boolean: 104,
-  datetime: 196,
-  json: 220,
-  relation: 176,
-  file: 184,
-};
-
-/** Kinds of values that a cell edits by itself; the others need the drawer. */
-const inlineTypes: readonly FieldType[] = ["string", "integer", "float", "boolean", "datetime", "relation"];
-
+/** Whether the user edits the value in its cell; other values need the drawer. */
 export function isInline({ field, isSystem }: GridColumn): boolean {
-  return !isSystem && field.sequence === undefined && field.multiple !== true && inlineTypes.includes(field.type);
+  return !isSystem && field.sequence === undefined && field.multiple !== true && kinds[field.type].isInline;
 }
 
-/** @param isNarrow the id, which stays in view, leaves room for the others then. */
+/** @param isNarrow whether the sticky id column must leave room for other columns. */
 export function gridColumns(
   { fields }: Pick<CollectionEntry, "fields">,
   targets: Targets,
@@ -55,13 +42,13 @@ export function gridColumns(
         name: field.name,
         field,
         isSystem: false,
-        // A long name needs room for its icon and its arrow.
-        width: Math.max(widths[field.type], Math.min(260, field.name.length * 8 + 56)),
+        // A long name needs room for its icon and its sort arrow.
+        width: Math.max(kinds[field.type].width, Math.min(260, field.name.length * 8 + 56)),
         sortPath: field.type === "json" || field.multiple === true ? null : path,
         target,
       };
     }),
-    system("createdAt", "datetime", widths.datetime),
-    system("updatedAt", "datetime", widths.datetime),
+    system("createdAt", "datetime", kinds.datetime.width),
+    system("updatedAt", "datetime", kinds.datetime.width),
   ];
 }

@@ -1,4 +1,4 @@
-/** The columns as TanStack Table arranges them, from the arrangement that the browser keeps. */
+/** The columns as TanStack Table lays out columns, from the arrangement in the browser's storage. */
 import {
   columnOrderingFeature,
   columnPinningFeature,
@@ -30,7 +30,7 @@ const features = tableFeatures({
   columnVisibilityFeature,
 });
 const helper = createColumnHelper<typeof features, Row>();
-/** Rows come from the span that is on the screen: the table arranges columns alone. */
+/** The table library gets no rows: the table only lays out columns. */
 const noRows: Row[] = [];
 
 function storageKey(collection: string): string {
@@ -49,24 +49,24 @@ function store(collection: string, state: ColumnState): void {
   try {
     localStorage.setItem(storageKey(collection), JSON.stringify(state));
   } catch {
-    // A full or forbidden storage forgets the arrangement; the grid works all the same.
+    // With a full or forbidden storage, the arrangement is lost at a reload; the grid works on.
   }
 }
 
 export interface PlacedColumn extends GridColumn {
   readonly size: number;
-  /** From the left of the row's own columns, without the one that selects. */
+  /** Pixels from the left edge of the row's own columns; the column with the checkbox does not count. */
   readonly left: number;
-  /** Begins to drag the edge. */
+  /** Starts the drag of the column's edge. */
   readonly onResizeStart: (event: unknown) => void;
   readonly isResizing: boolean;
 }
 
 export interface Columns {
-  /** All of them, in their order. */
+  /** All columns, in their order. */
   readonly order: readonly string[];
   readonly hidden: ReadonlySet<string>;
-  /** Those to show. The first stays while the others scroll. */
+  /** The shown columns. The first column stays in place during a horizontal scroll. */
   readonly visible: readonly PlacedColumn[];
   readonly totalWidth: number;
   readonly change: (change: Partial<ColumnState>) => void;
@@ -125,7 +125,7 @@ export function useColumns(collection: string, columns: readonly GridColumn[]): 
   const headers = table.getFlatHeaders();
   const resizing = table.state.columnResizing.isResizingColumn;
   const byName = new Map(columns.map((column) => [column.name, column]));
-  // Rows are compared by their columns: the list is a new one only when something about it is.
+  // Rows compare their columns: the list changes its identity only with the columns.
   const placement = table
     .getVisibleLeafColumns()
     .map((column) => `${column.id} ${column.getSize()}`)

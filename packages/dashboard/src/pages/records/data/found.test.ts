@@ -1,4 +1,4 @@
-/** Tests of the search of the grid: the query that is sent, and the pieces of a snippet. */
+/** Tests of the search of the grid: the query, and the pieces of a snippet. */
 import { expect, test } from "bun:test";
 import { piecesOf, searchOf } from "./found.ts";
 import { toFoundRow } from "./rows.ts";

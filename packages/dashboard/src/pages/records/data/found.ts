@@ -1,4 +1,4 @@
-/** The full-text search of the grid: from the text in the box to `?search=`, and from a snippet's HTML to its pieces. */
+/** The full-text search of the grid: from the text in the box to `?search=`, and from the HTML of a snippet to its pieces. */
 
 /** A part of a snippet. */
 export interface Piece {
@@ -8,7 +8,7 @@ export interface Piece {
 
 const letter = /[\p{L}\p{N}]/u;
 
-/** The text of `?search=` for what was typed: the last word may be unfinished. Undefined where there is no word to look for. */
+/** The text of `?search=` for a typed text: the last word may be unfinished. Undefined for a text without a word. */
 export function searchOf(typed: string): string | undefined {
   const text = typed.trim();
   if (!letter.test(text)) return undefined;
@@ -28,7 +28,7 @@ function plain(html: string): string {
   return html.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => entities.get(entity) ?? entity);
 }
 
-/** A longer text before the first match is cut, so that a cell shows the match. */
+/** Most characters before the first match, so that a cell shows the match. */
 const longestLead = 24;
 
 function cutLead(text: string): string {
@@ -37,7 +37,7 @@ function cutLead(text: string): string {
   return `…${end.slice(end.search(/\s/) + 1)}`;
 }
 
-/** The pieces of a snippet, from shortly before the first match on; null where nothing is marked: the value itself is shown then. */
+/** The pieces of a snippet, from shortly before the first match. Null without a match: the cell then shows the value. */
 export function piecesOf(html: string): readonly Piece[] | null {
   const [lead = "", ...parts] = html.split(/<mark>(.*?)<\/mark>/s);
   if (parts.length === 0) return null;

@@ -117,7 +117,7 @@ test("of a long list of items the first are held", () => {
 test("a cell shows one line", () => {
   expect(shownText("a\nb\tc")).toBe("a ⏎ b c");
   expect(shownText("x".repeat(5_000)).length).toBe(240);
-  // Letters that no cell of this width has room for are left out, and a pair of surrogates is not cut in two.
+  // The cell cuts letters without room, and never cuts a surrogate pair in two.
   expect(shownText("x".repeat(100), 120)).toBe(`${"x".repeat(39)}…`);
   expect(shownText(`${"x".repeat(38)}😀😀`, 120)).not.toContain("😀");
   expect(shownText(`${"x".repeat(38)}😀😀`, 120).isWellFormed()).toBe(true);

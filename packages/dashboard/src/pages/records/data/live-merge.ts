@@ -1,9 +1,9 @@
-/** Changes that the socket brings, merged into the pages of the grid. */
+/** Merges changes from the socket into the pages of the grid. */
 import type { JsonValue, StoredRecord } from "@socle/protocol";
 import { type Row, toRow } from "./rows.ts";
 
 export interface RowPage {
-  /** The place of its first record in the whole list. */
+  /** The position of the page's first record in the whole list. */
   readonly start: number;
   readonly rows: readonly Row[];
   readonly nextCursor: string | null;
@@ -14,13 +14,13 @@ export type Change =
   | { readonly type: "created" | "updated"; readonly record: StoredRecord }
   | { readonly type: "deleted"; readonly id: string };
 
-/** Changes by the record's id: a later one stands for those before. */
+/** Changes by the record's id: a later change replaces earlier changes. */
 export type Changes = Map<string, Change>;
 
 export function collect(changes: Changes, change: Change): void {
   const id = change.type === "deleted" ? change.id : change.record.id;
   const before = changes.get(id);
-  // A record that came and changed since is still a new one; one that came and went was never there.
+  // A created record stays new after an update; a deletion replaces the creation.
   if (before?.type === "created" && change.type === "updated") changes.set(id, { ...change, type: "created" });
   else changes.set(id, change);
 }
@@ -29,11 +29,11 @@ export interface Merged {
   readonly pages: readonly RowPage[];
   readonly updated: readonly string[];
   readonly entered: readonly string[];
-  /** Records of the pages that are gone; they are still there, to fade. */
+  /** Deleted records of the pages, kept for the fade-out. */
   readonly gone: readonly string[];
-  /** New records that did not enter. */
+  /** The number of new records that the merge left out. */
   readonly waiting: number;
-  /** Whether something changed that the pages cannot show: a record that is not loaded. */
+  /** Whether a record outside the loaded pages has changed. */
   readonly isStale: boolean;
 }
 
@@ -47,7 +47,7 @@ function keepExpanded(before: StoredRecord, after: StoredRecord): StoredRecord {
 
 /**
  * Merges changes into pages.
- * @param mayEnter how many new records may be put at the top; 0 where the list is filtered, sorted or scrolled.
+ * @param mayEnter the most new records at the top; 0 when the list is filtered, sorted or scrolled.
  */
 export function mergeChanges(pages: readonly RowPage[], changes: Changes, mayEnter: number): Merged {
   const updated: string[] = [];
@@ -80,7 +80,7 @@ export function mergeChanges(pages: readonly RowPage[], changes: Changes, mayEnt
     else if (fresh.length < mayEnter) fresh.push(toRow(change.record));
     else waiting += 1;
   }
-  // The newest stand first.
+  // The newest records come first.
   fresh.sort((a, b) => (a.id < b.id ? 1 : -1));
   const [first, ...rest] = merged;
   const entering = first !== undefined && fresh.length > 0;
@@ -99,7 +99,7 @@ export function mergeChanges(pages: readonly RowPage[], changes: Changes, mayEnt
   };
 }
 
-/** The pages without records. */
+/** The pages without the given records. */
 export function withoutRows(pages: readonly RowPage[], ids: ReadonlySet<string>): RowPage[] {
   let removed = 0;
   return pages.map((page) => {
@@ -115,7 +115,7 @@ function idOf(item: JsonValue): string {
 }
 
 /**
- * The pages after records were deleted to which relations of theirs point: under `expand` there is no name any more.
+ * The pages after the deletion of records that are targets of relations: `expand` has no name for the deleted records.
  */
 export function withoutTargets(
   pages: readonly RowPage[],
@@ -129,7 +129,7 @@ export function withoutTargets(
       if (broken.length === 0) continue;
       const before = row.record["expand"];
       const expand = typeof before === "object" && !Array.isArray(before) ? before : null;
-      // Of several, those that are gone are not among the expanded ones.
+      // For a multiple relation, `expand` does not contain deleted records.
       const left = (field: string): JsonValue => {
         const shown = expand?.[field];
         return Array.isArray(shown) ? shown.filter((item) => !gone.has(idOf(item))) : null;

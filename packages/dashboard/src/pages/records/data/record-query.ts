@@ -1,6 +1,6 @@
 /**
- * The grid's reads: pages of records in both directions from a starting row, and the count. Pages go by cursor; only a
- * jump to a row somewhere in the middle goes by offset. Pages that are far from the last one read are dropped.
+ * The grid's reads: pages of records in both directions from a starting row, and the count. Pages go by cursor. Only a
+ * jump to a row inside the list goes by offset. Pages far from the last read page are dropped.
  */
 import type { StoredRecord } from "@socle/protocol";
 import { type InfiniteData, infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
@@ -11,33 +11,33 @@ import { toFoundRow, toRow } from "./rows.ts";
 export interface ListQuery {
   readonly collection: string;
   readonly filter: string | undefined;
-  /** Words, in collections whose texts are searched. */
+  /** The searched words, in a collection with a search. */
   readonly search: string | undefined;
-  /** The searched fields whose text around the words is shown, as the API takes it. */
+  /** The searched fields with snippets, in the form of the API. */
   readonly snippet: string | undefined;
   readonly sort: string | undefined;
-  /** As the API takes it; undefined for all fields. */
+  /** In the form of the API; undefined for all fields. */
   readonly selection: string | undefined;
 }
 
-/** How to read a page: by the cursor before it, else by its place. */
+/** The start of a page: the cursor of the page before, or the offset when the cursor is null. */
 interface PageStart {
   readonly start: number;
   readonly cursor: string | null;
   readonly limit: number;
-  /** The way back: the page before this one, where it is known. */
+  /** The way back: the page before this page, if known. */
   readonly previous: PageStart | null;
 }
 
 export type RecordPages = InfiniteData<RowPage, PageStart>;
 
-/** The first page is small, so that it is there at once. */
+/** The first page is small, so that the first rows appear at once. */
 const firstPageSize = 100;
 const pageSize = 250;
-/** The most pages that are held: about 4,000 rows. */
+/** The most pages in memory: about 4,000 rows. */
 const mostPages = 16;
 
-/** All that is kept of a collection's grid. */
+/** The prefix of all query keys of a collection's grid. */
 export function recordsKey(collection: string): readonly string[] {
   return ["records", collection];
 }
@@ -74,13 +74,13 @@ export function recordPagesQuery(list: ListQuery, start: number) {
       const before = Math.max(0, page.start - pageSize);
       return { start: before, cursor: null, limit: page.start - before, previous: null };
     },
-    // The rows before stay while a filter or a sort changes; those of another place make no sense here.
+    // The old rows stay during a change of filter or sort. Rows of another offset would be wrong here.
     placeholderData: (before: RecordPages | undefined) =>
       start === 0 && before?.pages[0]?.start === 0 ? before : undefined,
     maxPages: mostPages,
-    // Comparing thousands of rows with those before costs more than drawing the few that are on the screen.
+    // A comparison of thousands of rows costs more than drawing the few rows on the screen.
     structuralSharing: false,
-    // The socket tells what changes.
+    // The socket announces changes.
     staleTime: 30_000,
     refetchOnWindowFocus: false,
     gcTime: 30_000,
@@ -103,7 +103,7 @@ export function countQuery({ collection, filter, search }: Pick<ListQuery, "coll
     },
     staleTime: 30_000,
     refetchOnWindowFocus: false,
-    // The number of an unfiltered list stays while it is read again.
+    // The number of an unfiltered list stays during the next read.
     gcTime: 30_000,
   });
 }

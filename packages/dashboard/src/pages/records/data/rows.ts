@@ -1,32 +1,32 @@
-/** Records as the grid holds them: what is long is cut, so that memory and the page stay bounded. */
+/** Records in the memory of the grid: long values are cut, so that memory and the page stay bounded. */
 import type { JsonValue, StoredRecord } from "@socle/protocol";
+import { visible } from "../../../kit/format.ts";
 import { type Piece, piecesOf } from "./found.ts";
 
-/** A text of this length is held whole and can be edited in the grid. */
+/** The longest text that a row keeps in full; the user can edit the text in the grid. */
 const longestText = 1_000;
-/** A cell shows no more. */
+/** Most characters in a cell. */
 const longestShown = 240;
-/** Items of a multiple field that a row holds of a value that is long. */
+/** Most items that a row keeps of a long multiple value. */
 const mostItems = 20;
 
 export interface Row {
   readonly id: string;
-  /** With the values of expanded relations under `expand`. */
+  /** The record, with the values of expanded relations under `expand`. */
   readonly record: StoredRecord;
-  /** The fields that are cut: `record` has their beginning, as a text or as the first items. */
+  /** The cut fields: `record` has their beginning, as a text or as the first items. */
   readonly cut: ReadonlySet<string>;
-  /** By field, the text around what a search has found. */
+  /** The text around the matches of a search, by field. */
   readonly found?: ReadonlyMap<string, readonly Piece[]>;
 }
 
 const nothingCut: ReadonlySet<string> = new Set();
 
-/** Whether a value may be one of several items, of which a cell shows the first. */
+/** Whether a value is a list of short texts. A cell shows the first items. */
 function isItems(value: JsonValue): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string" && item.length <= longestText);
 }
 
-/** A JSON value in one line. */
 function oneLine(value: JsonValue): string {
   return JSON.stringify(value);
 }
@@ -39,7 +39,7 @@ export function toRow(record: StoredRecord): Row {
     const text = typeof value === "string" ? value : typeof value === "object" ? oneLine(value) : "";
     if (text.length <= longestText) continue;
     if (held === record) held = { ...record };
-    // The copy lets go of the long text; a slice alone would keep it in memory.
+    // The copy releases the long text; a slice alone would keep the long text in memory.
     const shown = isItems(value) ? value.slice(0, mostItems) : text.slice(0, longestShown).toWellFormed();
     held[name] = JSON.parse(JSON.stringify(shown)) as JsonValue;
     cut ??= new Set();
@@ -48,7 +48,7 @@ export function toRow(record: StoredRecord): Row {
   return { id: record.id, record: held, cut: cut ?? nothingCut };
 }
 
-/** A record of a search with snippets. */
+/** The row of a search result with snippets. */
 export function toFoundRow({ snippet, ...record }: StoredRecord): Row {
   const row = toRow(record);
   if (typeof snippet !== "object" || snippet === null) return row;
@@ -64,22 +64,22 @@ export function toFoundRow({ snippet, ...record }: StoredRecord): Row {
 const narrowestLetter = 3;
 
 /**
- * The one line of text that a cell shows, with marks for line breaks.
- * @param width of the cell in pixels. Letters past its edge are left out: a browser would shape them with each row that comes.
+ * The text of a cell in a single line, with marks for line breaks.
+ * @param width of the cell in pixels. Letters past the edge are cut: a browser would shape the letters for each new row.
  */
 export function shownText(text: string, width = Number.POSITIVE_INFINITY): string {
   const most = Math.min(longestShown, Math.ceil(width / narrowestLetter));
   const shown = text.length > most ? `${text.slice(0, most - 1).toWellFormed()}…` : text;
-  return shown.replaceAll(/\r\n|\r|\n/g, " ⏎ ").replaceAll("\t", " ");
+  return visible(shown.replaceAll(/\r\n|\r|\n/g, " ⏎ ").replaceAll("\t", " "));
 }
 
 export function shownJson(value: JsonValue, isCut: boolean): string {
-  if (isCut && typeof value === "string") return value;
-  const line = oneLine(value).slice(0, longestShown);
+  if (isCut && typeof value === "string") return visible(value);
+  const line = visible(oneLine(value).slice(0, longestShown));
   return isCut ? `${line.replace(/]$/, ",")}…` : line;
 }
 
-/** The record of one item of a multiple relation from `expand`, or undefined. */
+/** The record of an item of a multiple relation from `expand`, or undefined. */
 export function expandedItem(
   record: StoredRecord,
   field: string,

@@ -1,11 +1,11 @@
-/** The sort of the address, "-createdAt,title", as steps. */
+/** The sort in the address, "-createdAt,title", as steps. */
 
 export interface SortStep {
   readonly path: string;
   readonly isDescending: boolean;
 }
 
-/** The API takes no more. */
+/** The API accepts at most this many steps. */
 const mostSteps = 5;
 
 export function parseSort(sort: string | undefined): SortStep[] {
@@ -21,7 +21,7 @@ export function writeSort(steps: readonly SortStep[]): string | undefined {
   return sort === "" ? undefined : sort;
 }
 
-/** Ascending, descending, none; with `isAdded` the other steps stay. */
+/** Ascending, descending, unsorted; with `isAdded` the other steps stay. */
 export function toggleSort(steps: readonly SortStep[], path: string, isAdded: boolean): SortStep[] {
   const present = steps.find((step) => step.path === path);
   const next =

@@ -1,6 +1,6 @@
 /**
- * Live changes of the grid. Events are gathered and merged at most once a frame, and less often under a flood; the list
- * itself is read again only after a break that was too long to bring what was missed.
+ * Live changes of the grid. Events are gathered and merged at most once a frame, and less often under a flood. The list
+ * itself is read again only after a long break, when the service can no longer send the missed events.
  */
 import type { Event, StoredRecord } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
@@ -10,13 +10,13 @@ import { isOwnDelete } from "../../../service/deletes.ts";
 import { type Changes, collect, mergeChanges, withoutRows } from "./live-merge.ts";
 import { countQuery, type RecordPages, recordsKey } from "./record-query.ts";
 
-/** From this many changes at once on, the next merge waits. */
+/** The number of changes in a merge that delays the next merge. */
 const floodSize = 40;
 const floodMs = 300;
-/** New records that one merge puts at the top, and the most that the top may grow by before it is read again. */
+/** Bound for the new records of a merge at the top, and for the growth of the top before the next read. */
 const mostEntering = 50;
 const mostEntered = 500;
-/** The most ids that are remembered between two merges; beyond, the list only says that it has changed. */
+/** The most ids remembered between two merges; beyond, the list only reports that the collection has changed. */
 const mostGathered = 5_000;
 const flashMs = 1_200;
 const fadeMs = 500;
@@ -25,37 +25,60 @@ const countMs = 2_000;
 const nothing: ReadonlySet<string> = new Set();
 
 export interface Live {
-  /** Rows that changed or came just now. */
+  /** Rows that have just changed or entered. */
   readonly flashing: ReadonlySet<string>;
-  /** Rows that are on their way out. */
+  /** Rows that disappear. */
   readonly fading: ReadonlySet<string>;
-  /** New records that are not shown. */
+  /** The number of new records that are not shown. */
   readonly waiting: number;
-  /** Whether records changed that are not loaded. */
+  /** Whether records outside the loaded pages have changed. */
   readonly isStale: boolean;
   readonly settle: () => void;
+  /** Flashes rows that this page has changed, because the event of the page's own change brings nothing new. */
+  readonly flash: (ids: readonly string[]) => void;
 }
 
 function isRecord(payload: Event["payload"]): payload is StoredRecord {
   return typeof payload["id"] === "string" && typeof payload["updatedAt"] === "string";
 }
 
+/** The rows that flash or fade, each for a moment. */
+function useMarks() {
+  const [flashing, setFlashing] = useState(nothing);
+  const [fading, setFading] = useState(nothing);
+  const flash = useCallback((ids: readonly string[]): void => {
+    if (ids.length === 0) return;
+    const now = new Set(ids);
+    setFlashing(now);
+    setTimeout(() => setFlashing((shown) => (shown === now ? nothing : shown)), flashMs);
+  }, []);
+  const fade = useCallback((gone: readonly string[], onFaded: (ids: ReadonlySet<string>) => void): void => {
+    if (gone.length === 0) return;
+    const ids = new Set(gone);
+    setFading((shown) => new Set([...shown, ...ids]));
+    setTimeout(() => {
+      setFading((shown) => new Set([...shown].filter((id) => !ids.has(id))));
+      onFaded(ids);
+    }, fadeMs);
+  }, []);
+  return { flashing, fading, flash, fade };
+}
+
 export function useLive(options: {
   collection: string;
   queryKey: readonly unknown[];
-  /** Whether the list holds some of the records: then changes do not tell its count. */
+  /** Whether the list holds only some records: changes then do not give its count. */
   isPartial: boolean;
-  /** Whether new records belong at the top of what is seen. */
+  /** Whether new records belong at the top of the visible rows. */
   isAtTop: () => boolean;
-  /** Whether the list shows records in another order or not all of them. */
+  /** Whether the list has another order, or shows only some records. */
   isArranged: boolean;
 }): Live {
   const { collection } = options;
   const queryClient = useQueryClient();
   const latest = useRef(options);
   latest.current = options;
-  const [flashing, setFlashing] = useState(nothing);
-  const [fading, setFading] = useState(nothing);
+  const { flashing, fading, flash, fade } = useMarks();
   const [state, setState] = useState({ waiting: 0, isStale: false });
   const entered = useRef(0);
 
@@ -72,14 +95,6 @@ export function useLive(options: {
     let lastSize = 0;
     let lastAt = 0;
     let counting: ReturnType<typeof setTimeout> | undefined;
-    const timers = new Set<ReturnType<typeof setTimeout>>();
-    const later = (ms: number, run: () => void): void => {
-      const timer = setTimeout(() => {
-        timers.delete(timer);
-        run();
-      }, ms);
-      timers.add(timer);
-    };
     const countAgain = (): void => {
       if (counting !== undefined || latest.current.isPartial) return;
       counting = setTimeout(() => {
@@ -101,22 +116,12 @@ export function useLive(options: {
       entered.current += merged.entered.length;
       const isChanged = merged.pages.some((page, i) => page !== pages.pages[i]);
       if (isChanged) queryClient.setQueryData<RecordPages>(queryKey, { ...pages, pages: [...merged.pages] });
-      const lit = [...merged.updated, ...merged.entered];
-      if (lit.length > 0) {
-        const now = new Set(lit);
-        setFlashing(now);
-        later(flashMs, () => setFlashing((shown) => (shown === now ? nothing : shown)));
-      }
-      if (merged.gone.length > 0) {
-        const ids = new Set(merged.gone);
-        setFading((shown) => new Set([...shown, ...ids]));
-        later(fadeMs, () => {
-          setFading((shown) => new Set([...shown].filter((id) => !ids.has(id))));
-          queryClient.setQueryData<RecordPages>(latest.current.queryKey, (now) =>
-            now === undefined ? now : { ...now, pages: withoutRows(now.pages, ids) },
-          );
-        });
-      }
+      flash([...merged.updated, ...merged.entered]);
+      fade(merged.gone, (ids) =>
+        queryClient.setQueryData<RecordPages>(latest.current.queryKey, (now) =>
+          now === undefined ? now : { ...now, pages: withoutRows(now.pages, ids) },
+        ),
+      );
       if (merged.waiting > 0 || (merged.isStale && isArranged))
         setState(({ waiting, isStale }) => ({
           waiting: waiting + merged.waiting,
@@ -128,7 +133,7 @@ export function useLive(options: {
       if (frame !== undefined) return;
       const tick = (): void => {
         frame = undefined;
-        // A flood is merged a few times a second, whatever its rate.
+        // Under a flood, merges run a few times a second, at any rate of events.
         if (lastSize >= floodSize && performance.now() - lastAt < floodMs) frame = requestAnimationFrame(tick);
         else merge();
       };
@@ -142,7 +147,7 @@ export function useLive(options: {
         return;
       }
       if (type === `${collection}.deleted`) {
-        // The grid has taken out what this tab has deleted.
+        // The grid has removed the record already when this tab deleted the record.
         if (typeof payload["id"] !== "string" || isOwnDelete(payload["id"])) return;
         collect(changes, { type: "deleted", id: payload["id"] });
       } else if (isRecord(payload)) {
@@ -152,7 +157,7 @@ export function useLive(options: {
     };
     const stop = client.subscribe(`${collection}.*`, hear, {
       onReset: () => {
-        // Data that a request has just brought is not read again.
+        // Fresh data from a request is not read again.
         const read = queryClient.getQueryState(latest.current.queryKey)?.dataUpdatedAt ?? 0;
         if (read > 0 && Date.now() - read > 1_000)
           void queryClient.invalidateQueries({ queryKey: recordsKey(collection) });
@@ -162,9 +167,8 @@ export function useLive(options: {
       stop();
       if (frame !== undefined) cancelAnimationFrame(frame);
       clearTimeout(counting);
-      for (const timer of timers) clearTimeout(timer);
     };
-  }, [collection, queryClient]);
+  }, [collection, queryClient, flash, fade]);
 
-  return { flashing, fading, ...state, settle };
+  return { flashing, fading, ...state, settle, flash };
 }

@@ -1,21 +1,21 @@
 /**
- * The rows of the grid: those that are loaded, where they stand in the whole list, and how to reach the others. A browser
- * cannot scroll over a million rows at once, so that the list is seen through a span of rows.
+ * The rows of the grid: the loaded rows, their positions in the whole list, and the reads of further rows. A browser
+ * cannot scroll over a million rows at once, so the user sees the list through a span of rows.
  */
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { countQuery, type ListQuery, recordPagesQuery } from "./record-query.ts";
 import type { Row } from "./rows.ts";
 
-/** The rows of one span: within the height that every browser can scroll. */
+/** The rows of a span: within the height that every browser can scroll. */
 export const spanRows = 300_000;
-/** A place that is farther from the loaded rows is read by itself. */
+/** A jump farther than this from the loaded rows starts a new read. */
 const farRows = 600;
-/** Pages are asked for this many rows before they are seen. */
+/** Pages are requested this many rows before their rows come into view. */
 const aheadRows = 80;
 const marginRows = 100;
 const settleMs = 120;
-/** Rows in outline while nothing is known. */
+/** Rows drawn as outlines before the first read. */
 const outlineRows = 40;
 
 export interface Visible {
@@ -23,13 +23,13 @@ export interface Visible {
   readonly last: number;
 }
 
-/** The first row of the span in which a far row is shown. */
+/** The first row of the span for a far row. */
 export function originFor(row: number): number {
   return Math.max(0, row - spanRows / 2);
 }
 
 interface Place {
-  /** Where reading began. */
+  /** The row of the first read. */
   readonly start: number;
   /** The first row of the span. */
   readonly origin: number;
@@ -37,25 +37,25 @@ interface Place {
 
 export interface Rows {
   readonly items: readonly Row[];
-  /** The place of the first loaded row in the whole list. */
+  /** The position of the first loaded row in the whole list. */
   readonly first: number;
   readonly origin: number;
   /** Rows of the span, loaded or not. */
   readonly spanCount: number;
-  /** How many match in all; undefined until that is known. */
+  /** The number of all matches; undefined until the count is known. */
   readonly total: number | undefined;
-  /** Whether the list is read to its end. */
+  /** Whether the last page of the list is read. */
   readonly isComplete: boolean;
   readonly isLoading: boolean;
   readonly isFetching: boolean;
-  /** Whether the rows are those of the filter or sort before, until the new ones come. */
+  /** Whether the rows belong to the filter or sort before, until the new rows come. */
   readonly isOld: boolean;
   readonly error: Error | null;
-  /** The read of a further page that failed. */
+  /** The error of a further page. */
   readonly pageError: Error | null;
   readonly queryKey: readonly unknown[];
   readonly retry: () => void;
-  /** Reads what these places need. Places count from the first of the whole list. */
+  /** Reads the pages for these positions. Positions count from the first row of the whole list. */
   readonly show: (visible: Visible) => void;
   readonly jump: (row: number) => void;
 }
@@ -72,7 +72,7 @@ export function useRows(list: ListQuery, hidden: ReadonlySet<string>): Rows {
   const items = useMemo(() => (hidden.size === 0 ? all : all.filter(({ id }) => !hidden.has(id))), [all, hidden]);
   const first = data?.pages[0]?.start ?? place.start;
   const end = first + items.length;
-  // A list that is read to its end is as long as what was read.
+  // The length of a list is known after the read of its last page.
   const total =
     data !== undefined && !hasNextPage ? end : counted === undefined ? undefined : Math.max(counted - hidden.size, end);
   const known = data === undefined ? place.start + outlineRows : hasNextPage ? end + outlineRows : end;
@@ -81,7 +81,7 @@ export function useRows(list: ListQuery, hidden: ReadonlySet<string>): Rows {
 
   const jump = useCallback((row: number): void => {
     setPlace(({ origin }) => {
-      // With some rows before it, so that the page before is not asked for at once: it is as slow as this one.
+      // The read begins some rows earlier, so that the page before is not requested at once: a read by offset is as slow as this read.
       const start = Math.max(0, row - marginRows);
       const isInside = row >= origin + marginRows && row < origin + spanRows - marginRows;
       return { start, origin: isInside || (origin === 0 && row < spanRows - marginRows) ? origin : originFor(row) };
@@ -114,14 +114,14 @@ export function useRows(list: ListQuery, hidden: ReadonlySet<string>): Rows {
     },
     [jump],
   );
-  // A page that came may not be enough for where somebody has scrolled meanwhile.
+  // The user may have scrolled past the new page meanwhile.
   // biome-ignore lint/correctness/useExhaustiveDependencies: new data is the reason.
   useEffect(() => {
     if (!isMoving) show(seen.current);
   }, [data, isMoving, show]);
   useEffect(() => () => clearTimeout(settle.current), []);
 
-  // Another list begins at its beginning.
+  // A new list begins at its first row.
   const identity = JSON.stringify([list.collection, list.filter, list.search, list.sort]);
   const [shown, setShown] = useState(identity);
   if (shown !== identity) {

@@ -1,4 +1,4 @@
-/** Marks the chips of the grid whose target is deleted while they are on the screen: without it they keep its name. */
+/** Marks the chips of the grid whose target is deleted while on the screen. Without the mark, a chip would keep its name. */
 import type { Event } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef } from "react";
@@ -7,7 +7,7 @@ import { withoutTargets } from "./live-merge.ts";
 import type { RecordPages } from "./record-query.ts";
 import type { Targets } from "./targets.ts";
 
-/** Deletions are gathered, so that many at once draw the grid once. */
+/** Deletions within this time are gathered, so that many deletions draw the grid once. */
 const pauseMs = 200;
 
 export function useTargetDeletes(targets: Targets, queryKey: readonly unknown[]): void {
@@ -31,7 +31,7 @@ export function useTargetDeletes(targets: Targets, queryKey: readonly unknown[])
       queryClient.setQueryData<RecordPages>(latest.current.queryKey, (pages) =>
         pages === undefined ? pages : { ...pages, pages: withoutTargets(pages.pages, fields, ids) },
       );
-      // Names that were asked for one by one, and the controls of the form.
+      // The cache of single names, and the controls of the form.
       void queryClient.invalidateQueries({ queryKey: ["labels"] });
       void queryClient.invalidateQueries({ queryKey: ["relation"] });
     };

@@ -1,4 +1,4 @@
-/** Times as people type them: RFC 3339, or a date and a time of day in the zone that the page shows. */
+/** Times as people type times: RFC 3339, or a date and a time of day in the time zone of the page. */
 
 export type Zone = "local" | "utc";
 
@@ -16,7 +16,7 @@ interface Parts {
 }
 
 function dateIn(zone: Zone, { year, month, day, hour, minute, second, ms }: Parts): Date | null {
-  // `new Date(99, …)` means 1999: the year is set by itself.
+  // `new Date(99, …)` means 1999, so `setUTCFullYear` or `setFullYear` sets the year.
   const date = new Date(0);
   if (zone === "utc") {
     date.setUTCFullYear(year, month - 1, day);
@@ -25,15 +25,15 @@ function dateIn(zone: Zone, { year, month, day, hour, minute, second, ms }: Part
     date.setFullYear(year, month - 1, day);
     date.setHours(hour, minute, second, ms);
   }
-  // Months have 28 to 31 days, and a date rolls over without a word.
+  // Months have 28 to 31 days, and `Date` accepts later days without an error.
   const [m, d] = zone === "utc" ? [date.getUTCMonth(), date.getUTCDate()] : [date.getMonth(), date.getDate()];
   const isReal = m === month - 1 && d === day && hour < 24 && minute < 60 && second < 60;
   return isReal ? date : null;
 }
 
 /**
- * Reads a time and answers it as the API has it: UTC with milliseconds. Null where it is none. A date alone is its
- * beginning, UTC, as for the API; a time without an offset is in `zone`.
+ * Reads a time and answers the form of the API: UTC with milliseconds. Null for any other text. A date alone is the
+ * beginning of the day in UTC, as for the API; a time without an offset is in `zone`.
  */
 export function parseDateTime(text: string, zone: Zone): string | null {
   const match = pattern.exec(text.trim());
@@ -53,7 +53,7 @@ export function parseDateTime(text: string, zone: Zone): string | null {
   const shift = offset === undefined ? 0 : offsetMinutes(offset);
   if (shift === null) return null;
   const answer = new Date(date.getTime() - shift * 60_000).toISOString();
-  // Years outside of 0000 to 9999 are written with a sign.
+  // `toISOString` writes years outside 0000 to 9999 with a sign.
   return /^\d{4}-/.test(answer) ? answer : null;
 }
 
@@ -70,7 +70,7 @@ function two(value: number, width = 2): string {
 }
 
 /**
- * Whether a time stands for a day: exactly midnight, UTC. The API has no type for dates, and keeps a date alone so; its day
+ * Whether a time means a day: exactly midnight in UTC. The API has no type for dates and stores a day in this form; the day
  * is the same in every zone.
  */
 export function isDateOnly(timestamp: string): boolean {
@@ -83,8 +83,8 @@ export function dayOf(timestamp: string, zone: Zone): string {
 }
 
 /**
- * A time of the API in a zone, as `parseDateTime` reads it again: `2026-03-01 09:30:00`, or the day alone where it stands
- * for one. Another text is left as it is.
+ * Writes a time of the API in a zone, for a later `parseDateTime`: `2026-03-01 09:30:00`, or only the day when the time is
+ * the beginning of the day. Any other text stays unchanged.
  */
 export function writeDateTime(timestamp: string, zone: Zone): string {
   return isDateOnly(timestamp) ? dayOf(timestamp, "utc") : writeTime(timestamp, zone);

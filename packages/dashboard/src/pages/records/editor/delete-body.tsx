@@ -1,4 +1,4 @@
-/** The question before one record is deleted: its name, and the records that point to it. */
+/** The question before the deletion of a record: its name, and the records that point to the record. */
 import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Warning } from "../../../kit/index.ts";

@@ -2,7 +2,7 @@
 import { beforeEach, expect, test } from "bun:test";
 import { type DraftStorage, DraftStore, MAX_DRAFTS } from "./drafts.ts";
 
-/** A storage with a bound of characters, as browsers have one. */
+/** A storage with a bound of characters, like the storage of a browser. */
 class MemoryStorage implements DraftStorage {
   readonly items = new Map<string, string>();
   capacity = Number.POSITIVE_INFINITY;

@@ -1,11 +1,11 @@
 /**
- * Drafts: what was typed into a form and not saved, kept in the browser's tab until it is saved or discarded. They live
- * as long as the tokens do, in `sessionStorage`, so that the next person at this browser does not find them.
+ * Drafts: typed and unsaved edits of a form, kept in the browser's tab until the user saves or discards the edits. Drafts live
+ * as long as the tokens, in `sessionStorage`, so that the next person at this browser finds no drafts.
  */
 import type { Edit, Edits } from "./edits.ts";
 
 export const MAX_DRAFTS = 20;
-/** Bytes of one draft. */
+/** Most bytes of a draft. */
 const MAX_DRAFT_SIZE = 256 * 1_024;
 
 export interface Draft {
@@ -52,7 +52,7 @@ export class DraftStore {
     }
   }
 
-  /** Keeps a draft, and the newest 20 in all. Answers false, and keeps nothing, when it is too large or there is no room. */
+  /** Keeps a draft, and the newest 20 in all. Answers false, and keeps nothing, when the draft is too large or the storage is full. */
   write(collection: string, recordId: string, draft: Draft): boolean {
     const key = keyOf(collection, recordId);
     const json = JSON.stringify(draft);
@@ -67,7 +67,7 @@ export class DraftStore {
         this.#storage.setItem(key, json);
         return true;
       } catch {
-        // The browser's own bound: the oldest drafts make room.
+        // The browser's storage has a bound: the oldest drafts make room.
         const oldest = others.shift();
         if (oldest === undefined) return false;
         this.#storage.removeItem(oldest);
@@ -84,7 +84,7 @@ export class DraftStore {
     for (let i = 0; i < this.#storage.length; i += 1) {
       const key = this.#storage.key(i);
       if (key === null || !key.startsWith(prefix)) continue;
-      // `savedAt` stands first in each draft.
+      // `savedAt` comes first in the JSON of each draft.
       const savedAt = /"savedAt":"([^"]*)"/.exec((this.#storage.getItem(key) ?? "").slice(0, 100))?.[1] ?? "";
       found.push({ key, savedAt });
     }

@@ -1,4 +1,4 @@
-/** Tests of edits: what is changed, what is sent, what clashes. */
+/** Tests of edits: changed fields, the request body, conflicts. */
 import { describe, expect, test } from "bun:test";
 import type { FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import {

@@ -9,7 +9,7 @@ import { type NumberProblem, parseNumber } from "./numbers.ts";
 
 export type Edit = (
   | { readonly value: JsonValue }
-  /** JSON as it was typed, which may be no JSON yet. */
+  /** JSON as typed, perhaps not valid JSON yet. */
   | { readonly text: string }
 ) & {
   /** The fingerprint of the record's value when the edit began. */
@@ -22,8 +22,18 @@ type ValueProblem = NumberProblem | "notADateTime" | "notJson";
 
 export type Parsed = { readonly value: JsonValue } | { readonly problem: ValueProblem };
 
-/** Names a value. Short ones stand for themselves; of long ones the length and a hash (cyrb53) do. */
+/** Fingerprints of objects: a form asks for the same fingerprints at each key. */
+const known = new WeakMap<object, string>();
+
+/** Identifies a value: a short value by its text, a long value by its length and a hash (cyrb53). */
 export function fingerprint(value: JsonValue): string {
+  if (typeof value !== "object" || value === null) return hash(value);
+  const made = known.get(value) ?? hash(value);
+  known.set(value, made);
+  return made;
+}
+
+function hash(value: JsonValue): string {
   const json = JSON.stringify(value);
   if (json.length <= 64) return json;
   let a = 0xdeadbeef;
@@ -38,8 +48,15 @@ export function fingerprint(value: JsonValue): string {
   return `#${json.length}:${(b >>> 0).toString(16)}${(a >>> 0).toString(16)}`;
 }
 
-/** Reads JSON. The empty text is null: there is no value. */
+let lastRead: { readonly text: string; readonly parsed: Parsed } = { text: "", parsed: { value: null } };
+
+/** Reads JSON; the empty text is null. The last result is kept, because a control and its form ask for the same text. */
 export function parseJson(text: string): Parsed {
+  if (text !== lastRead.text) lastRead = { text, parsed: readJson(text) };
+  return lastRead.parsed;
+}
+
+function readJson(text: string): Parsed {
   if (text.trim() === "") return { value: null };
   try {
     return { value: JSON.parse(text) as JsonValue };
@@ -52,13 +69,13 @@ export function formatJson(value: JsonValue): string {
   return value === null ? "" : JSON.stringify(value, null, 2);
 }
 
-/** Parsed texts are kept, because a form asks for them at each key. */
+/** Parsed texts are kept, because a form asks for the same texts at each key. */
 const read = new WeakMap<Edit, Parsed>();
 
-/** The value of an edit, or why the field cannot take it. Numbers and times that are not finished are texts. */
+/** The value of an edit, or the problem that stops the field from taking the edit. Unfinished numbers and times are texts. */
 function parsedEdit(field: FieldDefinition, edit: Edit): Parsed {
-  const known = read.get(edit);
-  if (known !== undefined) return known;
+  const before = read.get(edit);
+  if (before !== undefined) return before;
   const parsed = "text" in edit ? parseJson(edit.text) : parsedValue(field, edit.value);
   read.set(edit, parsed);
   return parsed;
@@ -70,7 +87,7 @@ function parsedValue({ type }: FieldDefinition, value: JsonValue): Parsed {
     const parsed = parseNumber(value, type);
     return "problem" in parsed ? parsed : { value: parsed.value };
   }
-  // A time with its zone is one already; the control has read the others.
+  // A time with an offset is valid already; the control has converted other times.
   if (type === "datetime" && parseDateTime(value, "utc") === null) return { problem: "notADateTime" };
   return { value };
 }
@@ -79,7 +96,7 @@ function valueIn(record: StoredRecord | null, name: string): JsonValue {
   return record?.[name] ?? null;
 }
 
-/** Whether an edit makes a difference. In a new record every touched field does. */
+/** Whether an edit changes the record. In a new record every touched field counts as changed. */
 function isChanged(field: FieldDefinition, edit: Edit | undefined, record: StoredRecord | null): boolean {
   if (edit === undefined) return false;
   if (record === null) return true;
@@ -97,11 +114,11 @@ export function changedFields(
 
 export interface Body {
   readonly values: { readonly [field: string]: JsonValue };
-  /** Fields whose text is no value; the request waits for them. */
+  /** Fields whose text is no value; the request waits until the user has corrected these fields. */
   readonly problems: { readonly [field: string]: ValueProblem };
 }
 
-/** The body of the request: the changed fields and nothing else. */
+/** The body of the request: only the changed fields. */
 export function bodyOf(fields: readonly FieldDefinition[], edits: Edits, record: StoredRecord | null): Body {
   const values: { [field: string]: JsonValue } = {};
   const problems: { [field: string]: ValueProblem } = {};
@@ -115,7 +132,7 @@ export function bodyOf(fields: readonly FieldDefinition[], edits: Edits, record:
   return { values, problems };
 }
 
-/** Edited fields that somebody else has changed since, to something other than what was typed here. */
+/** Edited fields that another user has changed since, to a value different from the typed value. */
 export function conflicts(
   fields: readonly FieldDefinition[],
   edits: Edits,
@@ -127,13 +144,13 @@ export function conflicts(
   );
 }
 
-/** Their values win: the edits of these fields go. */
+/** The other user's values win: the edits of these fields are removed. */
 export function withoutEdits(edits: Edits, fields: readonly FieldDefinition[]): Edits {
   const names = new Set(fields.map(({ name }) => name));
   return Object.fromEntries(Object.entries(edits).filter(([name]) => !names.has(name)));
 }
 
-/** Our values win: the edits of these fields begin anew, from what the record has now. */
+/** The user's values win: the edits of these fields begin again from the present values of the record. */
 export function rebased(edits: Edits, fields: readonly FieldDefinition[], record: StoredRecord): Edits {
   const next: { [field: string]: Edit } = { ...edits };
   for (const { name } of fields) {
@@ -143,11 +160,11 @@ export function rebased(edits: Edits, fields: readonly FieldDefinition[], record
   return next;
 }
 
-/** The edits that make a new record like this one, with what was changed in it. */
+/** The edits that create a copy of this record, with the user's changes. */
 export function editsForCopy(fields: readonly FieldDefinition[], edits: Edits, record: StoredRecord): Edits {
   const next: { [field: string]: Edit } = {};
   const nothing = fingerprint(null);
-  // A copy gets a number of its own.
+  // The service gives a copy its own number.
   for (const { name } of fields.filter(({ sequence }) => sequence === undefined)) {
     const edit = edits[name];
     if (edit !== undefined) next[name] = { ...edit, from: nothing };
@@ -156,7 +173,7 @@ export function editsForCopy(fields: readonly FieldDefinition[], edits: Edits, r
   return next;
 }
 
-/** A value for the form: the edit's, else the record's. */
+/** The value for the form: the value of the edit, or the value of the record without an edit. */
 export function shownValue(field: FieldDefinition, edit: Edit | undefined, record: StoredRecord | null): JsonValue {
   if (edit === undefined) return valueIn(record, field.name);
   if ("value" in edit) return edit.value;

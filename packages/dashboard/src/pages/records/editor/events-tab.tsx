@@ -1,9 +1,9 @@
-/** The newest events of one record, each with what it changed. */
+/** The newest events of a record, each with its changes. */
 import { Badge, Button, Group, Stack, Text } from "@mantine/core";
 import type { EventEntry, StoredRecord } from "@socle/protocol";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { DiffView, ErrorState, formatDateTime, RelativeTime, RowsSkeleton } from "../../../kit/index.ts";
+import { DiffView, Dim, ErrorState, formatDateTime, RelativeTime, RowsSkeleton } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { userQuery } from "../../../service/queries.ts";
 import { type HistoryEntry, historyOf } from "../../../service/record-history.ts";
@@ -12,7 +12,7 @@ import classes from "./editor.module.css";
 
 const shownEvents = 50;
 const pageSize = 100;
-/** Pages of the log that one look reads. */
+/** Pages of the log that a single click reads. */
 const pagesALook = 5;
 
 interface Look {
@@ -22,7 +22,7 @@ interface Look {
   readonly nextOffset: number | null;
 }
 
-/** The log has no search by record: pages of the collection's events are read, between the record's first and last change. */
+/** The log has no search by record: the page reads the collection's events between the record's first and last change. */
 async function look(collection: string, record: StoredRecord, start: { offset: number; until: string }): Promise<Look> {
   const type = ["created", "updated", "deleted"].map((kind) => `${collection}.${kind}`).join(",");
   const found: EventEntry[] = [];
@@ -46,7 +46,7 @@ async function look(collection: string, record: StoredRecord, start: { offset: n
 export function EventsTab({ collection, record }: { collection: string; record: StoredRecord }) {
   const query = useInfiniteQuery({
     queryKey: ["records", collection, "events", record.id, record.updatedAt],
-    // The time of the event lies a moment after the record's own.
+    // The event is a moment later than the record's `updatedAt`.
     initialPageParam: { offset: 0, until: new Date(Date.parse(record.updatedAt) + 2_000).toISOString() },
     queryFn: ({ pageParam }) => look(collection, record, pageParam),
     getNextPageParam: ({ nextOffset }, _pages, { until }) =>
@@ -69,14 +69,14 @@ export function EventsTab({ collection, record }: { collection: string; record: 
   return (
     <Stack gap="sm">
       {entries.length === 0 && <Text size="sm">{text.editor.eventsNone}</Text>}
-      <ol className={classes["events"]}>
+      <ol className="plain">
         {entries.map((entry) => (
           <HistoryItem key={entry.event.id} entry={entry} />
         ))}
       </ol>
       {query.isError && <ErrorState error={query.error} onRetry={() => query.fetchNextPage()} />}
       <Group justify="space-between" gap="xs">
-        <Text size="xs" c="dimmed">
+        <Dim>
           {text.editor.eventsSearched(looked)}
           {query.hasNextPage && oldest !== null ? (
             <>
@@ -86,7 +86,7 @@ export function EventsTab({ collection, record }: { collection: string; record: 
             `, ${isCreationFound ? text.editor.eventsAll : text.editor.eventsEnd}`
           )}
           . {events.length > shownEvents && text.editor.eventsFull}
-        </Text>
+        </Dim>
         {query.hasNextPage && events.length < shownEvents && (
           <Button size="compact-sm" variant="default" loading={query.isFetching} onClick={() => query.fetchNextPage()}>
             {text.editor.eventsMore}
@@ -112,9 +112,7 @@ function HistoryItem({ entry: { event, kind, changes, isComplete } }: { entry: H
         </Text>
       </Group>
       {kind === "updated" && changes.length === 0 && (
-        <Text size="xs" c="dimmed">
-          {isComplete ? text.editor.noFieldChanged : text.editor.beforeUnknown}
-        </Text>
+        <Dim>{isComplete ? text.editor.noFieldChanged : text.editor.beforeUnknown}</Dim>
       )}
       {changes.length > 0 && <DiffView changes={changes} isPlain />}
     </li>

@@ -1,55 +1,43 @@
 /** The control for a value of a field, by its type. */
 import { Skeleton } from "@mantine/core";
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
-import { type ReactNode, Suspense, useCallback, useEffect, useRef } from "react";
+import { type ComponentType, type ReactNode, Suspense, useCallback, useEffect, useRef } from "react";
+import { kinds } from "../../../fields/index.ts";
 import { preloadable } from "../../../kit/preloadable.tsx";
 import { text } from "../../../texts/index.ts";
-import { BooleanControl } from "./controls/boolean-control.tsx";
 import type { ControlProps } from "./controls/control.ts";
-import type { JsonControlProps } from "./controls/json-control.tsx";
-import { NumberControl } from "./controls/number-control.tsx";
 import { SequenceControl } from "./controls/sequence-control.tsx";
-import { StringControl } from "./controls/string-control.tsx";
-import { TagsControl } from "./controls/tags-control.tsx";
 import { ValuesControl } from "./controls/values-control.tsx";
 import classes from "./editor.module.css";
 import { fieldHint } from "./naming.ts";
 
-// Calendars, drop zones and search boxes are loaded by the first field that needs them.
-const datetime = preloadable<ControlProps>(
-  async () => (await import("./controls/datetime-control.tsx")).DatetimeControl,
-);
-const json = preloadable<JsonControlProps>(async () => (await import("./controls/json-control.tsx")).JsonControl);
-const relation = preloadable<ControlProps>(
-  async () => (await import("./controls/relation-control.tsx")).RelationControl,
-);
-const relations = preloadable<ControlProps>(
-  async () => (await import("./controls/relations-control.tsx")).RelationsControl,
-);
-const file = preloadable<ControlProps>(async () => (await import("./controls/file-control.tsx")).FileControl);
-const files = preloadable<ControlProps>(async () => (await import("./controls/files-control.tsx")).FilesControl);
+// The first field of a kind loads its control: calendars, drop zones and search boxes are heavy.
+const relations = preloadable(async () => (await import("./controls/relations-control.tsx")).RelationsControl);
+const files = preloadable(async () => (await import("./controls/files-control.tsx")).FilesControl);
+const tags = preloadable(async () => (await import("./controls/tags-control.tsx")).TagsControl);
 
-/** Loads the controls ahead of the first field that needs them. */
+/** Loads the controls before the first field appears. */
 export async function preloadControls(): Promise<void> {
-  await Promise.all([datetime, json, relation, relations, file, files].map(({ preload }) => preload()));
+  const controls = [...Object.values(kinds).map(({ control }) => control), relations, files, tags];
+  await Promise.all(controls.map(({ preload }) => preload()));
 }
 
 export interface FieldControlProps {
   field: FieldDefinition;
   value: JsonValue;
   /**
-   * Called with the value. A number or a time that is not finished comes as the text that was typed, which the service
-   * would refuse: `onInvalid` tells. JSON that is not finished does not come.
+   * Called with the value. An unfinished number or time comes as the typed text, which the service would refuse: `onInvalid`
+   * reports the problem. Unfinished JSON is not passed on.
    */
   onChange: (value: JsonValue) => void;
-  /** The service's or the control's own complaint. */
+  /** The complaint of the service or of the control. */
   error?: string | undefined;
-  /** A label above it; without one it has the field's name as its accessible name only, as in a cell of a grid. */
+  /** A label above the control. Without a label, the field's name is only the accessible name, as in a cell of a grid. */
   label?: string | undefined;
   autoFocus?: boolean | undefined;
-  /** Called with what is wrong with the text in the control, and with null when it is a value again. */
+  /** Called with the problem of the text in the control, and with null when the text is a value again. */
   onInvalid?: ((problem: string | null) => void) | undefined;
-  /** For json: the text as it was typed, where a form keeps it. */
+  /** For json: the typed text, if a form keeps the text. */
   typed?: string | undefined;
   onTyped?: ((text: string) => void) | undefined;
 }
@@ -70,44 +58,27 @@ export function FieldControl(props: FieldControlProps) {
     size: label === undefined ? "xs" : "sm",
     autoFocus,
     onInvalid: tellInvalid,
+    typed,
+    onTyped,
   };
+  const Control = controlFor(field);
   return (
     <div className={classes["control"]} data-control>
-      <Suspense fallback={<ControlSkeleton label={control.label} />}>{controlOf(control, typed, onTyped)}</Suspense>
+      <Suspense fallback={<ControlSkeleton label={control.label} />}>
+        <Control {...control} />
+      </Suspense>
     </div>
   );
 }
 
-function controlOf(control: ControlProps, typed: string | undefined, onTyped: ((text: string) => void) | undefined) {
-  if (control.field.sequence !== undefined) return <SequenceControl {...control} />;
-  if (control.field.multiple === true) return controlOfItems(control);
-  switch (control.field.type) {
-    case "string":
-    case "text":
-      return control.field.values === undefined ? <StringControl {...control} /> : <ValuesControl {...control} />;
-    case "integer":
-    case "float":
-      return <NumberControl {...control} />;
-    case "boolean":
-      return <BooleanControl {...control} />;
-    case "datetime":
-      return <datetime.Component {...control} />;
-    case "json":
-      return <json.Component {...control} typed={typed} onTyped={onTyped} />;
-    case "relation":
-      return <relation.Component {...control} />;
-    case "file":
-      return <file.Component {...control} />;
-  }
+/** The control for a field: by its type, except for sequences, fields with `values`, and multiple fields. */
+function controlFor({ sequence, multiple, type, values }: FieldDefinition): ComponentType<ControlProps> {
+  if (sequence !== undefined) return SequenceControl;
+  if (multiple === true) return { relation: relations, file: files }[String(type)]?.Component ?? tags.Component;
+  return values === undefined ? kinds[type].control.Component : ValuesControl;
 }
 
-/** The control for the items of a multiple field. */
-function controlOfItems(control: ControlProps) {
-  if (control.field.type === "relation") return <relations.Component {...control} />;
-  return control.field.type === "file" ? <files.Component {...control} /> : <TagsControl {...control} />;
-}
-
-/** The name with its mark, and the type and the rules as a quiet hint that is no part of the accessible name. */
+/** The name with its mark; type and rules are a quiet hint outside the accessible name. */
 function FieldLabel({ field, label }: { field: FieldDefinition; label: string }) {
   return (
     <span className={classes["labelLine"]}>

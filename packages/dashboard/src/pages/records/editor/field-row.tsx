@@ -1,4 +1,4 @@
-/** A field of the form: its control, the mark that it is changed, and the way back. */
+/** A field of the form: its control, the mark of a change, and the button that takes the change back. */
 import { ActionIcon, Tooltip } from "@mantine/core";
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import { IconArrowBackUp } from "@tabler/icons-react";
@@ -12,11 +12,11 @@ import { shortValue } from "./naming.ts";
 interface FieldRowProps {
   field: FieldDefinition;
   value: JsonValue;
-  /** For json. */
+  /** The typed text, for json. */
   typed: string | undefined;
   isChanged: boolean;
   error: string | undefined;
-  /** Their value, where somebody else has changed the field meanwhile. */
+  /** The other user's value, if another user has changed the field meanwhile. */
   theirs: JsonValue | undefined;
   autoFocus: boolean;
   onValue: (field: FieldDefinition, value: JsonValue) => void;
@@ -24,7 +24,7 @@ interface FieldRowProps {
   onReset: (field: FieldDefinition) => void;
 }
 
-/** A form may have a hundred fields: a row draws itself again only when its own field changes. */
+/** A form may have a hundred fields: a row is drawn again only when its own field changes. */
 export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
   const { field, value, typed, isChanged, error, theirs, autoFocus, onValue, onTyped, onReset } = props;
   const change = useCallback((next: JsonValue) => onValue(field, next), [field, onValue]);

@@ -1,4 +1,4 @@
-/** The place of the form while its record, or its code, is on the way. */
+/** The outline of the form while the record or the code loads. */
 import { Skeleton, Stack } from "@mantine/core";
 import { text } from "../../../texts/index.ts";
 import classes from "./editor.module.css";
@@ -7,7 +7,8 @@ const rows = ["a", "b", "c", "d", "e", "f"];
 
 export function FormSkeleton() {
   return (
-    <div className={classes["body"]}>
+    // The outline does not scroll: it has nothing that a keyboard could reach.
+    <div className={classes["body"]} style={{ overflow: "hidden" }} aria-busy="true">
       <Stack gap="lg" role="status" aria-label={text.common.loading}>
         {rows.map((row) => (
           <Stack gap={6} key={row}>

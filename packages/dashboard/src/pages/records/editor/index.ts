@@ -1,3 +1,3 @@
-/** The editor of one record: a drawer, and the controls for its values. */
+/** The editor of a record: a drawer, and the controls for the values. */
 export { FieldControl, type FieldControlProps } from "./field-control.tsx";
 export { preloadEditor, RecordDrawer, type RecordDrawerProps } from "./record-drawer.tsx";

@@ -1,14 +1,16 @@
-/** How records are called: a readable name, the fields that a search looks into, the rules of a field in few words. */
+/** Names of records: a readable name, the fields for a search, the rules of a field in few words. */
 import { filter } from "@socle/client";
 import type { FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
+
+import { visible } from "../../../kit/format.ts";
 
 const usualNames = ["name", "title", "label", "subject", "email", "username", "slug", "key", "code"];
 const maxSearched = 6;
 const maxPreviewed = 5;
 
-/** The field whose value calls a record by name; null where a collection has none. */
+/** The field that names a record; null in a collection without a suitable field. */
 export function nameField(fields: readonly FieldDefinition[]): FieldDefinition | null {
-  // One of a few values names no record, and neither do several.
+  // A field with `values` does not name a record, and neither does a multiple field.
   const strings = fields.filter(
     ({ type, values, multiple }) => type === "string" && values === undefined && multiple !== true,
   );
@@ -19,14 +21,14 @@ export function nameField(fields: readonly FieldDefinition[]): FieldDefinition |
   return strings.find(({ required }) => required === true) ?? strings[0] ?? null;
 }
 
-/** The fields that a search looks into: the one with the name first. */
+/** The fields for a search: the name field first. */
 export function searchedFields(fields: readonly FieldDefinition[]): readonly FieldDefinition[] {
   const first = nameField(fields);
   const others = fields.filter((field) => field.type === "string" && field !== first);
   return [...(first === null ? [] : [first]), ...others].slice(0, maxSearched);
 }
 
-/** The filter that finds a text in any of the fields; undefined where there is nothing to look for or into. */
+/** The filter that finds a text in any of the fields; undefined without a text or without fields. */
 export function searchFilter(fields: readonly FieldDefinition[], words: string): string | undefined {
   const text = words.trim();
   const searched = searchedFields(fields);
@@ -34,27 +36,27 @@ export function searchFilter(fields: readonly FieldDefinition[], words: string):
   return searched.map(({ name }) => `${name} ${filter`~ ${text}`}`).join(" || ");
 }
 
-/** Fields that a preview shows: short ones, the name first. */
+/** The fields of a preview: short fields, the name first. */
 export function previewedFields(fields: readonly FieldDefinition[]): readonly FieldDefinition[] {
   const first = nameField(fields);
   const others = fields.filter((field) => field !== first && field.type !== "text" && field.type !== "json");
   return [...(first === null ? [] : [first]), ...others].slice(0, maxPreviewed);
 }
 
-/** A record by its name, else by its id. */
+/** The name of a record, or the id of a record without a name. */
 export function recordName(record: StoredRecord, fields: readonly FieldDefinition[]): string {
   const field = nameField(fields);
   const value = field === null ? null : record[field.name];
   return typeof value === "string" && value.trim() !== "" ? clip(value, 120) : record.id;
 }
 
-/** A text in one line, cut after some characters. */
+/** A text in a single line, cut after `length` characters. */
 export function clip(text: string, length: number): string {
-  const line = text.slice(0, length + 1).replace(/\s+/g, " ");
+  const line = visible(text.slice(0, length + 1).replace(/\s+/g, " "));
   return line.length > length ? `${line.slice(0, length)}…` : line;
 }
 
-/** A value in one line. */
+/** A value in a single line. */
 export function shortValue(value: JsonValue, length = 120): string {
   if (typeof value === "string") return value === "" ? '""' : clip(value, length);
   return clip(JSON.stringify(value), length);

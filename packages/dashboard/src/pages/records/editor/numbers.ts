@@ -1,9 +1,9 @@
-/** Numbers as people type them. A number is taken only where nothing of it is lost; the text that was typed stays until then. */
+/** Numbers as people type numbers. A number is accepted only without loss of digits; until then the typed text stays. */
 
 export type NumberProblem = "notANumber" | "decimalComma" | "notWhole" | "tooLarge";
 
 export type ParsedNumber =
-  /** `isExact` is false where a float keeps fewer digits than were typed. */
+  /** `isExact` is false when a float keeps fewer digits than the typed text. */
   { readonly value: number; readonly isExact: boolean } | { readonly problem: NumberProblem };
 
 /** A decimal number without its leading and trailing zeros: `12.50` is 125 × 10^-1. */
@@ -31,9 +31,9 @@ function isSame(a: Decimal, b: Decimal | null): boolean {
   return b !== null && a.isNegative === b.isNegative && a.digits === b.digits && a.exponent === b.exponent;
 }
 
-/** Reads a number of the field's type. Spaces around it do not count; the empty text is no number. */
+/** Reads a number of the field's type. Spaces around the number do not count; the empty text is no number. */
 export function parseNumber(text: string, type: "integer" | "float"): ParsedNumber {
-  // Minus signs of other keyboards and of pasted text.
+  // Minus signs of other keyboards and of pasted texts.
   const trimmed = text.trim().replace(/^[−–]/, "-");
   const decimal = decimalOf(trimmed);
   if (decimal === null)
@@ -48,9 +48,9 @@ export function parseNumber(text: string, type: "integer" | "float"): ParsedNumb
   return { value: value === 0 ? 0 : value, isExact: isSame(decimal, decimalOf(String(value))) };
 }
 
-/** A number one step further, within the bounds of the field; null where there is none. */
+/** A number a step further, within the bounds of the field; null when the number would not be exact. */
 export function stepNumber(value: number, step: number, { min, max }: { min?: number; max?: number }): number | null {
-  // Sums of floats have digits that nobody typed: 0.1 + 1 = 1.1, not 1.1000000000000001.
+  // Sums of floats would show digits that the user did not type: 0.1 + 1 = 1.1, not 1.1000000000000001.
   const sum = Number((value + step).toPrecision(15));
   const next = Number.isSafeInteger(value) ? value + step : sum;
   if (Math.abs(next) > Number.MAX_SAFE_INTEGER) return null;

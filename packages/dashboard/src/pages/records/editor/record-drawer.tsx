@@ -1,9 +1,10 @@
-/** The drawer in which a record is made or changed. Its inside is loaded when a record is first opened. */
+/** The drawer that creates or changes a record. The inside is loaded when a first record opens. */
 import { Drawer } from "@mantine/core";
 import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, Suspense, useRef } from "react";
 import { preloadable } from "../../../kit/preloadable.tsx";
+import { drawerMark, useEscape } from "../../../kit/use-escape.ts";
 import { text } from "../../../texts/index.ts";
 import classes from "./editor.module.css";
 import { preloadControls } from "./field-control.tsx";
@@ -14,7 +15,7 @@ import { NEW_RECORD, recordQuery } from "./record-query.ts";
 
 const editor = preloadable<RecordEditorProps>(async () => (await import("./record-editor.tsx")).RecordEditor);
 
-/** Loads what the drawer shows, before it is opened. */
+/** Loads the editor and its controls before the drawer opens. */
 export async function preloadEditor(): Promise<void> {
   await Promise.all([editor.preload(), preloadControls()]);
 }
@@ -23,14 +24,14 @@ export interface RecordDrawerProps {
   collection: CollectionEntry;
   /** The id of the record, or "new". */
   recordId: string;
-  /** Called when the drawer is to go: after a save, too. */
+  /** Called when the drawer should close, also after a save. */
   onClose: () => void;
-  /** Called with what the service answered: the new or the changed record. */
+  /** Called with the answer of the service: the new or the changed record. */
   onSaved?: (record: StoredRecord) => void;
   onDeleted?: (recordId: string) => void;
 }
 
-/** Decisions of the editor inside the drawer: how it closes, and which keys it takes. */
+/** Decisions of the editor inside the drawer: how to close the drawer, and how to handle keys. */
 export interface DrawerHandlers {
   close: () => void;
   press: (event: KeyboardEvent<HTMLElement>) => void;
@@ -40,14 +41,8 @@ export function RecordDrawer(props: RecordDrawerProps) {
   const { collection, recordId, onClose } = props;
   const handlers = useRef<DrawerHandlers | null>(null);
   const close = (): void => (handlers.current === null ? onClose() : handlers.current.close());
-  const press = (event: KeyboardEvent<HTMLElement>): void => {
-    handlers.current?.press(event);
-    // A dropdown that is open, and dialogs on top, take Escape for themselves.
-    const { target, currentTarget } = event;
-    if (event.key !== "Escape" || !(target instanceof Element) || !currentTarget.contains(target)) return;
-    if (target.getAttribute("data-mantine-stop-propagation") !== "true") close();
-  };
-  // The editor inside reads it; the title shows it once it is there.
+  useEscape(true, close);
+  // The editor inside reads the record; the title shows the name of the loaded record.
   const { data: record } = useQuery({ ...recordQuery(collection.name, recordId), enabled: false });
   const title =
     recordId === NEW_RECORD
@@ -56,11 +51,23 @@ export function RecordDrawer(props: RecordDrawerProps) {
         ? text.editor.record(collection.name)
         : recordName(record, collection.fields);
   return (
-    <Drawer.Root opened onClose={close} position="right" size={640} closeOnEscape={false} onKeyDown={press}>
+    <Drawer.Root
+      opened
+      onClose={close}
+      position="right"
+      size={640}
+      closeOnEscape={false}
+      attributes={{ content: drawerMark }}
+      onKeyDown={(event) => handlers.current?.press(event)}
+    >
       <Drawer.Overlay backgroundOpacity={0.25} />
       <Drawer.Content classNames={{ content: classes["content"] ?? "" }}>
         <div className={classes["titleBar"]}>
-          <Drawer.Title className={classes["title"] ?? ""}>
+          <Drawer.Title
+            className={classes["title"] ?? ""}
+            // A new record has the focus in its first field, a stored record on its name.
+            {...(recordId !== NEW_RECORD && { tabIndex: -1, "data-autofocus": true })}
+          >
             {title}
             {record !== undefined && <span className={classes["titleNote"]}>{collection.name}</span>}
           </Drawer.Title>

@@ -1,12 +1,13 @@
-/** The inside of the drawer: head, tabs, form, foot. `record-drawer.tsx` loads it when a record is first opened. */
+/** The inside of the drawer: head, tabs, form, foot. `record-drawer.tsx` loads this file when a first record opens. */
 import { Button, Group, Kbd, Tabs, Text } from "@mantine/core";
+import { getHotkeyHandler } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
 import { SocleError } from "@socle/client";
 import type { StoredRecord } from "@socle/protocol";
 import { IconFileX } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type KeyboardEvent, type RefObject, useEffect, useState } from "react";
-import { confirmDanger, EmptyState, ErrorState, keyNames, notifyDone } from "../../../kit/index.ts";
+import { type RefObject, useEffect, useState } from "react";
+import { confirmDanger, Dim, EmptyState, ErrorState, keyNames, notifyDone } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import { DeleteBody } from "./delete-body.tsx";
@@ -21,7 +22,7 @@ import { RecordHead } from "./record-head.tsx";
 import { NEW_RECORD, recordQuery } from "./record-query.ts";
 import { drafts } from "./use-draft.ts";
 import { useLiveRecord } from "./use-live-record.ts";
-import { useRecordForm } from "./use-record-form.ts";
+import { type RecordForm, useRecordForm } from "./use-record-form.ts";
 
 export interface RecordEditorProps extends RecordDrawerProps {
   handlers: RefObject<DrawerHandlers | null>;
@@ -51,7 +52,7 @@ interface LoadedEditorProps extends RecordEditorProps {
   changedTo: string | null;
 }
 
-/** Closing keeps what was typed; the notification is the way to give it up. */
+/** Closing keeps the typed edits as a draft; the notification has a button that discards the draft. */
 function tellOfDraft(collection: string, recordId: string): void {
   const id = `draft:${collection}/${recordId}`;
   const discard = (): void => {
@@ -83,12 +84,12 @@ function LoadedEditor(props: LoadedEditorProps) {
     record,
     isDeleted,
     onSaved: (saved, isStaying) => {
-      // Where the drawer stays, a notification would cover its buttons: the foot says it.
+      // While the drawer stays open, a notification would cover its buttons: the foot shows the save.
       if (!isStaying || saved.id !== recordId)
         notifyDone(record === null || isDeleted ? text.editor.savedNew : text.editor.saved);
       setOwnSave(saved.updatedAt);
       onSaved?.(saved);
-      // A new record has an address of its own: the drawer of "new" has done its work.
+      // A new record has a new address: the drawer of "new" closes.
       if (!isStaying || saved.id !== recordId) onClose();
     },
   });
@@ -131,13 +132,10 @@ function LoadedEditor(props: LoadedEditorProps) {
     setTab("fields");
     if (canSave) form.save(isStaying);
   };
-  const press = (event: KeyboardEvent<HTMLElement>): void => {
-    if (!event.metaKey && !event.ctrlKey) return;
-    const isSave = event.key.toLowerCase() === "s";
-    if (!isSave && event.key !== "Enter") return;
-    event.preventDefault();
-    save(isSave);
-  };
+  const press = getHotkeyHandler([
+    ["mod+S", () => save(true)],
+    ["mod+Enter", () => save(false)],
+  ]);
   const { handlers } = props;
   useEffect(() => {
     handlers.current = { close, press };
@@ -148,7 +146,6 @@ function LoadedEditor(props: LoadedEditorProps) {
     },
     [handlers],
   );
-  const quiet = record === null ? "" : ownSave === null ? text.editor.noChanges : text.editor.savedState;
   const fields = <RecordFields collection={collection} record={record} form={form} isDeleted={isDeleted} />;
   return (
     <>
@@ -178,38 +175,59 @@ function LoadedEditor(props: LoadedEditorProps) {
           </>
         )}
       </Tabs>
-      <div className={classes["foot"]}>
-        {record !== null && !isDeleted && (
-          <Button
-            variant="subtle"
-            color="red"
-            c="var(--mantine-color-error)"
-            onClick={remove}
-            className={classes["delete"]}
-          >
-            {text.common.delete}
-          </Button>
-        )}
-        <Text size="xs" c="dimmed" className={classes["state"]} role="status">
-          {form.isDirty ? text.editor.changes(form.changed.length) : quiet}
-        </Text>
-        <Button variant="default" onClick={close}>
-          {record !== null && !form.isDirty ? text.common.close : text.common.cancel}
-        </Button>
-        <Button
-          onClick={() => save(false)}
-          loading={form.isSaving}
-          disabled={!canSave}
-          aria-keyshortcuts="Control+S Meta+S"
-          rightSection={
-            <Kbd className={classes["kbd"]} aria-hidden>
-              {keyNames("mod+s").join(" ")}
-            </Kbd>
-          }
-        >
-          {isDeleted ? text.editor.saveCopy : record === null ? text.common.create : text.common.save}
-        </Button>
-      </div>
+      <Foot
+        {...{ record, isDeleted, form, canSave, wasSaved: ownSave !== null }}
+        onDelete={remove}
+        onClose={close}
+        onSave={() => save(false)}
+      />
     </>
+  );
+}
+
+interface FootProps extends Pick<LoadedEditorProps, "record" | "isDeleted"> {
+  form: RecordForm;
+  canSave: boolean;
+  wasSaved: boolean;
+  onDelete: () => void;
+  onClose: () => void;
+  onSave: () => void;
+}
+
+function Foot({ record, isDeleted, form, canSave, wasSaved, onDelete, onClose, onSave }: FootProps) {
+  const quiet = record === null ? "" : wasSaved ? text.editor.savedState : text.editor.noChanges;
+  return (
+    <div className={classes["foot"]}>
+      {record !== null && !isDeleted && (
+        <Button
+          variant="subtle"
+          color="red"
+          c="var(--mantine-color-error)"
+          onClick={onDelete}
+          className={classes["delete"]}
+        >
+          {text.common.delete}
+        </Button>
+      )}
+      <Dim className={classes["state"]} role="status">
+        {form.isDirty ? text.editor.changes(form.changed.length) : quiet}
+      </Dim>
+      <Button variant="default" onClick={onClose}>
+        {record !== null && !form.isDirty ? text.common.close : text.common.cancel}
+      </Button>
+      <Button
+        onClick={onSave}
+        loading={form.isSaving}
+        disabled={!canSave}
+        aria-keyshortcuts="Control+S Meta+S"
+        rightSection={
+          <Kbd className={classes["kbd"]} aria-hidden>
+            {keyNames("mod+s").join(" ")}
+          </Kbd>
+        }
+      >
+        {isDeleted ? text.editor.saveCopy : record === null ? text.common.create : text.common.save}
+      </Button>
+    </div>
   );
 }

@@ -1,10 +1,9 @@
-/** The fields of a record, with the notices above them. */
-import { Alert, Anchor, Button, Group, List, Text } from "@mantine/core";
+/** The fields of a record, with the notices above the fields. */
+import { Alert, Button, Group, List, Text } from "@mantine/core";
 import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { IconAlertTriangle, IconHistory, IconTrash, IconUsers } from "@tabler/icons-react";
-import { Link } from "@tanstack/react-router";
-import { type FocusEvent, type ReactNode, useEffect, useMemo, useRef } from "react";
-import { RelativeTime } from "../../../kit/index.ts";
+import { type FocusEvent, type ReactNode, startTransition, useEffect, useMemo, useRef, useState } from "react";
+import { Dim, RelativeTime, TextLink } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import classes from "./editor.module.css";
 import { shownValue } from "./edits.ts";
@@ -22,10 +21,10 @@ interface RecordFieldsProps {
 const focusable =
   'input:not([tabindex="-1"]), textarea, button:not([tabindex="-1"]), [contenteditable="true"], [tabindex="0"]';
 
-/** Brings a field into view and the focus into its control. */
+/** Scrolls a field into view and focuses its control. */
 function focusField(place: HTMLElement, name: string): void {
   const row = place.querySelector<HTMLElement>(`[data-field="${name}"]`);
-  // The button that resets the field stands before its control.
+  // The reset button of the field comes before its control in the page.
   const control = [...(row?.querySelectorAll<HTMLElement>(focusable) ?? [])].find(
     (element) => element.closest(`.${classes["reset"]}`) === null,
   );
@@ -33,9 +32,28 @@ function focusField(place: HTMLElement, name: string): void {
   row?.scrollIntoView({ block: "nearest" });
 }
 
+/** Fields that are drawn first, and added with each further step: about a screen. */
+const stepFields = 16;
+/** Estimated pixels of a field that is not drawn yet. */
+const fieldHeight = 78;
+
+/** The number of fields to draw. The first screen appears at once, with any number of further fields. */
+function useDrawn(total: number): number {
+  const [drawn, setDrawn] = useState(stepFields);
+  useEffect(() => {
+    if (drawn >= total) return undefined;
+    const timer = setTimeout(() => startTransition(() => setDrawn(drawn + stepFields)), 0);
+    return () => clearTimeout(timer);
+  }, [drawn, total]);
+  return Math.min(drawn, total);
+}
+
 export function RecordFields({ collection, record, form, isDeleted }: RecordFieldsProps) {
   const place = useRef<HTMLDivElement>(null);
   const { errors, failures } = form;
+  const soon = useDrawn(collection.fields.length);
+  // A failed save moves the focus to a field, so all fields must be drawn.
+  const drawn = failures > 0 ? collection.fields.length : soon;
   // biome-ignore lint/correctness/useExhaustiveDependencies: each failed save leads to the first error, also to the same one.
   useEffect(() => {
     if (failures === 0 || place.current === null) return;
@@ -44,7 +62,7 @@ export function RecordFields({ collection, record, form, isDeleted }: RecordFiel
     else place.current.querySelector<HTMLElement>("[data-general]")?.focus();
   }, [failures]);
 
-  // A button that has done its work goes, and the focus with it: it comes back to the control beside it.
+  // A used button disappears, and the focus is lost: the effect moves the focus to the control beside the button.
   const last = useRef<{ element: Element; field: string | null } | null>(null);
   useEffect(() => {
     if (document.activeElement !== document.body || last.current === null || last.current.element.isConnected) return;
@@ -65,20 +83,14 @@ export function RecordFields({ collection, record, form, isDeleted }: RecordFiel
       <div ref={place} className={classes["fields"]} tabIndex={-1} onFocus={remember}>
         <Notices form={form} isDeleted={isDeleted} />
         {collection.fields.length === 0 && (
-          <Text size="sm" c="dimmed">
+          <Dim size="sm">
             {text.editor.noFields}{" "}
-            <Anchor
-              size="sm"
-              underline="always"
-              renderRoot={(props) => (
-                <Link to="/collections/$name/schema" params={{ name: collection.name }} {...props} />
-              )}
-            >
+            <TextLink to="/collections/$name/schema" params={{ name: collection.name }} underline="always">
               {text.editor.editSchema}
-            </Anchor>
-          </Text>
+            </TextLink>
+          </Dim>
         )}
-        {collection.fields.map((field, i) => {
+        {collection.fields.slice(0, drawn).map((field, i) => {
           const edit = form.edits[field.name];
           return (
             <FieldRow
@@ -96,6 +108,9 @@ export function RecordFields({ collection, record, form, isDeleted }: RecordFiel
             />
           );
         })}
+        {drawn < collection.fields.length && (
+          <div aria-busy="true" style={{ height: (collection.fields.length - drawn) * fieldHeight }} />
+        )}
       </div>
     </UploadVisibilityProvider>
   );
@@ -166,13 +181,9 @@ function Notices({ form, isDeleted }: { form: RecordForm; isDeleted: boolean }) 
             ))}
           </List>
           {errors.requestId !== null && (
-            <Anchor
-              size="sm"
-              underline="always"
-              renderRoot={(props) => <Link to="/logs" search={{ search: errors.requestId ?? "" }} {...props} />}
-            >
+            <TextLink to="/logs" search={{ search: errors.requestId ?? "" }} underline="always">
               {text.errors.inLog}
-            </Anchor>
+            </TextLink>
           )}
         </Alert>
       )}
@@ -184,7 +195,7 @@ interface NoticeProps {
   icon: ReactNode;
   title: ReactNode;
   color?: string;
-  /** Whether it comes while somebody types further down: it stays in view then. */
+  /** Whether the notice may appear while the user types further down: the notice then stays in view. */
   isLive?: boolean;
   actions?: ReactNode;
   children?: ReactNode;

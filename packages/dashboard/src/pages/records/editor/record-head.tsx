@@ -1,4 +1,4 @@
-/** The head of the drawer: which record it is, since when, and whose. */
+/** The head of the drawer: the name of the record, its times, and its owner. */
 import { Badge, Group, Text } from "@mantine/core";
 import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";

@@ -1,4 +1,4 @@
-/** One record as the service has it. */
+/** The query for a stored record. */
 import type { StoredRecord } from "@socle/protocol";
 import { queryOptions } from "@tanstack/react-query";
 import { client } from "../../../service/client.ts";

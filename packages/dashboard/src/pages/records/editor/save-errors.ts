@@ -1,4 +1,4 @@
-/** Errors of a save, split by where they stand: at the controls, and above them. */
+/** Errors of a save, split by their position: at a control, or above the form. */
 import { SocleError } from "@socle/client";
 import type { FieldDefinition } from "@socle/protocol";
 import { messageOf } from "../../../kit/states.tsx";
@@ -6,9 +6,9 @@ import { text } from "../../../texts/index.ts";
 
 export interface SaveErrors {
   readonly fields: { readonly [field: string]: string };
-  /** Messages that belong to no field. */
+  /** Messages without a field. */
   readonly general: readonly string[];
-  /** Names the request in the log, where the service has failed. */
+  /** The id of the request in the log, after a failure of the service. */
   readonly requestId: string | null;
 }
 

@@ -1,11 +1,11 @@
-/** The visibility that an upload gets in the form of a collection: a file beside records that everybody reads is public. */
+/** The visibility of an upload in the form of a collection: a file is public when everybody may read the records. */
 import type { CollectionEntry, Visibility } from "@socle/protocol";
 import { createContext, useContext } from "react";
 import { text } from "../../../texts/index.ts";
 
 export interface UploadVisibility {
   readonly visibility: Visibility;
-  /** Why, in one sentence. */
+  /** The reason, in a sentence. */
   readonly reason: string;
 }
 
@@ -13,7 +13,7 @@ export function uploadVisibilityOf({
   name,
   permissions,
 }: Pick<CollectionEntry, "name" | "permissions">): UploadVisibility {
-  // Without a rule, reading is open to everybody.
+  // Without a rule, everybody may read.
   return (permissions?.read ?? "public") === "public"
     ? { visibility: "public", reason: text.editor.uploadPublic(name) }
     : { visibility: "protected", reason: text.editor.uploadProtected(name) };

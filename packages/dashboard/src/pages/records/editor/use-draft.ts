@@ -1,4 +1,4 @@
-/** Keeps the edits of one record as a draft while they are typed, and offers the draft of an earlier time. */
+/** Keeps the edits of a record as a draft during typing, and offers an earlier draft. */
 import { useCallback, useEffect, useRef, useState } from "react";
 import { type Draft, DraftStore } from "./drafts.ts";
 import type { Edits } from "./edits.ts";
@@ -8,15 +8,15 @@ export const drafts = new DraftStore(sessionStorage);
 const writeAfterMs = 300;
 
 export interface DraftState {
-  /** A draft of an earlier time that is not taken up yet. */
+  /** An earlier draft that the form has not taken yet. */
   readonly offer: Draft | null;
   /** Whether the edits are too large to be kept. */
   readonly isTooLarge: boolean;
-  /** Answers the offered edits, which are the form's from then on. */
+  /** Answers the offered edits; from then on the edits belong to the form. */
   readonly takeOffer: () => Edits;
-  /** Writes at once what waits. Answers whether everything is kept. */
+  /** Writes the waiting edits at once. Answers whether all edits are kept. */
   readonly flush: () => boolean;
-  /** After a save, and when the changes are given up. */
+  /** Removes the draft after a save, or when the user discards the changes. */
   readonly forget: () => void;
 }
 
@@ -27,7 +27,7 @@ export function useDraft(place: { collection: string; recordId: string }, edits:
   const waiting = useRef(false);
   const latest = useRef({ edits, isDirty, offer });
   latest.current = { edits, isDirty, offer };
-  // Edits that were given up must not come back with the last write.
+  // Discarded edits must not come back with a late write.
   const isForgotten = useRef(false);
 
   const flush = useCallback((): boolean => {
@@ -39,7 +39,7 @@ export function useDraft(place: { collection: string; recordId: string }, edits:
       setTooLarge(false);
       return true;
     }
-    // A draft that is still offered stays in it: what is typed now covers it field by field.
+    // The offered draft stays part of the new draft: typed edits replace its edits field by field.
     const all = { ...offered?.edits, ...current };
     const isKept = drafts.write(collection, recordId, { savedAt: new Date().toISOString(), edits: all });
     setTooLarge(!isKept);
@@ -65,7 +65,7 @@ export function useDraft(place: { collection: string; recordId: string }, edits:
     };
   }, [flush]);
 
-  // The browser asks before it leaves changes that no draft holds.
+  // If no draft holds the changes, the browser asks before the user leaves the page.
   useEffect(() => {
     if (!isTooLarge) return undefined;
     const ask = (event: BeforeUnloadEvent): void => event.preventDefault();

@@ -1,4 +1,4 @@
-/** Follows one record while it is open: what others change comes into the cache, and a deletion is told. */
+/** Follows an open record: changes by others update the cache, and the editor shows a deletion. */
 import type { JsonValue, StoredRecord } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
@@ -7,7 +7,7 @@ import { NEW_RECORD, recordQuery } from "./record-query.ts";
 
 export interface LiveState {
   readonly isDeleted: boolean;
-  /** The `updatedAt` of the change that came last; null while none has. The page's own saves come, too. */
+  /** The `updatedAt` of the last change; null before the first change. The page's own saves count, too. */
   readonly changedTo: string | null;
 }
 
@@ -32,12 +32,12 @@ export function useLiveRecord(collection: string, recordId: string): LiveState {
         }
         if (!isRecord(payload)) return;
         const known = queryClient.getQueryData<{ [field: string]: JsonValue }>(queryKey);
-        // The event of the page's own save says nothing new.
+        // The event of the page's own save brings nothing new.
         if (known === undefined || String(known["updatedAt"]) >= payload.updatedAt) return;
         queryClient.setQueryData(queryKey, payload);
         setState({ isDeleted: false, changedTo: payload.updatedAt });
       },
-      // After a break that was too long, what is known may be old.
+      // After a break that was too long, the known record may be old.
       { onReset: () => void queryClient.invalidateQueries({ queryKey }) },
     );
   }, [queryClient, collection, recordId]);

@@ -1,4 +1,4 @@
-/** The state of the form of one record: edits, errors, saving. */
+/** The state of the form of a record: edits, errors, saving. */
 import type { CollectionEntry, FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
@@ -22,15 +22,15 @@ import { useDraft } from "./use-draft.ts";
 interface FormOptions {
   collection: CollectionEntry;
   recordId: string;
-  /** The stored record; null for a new one. */
+  /** The stored record; null for a new record. */
   record: StoredRecord | null;
   isDeleted: boolean;
-  /** `isStaying` where the save asked to go on with the record. */
+  /** `isStaying` is true when the user saves and continues with the record. */
   onSaved: (record: StoredRecord, isStaying: boolean) => void;
 }
 
 interface Request {
-  /** Null for a record that is to be made. */
+  /** Null for a new record. */
   readonly id: string | null;
   readonly values: { readonly [field: string]: JsonValue };
   readonly isStaying: boolean;
@@ -46,7 +46,7 @@ export function useRecordForm({ collection, recordId, record, isDeleted, onSaved
   const queryClient = useQueryClient();
   const [edits, setEdits] = useState<Edits>({});
   const [errors, setErrors] = useState<SaveErrors>(noErrors);
-  /** Counts the failed saves: each leads to the first error anew. */
+  /** Counts the failed saves: each failed save moves the focus to the first error. */
   const [failures, setFailures] = useState(0);
   const base = useRef(record);
   base.current = record;
@@ -62,7 +62,7 @@ export function useRecordForm({ collection, recordId, record, isDeleted, onSaved
   }, []);
   const setValue = useCallback(
     (field: FieldDefinition, value: JsonValue): void => {
-      // A form keeps the text of json, which says more than the value.
+      // For json the form keeps the typed text, because the text holds more than the value.
       if (field.type !== "json") edit(field, (from) => ({ value, from }));
     },
     [edit],
@@ -96,7 +96,7 @@ export function useRecordForm({ collection, recordId, record, isDeleted, onSaved
 
   const save = (isStaying: boolean): void => {
     if (mutation.isPending) return;
-    // A record that is gone is made again, from what is left of it here.
+    // Saving a deleted record creates the record again, from the values on the page.
     const source = record !== null && isDeleted ? editsForCopy(fields, edits, record) : edits;
     const target = isDeleted ? null : record;
     const { values, problems } = bodyOf(fields, source, target);
@@ -112,10 +112,10 @@ export function useRecordForm({ collection, recordId, record, isDeleted, onSaved
     mutation.mutate({ id: target?.id ?? null, values, isStaying });
   };
 
-  // A draft of an earlier time is taken up at once, as that of a collection is; a notice says so.
+  // The form takes an earlier draft at once, as the form of a collection does; a notice tells the user.
   const [restoredAt, setRestoredAt] = useState<string | null>(null);
   const { offer, takeOffer } = draft;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it is there from the beginning, or not at all.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: an offer exists from the beginning, or never.
   useEffect(() => {
     if (offer === null) return;
     const offered = takeOffer();
@@ -136,13 +136,13 @@ export function useRecordForm({ collection, recordId, record, isDeleted, onSaved
     setTyped,
     reset,
     save,
-    /** When the draft was written that was taken up; null without one, and once this is known. */
+    /** The time of the restored draft; null without a draft, and after the user has confirmed the notice. */
     restoredAt: isDirty ? restoredAt : null,
     takeTheirs: () => setEdits(withoutEdits(edits, clashing)),
     keepMine: () => {
       if (record !== null) setEdits(rebased(edits, clashing, record));
     },
-    /** Gives up everything that was typed. */
+    /** Discards all edits. */
     discard: () => {
       draft.forget();
       setRestoredAt(null);

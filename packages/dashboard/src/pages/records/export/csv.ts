@@ -1,6 +1,6 @@
 /**
- * Records as CSV (RFC 4180). The import reads back what is written here: null is an empty cell, the empty text is `""` in quotes, JSON is
- * its text, and a text that a spreadsheet would run as a formula has an apostrophe before it, where that is asked for.
+ * Records as CSV (RFC 4180). The import reads the same format: null is an empty cell, the empty text is `""` in quotes, JSON is
+ * its text. On request, a text that a spreadsheet would run as a formula has an apostrophe in front.
  */
 import type { FieldType, JsonValue } from "@socle/protocol";
 
@@ -11,12 +11,12 @@ export interface CsvStyle {
 
 const standardStyle: CsvStyle = { delimiter: ",", quote: '"' };
 
-/** For Excel, which reads UTF-8 only with it. */
+/** For Excel: without the mark, Excel does not read the file as UTF-8. */
 export const byteOrderMark = "\ufeff";
 
-/** One row with its newline. Null is an empty cell; the empty text stands in quotes. */
+/** A row with its newline. Null is an empty cell; the empty text is `""` in quotes. */
 export function csvLine(cells: readonly (string | null)[], style: CsvStyle = standardStyle): string {
-  // A row of one empty cell would be an empty line, which is no row.
+  // A row with a single empty cell would be an empty line, and an empty line is no row.
   return `${cells.map((cell) => csvCell(cell, style)).join(style.delimiter)}\r\n`;
 }
 
@@ -28,8 +28,8 @@ function csvCell(cell: string | null, { delimiter, quote }: CsvStyle): string {
 }
 
 /**
- * A text that no spreadsheet takes for a formula. One that begins with apostrophes before such a character gets one more, so that
- * taking one away gives every text back.
+ * A text that no spreadsheet takes for a formula. A text with apostrophes before a formula character gets a further apostrophe,
+ * so that the removal of a single apostrophe restores every text.
  */
 export function protect(cell: string): string {
   return /^'*[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
@@ -39,7 +39,7 @@ export function protect(cell: string): string {
 export function csvValue(value: JsonValue | undefined, type: FieldType | "id", isProtected: boolean): string | null {
   if (value === null || value === undefined) return null;
   if (type === "json" || typeof value === "object") return JSON.stringify(value);
-  // A number is no formula: -5 stays a number for spreadsheets.
+  // A number is never a formula: -5 stays a number in a spreadsheet.
   if (typeof value !== "string") return String(value);
   return isProtected ? protect(value) : value;
 }

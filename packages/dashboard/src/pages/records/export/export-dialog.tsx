@@ -4,7 +4,7 @@ import type { CollectionEntry } from "@socle/protocol";
 import { IconAlertTriangle, IconCircleCheck, IconDownload } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { formatNumber, messageOf } from "../../../kit/index.ts";
+import { Dim, formatNumber, messageOf } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import { countQuery } from "../data/record-query.ts";
 import { columnsOf, EXPORT_FORMATS, type ExportColumn, type ExportFormat } from "./format.ts";
@@ -15,7 +15,7 @@ export interface ExportDialogProps {
   filter?: string | undefined;
   search?: string | undefined;
   sort?: string | undefined;
-  /** Only these records; all that the filter finds without it. */
+  /** Only these records; undefined exports all records that match the filter. */
   ids?: readonly string[] | undefined;
   /** The columns that the grid shows, in its order. */
   columns: readonly string[];
@@ -30,7 +30,7 @@ export function ExportDialog(props: ExportDialogProps) {
     ...countQuery({ collection: collection.name, filter, search }),
     enabled: ids === undefined && isPartial,
   });
-  // Where all are exported, the collection says how many there are: counting them again would read all.
+  // For all records, the collection has the number already: a new count would read all records.
   const total = ids?.length ?? (!isPartial ? collection.records : (found.data ?? null));
   const close = (): void => {
     stop();
@@ -118,10 +118,10 @@ function ExportForm(props: {
             {messageOf(error)}
           </Alert>
         )}
-        <Text size="sm" c="dimmed" className="numbers">
+        <Dim size="sm" className="numbers">
           {scope}
           {total !== null && `: ${formatNumber(total)}`}
-        </Text>
+        </Dim>
         <div>
           <SegmentedControl
             fullWidth
@@ -130,9 +130,7 @@ function ExportForm(props: {
             value={format}
             onChange={setFormat}
           />
-          <Text size="xs" c="dimmed" mt={6}>
-            {text.export.formatHints[format]}
-          </Text>
+          <Dim mt={6}>{text.export.formatHints[format]}</Dim>
         </div>
         <Radio.Group
           label={text.export.columns}

@@ -1,4 +1,4 @@
-/** Records as the text of a file: CSV, a JSON array, or one object per line. */
+/** Records as the text of a file: CSV, a JSON array, or an object per line. */
 import type { CollectionEntry, FieldType, JsonValue, StoredRecord } from "@socle/protocol";
 import { byteOrderMark, csvLine, csvValue } from "./csv.ts";
 
@@ -10,9 +10,9 @@ const systemColumns = ["id", "createdAt", "updatedAt"] as const;
 export interface ExportShape {
   readonly format: ExportFormat;
   readonly columns: readonly ExportColumn[];
-  /** CSV: whether texts are kept from being formulas. */
+  /** CSV: whether to protect texts from formulas. */
   readonly isProtected: boolean;
-  /** CSV: whether it begins with a byte order mark. */
+  /** CSV: whether the file begins with a byte order mark. */
   readonly hasMark: boolean;
 }
 
@@ -21,7 +21,6 @@ export interface ExportColumn {
   readonly type: FieldType | "id";
 }
 
-/** Every column that a collection has. */
 export function columnsOf({ fields }: CollectionEntry): ExportColumn[] {
   const [id, ...times] = systemColumns.map((name): ExportColumn => ({ name, type: name === "id" ? "id" : "datetime" }));
   return [...(id === undefined ? [] : [id]), ...fields.map(({ name, type }) => ({ name, type })), ...times];
@@ -33,7 +32,7 @@ export const fileTypes: { readonly [format in ExportFormat]: { extension: string
   lines: { extension: "jsonl", type: "application/x-ndjson" },
 };
 
-/** Writes records one after the other; each call answers what comes next in the file. */
+/** Writes records in sequence; each call answers the next text of the file. */
 export class RecordWriter {
   readonly #shape: ExportShape;
   #isFirst = true;

@@ -1,2 +1,2 @@
-/** Export of the records that a query finds. */
+/** Export of the records that match a query. */
 export { ExportDialog, type ExportDialogProps } from "./export-dialog.tsx";

@@ -1,9 +1,9 @@
-/** All records of a query, page by page. The export waits when the service asks for a pause or a new sign-in. */
+/** All records of a query, page by page. The export waits when the service requires a pause or a new sign-in. */
 import { SocleError } from "@socle/client";
 import type { RecordPage, RecordQuery, StoredRecord } from "@socle/protocol";
 
 const pageSize = 1_000;
-/** Ids of one request: a filter may have 4 KB. */
+/** Ids in a request: a filter may have 4 KB. */
 const idsPerRequest = 50;
 const triesWithoutAnswer = 5;
 const pollMs = 400;
@@ -30,7 +30,7 @@ export async function* queriedPages(
   } while (cursor !== null);
 }
 
-/** The records with these ids, in the order of the ids; those that are gone are left out. */
+/** The records with these ids, in the order of the ids; deleted records are left out. */
 export async function* chosenPages(
   source: PageSource,
   ids: readonly string[],

@@ -1,11 +1,11 @@
-/** The place where an export is written: a file on disk where the browser can stream to one, else parts of a download. */
+/** The target of an export: a file on disk if the browser can stream to a file, otherwise the parts of a download. */
 import { saveBlob } from "../../../kit/save-blob.ts";
 
 export interface Sink {
   write: (text: string) => Promise<void>;
-  /** Ends the file; without the File System Access API it is downloaded now. */
+  /** Ends the file; without the File System Access API the download starts now. */
   close: () => Promise<void>;
-  /** Leaves nothing behind. */
+  /** Stops the export without a file. */
   abort: () => Promise<void>;
 }
 
@@ -22,10 +22,10 @@ function hasPicker(target: object): target is PickerWindow {
   return "showSaveFilePicker" in target;
 }
 
-/** Characters that are gathered before they are written. */
+/** Characters gathered before a write. */
 const gathered = 1_048_576;
 
-/** Asks where to, where the browser can. Rejects with an AbortError when the question is closed. */
+/** Asks for the place of the file, if the browser can ask. Rejects with an AbortError when the user closes the question. */
 export async function openSink(name: string, type: string): Promise<Sink> {
   if (!hasPicker(window)) return blobSink(name, type);
   const extension = `.${name.split(".").at(-1)}`;
@@ -41,7 +41,7 @@ export async function openSink(name: string, type: string): Promise<Sink> {
   });
 }
 
-/** The file that was chosen. Null where the browser or its policy forbids the question: then it is a download. */
+/** The chosen file. Null when the browser or its policy forbids the question: the export is then a download. */
 async function askWhere(picker: PickerWindow, options: SaveOptions): Promise<FileSystemWritableFileStream | null> {
   try {
     return await (await picker.showSaveFilePicker(options)).createWritable();
@@ -52,7 +52,7 @@ async function askWhere(picker: PickerWindow, options: SaveOptions): Promise<Fil
 }
 
 function blobSink(name: string, type: string): Sink {
-  // A browser may keep blobs on disk, and cannot do so with strings.
+  // A browser may keep blobs on disk, but not strings.
   const parts: Blob[] = [];
   return gathering({
     write: async (text) => {

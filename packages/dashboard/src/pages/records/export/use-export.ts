@@ -1,4 +1,4 @@
-/** An export that runs: its progress, its end, and how to stop it. */
+/** A running export: its progress, its end, and a function that stops the export. */
 import type { RecordQuery } from "@socle/protocol";
 import { useEffect, useRef, useState } from "react";
 import { client } from "../../../service/client.ts";
@@ -48,7 +48,7 @@ export function useExport(): {
       fields,
       ...(filter !== undefined && { filter }),
       ...(search !== undefined && { search }),
-      // The rank of a record changes with the others, and pages would repeat some and miss some.
+      // The rank of a record depends on the other records. By rank, pages would repeat some records and miss some records.
       ...((sort !== undefined || search !== undefined) && { sort: sort ?? "-createdAt" }),
     };
     try {
@@ -74,7 +74,7 @@ export function useExport(): {
         throw error;
       }
     } catch (error) {
-      // The one who stopped it, or closed the question where to save, knows.
+      // The user has stopped the export or closed the question for the place, and needs no message.
       const isMeant = stop.signal.aborted || (error instanceof DOMException && error.name === "AbortError");
       setState({ phase: "idle", error: isMeant ? null : error });
     }

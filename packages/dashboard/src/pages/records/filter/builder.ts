@@ -1,20 +1,30 @@
 /**
  * The builder's view of an expression: a quick search, and conditions of which all or any must hold. Expressions with
- * deeper nesting, negation or comparisons of two fields have no such view and stay raw.
+ * deeper nesting, negation or comparisons of two fields have no builder view and stay raw text.
  */
+import { filter } from "@socle/client";
 import type { FieldDefinition, FieldType } from "@socle/protocol";
-import { type Comparison, writeLiteral } from "../../../kit/expression/tokens.ts";
-import { type Operand, parseExpression, type Tree, writeOperand } from "./expression.ts";
+import {
+  type Comparison,
+  FilterSyntaxError,
+  parseSyntax,
+  type Syntax,
+  type Term,
+  textOf as textOfPath,
+} from "@socle/protocol/filter";
+import { kinds, type Operand, type Operator } from "../../../fields/index.ts";
+
+export type { Operator };
 
 export interface Condition {
   readonly path: string;
   readonly operator: Comparison | "in";
-  /** One, but for `in`. */
+  /** More than a single value only for `in`. */
   readonly values: readonly Operand[];
 }
 
 export interface Builder {
-  /** Looked for in all texts; empty without a quick search. */
+  /** The text of the quick search over all text fields; empty without a quick search. */
   readonly quick: string;
   readonly join: "all" | "any";
   readonly conditions: readonly Condition[];
@@ -22,10 +32,10 @@ export interface Builder {
 
 export const emptyBuilder: Builder = { quick: "", join: "all", conditions: [] };
 
-/** The language allows 100 comparisons: a quick search leaves most of them to conditions. */
+/** The language allows 100 comparisons: a quick search leaves most comparisons to conditions. */
 const mostQuickFields = 20;
 
-/** The fields in which a quick search looks. */
+/** The fields of a quick search. */
 export function quickFields(fields: readonly FieldDefinition[]): string[] {
   return fields
     .filter(({ type }) => type === "string" || type === "text")
@@ -33,54 +43,75 @@ export function quickFields(fields: readonly FieldDefinition[]): string[] {
     .slice(0, mostQuickFields);
 }
 
-function conditionOf(tree: Tree): Condition | null {
-  if (tree.type === "compare") return { path: tree.path, operator: tree.operator, values: [tree.right] };
-  if (tree.type === "in") return { path: tree.path, operator: "in", values: tree.items };
-  return null;
+/** A part of a filter, with the text around the part. */
+interface Part {
+  readonly text: string;
+  readonly node: Syntax;
 }
 
-function conditionsOf(trees: readonly Tree[]): Condition[] | null {
-  const conditions = trees.map(conditionOf).filter((each) => each !== null);
-  return conditions.length === trees.length ? conditions : null;
+const macros: readonly string[] = ["now", "today", "user.id"];
+
+function operandOf(term: Term): Operand | null {
+  if (term.type === "value") return { type: "value", value: term.value };
+  const isKnown = term.type === "macro" && term.shift === 0 && macros.includes(term.name);
+  return isKnown ? { type: "macro", name: `@${term.name}` } : null;
 }
 
-/** The text of a group such as `(title ~ "x" || body ~ "x")`, over texts of the collection only. */
-function quickOf(tree: Tree, allowed: readonly string[]): string | null {
-  if (tree.type !== "group") return null;
-  const items = tree.item.type === "or" ? tree.item.items : [tree.item];
-  let found: string | null = null;
-  for (const item of items) {
-    if (item.type !== "compare" || item.operator !== "~" || !allowed.includes(item.path)) return null;
-    if (item.right.type !== "value" || typeof item.right.value !== "string") return null;
-    if (found !== null && found !== item.right.value) return null;
-    found = item.right.value;
+function conditionOf(node: Syntax): Condition | null {
+  if ((node.type !== "compare" && node.type !== "in") || node.left.type !== "path") return null;
+  if (!node.left.steps.every(({ type }) => type === "name")) return null;
+  const values = (node.type === "in" ? node.items : [node.right]).map(operandOf).filter((each) => each !== null);
+  if (values.length < (node.type === "in" ? node.items.length : 1)) return null;
+  return { path: textOfPath(node.left), operator: node.type === "in" ? "in" : node.operator, values };
+}
+
+/** The text of a group in brackets, for example `(title ~ "x" || body ~ "x")`, over text fields of the collection only. */
+function quickOf({ text, node }: Part, allowed: readonly string[]): string | null {
+  if (!/\(\s*$/.test(text.slice(0, node.start)) || !/^\s*\)/.test(text.slice(node.end))) return null;
+  const conditions = (node.type === "or" ? node.items : [node]).map(conditionOf);
+  const [first] = conditions;
+  const [value] = first?.values ?? [];
+  const isQuick = conditions.every(
+    (each) => each?.operator === "~" && allowed.includes(each.path) && each.values[0]?.type === "value",
+  );
+  const isOne = conditions.every((each) => JSON.stringify(each?.values) === JSON.stringify(first?.values));
+  return isQuick && isOne && value?.type === "value" && typeof value.value === "string" ? value.value : null;
+}
+
+function read(node: Syntax, quick: string): Builder | null {
+  const items = node.type === "and" || node.type === "or" ? node.items : [node];
+  const conditions = items.map(conditionOf).filter((each) => each !== null);
+  if (conditions.length < items.length) return null;
+  return { quick, join: node.type === "or" ? "any" : "all", conditions };
+}
+
+/** The syntax tree of a filter; null for a text with a syntax error: the service's error has the position. */
+function syntaxOf(text: string): Syntax | null {
+  try {
+    return parseSyntax(text);
+  } catch (error) {
+    if (error instanceof FilterSyntaxError) return null;
+    throw error;
   }
-  return found;
 }
 
-function read(tree: Tree, quick: string): Builder | null {
-  if (tree.type === "group") return read(tree.item, quick);
-  const items = tree.type === "and" || tree.type === "or" ? tree.items : [tree];
-  const conditions = conditionsOf(items);
-  return conditions === null ? null : { quick, join: tree.type === "or" ? "any" : "all", conditions };
-}
-
-/** The builder's view, or null where it cannot show the expression. */
-export function toBuilder(expression: string, fields: readonly FieldDefinition[]): Builder | null {
-  if (expression.trim() === "") return emptyBuilder;
-  const tree = parseExpression(expression);
-  if (tree === null) return null;
+/** The builder's view of a filter; null for a filter without a builder view. */
+export function toBuilder(text: string, fields: readonly FieldDefinition[]): Builder | null {
+  if (text.trim() === "") return emptyBuilder;
+  const node = syntaxOf(text);
+  if (node === null) return null;
   const allowed = quickFields(fields);
-  const alone = quickOf(tree, allowed);
+  const alone = quickOf({ text, node }, allowed);
   if (alone !== null) return { ...emptyBuilder, quick: alone };
-  if (tree.type === "and") {
-    const [first, ...rest] = tree.items;
-    const quick = first === undefined ? null : quickOf(first, allowed);
-    const [second] = rest;
-    if (quick !== null && second !== undefined)
-      return read(rest.length === 1 ? second : { type: "and", items: rest }, quick);
-  }
-  return read(tree, "");
+  if (node.type !== "and") return read(node, "");
+  const [first, second, ...rest] = node.items;
+  const quick = first === undefined ? null : quickOf({ text, node: first }, allowed);
+  if (quick === null || second === undefined) return read(node, "");
+  return read(rest.length === 0 ? second : { ...node, items: node.items.slice(1) }, quick);
+}
+
+function writeOperand(operand: Operand): string {
+  return operand.type === "macro" ? operand.name : filter`${operand.value}`;
 }
 
 function writeCondition({ path, operator, values }: Condition): string {
@@ -89,49 +120,29 @@ function writeCondition({ path, operator, values }: Condition): string {
   return `${path} ${operator} ${writeOperand(value)}`;
 }
 
-/** The expression of a builder; empty without conditions. */
+/** The expression of a builder; empty without conditions and without a quick search. */
 export function fromBuilder({ quick, join, conditions }: Builder, fields: readonly FieldDefinition[]): string {
   const all = conditions.map(writeCondition);
   const names = quickFields(fields);
   const search =
-    quick === "" || names.length === 0
-      ? ""
-      : `(${names.map((name) => `${name} ~ ${writeLiteral(quick)}`).join(" || ")})`;
+    quick === "" || names.length === 0 ? "" : `(${names.map((name) => `${name} ${filter`~ ${quick}`}`).join(" || ")})`;
   if (join === "all") return [...(search === "" ? [] : [search]), ...all].join(" && ");
   if (search === "") return all.join(" || ");
   if (all.length === 0) return search;
   return `${search} && ${all.length === 1 ? all[0] : `(${all.join(" || ")})`}`;
 }
 
-export type Operator = Comparison | "in" | "isNull" | "isNotNull";
-
-const ordered: readonly Operator[] = ["=", "!=", ">", ">=", "<", "<=", "in", "isNull", "isNotNull"];
-const texts: readonly Operator[] = ["~", "!~", "=", "!=", "in", "isNull", "isNotNull"];
-
-/** The operators of multiple fields. Null is no item. */
+/** The operators of multiple fields. Null is not an item. */
 const items: readonly Operator[] = ["=", "!=", "in"];
 const itemTexts: readonly Operator[] = ["=", "!=", "~", "!~", "in"];
 
-/** The operators that make sense for values of a type, the most useful one first. */
-const operatorsOf: { readonly [type in FieldType]: readonly Operator[] } = {
-  string: texts,
-  text: texts,
-  integer: ordered,
-  float: ordered,
-  boolean: ["=", "!=", "isNull", "isNotNull"],
-  datetime: [">=", "<=", ">", "<", "=", "!=", "isNull", "isNotNull"],
-  json: ["~", "!~", "isNull", "isNotNull"],
-  relation: ["=", "!=", "in", "isNull", "isNotNull"],
-  file: ["=", "!=", "isNull", "isNotNull"],
-};
-
-/** The same for a field, which may be one of some values, in their order, or have several items, of which some are compared. */
+/** The operators for a field. A field with values compares by their order; a condition on a multiple field is about some items. */
 export function operatorsFor({ type, values, multiple }: FieldDefinition): readonly Operator[] {
   if (multiple === true) return type === "string" && values === undefined ? itemTexts : items;
-  return values === undefined ? operatorsOf[type] : ordered;
+  return values === undefined ? kinds[type].operators : kinds.integer.operators;
 }
 
-/** The operator as the form shows it: a comparison with null is one of its own. */
+/** The operator in the form: a comparison with null has its own operator. */
 export function operatorOf({ operator, values }: Condition): Operator {
   const [value] = values;
   const isNull = value?.type === "value" && value.value === null;
@@ -140,7 +151,7 @@ export function operatorOf({ operator, values }: Condition): Operator {
   return operator;
 }
 
-/** A condition from what stands in the form, or null while a value is missing or no value of the type. */
+/** A condition from the form, or null while a value is missing or not a value of the type. */
 export function conditionFrom(
   path: string,
   type: FieldType,
@@ -149,6 +160,8 @@ export function conditionFrom(
   const { operator, text } = form;
   if (operator === "isNull" || operator === "isNotNull")
     return { path, operator: operator === "isNull" ? "=" : "!=", values: [{ type: "value", value: null }] };
+  // Every text contains the empty text.
+  if (text === "" && (operator === "~" || operator === "!~")) return null;
   const parts =
     operator === "in"
       ? text
@@ -156,37 +169,12 @@ export function conditionFrom(
           .map((part) => part.trim())
           .filter((part) => part !== "")
       : [text];
-  const values = parts.map((part) => operandFrom(type, part));
+  const values = parts.map(kinds[type].read);
   const known = values.filter((each) => each !== null);
   return known.length === 0 || known.length < values.length ? null : { path, operator, values: known };
 }
 
-function operandFrom(type: FieldType, text: string): Operand | null {
-  if (text === "@now" || text === "@today")
-    return type === "datetime" ? { type: "macro", name: text } : operandWith(text);
-  if (text === "@user.id" && type === "relation") return { type: "macro", name: text };
-  switch (type) {
-    case "integer":
-    case "float": {
-      const number = Number(text);
-      return text.trim() === "" || !Number.isFinite(number) ? null : operandWith(number);
-    }
-    case "boolean":
-      return text === "true" || text === "false" ? operandWith(text === "true") : null;
-    case "datetime":
-    case "relation":
-    case "file":
-      return text.trim() === "" ? null : operandWith(text.trim());
-    default:
-      return operandWith(text);
-  }
-}
-
-function operandWith(value: string | number | boolean): Operand {
-  return { type: "value", value };
-}
-
-/** The values as one text, for the form's control. */
+/** The values in a single text, for the form's control. */
 export function textOf({ values }: Condition): string {
   return values.map((value) => (value.type === "macro" ? value.name : String(value.value ?? ""))).join(", ");
 }

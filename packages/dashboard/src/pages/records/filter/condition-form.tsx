@@ -1,9 +1,11 @@
-/** The form of one condition: field, operator, value. */
-import { ActionIcon, Button, Group, Select, Skeleton, Stack, TextInput } from "@mantine/core";
+/** The form of a condition: field, operator, value. */
+import { Button, Group, Select, Skeleton, Stack, TextInput } from "@mantine/core";
 import type { FieldDefinition } from "@socle/protocol";
 import { IconCalendar } from "@tabler/icons-react";
 import { type FormEvent, lazy, Suspense, useState } from "react";
+import { kinds } from "../../../fields/index.ts";
 import { systemFields } from "../../../kit/expression/index.ts";
+import { IconAction } from "../../../kit/icon-action.tsx";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import { type Condition, conditionFrom, type Operator, operatorOf, operatorsFor, textOf } from "./builder.ts";
@@ -12,9 +14,9 @@ const DayPicker = lazy(async () => ({ default: (await import("./day-picker.tsx")
 
 export function ConditionForm(props: {
   fields: readonly FieldDefinition[];
-  /** The one that is changed. */
+  /** The condition to change. */
   condition?: Condition | undefined;
-  /** The field at the end of a path through relations, or that holds its json. */
+  /** The field at the end of a path through relations, or the json field with the path inside. */
   fieldOf: (path: string) => FieldDefinition | undefined;
   onSubmit: (condition: Condition) => void;
   onRemove?: (() => void) | undefined;
@@ -43,7 +45,7 @@ export function ConditionForm(props: {
   };
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    // The form stands in the page's own tree: a form around it is not meant.
+    // The form is nested in the page's React tree: a form around this form must not get the event.
     event.stopPropagation();
     setTried(true);
     if (made !== null) onSubmit(made);
@@ -54,18 +56,12 @@ export function ConditionForm(props: {
   return (
     <form onSubmit={submit}>
       <Stack gap="xs" p="xs">
-        <Select
-          size="xs"
-          label={text.records.field}
-          data={paths.includes(path) ? paths : [path, ...paths]}
-          value={path}
-          onChange={(next) => next !== null && choosePath(next)}
-          searchable
-          allowDeselect={false}
-          comboboxProps={{ withinPortal: false }}
-          leftSection={<TypeIcon type={type} isKey={path === "id"} />}
-          maxDropdownHeight={220}
-          data-autofocus={condition === undefined || undefined}
+        <FieldSelect
+          paths={paths.includes(path) ? paths : [path, ...paths]}
+          path={path}
+          type={type}
+          onChange={choosePath}
+          autoFocus={condition === undefined}
         />
         <Select
           size="xs"
@@ -88,7 +84,7 @@ export function ConditionForm(props: {
             isList={operator === "in"}
             value={value}
             onChange={setValue}
-            error={isTried && made === null ? text.records.valueWanted[type] : undefined}
+            error={isTried && made === null ? kinds[type].words.wanted : undefined}
           />
         )}
         <Group justify="space-between" mt={4}>
@@ -108,7 +104,50 @@ export function ConditionForm(props: {
   );
 }
 
-/** An operator in words. Of a field with several items it is about some of them, or none. */
+/** The picker of a field. An open list begins with an empty search, so that the first letter searches all fields. */
+function FieldSelect(props: {
+  paths: readonly string[];
+  path: string;
+  type: FieldDefinition["type"];
+  onChange: (path: string) => void;
+  autoFocus: boolean;
+}) {
+  const { paths, path, type, onChange, autoFocus } = props;
+  const [search, setSearch] = useState(path);
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <Select
+      size="xs"
+      label={text.records.field}
+      data={[...paths]}
+      value={path}
+      onChange={(next) => next !== null && onChange(next)}
+      searchable
+      searchValue={search}
+      onSearchChange={(next) => setSearch(isOpen || next === path ? next : next.replace(path, ""))}
+      onDropdownOpen={() => {
+        setSearch((now) => (now === path ? "" : now));
+        setOpen(true);
+      }}
+      onDropdownClose={() => {
+        setSearch(path);
+        setOpen(false);
+      }}
+      selectFirstOptionOnChange
+      placeholder={path}
+      nothingFoundMessage={text.records.noField}
+      // Enter in an open list without a match must not apply the condition.
+      onKeyDown={(event) => event.key === "Enter" && isOpen && event.preventDefault()}
+      allowDeselect={false}
+      comboboxProps={{ withinPortal: false }}
+      leftSection={<TypeIcon type={type} isKey={path === "id"} />}
+      maxDropdownHeight={220}
+      data-autofocus={autoFocus || undefined}
+    />
+  );
+}
+
+/** An operator in words. For a multiple field, the words are about some or no items. */
 export function operatorText(operator: Operator, field: FieldDefinition | undefined): string {
   const ofItems: { readonly [operator in Operator]?: string } = text.records.itemOperators;
   return (field?.multiple === true ? ofItems[operator] : undefined) ?? text.records.operators[operator];
@@ -155,14 +194,14 @@ function ValueControl(props: {
       value={value}
       onChange={(event) => onChange(event.currentTarget.value)}
       error={error}
-      inputMode={type === "integer" || type === "float" ? "decimal" : undefined}
+      inputMode={kinds[type].isNumber ? "decimal" : undefined}
       autoComplete="off"
       data-autofocus
     />
   );
 }
 
-/** A time as it is typed, with a calendar that is folded out below it. */
+/** A typed time, with a calendar that unfolds below the input. */
 function TimeControl(props: { value: string; onChange: (value: string) => void; error: string | undefined }) {
   const { value, onChange, error } = props;
   const [isOpen, setOpen] = useState(false);
@@ -178,16 +217,12 @@ function TimeControl(props: { value: string; onChange: (value: string) => void; 
         autoComplete="off"
         data-autofocus
         rightSection={
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            size="sm"
+          <IconAction
+            icon={IconCalendar}
+            label={text.records.pickDay}
             onClick={() => setOpen(!isOpen)}
             aria-expanded={isOpen}
-            aria-label={text.records.pickDay}
-          >
-            <IconCalendar size={15} />
-          </ActionIcon>
+          />
         }
       />
       {isOpen && (

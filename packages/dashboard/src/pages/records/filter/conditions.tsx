@@ -1,4 +1,4 @@
-/** Conditions as chips, each with its form, and the button for one more. */
+/** Conditions as chips, each with its form, and the button that adds a condition. */
 import { Button, CloseButton, Popover, UnstyledButton } from "@mantine/core";
 import { IconFilter } from "@tabler/icons-react";
 import { useState } from "react";
@@ -59,7 +59,7 @@ export function ConditionChip(
             onClick={() => setOpen(!isOpen)}
             aria-label={text.records.editCondition(label)}
           >
-            <span>{condition.path}</span> <span className={classes["chipOperator"]}>{words}</span>{" "}
+            <span>{condition.path}</span> <span className="quiet">{words}</span>{" "}
             {value !== "" && <span className={classes["chipValue"]}>{value}</span>}
           </UnstyledButton>
         </Popover.Target>

@@ -1,4 +1,4 @@
-/** The calendar below the value of a condition on a time. `condition-form.tsx` loads it when it is asked for. */
+/** The calendar below the value of a time condition. `condition-form.tsx` loads this file on demand. */
 import { DatePicker } from "@mantine/dates";
 import "@mantine/dates/styles.css";
 import { text } from "../../../texts/index.ts";

@@ -1,6 +1,6 @@
 /**
- * The bar above the grid: a search box, conditions as chips, or the expression as text. Conditions and text are views of one
- * filter. The box searches the words of a collection with `search`; else it is a part of the filter.
+ * The bar above the grid: a search box, conditions as chips, or the expression as text. Conditions and text are views of the
+ * same filter. In a collection with `search` the box searches the words; in any other collection the box is part of the filter.
  */
 import { ActionIcon, Button, CloseButton, Group, Menu, Text, TextInput, Tooltip } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
@@ -8,6 +8,8 @@ import type { CollectionEntry } from "@socle/protocol";
 import { IconCursorText, IconHistory, IconSearch, IconX } from "@tabler/icons-react";
 import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from "react";
 import { ExpressionEditor, errorPosition, fieldOfPath, type Schema } from "../../../kit/expression/index.ts";
+import { IconAction } from "../../../kit/icon-action.tsx";
+import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
 import { type Builder, fromBuilder, quickFields, toBuilder } from "./builder.ts";
 import { AddCondition, ConditionChip } from "./conditions.tsx";
@@ -23,14 +25,14 @@ export interface FilterBarProps {
   schema: Schema;
   /** The service's complaint about the filter. */
   error: string | undefined;
-  /** The words that are searched; null in a collection without a search. */
+  /** The searched words; null in a collection without a search. */
   search: string | null;
   onSearch: (words: string) => void;
   searchError: string | undefined;
   /** Whether the service has answered the filter with records. */
   isAnswered: boolean;
   searchRef: RefObject<HTMLInputElement | null>;
-  /** At the right. */
+  /** Shown at the right end. */
   children?: ReactNode;
 }
 
@@ -50,7 +52,7 @@ export function FilterBar(props: FilterBarProps) {
     applied.current = wanted;
     onFilter(wanted);
   };
-  // A filter is remembered once the service has taken it.
+  // A filter is remembered after the service has accepted the filter.
   const applied = useRef("");
   useEffect(() => {
     if (isAnswered && filter !== "" && applied.current === filter) rememberFilter(name, filter);
@@ -103,21 +105,17 @@ export function FilterBar(props: FilterBarProps) {
         )}
         <Group gap={4} wrap="nowrap" className={classes["tools"]}>
           {filter !== "" && (
-            <Tooltip label={text.records.clearFilter}>
-              <ActionIcon
-                variant="subtle"
-                color="gray"
-                size={30}
-                aria-label={text.records.clearFilter}
-                onClick={() => {
-                  setDraft("");
-                  setWantsRaw(false);
-                  onFilter("");
-                }}
-              >
-                <IconX size={15} />
-              </ActionIcon>
-            </Tooltip>
+            <IconAction
+              tip={text.records.clearFilter}
+              icon={IconX}
+              label={text.records.clearFilter}
+              size={30}
+              onClick={() => {
+                setDraft("");
+                setWantsRaw(false);
+                onFilter("");
+              }}
+            />
           )}
           <Recent collection={name} onPick={apply} />
           <Tooltip label={isRaw ? text.records.asBuilder : text.records.asText}>
@@ -146,11 +144,7 @@ export function FilterBar(props: FilterBarProps) {
           {error.replace(/^"filter": /, "")}
         </Text>
       ) : (
-        builder === null && (
-          <Text size="xs" c="dimmed" className={classes["note"]}>
-            {text.records.onlyRaw}
-          </Text>
-        )
+        builder === null && <Dim className={classes["note"]}>{text.records.onlyRaw}</Dim>
       )}
     </search>
   );
@@ -161,7 +155,7 @@ function BuilderLine(props: {
   builder: Builder;
   schema: Schema;
   onBuild: (builder: Builder, isKept?: boolean) => void;
-  /** Of the quick search; null where another box searches. */
+  /** For the quick search; null when another box searches. */
   searchRef: RefObject<HTMLInputElement | null> | null;
 }) {
   const { collection, builder, schema, onBuild, searchRef } = props;
@@ -216,7 +210,7 @@ function BuilderLine(props: {
 
 function SearchInput(props: {
   value: string;
-  /** Told what was typed after a pause, and with `isKept` when Enter was pressed. */
+  /** Called with the typed text after a pause, and with `isKept` after Enter. */
   onSend: (typed: string, isKept: boolean) => void;
   label: string;
   error: string | undefined;
@@ -225,7 +219,7 @@ function SearchInput(props: {
   const { value, onSend, label, error, searchRef } = props;
   const [typed, setTyped] = useState(value);
   const [sent, setSent] = useState(value);
-  // The address may change by itself: back, a recent filter, a cleared one.
+  // The address may change without the box: back, a recent filter, a cleared filter.
   if (value !== sent) {
     setSent(value);
     setTyped(value);
@@ -277,9 +271,7 @@ function Recent({ collection, onPick }: { collection: string; onPick: (filter: s
     <Menu position="bottom-end" width={340} withinPortal onOpen={() => setRecent(recentFilters(collection))}>
       <Tooltip label={text.records.recentFilters}>
         <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" size={30} aria-label={text.records.recentFilters}>
-            <IconHistory size={16} />
-          </ActionIcon>
+          <IconAction icon={IconHistory} iconSize={16} label={text.records.recentFilters} size={30} />
         </Menu.Target>
       </Tooltip>
       <Menu.Dropdown>

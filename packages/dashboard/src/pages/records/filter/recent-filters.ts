@@ -6,12 +6,12 @@ function key(collection: string): string {
   return `socle.filters.${collection}`;
 }
 
-/** The list with a filter at its beginning, each once. */
+/** The list with the filter at its beginning, each filter once. */
 export function withRecent(recent: readonly string[], filter: string): string[] {
   return [filter, ...recent.filter((each) => each !== filter)].slice(0, most);
 }
 
-/** The stored filters; empty when the storage holds no list of strings. */
+/** Reads the stored filters; empty when the storage holds no list of strings. */
 export function readRecent(stored: string | null): string[] {
   try {
     const value: unknown = JSON.parse(stored ?? "[]");
@@ -35,6 +35,6 @@ export function rememberFilter(collection: string, filter: string): void {
   try {
     localStorage.setItem(key(collection), JSON.stringify(withRecent(recentFilters(collection), filter)));
   } catch {
-    // A full or forbidden storage forgets it.
+    // With a full or forbidden storage, the filter is not remembered.
   }
 }

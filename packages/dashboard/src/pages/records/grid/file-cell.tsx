@@ -1,7 +1,8 @@
-/** A file: its thumbnail or its icon, and its name. Both are asked for once the cell has stood still for a moment. */
+/** A file: its thumbnail or its icon, and its name. A cell in motion loads neither: the requests begin after a short rest. */
 import { IconFile, IconFileMusic, IconFileText, IconFileTypePdf, IconMovie, IconPhoto } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
+import { visible } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import classes from "./cell.module.css";
 
@@ -16,7 +17,7 @@ function iconOf(mimeType: string) {
   return mimeType.startsWith("text/") ? IconFileText : IconFile;
 }
 
-/** Types of which the service makes thumbnails. */
+/** File types with thumbnails by the service. */
 const pictures = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"];
 
 export function FileCell({ id }: { id: string }) {
@@ -43,13 +44,13 @@ export function FileCell({ id }: { id: string }) {
           <Icon size={16} stroke={1.6} aria-hidden />
         </span>
       )}
-      <span className={classes["text"]}>{file?.filename ?? `…${id.slice(-8)}`}</span>
+      <span className={classes["text"]}>{visible(file?.filename ?? `…${id.slice(-8)}`)}</span>
     </span>
   );
 }
 
 function Thumb({ id, isPublic }: { id: string; isPublic: boolean }) {
-  // The content of a protected file needs the token: it is fetched, and stays in the cache for a minute.
+  // The content of a protected file needs the token, so the code fetches the content and caches the content for a minute.
   const { data: blob } = useQuery({
     queryKey: ["thumbs", id],
     queryFn: ({ signal }) => client.storage.download(id, { thumb, signal }),

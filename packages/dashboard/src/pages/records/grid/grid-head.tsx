@@ -1,14 +1,15 @@
 /** The row of headers: sorting, widths, and the order of the columns by drag. */
-// biome-ignore-all lint/a11y/useSemanticElements: a table of the page cannot hold rows that are not there.
-// biome-ignore-all lint/a11y/useFocusableInteractive: one cell at a time has the tab index.
+// biome-ignore-all lint/a11y/useSemanticElements: an HTML table cannot leave out the rows outside the screen.
+// biome-ignore-all lint/a11y/useFocusableInteractive: a single cell at a time has the tab index.
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid has the keys of all its cells.
-// biome-ignore-all lint/a11y/noStaticElementInteractions: Shift with arrows does what the edge does.
+// biome-ignore-all lint/a11y/noStaticElementInteractions: Shift with arrow keys changes the width, as the edge does.
 
 import { closestCenter, DndContext, type DragEndEvent, PointerSensor, useSensor, useSensors } from "@dnd-kit/core";
 import { horizontalListSortingStrategy, SortableContext, useSortable } from "@dnd-kit/sortable";
 import { Checkbox } from "@mantine/core";
 import { IconArrowDown, IconArrowUp } from "@tabler/icons-react";
 import { memo } from "react";
+import { kinds } from "../../../fields/index.ts";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import { moveColumn } from "../columns/column-state.ts";
@@ -22,7 +23,7 @@ export interface GridHeadProps {
   shown: readonly ShownColumn[];
   sort: readonly SortStep[];
   width: number;
-  /** The column of the active cell while it is a header, or -1. */
+  /** The column of the active cell if the cell is a header, or -1. */
   active: number;
   onActivate: (column: number) => void;
   onSort: (path: string, isAdded: boolean) => void;
@@ -32,7 +33,7 @@ export interface GridHeadProps {
 
 export const GridHead = memo(function GridHead(props: GridHeadProps) {
   const { columns, shown, width, selection, onSelectAll } = props;
-  // A click sorts; a drag begins only after some way.
+  // A click sorts; a drag begins after 8 pixels.
   const sensors = useSensors(useSensor(PointerSensor, { activationConstraint: { distance: 8 } }));
   const onDragEnd = ({ active, over }: DragEndEvent): void => {
     if (over !== null) columns.change({ order: moveColumn(columns.order, String(active.id), String(over.id)) });
@@ -43,7 +44,7 @@ export const GridHead = memo(function GridHead(props: GridHeadProps) {
       sensors={sensors}
       collisionDetection={closestCenter}
       onDragEnd={onDragEnd}
-      // Its announcements are no part of the grid.
+      // The announcements of the drag library are placed outside the grid.
       accessibility={{ container: document.body }}
     >
       <div role="row" aria-rowindex={1} className={classes["head"]} style={{ width }}>
@@ -93,7 +94,7 @@ function Header({
       aria-sort={sortPath === null ? undefined : direction}
       tabIndex={active === index ? 0 : -1}
       data-cell={`-1:${index}`}
-      data-align={field.type === "integer" || field.type === "float" ? "end" : undefined}
+      data-align={kinds[field.type].isNumber ? "end" : undefined}
       data-is-sorted={step !== undefined || undefined}
       data-is-dragging={isDragging || undefined}
       data-can-sort={sortPath !== null || undefined}

@@ -1,29 +1,31 @@
-/** One row of the grid: drawn again only when something about it changes. */
-// biome-ignore-all lint/a11y/useSemanticElements: a table of the page cannot hold rows that are not there.
-// biome-ignore-all lint/a11y/useFocusableInteractive: one cell at a time has the tab index.
+/** A row of the grid: drawn again only after a change of the row. */
+// biome-ignore-all lint/a11y/useSemanticElements: an HTML table cannot leave out the rows outside the screen.
+// biome-ignore-all lint/a11y/useFocusableInteractive: a single cell at a time has the tab index.
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid has the keys of all its cells.
 import type { StoredRecord } from "@socle/protocol";
 import { type MouseEvent, memo, Suspense } from "react";
+import { kinds } from "../../../fields/index.ts";
 import { preloadable } from "../../../kit/preloadable.tsx";
 import { text } from "../../../texts/index.ts";
 import type { PlacedColumn } from "../columns/use-columns.ts";
 import type { Row } from "../data/rows.ts";
 import { CellValue } from "./cell.tsx";
 import classes from "./grid.module.css";
-import type { EditEnd, InlineEditorProps } from "./inline-editor.tsx";
+import type { InlineEditorProps, Step } from "./inline-editor.tsx";
 import type { CellPlace } from "./navigation.ts";
 
-// The controls come with the first edit.
+// The first edit loads the controls.
 export const inlineEditor = preloadable<InlineEditorProps>(
   async () => (await import("./inline-editor.tsx")).InlineEditor,
 );
 
-/** Actions that rows call on the grid. The object is the same for the grid's whole life. */
+/** Actions of the grid for its rows. The object stays the same for the life of the grid. */
 export interface RowActions {
   readonly activate: (place: CellPlace) => void;
   readonly open: (id: string) => void;
   readonly edit: (place: CellPlace) => void;
-  readonly endEdit: (end: EditEnd) => void;
+  readonly endEdit: (step: Step) => void;
+  readonly saved: InlineEditorProps["onSaved"];
   readonly select: (row: number, how: { isRange: boolean }) => void;
 }
 
@@ -34,17 +36,17 @@ export interface ShownColumn {
 
 export interface GridRowProps {
   collection: string;
-  /** Its place in the whole list. */
+  /** The position in the whole list. */
   index: number;
   top: number;
   width: number;
-  /** Undefined while it is not loaded. */
+  /** Undefined while the row is not loaded. */
   row: Row | undefined;
   first: PlacedColumn | undefined;
   columns: readonly ShownColumn[];
   /** The column of the active cell, or -1. */
   active: number;
-  /** The column that is edited, or -1. */
+  /** The edited column, or -1. */
   editing: number;
   isSelected: boolean;
   isFlashing: boolean;
@@ -57,7 +59,7 @@ export const rowHeight = 36;
 export const selectWidth = 40;
 
 function alignOf({ field }: PlacedColumn): "end" | undefined {
-  return field.type === "integer" || field.type === "float" ? "end" : undefined;
+  return kinds[field.type].isNumber ? "end" : undefined;
 }
 
 export const GridRow = memo(function GridRow(props: GridRowProps) {
@@ -86,7 +88,13 @@ export const GridRow = memo(function GridRow(props: GridRowProps) {
       )}
       {row !== undefined && editing === at && (
         <Suspense>
-          <inlineEditor.Component collection={collection} row={row} column={column} onEnd={actions.endEdit} />
+          <inlineEditor.Component
+            collection={collection}
+            row={row}
+            column={column}
+            onEnd={actions.endEdit}
+            onSaved={actions.saved}
+          />
         </Suspense>
       )}
     </div>
@@ -110,6 +118,8 @@ export const GridRow = memo(function GridRow(props: GridRowProps) {
           role="gridcell"
           aria-colindex={1}
           className={classes["select"]}
+          // A Shift-click selects rows; without this line the browser would select the text between.
+          onMouseDown={(event) => event.shiftKey && event.preventDefault()}
           onClick={(event: MouseEvent) => {
             if (row !== undefined) actions.select(index, { isRange: event.shiftKey });
           }}

@@ -1,9 +1,9 @@
 /**
- * The grid: rows and columns of which only those on the screen are in the page. One cell is active and is the grid's only
- * stop of the Tab key; it stays in the page while it is scrolled away.
+ * The grid: the page holds only the rows and columns on the screen. A single cell is active and is the grid's only
+ * stop of the Tab key; the active cell stays in the page while scrolled out of view.
  */
-// biome-ignore-all lint/a11y/useSemanticElements: a table of the page cannot hold rows that are not there.
-// biome-ignore-all lint/a11y/useFocusableInteractive: one cell at a time has the tab index.
+// biome-ignore-all lint/a11y/useSemanticElements: an HTML table cannot leave out the rows outside the screen.
+// biome-ignore-all lint/a11y/useFocusableInteractive: a single cell at a time has the tab index.
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid has the keys of all its cells.
 import { defaultRangeExtractor, type Range, useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef } from "react";
@@ -28,33 +28,31 @@ export interface GridProps {
   state: GridState;
   flashing: ReadonlySet<string>;
   fading: ReadonlySet<string>;
-  /** The record whose drawer is open. */
+  /** The id of the record in the open drawer. */
   openId: string | undefined;
   scroller: RefObject<HTMLDivElement | null>;
-  /** Told the places that are on the screen, counted from the first of the whole list. */
+  /** Called with the positions on the screen, counted from the first row of the whole list. */
   onShow: (visible: { first: number; last: number }) => void;
-  /** The grid keeps this much free below the last row, for what floats there. */
+  /** Pixels that the grid keeps free below the last row, for the floating bars. */
   room: number;
   onFocus: (hasFocus: boolean) => void;
-  /** Instead of rows: nothing there, or an error. */
+  /** Shown in place of rows: an empty list, or an error. */
   children?: ReactNode;
 }
 
-/** The range with one more index, so that the active cell stays in the page. */
+/** The range with the index added, so that the active cell stays in the page. */
 function withIndex(range: Range, index: number): number[] {
   const indexes = defaultRangeExtractor(range);
   if (index < 0 || index >= range.count || indexes.includes(index)) return indexes;
   return [...indexes, index].sort((a, b) => a - b);
 }
 
-export function Grid(props: GridProps) {
-  const { collection, rows, columns, sort, onSort, state, flashing, fading } = props;
-  const { openId, scroller, onShow, room, onFocus, children } = props;
-  const { active, editing, selected, actions } = state;
-  const { origin, spanCount, first, items } = rows;
+/** The visible rows and columns, and the scrolls that follow the active cell. */
+function useShownPart({ rows, columns, state, scroller, onShow, room }: GridProps) {
+  const { active, editing } = state;
+  const { origin, spanCount } = rows;
   const [pinned] = columns.visible;
   const centre = useMemo(() => columns.visible.slice(1), [columns.visible]);
-  const width = columns.totalWidth + selectWidth;
   const pinnedWidth = selectWidth + (pinned?.size ?? 0);
 
   useFastScroll(scroller);
@@ -97,13 +95,12 @@ export function Grid(props: GridProps) {
     [columnIndexes, centre],
   );
 
-  const items_ = vertical.getVirtualItems();
   const range = vertical.range;
   const firstShown = (range?.startIndex ?? 0) + origin;
   const lastShown = (range?.endIndex ?? 0) + origin;
   useEffect(() => onShow({ first: firstShown, last: lastShown }), [firstShown, lastShown, onShow]);
 
-  // Another span begins at another row: what is on the screen stays there.
+  // A new span begins at another row: the visible rows keep their place on the screen.
   const shownOrigin = useRef(origin);
   useLayoutEffect(() => {
     const moved = shownOrigin.current - origin;
@@ -111,7 +108,7 @@ export function Grid(props: GridProps) {
     if (moved !== 0 && scroller.current !== null) scroller.current.scrollTop += moved * rowHeight;
   }, [origin, scroller]);
 
-  // The keyboard moves the focus with the active cell.
+  // With the keyboard, the focus moves with the active cell.
   useLayoutEffect(() => {
     if (!state.takesFocus()) return;
     if (activeRow >= 0) vertical.scrollToIndex(activeRow, { align: "auto" });
@@ -120,13 +117,24 @@ export function Grid(props: GridProps) {
     cell?.focus({ preventScroll: true });
   });
 
-  // A cell that is changed is whole on the screen first, also after a double click on the part of it that was.
+  // A cell is scrolled fully into view before the edit, also after a double click on its visible part.
   useLayoutEffect(() => {
     if (!editing || activeRow < 0 || activeColumn < 0) return;
     vertical.scrollToIndex(activeRow, { align: "auto" });
     horizontal.scrollToIndex(activeColumn, { align: "auto" });
   }, [editing, activeRow, activeColumn, vertical, horizontal]);
 
+  return { vertical, shown };
+}
+
+export function Grid(props: GridProps) {
+  const { collection, rows, columns, sort, onSort, state, flashing, fading } = props;
+  const { openId, scroller, onFocus, children } = props;
+  const { active, editing, selected, actions } = state;
+  const { origin, first, items } = rows;
+  const [pinned] = columns.visible;
+  const width = columns.totalWidth + selectWidth;
+  const { vertical, shown } = useShownPart(props);
   const activateHeader = useCallback((column: number) => actions.activate({ row: -1, column }), [actions]);
   const selection = selected.size === 0 ? "none" : selected.size >= items.length ? "all" : "some";
   return (
@@ -160,7 +168,7 @@ export function Grid(props: GridProps) {
         />
         {children === undefined && (
           <div role="presentation" className={classes["body"]} style={{ height: vertical.getTotalSize(), width }}>
-            {items_.map(({ index, start }) => {
+            {vertical.getVirtualItems().map(({ index, start }) => {
               const place = index + origin;
               const row = items[place - first];
               return (

@@ -1,8 +1,9 @@
-/** The control over a cell while its value is changed. The typed text stays when the service refuses it. */
+/** The control over a cell during an edit. The typed text stays when the service refuses the value. */
 import { Loader } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { JsonValue, StoredRecord } from "@socle/protocol";
 import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { kinds } from "../../../fields/index.ts";
 import { messageOf, notifyError } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
@@ -11,14 +12,14 @@ import type { Row } from "../data/rows.ts";
 import { FieldControl } from "../editor/index.ts";
 import classes from "./grid.module.css";
 
-/** The least width; the control never makes it wider. */
+/** The least width; the control never makes the editor wider. */
 const editorWidth = 260;
-/** Of the control with its hint. */
+/** Pixels of the control with its hint. */
 const editorHeight = 60;
-/** A complaint may need two more lines. */
+/** Pixels for an error message of two more lines. */
 const roomBelow = 36;
 
-/** Whether a choice is the whole of the change: a record, one of several values. */
+/** Whether a choice completes the edit: a record, or a value of a fixed list. */
 function choosesAtOnce({ type, values, multiple }: PlacedColumn["field"]): boolean {
   return multiple !== true && (type === "relation" || values !== undefined);
 }
@@ -28,42 +29,40 @@ function reasonOf(thrown: unknown, name: string): string {
   return detail?.message ?? messageOf(thrown);
 }
 
-export interface EditEnd {
-  readonly saved: StoredRecord | null;
-  /** Where to go on: the next or the previous cell, or nowhere. */
-  readonly step: 1 | -1 | 0;
-}
+/** The direction of the next edit: the next cell, the previous cell, or no further cell. */
+export type Step = 1 | -1 | 0;
 
 export interface InlineEditorProps {
   collection: string;
   row: Row;
   column: PlacedColumn;
-  onEnd: (end: EditEnd) => void;
+  onEnd: (step: Step) => void;
+  onSaved: (saved: StoredRecord, column: string) => void;
 }
 
 export function InlineEditor(props: InlineEditorProps) {
-  const { collection, row, column, onEnd } = props;
+  const { collection, row, column, onEnd, onSaved } = props;
   const before: JsonValue = row.record[column.name] ?? null;
-  // Changes that come meanwhile do not touch what is typed.
+  // Live changes do not touch the typed text.
   const [initial] = useState(before);
   const [value, setValue] = useState(initial);
   const [error, setError] = useState<string | undefined>(undefined);
   const [isSaving, setSaving] = useState(false);
   const isChoice = choosesAtOnce(column.field);
   const frame = useRef<HTMLDivElement>(null);
-  // At the right edge of the grid it grows to the left, at the lower edge upwards.
+  // At the right edge of the grid the editor grows to the left, at the lower edge upwards.
   const [edges, setEdges] = useState<{ isEnd: boolean; isLow: boolean } | null>(null);
   useLayoutEffect(() => {
     const own = frame.current?.getBoundingClientRect();
     const grid = frame.current?.closest('[role="grid"]')?.getBoundingClientRect();
     if (own === undefined || grid === undefined) return;
-    // A double click selects a word, which would be one of the control now.
+    // A double click selects a word, and the selection would now be in the control.
     window.getSelection()?.removeAllRanges();
     setEdges({ isEnd: own.right > grid.right, isLow: own.top + editorHeight + roomBelow > grid.bottom });
   }, []);
   useEffect(() => {
     if (edges === null) return;
-    // A control may have taken the focus by itself.
+    // The control may have taken the focus already.
     if (frame.current?.contains(document.activeElement) === true) return;
     const control =
       frame.current?.querySelector<HTMLElement>("input:checked") ??
@@ -72,15 +71,15 @@ export function InlineEditor(props: InlineEditorProps) {
     if (control instanceof HTMLInputElement && control.type === "text") control.select();
   }, [edges]);
 
-  const store = (next: JsonValue): Promise<StoredRecord> =>
-    client.collection(collection).update(row.id, { [column.name]: next });
+  const store = async (next: JsonValue): Promise<void> =>
+    onSaved(await client.collection<StoredRecord>(collection).update(row.id, { [column.name]: next }), column.name);
   const latest = useRef({ value, store, isOver: false });
   latest.current = { ...latest.current, value, store };
-  const end = (ended: EditEnd): void => {
+  const end = (step: Step): void => {
     latest.current.isOver = true;
-    onEnd(ended);
+    onEnd(step);
   };
-  // Another cell was clicked: the value is kept, as it is with Tab.
+  // A click on another cell keeps the value, as Tab does.
   useEffect(
     () => () => {
       const { value, store, isOver } = latest.current;
@@ -92,17 +91,18 @@ export function InlineEditor(props: InlineEditorProps) {
     [initial, column.name],
   );
 
-  const save = async (step: 1 | -1 | 0, next: JsonValue = value): Promise<void> => {
+  const save = async (step: Step, next: JsonValue = value): Promise<void> => {
     if (isSaving) return;
     if (next === initial) {
-      end({ saved: null, step });
+      end(step);
       return;
     }
     setSaving(true);
     latest.current.isOver = true;
     setError(undefined);
     try {
-      onEnd({ saved: await store(next), step });
+      await store(next);
+      onEnd(step);
     } catch (thrown) {
       setError(reasonOf(thrown, column.name));
       setSaving(false);
@@ -115,13 +115,13 @@ export function InlineEditor(props: InlineEditorProps) {
   };
 
   const onKeyDown = (event: KeyboardEvent): void => {
-    // The grid's own keys wait.
+    // The keys of the grid do not apply during an edit.
     event.stopPropagation();
-    // An open list of choices takes Enter and Escape for itself.
+    // An open list of choices handles Enter and Escape first.
     if (event.defaultPrevented) return;
     if (event.key === "Escape") {
       event.preventDefault();
-      end({ saved: null, step: 0 });
+      end(0);
     } else if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       void save(0);
@@ -138,7 +138,7 @@ export function InlineEditor(props: InlineEditorProps) {
       className={classes["editor"]}
       data-is-end={edges?.isEnd === true || undefined}
       data-is-low={edges?.isLow === true || undefined}
-      data-is-number={column.field.type === "integer" || column.field.type === "float" || undefined}
+      data-is-number={kinds[column.field.type].isNumber || undefined}
       onKeyDown={onKeyDown}
       onDoubleClick={(event) => event.stopPropagation()}
       style={{ width: Math.max(column.size, editorWidth) }}

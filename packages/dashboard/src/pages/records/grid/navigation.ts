@@ -5,12 +5,12 @@ export interface CellPlace {
   readonly column: number;
 }
 
-interface Bounds {
-  /** The first and the last row that can be reached. */
+export interface Bounds {
+  /** The rows that the keys can reach: `firstRow` to `lastRow`. */
   readonly firstRow: number;
   readonly lastRow: number;
   readonly columns: number;
-  /** Rows that PageUp and PageDown go. */
+  /** Rows of a step with PageUp or PageDown. */
   readonly pageRows: number;
 }
 
@@ -19,7 +19,7 @@ interface Key {
   readonly mod: boolean;
 }
 
-/** Where a key leads to, or null for a key that moves nothing. */
+/** The target cell of a key, or null for a key that does not move the active cell. */
 export function moveCell(from: CellPlace, { key, mod }: Key, bounds: Bounds): CellPlace | null {
   const { firstRow, lastRow, columns, pageRows } = bounds;
   const row = (to: number): CellPlace => ({ ...from, row: Math.max(firstRow, Math.min(lastRow, to)) });
@@ -48,7 +48,7 @@ export function moveCell(from: CellPlace, { key, mod }: Key, bounds: Bounds): Ce
   }
 }
 
-/** The cell after or before one, row by row; null at the end. */
+/** The cell after or before the given cell, row by row; null at the end. */
 export function nextCell(from: CellPlace, step: 1 | -1, bounds: Bounds): CellPlace | null {
   const column = from.column + step;
   if (column >= 0 && column < bounds.columns) return { row: from.row, column };

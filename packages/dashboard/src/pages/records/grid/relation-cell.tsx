@@ -1,4 +1,4 @@
-/** A relation: the target by its name, and a link to it. */
+/** A relation: the target by its name, and a link to the target. */
 import { VisuallyHidden } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import { IconUnlink } from "@tabler/icons-react";
@@ -15,7 +15,7 @@ import classes from "./cell.module.css";
 export function RelationCell({ row, column, id }: { row: Row; column: PlacedColumn; id: string }) {
   const { target } = column;
   if (target === undefined) return <span className={classes["text"]}>{id}</span>;
-  // Of several, a record that is gone is not among those that are expanded: its chip asks for it.
+  // In a multiple relation, `expand` lacks deleted records: the chip of a missing record asks for the record.
   const found = target.isMultiple ? expandedItem(row.record, column.name, id) : expanded(row.record, column.name);
   if (found === null) return <Chip target={target} id={id} name={shortId(id)} isBroken />;
   if (target.label === null) return <Chip target={target} id={id} name={shortId(id)} />;
@@ -30,7 +30,7 @@ function shortId(id: string): string {
   return `…${id.slice(-8)}`;
 }
 
-/** A live change brings the id alone: the name is asked for. */
+/** A live change brings only the id: the chip reads the name. */
 function LateChip({ target, id }: { target: Target & { label: string }; id: string }) {
   const { data, error } = useQuery({
     queryKey: ["labels", target.collection, id, target.label],
@@ -47,7 +47,7 @@ function LateChip({ target, id }: { target: Target & { label: string }; id: stri
   return <Chip target={target} id={id} name={data === undefined || data === "" ? shortId(id) : shownText(data)} />;
 }
 
-/** @param props.isBroken whether the record is gone: nothing is there to open. */
+/** @param props.isBroken whether the record is deleted: the chip has no link then. */
 function Chip({
   target,
   id,
@@ -70,7 +70,7 @@ function Chip({
     );
   }
   const label = text.records.openTarget(name);
-  // The grid is one stop of the Tab key: Ctrl-Enter in the cell follows the link.
+  // The grid is a single stop of the Tab key: Ctrl-Enter in the cell follows the link.
   const shared = { className: classes["chip"], title: id, tabIndex: -1, "aria-label": label, "data-follow": true };
   return target.collection === "users" ? (
     <Link to="/users" search={{ user: id }} {...shared}>

@@ -1,12 +1,12 @@
 /**
- * Marks the grid while somebody scrolls far with every frame. Its first column is then placed where it stands, and not
- * held by the browser: with a layer for each row, half of the frames would be lost.
+ * Marks the grid during a fast vertical scroll. During the mark, the first column is placed at its position in the row, without
+ * sticky positioning: sticky cells need a layer for each row, and half of the frames would be lost.
  */
 import { type RefObject, useLayoutEffect } from "react";
 
-/** Pixels of one step from which a scroll is fast: four rows. */
+/** Pixels of a fast scroll step: four rows. */
 const fastStep = 144;
-/** The mark goes when there has been no fast step for so long. */
+/** The mark ends after this time without a fast step. */
 const restMs = 150;
 
 export function useFastScroll(scroller: RefObject<HTMLDivElement | null>): void {

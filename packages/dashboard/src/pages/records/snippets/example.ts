@@ -1,8 +1,9 @@
 /** Values that the rules of a definition accept, for examples. */
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
+import { kinds } from "../../../fields/index.ts";
 import { sampleOf } from "./pattern.ts";
 
-/** Texts that say what they are, by the name of their field. */
+/** Example texts by the name of the field. */
 const texts: readonly (readonly [RegExp, string])[] = [
   [/mail/i, "ada@example.com"],
   [/slug|handle/i, "first-steps"],
@@ -42,7 +43,7 @@ function exampleNumber({ min, max }: FieldDefinition, wanted: number): number {
   return Math.min(max ?? Number.POSITIVE_INFINITY, Math.max(min ?? Number.NEGATIVE_INFINITY, wanted));
 }
 
-/** An example; null for what an example cannot know: a record or a file. */
+/** An example value; null for a record or a file, because an example cannot know ids. */
 export function exampleOf(field: FieldDefinition): JsonValue {
   if (field.multiple === true) {
     // The bounds count the items.
@@ -59,25 +60,21 @@ export function exampleOf(field: FieldDefinition): JsonValue {
       return Math.round(exampleNumber(field, 42));
     case "float":
       return exampleNumber(field, 4.5);
-    case "boolean":
-      return true;
-    case "datetime":
-      return "2026-03-01T09:30:00Z";
     case "json":
       return { key: "value" };
     default:
-      return null;
+      return kinds[field.type].example ?? null;
   }
 }
 
-/** The values of a new record. Records and files have ids that are known only where `ids` has them. */
+/** The values of a new record. Records and files have real ids only if `ids` contains the ids. */
 export function exampleRecord(
   fields: readonly FieldDefinition[],
   ids: ReadonlyMap<string, string>,
 ): { [field: string]: JsonValue } {
   const values: { [field: string]: JsonValue } = {};
   for (const field of fields) {
-    // The service fills it.
+    // The service sets the value.
     if (field.owner === true || field.sequence !== undefined) continue;
     const isId = field.type === "relation" || field.type === "file";
     const known = isId ? (ids.get(field.name) ?? null) : exampleOf(field);
@@ -92,7 +89,7 @@ function idFor(collection: string | undefined): string {
   return collection === "users" ? "usr_…" : "rec_…";
 }
 
-/** One field of an update: the first that is told easily. */
+/** A single field for an example update: the first field of the example record. */
 export function exampleChange(
   fields: readonly FieldDefinition[],
   ids: ReadonlyMap<string, string>,

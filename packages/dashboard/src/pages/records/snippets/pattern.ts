@@ -1,9 +1,9 @@
 /**
- * Sample text for a pattern of a definition: characters, classes, groups, alternatives, repetitions. Anything else
+ * Sample text for a pattern of a definition: characters, classes, groups, alternatives, repetitions. Any other construct
  * gives null. The caller tests the sample against the pattern.
  */
 
-/** A text for a part of the pattern, and where the part ends. */
+/** A text for a part of the pattern, and the end position of the part. */
 interface Part {
   text: string;
   end: number;
@@ -19,10 +19,10 @@ const shorthands: { readonly [letter: string]: string } = {
   n: "\n",
   t: "\t",
 };
-/** Tried for classes, the most readable first. */
+/** Characters to try for a class, the most readable first. */
 const characters = `abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@ /:+#,;!?()[]{}<>=*&%$'"~|\\^`;
 
-/** @param length characters that the text should have at least, where a repetition allows it. */
+/** @param length the wished least number of characters, reached by repetitions if possible. */
 export function sampleOf(pattern: string, length: number): string | null {
   for (const repeat of [1, length]) {
     try {

@@ -9,7 +9,7 @@ export const REQUESTS = ["list", "get", "create", "update", "delete", "subscribe
 export type RequestKind = (typeof REQUESTS)[number];
 
 export interface Target {
-  /** Of the service: `https://api.example.com`. */
+  /** The address of the service: `https://api.example.com`. */
   readonly baseUrl: string;
   readonly collection: string;
   readonly permissions: Permissions | null;
@@ -30,7 +30,7 @@ const operations: { readonly [kind in RequestKind]: Operation } = {
   subscribe: "read",
 };
 
-/** The rule that a request has to fulfil: one that is left out takes the one before it; the first is public. */
+/** The rule for a request. A missing rule takes the rule of the operation before; the first rule is public by default. */
 export function ruleOf(kind: RequestKind, permissions: Permissions | null): Rule {
   let rule: Rule = "public";
   for (const operation of OPERATIONS) {
@@ -40,12 +40,12 @@ export function ruleOf(kind: RequestKind, permissions: Permissions | null): Rule
   return rule;
 }
 
-/** A word of a POSIX shell: in single quotes nothing means anything but the quote itself. */
+/** A word of a POSIX shell: in single quotes no character except the quote has a meaning. */
 export function shellWord(word: string): string {
   return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** A value as JavaScript, over several lines where it is an object. */
+/** A value as JavaScript; an object takes several lines. */
 function literal(value: unknown): string {
   return JSON.stringify(value, null, 2).replace(/^(\s*)"([A-Za-z_]\w*)":/gm, "$1$2:");
 }

@@ -1,9 +1,9 @@
-/** The dialog that shows what is on the page as code: curl, the TypeScript client, fetch. */
-import { Badge, Group, Modal, Stack, Tabs, Text, Title } from "@mantine/core";
+/** The dialog with the page's list or record as code: curl, the TypeScript client, fetch. */
+import { Badge, Group, Modal, Stack, Tabs, Title } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { CopyAction } from "../../../kit/index.ts";
+import { CopyAction, Dim } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import { exampleChange, exampleRecord } from "./example.ts";
@@ -15,12 +15,12 @@ export interface SnippetsDialogProps {
   filter?: string | undefined;
   search?: string | undefined;
   sort?: string | undefined;
-  /** The record that is open, if one is. */
+  /** The open record, if any. */
   recordId?: string | undefined;
   onClose: () => void;
 }
 
-/** Relations whose records are looked up for the examples. */
+/** Most relations with a lookup of a record for the examples. */
 const maxLookups = 5;
 
 async function exampleIds(collection: CollectionEntry): Promise<ReadonlyMap<string, string>> {
@@ -40,7 +40,7 @@ async function exampleIds(collection: CollectionEntry): Promise<ReadonlyMap<stri
 
 export function SnippetsDialog({ collection, filter, search, sort, recordId, onClose }: SnippetsDialogProps) {
   const [language, setLanguage] = useState<Language>("curl");
-  // Without an answer the examples have placeholders: nobody has to wait for them.
+  // Without an answer the examples have placeholders, so that the user does not wait.
   const ids = useQuery({ queryKey: ["snippet ids", collection.name], queryFn: () => exampleIds(collection) });
   const known = ids.data ?? new Map<string, string>();
   const target: Target = {
@@ -67,11 +67,7 @@ export function SnippetsDialog({ collection, filter, search, sort, recordId, onC
         {LANGUAGES.map((value) => (
           <Tabs.Panel key={value} value={value} pt="md" keepMounted={false}>
             <Stack gap="md">
-              {value !== "client" && (
-                <Text size="xs" c="dimmed">
-                  {text.snippets.tokenNote}
-                </Text>
-              )}
+              {value !== "client" && <Dim>{text.snippets.tokenNote}</Dim>}
               {REQUESTS.map((kind) => (
                 <Snippet
                   key={kind}
@@ -108,7 +104,7 @@ function Snippet({ kind, code, hint }: { kind: RequestKind; code: string; hint: 
           <Title order={3} size="h6">
             {title}
           </Title>
-          <Badge size="sm" variant="default" radius="sm" tt="none" fw={500} className={classes["hint"]}>
+          <Badge size="sm" variant="default" radius="sm" tt="none" fw={500} className="quiet">
             {hint}
           </Badge>
         </Group>

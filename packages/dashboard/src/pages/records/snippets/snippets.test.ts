@@ -16,7 +16,7 @@ const target: Target = {
   change: { title: "x" },
 };
 
-/** The words that a shell gives to a command. */
+/** The arguments that a shell passes to a command. */
 async function wordsOf(command: string): Promise<string[]> {
   const script = `curl() { for word in "$@"; do printf '%s\\0' "$word"; done; }\nTOKEN=secret\n${command}`;
   const shell = Bun.spawn(["sh", "-c", script], { stdout: "pipe" });

@@ -1,4 +1,4 @@
-/** The body that brings a stored definition to a draft: only the parts that differ, with every rename and every new field named. */
+/** The change from a stored definition to a draft: only the parts that differ, with every rename and every new field marked. */
 import type { CollectionAdmin } from "@socle/client";
 import type { CollectionDefinition } from "@socle/protocol";
 import { definitionOf, draftOf, fieldOf, keptFields, type SchemaDraft } from "./draft.ts";
@@ -10,7 +10,7 @@ function isSame(a: unknown, b: unknown): boolean {
 }
 
 /**
- * The change from `stored` to the draft; null where there is none. A field that is renamed or new says so, so that the
+ * The change from `stored` to the draft; null without a difference. A renamed or new field is marked in the change, so that the
  * service never guesses.
  */
 export function changeOf(draft: SchemaDraft, stored: CollectionDefinition): SchemaChange | null {
@@ -21,7 +21,7 @@ export function changeOf(draft: SchemaDraft, stored: CollectionDefinition): Sche
     if (field.stored === null) return { ...definition, renamedFrom: null };
     return field.stored.name === definition.name ? definition : { ...definition, renamedFrom: field.stored.name };
   });
-  // Indexes and searched fields that are left out follow renamed fields by themselves; those that are sent use the new names.
+  // Indexes and searched fields that the change omits follow renamed fields in the service; a change with indexes uses the new names.
   const isFieldChange = fields.some((field) => "renamedFrom" in field) || !isSame(before.fields, after.fields);
   const isPermissionChange = !isSame(before.permissions, after.permissions);
   const isIndexChange = !isSame(before.indexes, after.indexes);
@@ -35,12 +35,12 @@ export function changeOf(draft: SchemaDraft, stored: CollectionDefinition): Sche
   };
 }
 
-/** Whether two definitions mean the same, however they are written. */
+/** Whether two definitions have the same meaning, in any spelling. */
 export function isSameDefinition(a: CollectionDefinition, b: CollectionDefinition): boolean {
   return isSame(definitionOf(draftOf(a, true)), definitionOf(draftOf(b, true)));
 }
 
-/** Whether a new collection's draft differs from the one that it began with. */
+/** Whether a new collection's draft differs from its first state. */
 export function isTouched(draft: SchemaDraft, first: SchemaDraft): boolean {
   return !isSame(definitionOf(draft), definitionOf(first));
 }

@@ -87,7 +87,7 @@ test("bounds", () => {
   expect(parts([{ name: "a", type: "integer", min: 3, max: 2 }])).toEqual(["#1 max"]);
   expect(parts([{ name: "a", type: "string", min: -1 }])).toEqual(["#1 min"]);
   expect(parts([{ name: "a", type: "string", max: 1.5 }])).toEqual(["#1 max"]);
-  // They mean nothing for a boolean, and are not sent.
+  // Bounds mean nothing for a boolean, and the change omits the bounds.
   expect(parts([{ name: "a", type: "boolean", min: 3, max: 2 }])).toEqual([]);
 });
 

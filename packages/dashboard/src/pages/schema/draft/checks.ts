@@ -1,4 +1,4 @@
-/** The checks of a draft while it is typed. They answer what the service would refuse; data is for the plan. */
+/** The checks of a draft during typing: the mistakes that the service would refuse. The plan checks the stored data. */
 import { FIELD_OPERATIONS, isReservedCollectionName, NAME_PATTERN, OPERATIONS } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
 import { hasDefault, isDefault } from "./defaults.ts";
@@ -23,27 +23,27 @@ export type Part =
   | "search";
 
 export interface Problem {
-  /** Of a field or an index; null for the collection. */
+  /** The key of a field or an index; null for the collection. */
   readonly key: string | null;
   readonly part: Part;
   readonly message: string;
 }
 
-/** Names of collections that a draft can know of, with "users". */
+/** The facts outside a draft that its checks need. */
 export interface Surroundings {
   /** Names of the collections of the service, without "users". */
   readonly collections: readonly string[];
-  /** Whether the name of the draft has to be free. */
+  /** Whether the name of the draft must be unused. */
   readonly isNew: boolean;
 }
 
-/** In lower case: they are reserved in any case of their letters. */
+/** Reserved names in lower case: the names are reserved in any case of their letters. */
 const systemFields: readonly string[] = ["id", "createdat", "updatedat"];
 export const indexableTimes: readonly string[] = ["createdAt", "updatedAt"];
 const maxFields = 500;
 const maxValues = 200;
 const maxValueLength = 100;
-/** Items of a multiple field: the most that a bound may allow, and those without a bound. */
+/** Items of a multiple field: the most items that a bound may allow, and the bound of a field without its own bound. */
 const mostItems = 1_000;
 const usualItems = 100;
 export const maxIndexes = 20;
@@ -98,7 +98,7 @@ function valuesProblem(field: FieldDraft): string | null {
   return twin === undefined ? null : words.valueTwice(twin);
 }
 
-/** The service's patterns run in linear time; the browser knows syntax errors and the two things that they lack. */
+/** The service's patterns run in linear time. The browser finds syntax errors; look-around and back references are checked here. */
 function regexProblem(field: FieldDraft): string | null {
   const { regex } = field;
   if (!rulesOf(field).regex || regex === "") return null;
@@ -120,7 +120,7 @@ function fieldProblems(field: FieldDraft, draft: SchemaDraft, { collections }: S
     if (message !== null) problems.push({ key, part, message });
   };
   report("name", systemFields.includes(name.toLowerCase()) ? words.systemField(name) : nameProblem(name));
-  // The service takes a field of the same name for the old one, whatever it is meant to be.
+  // The service takes a field with the name of a dropped field for the dropped field, whatever the user wants.
   const isOfDropped = draft.fields.some((other) => other.isDropped && other.stored?.name === name);
   if (isOfDropped && stored?.name !== name && name !== "") report("name", words.droppedName(name));
   if (stored !== null && stored.type !== type) report("type", words.typeChange(stored.type, type));
@@ -207,7 +207,7 @@ function searchProblems(draft: SchemaDraft): Problem[] {
   return problems;
 }
 
-/** Everything that is wrong with a draft, in the order of the form. */
+/** All problems of a draft, in the order of the form. */
 export function problemsOf(draft: SchemaDraft, surroundings: Surroundings): readonly Problem[] {
   const fields = keptFields(draft);
   const problems: Problem[] = [];

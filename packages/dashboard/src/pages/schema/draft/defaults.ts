@@ -1,14 +1,15 @@
-/** Defaults of fields as the form holds them: a text that is typed, and the value that it stands for. */
+/** Defaults of fields in the form: the typed text, and the value of the text. */
 import type { FieldType, JsonValue } from "@socle/protocol";
+import { kinds } from "../../../fields/index.ts";
 
-/** A field as its default sees it. */
+/** The properties of a field that decide about its default. */
 interface Shape {
   readonly type: FieldType;
   /** Whether a value is an array; the text is its JSON then. */
   readonly isMultiple: boolean;
 }
 
-/** Whether a default means something on a field; the service refuses it on others. */
+/** Whether the service accepts a default on the field. */
 export function hasDefault(field: {
   readonly type: FieldType;
   readonly collection: string;
@@ -23,12 +24,12 @@ function isWritten({ type, isMultiple }: Shape): boolean {
   return type === "string" || type === "text" || type === "datetime" || type === "relation";
 }
 
-/** A stored default as the form shows it. */
+/** A stored default as text for the form. */
 export function defaultText(shape: Shape, value: JsonValue): string {
   return isWritten(shape) && typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** The value of a typed default. A text that is none stays a text, which the service refuses. */
+/** The value of a typed default. A text that is no value stays a text, and the service refuses the text. */
 export function defaultValue(shape: Shape, typed: string): JsonValue {
   if (isWritten(shape)) return typed;
   try {
@@ -38,7 +39,7 @@ export function defaultValue(shape: Shape, typed: string): JsonValue {
   }
 }
 
-/** Whether a default of a multiple field has items, all of them texts. */
+/** Whether the default of a multiple field has items, and all items are texts. */
 function areItems(value: JsonValue): value is string[] {
   return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string");
 }
@@ -49,43 +50,16 @@ export function defaultItems(shape: Shape, typed: string): string[] {
   return areItems(value) ? value : [];
 }
 
-/** The default that a field begins with when somebody asks for one. */
+/** The first default of a field when the user asks for a default. */
 export function firstDefault({ type, isMultiple }: Shape, values: readonly string[]): string {
   if (isMultiple) return JSON.stringify(type === "relation" ? ["@user.id"] : values.slice(0, 1));
-  switch (type) {
-    case "relation":
-      return "@user.id";
-    case "datetime":
-      return "@now";
-    case "boolean":
-      return "false";
-    case "integer":
-    case "float":
-      return "0";
-    case "json":
-      return "{}";
-    default:
-      return values[0] ?? "";
-  }
+  return values[0] ?? kinds[type].firstDefault;
 }
 
-/** Whether a typed default is a value of its type, as far as that can be told here. */
+/** Whether a typed default is a value of its type, as far as the browser can check. */
 export function isDefault(shape: Shape, typed: string, values: readonly string[]): boolean {
   const { type, isMultiple } = shape;
   const value = defaultValue(shape, typed);
   if (isMultiple) return areItems(value) && (values.length === 0 || value.every((item) => values.includes(item)));
-  switch (type) {
-    case "integer":
-      return Number.isSafeInteger(value);
-    case "float":
-      return typeof value === "number" && Number.isFinite(value);
-    case "boolean":
-      return typeof value === "boolean";
-    case "datetime":
-      return typed === "@now" || !Number.isNaN(Date.parse(typed));
-    case "json":
-      return typed.trim() !== "null" && (typeof value !== "string" || typed.trim().startsWith('"'));
-    default:
-      return values.length === 0 || values.includes(typed);
-  }
+  return (values.length === 0 || values.includes(typed)) && kinds[type].isDefault(value, typed);
 }

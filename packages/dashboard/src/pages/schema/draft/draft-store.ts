@@ -1,8 +1,8 @@
-/** The drafts that were not applied, one a collection, kept for a reload of the page in this tab. */
+/** The unapplied drafts, a draft for each collection, kept in this tab for a reload of the page. */
 import type { CollectionDefinition } from "@socle/protocol";
 import type { SchemaDraft } from "./draft.ts";
 
-/** A definition as the service stores it, with the time of its last change. */
+/** A definition as stored by the service, with the time of its last change. */
 export interface StoredDefinition {
   readonly definition: CollectionDefinition;
   readonly updatedAt: string;
@@ -10,13 +10,13 @@ export interface StoredDefinition {
 
 export interface KeptDraft {
   readonly draft: SchemaDraft;
-  /** The definition that the draft began with; null for a new collection. */
+  /** The stored definition at the start of the draft; null for a new collection. */
   readonly base: StoredDefinition | null;
-  /** A text of the JSON tab that is no definition yet. */
+  /** A text of the JSON tab that is not a definition yet. */
   readonly pending: string | null;
 }
 
-/** Changes with the shape of a draft: older ones are forgotten. */
+/** Counted up with each change of the shape of a draft: older drafts are dropped. */
 const version = 4;
 const prefix = `socle.schema.${version}.`;
 
@@ -28,12 +28,12 @@ export function keptDraft(key: string): KeptDraft | null {
   }
 }
 
-/** A full or forbidden storage costs the draft's second life, and nothing else. */
+/** With a full or forbidden storage, the draft is lost at a reload; the form works on. */
 export function keepDraft(key: string, kept: KeptDraft | null): void {
   try {
     if (kept === null) sessionStorage.removeItem(prefix + key);
     else sessionStorage.setItem(prefix + key, JSON.stringify(kept));
   } catch {
-    // The form itself still has it.
+    // The form itself still has the draft.
   }
 }

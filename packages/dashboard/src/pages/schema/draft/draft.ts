@@ -1,6 +1,6 @@
 /**
- * The draft of a collection: its definition as the form holds it. Numbers stay as they were typed, fields keep a key and the
- * definition that the service stores while their names change, and a stored field that is to be dropped stays in the list.
+ * The draft of a collection: its definition in the form. Numbers stay as typed text. A field keeps its key and its stored
+ * definition when its name changes. A stored field that the user drops stays in the list, marked as dropped.
  */
 import {
   type CollectionDefinition,
@@ -19,20 +19,20 @@ import {
 import { defaultText, defaultValue, hasDefault } from "./defaults.ts";
 import { isMultiple, numberOf, rulesOf, valuesOf } from "./rules.ts";
 
-/** The rules of a field; null where it has none of its own. */
+/** The rules of a field; null for an operation without a rule of the field. */
 type FieldPermissionDraft = { readonly [operation in FieldOperation]: Rule | null };
 
 const noFieldPermissions: FieldPermissionDraft = { read: null, update: null };
 
 export interface FieldDraft {
-  /** Names the field as long as the draft lives; no name of a field has a "#". */
+  /** The key of the field in the draft; no field name contains a "#". */
   readonly key: string;
-  /** As the service stores it; null for a new field. */
+  /** The definition that the service stores; null for a new field. */
   readonly stored: FieldDefinition | null;
   readonly isDropped: boolean;
   readonly name: string;
   readonly type: FieldType;
-  /** Whether somebody chose the type of a new field. */
+  /** Whether the user chose the type of a new field. */
   readonly isTypeChosen: boolean;
   readonly isRequired: boolean;
   readonly isUnique: boolean;
@@ -41,30 +41,30 @@ export interface FieldDraft {
   readonly regex: string;
   readonly collection: string;
   readonly isOwner: boolean;
-  /** Whether a value is an array of items. Means nothing on most types. */
+  /** Whether a value is an array of items. Without a meaning for most types. */
   readonly isMultiple: boolean;
-  /** The texts that it may be, one a line. */
+  /** The allowed texts, a text per line. */
   readonly values: string;
-  /** The fate of a record when the one that the relation points to goes; null leaves it as it is. */
+  /** The action for a record when the relation's target is deleted; null leaves the record unchanged. */
   readonly onDelete: OnDelete | null;
-  /** The names of the fields by which the service numbers the records; empty for all of them, null for none. */
+  /** The names of the fields that group the records for numbering; empty to number all records together, null without a sequence. */
   readonly sequence: readonly string[] | null;
-  /** The default as it was typed; null for none. */
+  /** The default as typed; null without a default. */
   readonly default: string | null;
-  /** Rules of its own; null adds nothing to those of the record. */
+  /** Rules of the field; null adds no rule to the rules of the record. */
   readonly permissions: FieldPermissionDraft;
-  /** Attributes that the dashboard does not know. They go back as they came. */
+  /** Attributes that the dashboard does not know. The change sends the attributes back unchanged. */
   readonly extra: { readonly [attribute: string]: JsonValue };
 }
 
 export interface IndexDraft {
   readonly key: string;
-  /** Keys of fields; names, where there is no such field: createdAt, updatedAt, a mistake. */
+  /** Keys of fields; names, if no field has the name: createdAt, updatedAt, a mistake. */
   readonly refs: readonly string[];
   readonly isUnique: boolean;
 }
 
-/** A rule for each operation; null takes the rule of the operation before. A later service may give an expression. */
+/** A rule for each operation; null takes the rule of the operation before. A rule may be an expression. */
 export type PermissionDraft = { readonly [operation in Operation]: Rule | null };
 
 export interface SchemaDraft {
@@ -72,7 +72,7 @@ export interface SchemaDraft {
   readonly fields: readonly FieldDraft[];
   readonly permissions: PermissionDraft;
   readonly indexes: readonly IndexDraft[];
-  /** The fields whose words are searched: keys, or names where there is no such field. */
+  /** The searched fields: keys, or names if no field has the name. */
   readonly search: readonly string[];
   /** The number of the next key. */
   readonly nextKey: number;
@@ -80,7 +80,7 @@ export interface SchemaDraft {
 
 export const noPermissions: PermissionDraft = { read: null, create: null, update: null, delete: null };
 
-/** A newcomer's expectation: nothing is open to the internet, everybody changes what is their own. */
+/** Safe rules for a first collection: no access without an account, and users change only their own records. */
 export const defaultPermissions: PermissionDraft = {
   read: "authenticated",
   create: "authenticated",
@@ -131,7 +131,7 @@ export function newField(key: string, type: FieldType = "string"): FieldDraft {
   };
 }
 
-/** A field as the form holds it. */
+/** A field in the form of the draft. */
 export function fieldDraft(key: string, field: FieldDefinition, stored: FieldDefinition | null): FieldDraft {
   const extra: { [attribute: string]: JsonValue } = {};
   for (const [attribute, value] of Object.entries<JsonValue>({ ...field }))
@@ -163,7 +163,7 @@ export function fieldDraft(key: string, field: FieldDefinition, stored: FieldDef
   };
 }
 
-/** The draft of a definition. With `isStored`, its fields are those of the service; else all of them are new. */
+/** The draft of a definition. With `isStored`, its fields are stored in the service; otherwise all fields are new. */
 export function draftOf(definition: CollectionDefinition, isStored: boolean): SchemaDraft {
   const fields = definition.fields.map((field, i) => fieldDraft(`#${i + 1}`, field, isStored ? field : null));
   const refs = refsOf(fields);
@@ -173,7 +173,7 @@ export function draftOf(definition: CollectionDefinition, isStored: boolean): Sc
   return { name: definition.name, fields, permissions, indexes, search, nextKey: fields.length + indexes.length + 1 };
 }
 
-/** How indexes and the search name the fields: by key, where there is a field. */
+/** Translates the field names of indexes and the search: the key of the field with the name, or the name without such a field. */
 export function refsOf(fields: readonly FieldDraft[]): (name: string) => string {
   const keys = new Map(fields.filter(({ isDropped }) => !isDropped).map(({ name, key }) => [name, key]));
   return (name) => keys.get(name) ?? name;
@@ -184,7 +184,7 @@ export function indexDraft(key: string, index: IndexDefinition, refs: (name: str
   return { key, refs: fields.map(refs), isUnique: unique === true };
 }
 
-/** A new field that nobody has touched: an invitation to type, no part of the definition. */
+/** An empty new field: a row to type into, not part of the definition. */
 export function isPlaceholder(field: FieldDraft): boolean {
   return field.stored === null && field.name.trim() === "" && !hasOptions(field);
 }
@@ -202,7 +202,7 @@ function hasOptions(field: FieldDraft): boolean {
   );
 }
 
-/** Whether a field has rules of its own. */
+/** Whether a field has its own rules. */
 export function hasRules({ permissions }: Pick<FieldDraft, "permissions">): boolean {
   return FIELD_OPERATIONS.some((operation) => permissions[operation] !== null);
 }
@@ -225,12 +225,12 @@ export function scopesIn(draft: SchemaDraft): string[] {
     .map(({ name }) => name.trim());
 }
 
-/** The fields that the definition will have. */
+/** The fields of the future definition. */
 export function keptFields(draft: SchemaDraft): readonly FieldDraft[] {
   return draft.fields.filter((field) => !field.isDropped && !isPlaceholder(field));
 }
 
-/** The definition of a field, without the rules that mean nothing for its type. */
+/** The definition of a field, without rules that have no meaning for its type. */
 export function fieldOf(field: FieldDraft): FieldDefinition {
   const sequence = field.type === "integer" ? field.sequence : null;
   if (sequence !== null)
@@ -263,7 +263,7 @@ export function fieldOf(field: FieldDraft): FieldDefinition {
   };
 }
 
-/** The name that an index or the search shows for one of its fields. */
+/** The name of a field in an index or the search. */
 export function refName(draft: SchemaDraft, ref: string): string {
   return draft.fields.find(({ key }) => key === ref)?.name.trim() ?? ref;
 }

@@ -1,4 +1,4 @@
-/** The edits of a draft, as a reducer: each answers a new draft and leaves the old one alone. */
+/** The edits of a draft, as a reducer: each edit answers a new draft and leaves the old draft unchanged. */
 import type { FieldType, Operation, Rule } from "@socle/protocol";
 import { type FieldDraft, newField, type PermissionDraft, type SchemaDraft } from "./draft.ts";
 
@@ -8,10 +8,10 @@ export type FieldPatch = Partial<Omit<FieldDraft, "key" | "stored" | "isDropped"
 export type Edit =
   | { readonly edit: "replace"; readonly draft: SchemaDraft }
   | { readonly edit: "name"; readonly name: string }
-  /** At the end, or after another field. */
+  /** Adds the field at the end, or after the field `after`. */
   | { readonly edit: "addField"; readonly type?: FieldType; readonly after?: string }
   | { readonly edit: "changeField"; readonly key: string; readonly patch: FieldPatch }
-  /** A new field goes; a stored one is marked, and can be taken back. */
+  /** A new field is removed; a stored field is marked as dropped, and can be restored. */
   | { readonly edit: "removeField"; readonly key: string }
   | { readonly edit: "restoreField"; readonly key: string }
   | { readonly edit: "moveField"; readonly key: string; readonly over: string }
@@ -27,12 +27,12 @@ export type Edit =
   | { readonly edit: "removeIndex"; readonly key: string }
   | { readonly edit: "search"; readonly refs: readonly string[] };
 
-/** The key that the next field or index gets. */
+/** The key of the next field or index. */
 export function nextKey(draft: SchemaDraft): string {
   return `#${draft.nextKey}`;
 }
 
-/** The same items with one moved to the place of another. */
+/** The same items, with an item moved to the place of another item. */
 export function moved<T>(items: readonly T[], from: number, to: number): readonly T[] {
   const item = items[from];
   if (item === undefined || to < 0 || from === to) return items;
@@ -44,7 +44,7 @@ function changeField(draft: SchemaDraft, key: string, change: (field: FieldDraft
   return { ...draft, fields: draft.fields.map((field) => (field.key === key ? change(field) : field)) };
 }
 
-/** Sequences count by fields whose names they hold: they follow a new name. */
+/** Sequences name fields, so a renamed field changes the sequences. */
 function renameScopes(draft: SchemaDraft, from: string, to: string): SchemaDraft {
   if (from === to || from === "" || to === "") return draft;
   const fields = draft.fields.map((field) =>
@@ -66,7 +66,7 @@ function addField(draft: SchemaDraft, type: FieldType | undefined, after: string
   };
 }
 
-/** Indexes and the search keep what is dropped: the service refuses them, and so the form says it, until they are changed. */
+/** Indexes and the search keep a dropped field: the form shows the service's refusal until the user removes the field. */
 function removeField(draft: SchemaDraft, key: string): SchemaDraft {
   const field = draft.fields.find((each) => each.key === key);
   if (field === undefined) return draft;
@@ -95,7 +95,7 @@ export function edited(draft: SchemaDraft, edit: Edit): SchemaDraft {
         const isTurned = patch.isMultiple !== undefined && patch.isMultiple !== field.isMultiple;
         return {
           ...field,
-          // A default is one of the type, or of several; bounds measure a value, or count its items.
+          // A default fits the type, and a single or several values; bounds measure a value, or count its items.
           ...((isOther || isTurned) && { default: null }),
           ...(isTurned && { min: "", max: "" }),
           ...patch,

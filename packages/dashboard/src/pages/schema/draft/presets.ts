@@ -1,4 +1,4 @@
-/** Collections to begin with. */
+/** Example collections for the start of a new collection. */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { defaultPermissions, draftOf, newField, type SchemaDraft } from "./draft.ts";
 
@@ -32,19 +32,19 @@ const fields: { readonly [preset in Exclude<PresetName, "blank">]: FieldDefiniti
   ],
 };
 
-/** A new collection without a name and with one row to type a field into. */
+/** A new collection without a name, with a single row for a first field. */
 export function blankDraft(): SchemaDraft {
   return { name: "", fields: [newField("#1")], permissions: defaultPermissions, indexes: [], search: [], nextKey: 2 };
 }
 
-/** The draft of a preset. A name that was typed already stays. */
+/** The draft of a preset. A name that the user has typed already stays. */
 export function presetDraft(preset: PresetName, name: string): SchemaDraft {
   if (preset === "blank") return { ...blankDraft(), name };
   const draft = draftOf({ name: name === "" ? preset : name, fields: fields[preset] }, false);
   return { ...draft, permissions: defaultPermissions };
 }
 
-/** The copy of a collection, with a name that is free. */
+/** The copy of a collection, with an unused name. */
 export function copyDraft(definition: CollectionDefinition, taken: readonly string[]): SchemaDraft {
   const lower = new Set(taken.map((name) => name.toLowerCase()));
   const base = definition.name.slice(0, 54);

@@ -1,6 +1,6 @@
 /**
- * The meeting of two changes: somebody else changed the stored definition while a draft was open. The draft's own changes
- * stay, and everything that it left alone becomes as it is stored now.
+ * Merges two changes: another user changed the stored definition while a draft was open. The draft keeps its own changes;
+ * every unchanged part becomes the stored part.
  */
 import type { CollectionDefinition } from "@socle/protocol";
 import {
@@ -18,26 +18,26 @@ function isSame(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** Whether a draft's field is as it was stored. */
+/** Whether a field of the draft equals the stored field. */
 function isUntouched(field: FieldDraft): boolean {
   const { stored } = field;
   return stored !== null && !field.isDropped && isSame(fieldOf(field), fieldOf(fieldDraft("", stored, stored)));
 }
 
-/** The draft upon the definition that is stored now; `before` is the one that it began with. */
+/** The draft on top of the present stored definition; `before` is the definition at the start of the draft. */
 export function rebased(draft: SchemaDraft, before: CollectionDefinition, now: CollectionDefinition): SchemaDraft {
   const current = new Map(now.fields.map((field) => [field.name, field]));
   const fields: FieldDraft[] = [];
   for (const field of draft.fields) {
     if (field.stored === null) {
       const twin = current.get(field.name.trim());
-      // Both added a field of this name: it is stored now, with the draft's options.
+      // Both users added a field of this name: the field is stored now, and takes the draft's options.
       fields.push(twin === undefined ? field : { ...field, stored: twin });
       continue;
     }
     const stored = current.get(field.stored.name);
     if (stored === undefined) {
-      // Somebody dropped it. A change of it makes it a new field; else it is gone.
+      // Another user dropped the field. A field with changes in the draft becomes a new field; an unchanged field is removed.
       if (!field.isDropped && !isUntouched(field)) fields.push({ ...field, stored: null });
     } else if (isUntouched(field)) fields.push(fieldDraft(field.key, stored, stored));
     else fields.push({ ...field, stored });

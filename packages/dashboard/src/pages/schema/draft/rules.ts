@@ -1,9 +1,9 @@
-/** The rules and attributes that mean something on a field of a draft, by its type. The service refuses the others. */
+/** The rules and attributes that a field of a draft may have, by its type. The service refuses other rules and attributes. */
 import type { FieldType } from "@socle/protocol";
 import type { FieldDraft } from "./draft.ts";
 
 export interface Rules {
-  /** The measure of `min` and `max`: characters, the number itself, or items; null where they mean nothing. */
+  /** The unit of `min` and `max`: characters, the number, or items; null when bounds mean nothing. */
   readonly bounds: "text" | "number" | "items" | null;
   readonly regex: boolean;
   readonly unique: boolean;
@@ -26,7 +26,7 @@ export function isMultiple({ type, isMultiple: isOn }: Pick<FieldDraft, "type" |
   return isOn && multipleTypes.includes(type);
 }
 
-/** The texts that a field may be; none where it may be any. */
+/** The allowed texts of a field; an empty list allows any text. */
 export function valuesOf({ type, values }: Pick<FieldDraft, "type" | "values">): string[] {
   if (type !== "string") return [];
   return values
@@ -50,13 +50,13 @@ export function rulesOf(field: RuledField): Rules {
   };
 }
 
-/** Bounds mean nothing beside a list of all values. */
+/** Bounds have no meaning for a field with a list of allowed values. */
 function boundsOf(type: FieldType, hasValues: boolean): Rules["bounds"] {
   if (type === "integer" || type === "float") return "number";
   return isText(type) && !hasValues ? "text" : null;
 }
 
-/** A number as it was typed; null for none and for what is no number. */
+/** The number of a typed text; null for an empty text or a text that is no number. */
 export function numberOf(typed: string): number | null {
   const value = Number(typed);
   return typed.trim() === "" || !Number.isFinite(value) ? null : value;

@@ -1,4 +1,4 @@
-/** The badges of a field: its rules in short, and how it differs from what is stored. */
+/** The badges of a field: its rules in short, and its difference from the stored field. */
 import { text } from "../../../texts/index.ts";
 import { hasDefault } from "../draft/defaults.ts";
 import { type FieldDraft, fieldDraft, fieldOf, hasRules } from "../draft/draft.ts";
@@ -11,7 +11,7 @@ export interface FieldBadge {
 
 const words = text.schema.fields;
 
-/** How a field differs from the stored one. */
+/** The difference of a field from the stored field. */
 export function fieldStatus(field: FieldDraft): "new" | "dropped" | "changed" | "stored" {
   if (field.stored === null) return "new";
   if (field.isDropped) return "dropped";
@@ -19,7 +19,7 @@ export function fieldStatus(field: FieldDraft): "new" | "dropped" | "changed" | 
   return JSON.stringify(fieldOf(field)) === JSON.stringify(stored) ? "stored" : "changed";
 }
 
-/** A long pattern or name is cut by the page, a long number here. */
+/** The badges of a field. The page cuts a long pattern or name; a long number is shortened here. */
 export function badgesOf(field: FieldDraft, isNewCollection: boolean): readonly FieldBadge[] {
   const { type, stored } = field;
   const { bounds, regex, unique, target, owner } = rulesOf(field);

@@ -1,4 +1,4 @@
-/** The default of a field: whether it has one, and which. */
+/** The default of a field: a switch, and the value. */
 import { MultiSelect, Select, Stack, Switch, TagsInput, TextInput } from "@mantine/core";
 import { text } from "../../../texts/index.ts";
 import { defaultItems, firstDefault } from "../draft/defaults.ts";

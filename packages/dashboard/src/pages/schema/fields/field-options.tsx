@@ -17,16 +17,16 @@ import { SequenceOption } from "./sequence-option.tsx";
 interface FieldOptionsProps {
   field: FieldDraft;
   problems: readonly Problem[];
-  /** Names of the collections that a relation may point to. */
+  /** Names of the collections that may be targets of a relation. */
   targets: readonly string[];
-  /** Names of the fields that a sequence may count by. */
+  /** Names of the fields by which a sequence may count. */
   scopes: readonly string[];
   onPatch: (patch: FieldPatch) => void;
-  /** The choice of the target was left. */
+  /** Called when the focus leaves the choice of the target. */
   onTargetLeft: () => void;
-  /** The target of a new relation was chosen: the work goes on. */
+  /** Called after the choice of the target for a new relation. */
   onTarget: () => void;
-  /** Adds a field after this one. */
+  /** Adds a field after this field. */
   onAddLike: () => void;
 }
 
@@ -150,7 +150,7 @@ function TargetOptions(props: {
 }) {
   const { field, targets, onPatch, problem, onTarget, onTargetLeft } = props;
   const [isFirst] = useState(field.stored === null && field.collection === "");
-  // A target that is gone stays visible: the form says that there is no such collection.
+  // A deleted target stays visible: the form says that the collection does not exist.
   const names =
     field.collection === "" || targets.includes(field.collection) ? targets : [...targets, field.collection];
   return (
@@ -167,7 +167,7 @@ function TargetOptions(props: {
         value={field.collection === "" ? null : field.collection}
         onChange={(collection) => {
           onPatch({ collection: collection ?? "" });
-          // After the list has closed. The accounts of the service bring one more question.
+          // The focus moves after the list has closed. With accounts as the target, the form asks a further question.
           if (isFirst && collection !== null && collection !== "users") requestAnimationFrame(onTarget);
         }}
         onBlur={onTargetLeft}

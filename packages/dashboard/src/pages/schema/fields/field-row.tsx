@@ -4,8 +4,11 @@ import { CSS } from "@dnd-kit/utilities";
 import { ActionIcon, Badge, Button, Checkbox, Text, TextInput, Tooltip, UnstyledButton } from "@mantine/core";
 import type { FieldType } from "@socle/protocol";
 import { IconArrowBackUp, IconChevronDown, IconGripVertical, IconTrash } from "@tabler/icons-react";
-import { type KeyboardEvent, memo, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, memo, type RefObject, useEffect, useRef, useState } from "react";
+import { kinds } from "../../../fields/index.ts";
+import { IconAction } from "../../../kit/icon-action.tsx";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
+import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
 import type { Problem } from "../draft/checks.ts";
 import type { FieldDraft } from "../draft/draft.ts";
@@ -19,15 +22,15 @@ export interface FieldRowProps {
   field: FieldDraft;
   problems: readonly Problem[];
   targets: readonly string[];
-  /** Names of the fields that a sequence may count by. */
+  /** Names of the fields by which a sequence may count. */
   scopes: readonly string[];
   isNewCollection: boolean;
   isOpen: boolean;
-  /** Changes when the name is to get the focus; 0 for never. */
+  /** A new number moves the focus to the name; 0 never does. */
   focus: number;
   apply: (edit: Edit) => void;
   onToggle: (key: string) => void;
-  /** Goes to the next field, or adds one. */
+  /** Moves the focus to the next field; after the last field, adds a field. */
   onNext: (key: string) => void;
   onAddAfter: (key: string) => void;
   onRemove: (key: string) => void;
@@ -59,7 +62,6 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
     disabled: field.isDropped,
   });
   const [isMenuOpen, setMenuOpen] = useState(false);
-  const [wasLeft, setLeft] = useState(false);
   const [wasClosed, setClosed] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -69,23 +71,19 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
   const label = field.name.trim() === "" ? words.unnamed : field.name.trim();
   const status = fieldStatus(field);
   const nameProblem = problems.find(({ part, message }) => part === "name" && message !== "")?.message;
-  // An empty name is no mistake while the field is being typed.
-  const isNameShown = field.name !== "" || wasLeft;
-  // A target that is still to be chosen is no mistake yet.
+  // A missing target is no mistake before the user has closed the options.
   const isTargetShown = field.stored !== null || field.collection !== "" || wasClosed;
   const hidden = problems.filter(({ part }) => part !== "name" && (part !== "collection" || isTargetShown));
   const patch = (change: FieldPatch): void => apply({ edit: "changeField", key, patch: change });
 
-  const typed = (event: KeyboardEvent): void => {
-    if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.nativeEvent.isComposing) return;
-    event.preventDefault();
-    if (field.name.trim() !== "" && field.stored === null && !field.isTypeChosen) setMenuOpen(true);
+  const entered = (): void => {
+    if (field.stored === null && !field.isTypeChosen) setMenuOpen(true);
     else onNext(key);
   };
   const picked = (type: FieldType): void => {
     const wasChosen = field.isTypeChosen;
     patch({ type, isTypeChosen: true });
-    // A relation needs its target before anything else.
+    // A relation needs its target first.
     if (type === "relation" && !isOpen) onToggle(key);
     else if (!wasChosen && field.name.trim() !== "") onNext(key);
     else requestAnimationFrame(() => input.current?.focus());
@@ -103,78 +101,22 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
         <span className={classes["icon"]}>
           <TypeIcon type={field.type} size={16} />
         </span>
-        {field.isDropped ? (
-          <Text className={classes["droppedName"]} size="sm">
-            {label}
-          </Text>
-        ) : (
-          <TextInput
-            ref={input}
-            data-field-name
-            variant="unstyled"
-            size="sm"
-            className={classes["name"]}
-            classNames={{ input: classes["nameInput"] }}
-            value={field.name}
-            placeholder={words.namePlaceholder}
-            aria-label={field.name.trim() === "" ? words.name : words.nameOf(field.name.trim())}
-            error={isNameShown ? nameProblem : undefined}
-            onChange={(event) => patch({ name: event.currentTarget.value })}
-            onBlur={() => setLeft(true)}
-            onKeyDown={typed}
-            spellCheck={false}
-            autoComplete="off"
-            autoCapitalize="off"
-            maxLength={200}
-          />
-        )}
-        {field.stored === null ? (
-          <TypeMenu
-            isOpen={isMenuOpen}
-            onToggle={setMenuOpen}
-            current={field.type}
-            onPick={picked}
-            onDismiss={() => input.current?.focus()}
-          >
-            <UnstyledButton
-              className={classes["typeButton"]}
-              aria-label={words.typeOf(label, text.schema.types[field.type].label)}
-            >
-              {text.schema.types[field.type].label}
-              <IconChevronDown size={13} aria-hidden />
-            </UnstyledButton>
-          </TypeMenu>
-        ) : (
-          <Tooltip label={words.typeFixed} multiline w={300}>
-            <Text size="sm" c="dimmed" className={classes["type"]}>
-              {text.schema.types[field.type].label}
-            </Text>
-          </Tooltip>
-        )}
-        <div className={classes["badges"]}>
-          {!field.isDropped && (
-            <Checkbox
-              size="xs"
-              className={classes["required"]}
-              label={words.required}
-              aria-label={words.requiredOf(label)}
-              checked={field.isRequired}
-              onChange={(event) => patch({ isRequired: event.currentTarget.checked })}
-            />
-          )}
-          {hidden.length > 0 && !isOpen && !field.isDropped && (
-            <Badge size="sm" variant="light" color="red" tt="none" fw={500}>
-              {hidden[0]?.message}
-            </Badge>
-          )}
-          {badgesOf(field, isNewCollection)
-            .filter(({ label: badge }) => badge !== words.badges.required)
-            .map(({ label: badge, tone }) => (
-              <Badge key={badge} size="sm" variant="outline" className={classes["badge"]} data-tone={tone}>
-                {badge}
-              </Badge>
-            ))}
-        </div>
+        <Name field={field} label={label} problem={nameProblem} input={input} onPatch={patch} onEnter={entered} />
+        <Type
+          field={field}
+          label={label}
+          isOpen={isMenuOpen}
+          onToggle={setMenuOpen}
+          onPick={picked}
+          onDismiss={() => input.current?.focus()}
+        />
+        <Badges
+          field={field}
+          label={label}
+          problem={isOpen ? undefined : hidden[0]?.message}
+          isNewCollection={isNewCollection}
+          onPatch={patch}
+        />
         <RowActions {...props} label={label} />
         <ActionIcon
           ref={setActivatorNodeRef}
@@ -206,6 +148,106 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
   );
 }, isSameRow);
 
+interface PartProps {
+  field: FieldDraft;
+  /** The name, or words for a field without a name. */
+  label: string;
+  onPatch: (change: FieldPatch) => void;
+}
+
+function Name(
+  props: PartProps & { problem: string | undefined; input: RefObject<HTMLInputElement | null>; onEnter: () => void },
+) {
+  const { field, label, problem, input, onPatch, onEnter } = props;
+  const [wasLeft, setLeft] = useState(false);
+  // An empty name is no mistake before the user leaves the input.
+  const isProblemShown = field.name !== "" || wasLeft;
+  const pressed = (event: KeyboardEvent): void => {
+    if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    // In a row without a name, the user types the name first.
+    if (field.name.trim() !== "") onEnter();
+  };
+  if (field.isDropped)
+    return (
+      <Text className={classes["droppedName"]} size="sm">
+        {label}
+      </Text>
+    );
+  return (
+    <TextInput
+      ref={input}
+      data-field-name
+      variant="unstyled"
+      size="sm"
+      className={classes["name"]}
+      classNames={{ input: classes["nameInput"] }}
+      value={field.name}
+      placeholder={words.namePlaceholder}
+      aria-label={field.name.trim() === "" ? words.name : words.nameOf(field.name.trim())}
+      error={isProblemShown ? problem : undefined}
+      onChange={(event) => onPatch({ name: event.currentTarget.value })}
+      onBlur={() => setLeft(true)}
+      onKeyDown={pressed}
+      spellCheck={false}
+      autoComplete="off"
+      autoCapitalize="off"
+      maxLength={200}
+    />
+  );
+}
+
+type TypeProps = Omit<PartProps, "onPatch"> & Omit<Parameters<typeof TypeMenu>[0], "current" | "children">;
+
+function Type({ field, label, isOpen, onToggle, onPick, onDismiss }: TypeProps) {
+  if (field.stored !== null)
+    return (
+      <Tooltip label={words.typeFixed} multiline w={300}>
+        <Dim size="sm" className={classes["type"]}>
+          {kinds[field.type].words.label}
+        </Dim>
+      </Tooltip>
+    );
+  return (
+    <TypeMenu isOpen={isOpen} onToggle={onToggle} current={field.type} onPick={onPick} onDismiss={onDismiss}>
+      <UnstyledButton className={classes["typeButton"]} aria-label={words.typeOf(label, kinds[field.type].words.label)}>
+        {kinds[field.type].words.label}
+        <IconChevronDown size={13} aria-hidden />
+      </UnstyledButton>
+    </TypeMenu>
+  );
+}
+
+function Badges(props: PartProps & { problem: string | undefined; isNewCollection: boolean }) {
+  const { field, label, problem, isNewCollection, onPatch } = props;
+  return (
+    <div className={classes["badges"]}>
+      {!field.isDropped && (
+        <Checkbox
+          size="xs"
+          className={classes["required"]}
+          label={words.required}
+          aria-label={words.requiredOf(label)}
+          checked={field.isRequired}
+          onChange={(event) => onPatch({ isRequired: event.currentTarget.checked })}
+        />
+      )}
+      {problem !== undefined && !field.isDropped && (
+        <Badge size="sm" variant="light" color="red" tt="none" fw={500}>
+          {problem}
+        </Badge>
+      )}
+      {badgesOf(field, isNewCollection)
+        .filter(({ label: badge }) => badge !== words.badges.required)
+        .map(({ label: badge, tone }) => (
+          <Badge key={badge} size="sm" variant="outline" className={classes["badge"]} data-tone={tone}>
+            {badge}
+          </Badge>
+        ))}
+    </div>
+  );
+}
+
 function RowActions(props: FieldRowProps & { label: string }) {
   const { field, label, isOpen, apply, onToggle, onRemove } = props;
   if (field.isDropped) {
@@ -227,7 +269,7 @@ function RowActions(props: FieldRowProps & { label: string }) {
     <div className={classes["actions"]}>
       <Tooltip label={words.options(label)}>
         <ActionIcon
-          className={classes["tool"]}
+          className="quiet"
           variant="subtle"
           color="gray"
           size="md"
@@ -238,18 +280,15 @@ function RowActions(props: FieldRowProps & { label: string }) {
           <IconChevronDown size={16} className={classes["chevron"]} data-open={isOpen || undefined} />
         </ActionIcon>
       </Tooltip>
-      <Tooltip label={words.remove(label)}>
-        <ActionIcon
-          className={classes["tool"]}
-          variant="subtle"
-          color="gray"
-          size="md"
-          aria-label={words.remove(label)}
-          onClick={() => onRemove(field.key)}
-        >
-          <IconTrash size={16} />
-        </ActionIcon>
-      </Tooltip>
+      <IconAction
+        tip={words.remove(label)}
+        icon={IconTrash}
+        iconSize={16}
+        label={words.remove(label)}
+        className="quiet"
+        size="md"
+        onClick={() => onRemove(field.key)}
+      />
     </div>
   );
 }

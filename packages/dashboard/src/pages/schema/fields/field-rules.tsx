@@ -1,4 +1,4 @@
-/** The rules of one field: who may read and who may write its value, beside the rules of the record. */
+/** The rules of a field: which users may read and write its value, in addition to the record's rules. */
 import { Select, Stack } from "@mantine/core";
 import { FIELD_OPERATIONS, type FieldOperation, PERMISSION_RULES, type Rule } from "@socle/protocol";
 import { useState } from "react";
@@ -36,7 +36,7 @@ function FieldRule(props: {
 }) {
   const { name, operation, rule, onRule } = props;
   const { ownerField, mistake } = useRuleHelp();
-  // A word is on the way to many expressions: while one is written, the editor stays.
+  // Many expressions begin with a word, for example `owner`: the editor stays during typing.
   const [isWriting, setWriting] = useState(false);
   const isExpression = rule !== null && (isWriting || !isWord(rule));
   const choice = rule === null ? "none" : isExpression ? "expression" : rule;

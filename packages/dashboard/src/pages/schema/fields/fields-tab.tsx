@@ -1,4 +1,4 @@
-/** The list of fields: sorted by drag or by keyboard, with a button that adds one. */
+/** The list of fields: sorted by drag or by keyboard, with a button that adds a field. */
 import {
   type Announcements,
   closestCenter,
@@ -11,10 +11,10 @@ import {
   useSensors,
 } from "@dnd-kit/core";
 import { SortableContext, sortableKeyboardCoordinates, verticalListSortingStrategy } from "@dnd-kit/sortable";
-import { Button, Group, Text } from "@mantine/core";
+import { Button, Group } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useCallback, useMemo, useRef, useState } from "react";
-import { EmptyState, useShortcut } from "../../../kit/index.ts";
+import { Dim, EmptyState, useShortcut } from "../../../kit/index.ts";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import { CodeText } from "../code-text.tsx";
@@ -28,7 +28,7 @@ interface FieldsTabProps {
   draft: SchemaDraft;
   apply: (edit: Edit) => void;
   problems: readonly Problem[];
-  /** Names of the collections that a relation may point to, with "users". */
+  /** Names of the collections that may be targets of a relation, with "users". */
   targets: readonly string[];
   isNewCollection: boolean;
 }
@@ -36,7 +36,7 @@ interface FieldsTabProps {
 const words = text.schema.fields;
 const noProblems: readonly Problem[] = [];
 
-/** Spoken while a field is moved. */
+/** Announcements of a screen reader during the move of a field. */
 function announcements(draft: SchemaDraft): Announcements {
   const { fields } = draft;
   const nameOf = (id: UniqueIdentifier): string => fields.find(({ key }) => key === id)?.name || words.unnamed;
@@ -53,7 +53,7 @@ function announcements(draft: SchemaDraft): Announcements {
 
 export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: FieldsTabProps) {
   const scopeNames = scopesIn(draft).join(" ");
-  // The same array while the names are the same: rows compare it.
+  // The same array while the names are equal: rows compare the array.
   const scopes = useMemo(() => scopeNames.split(" ").filter((name) => name !== ""), [scopeNames]);
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const [focus, setFocus] = useState({ key: "", turn: 0 });
@@ -98,7 +98,7 @@ export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: 
       const { fields } = latest.current;
       const place = fields.findIndex((field) => field.key === key);
       apply({ edit: "removeField", key });
-      // The row may be gone, and the focus with it.
+      // The removed row may have had the focus.
       const neighbour = fields[place - 1] ?? fields[place + 1];
       if (neighbour === undefined) adder.current?.focus();
       else goTo(neighbour.key);
@@ -127,7 +127,7 @@ export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: 
           <EmptyState icon={() => <TypeIcon type="string" size={26} />} title={words.empty} body={words.emptyBody} />
         )}
         {draft.fields.length > 0 && (
-          <ul className={classes["list"]} aria-label={words.list}>
+          <ul className="plain" aria-label={words.list}>
             {draft.fields.map((field) => (
               <FieldRow
                 key={field.key}
@@ -159,9 +159,9 @@ export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: 
         >
           {words.add}
         </Button>
-        <Text size="xs" c="dimmed">
+        <Dim>
           {words.addHint} <CodeText text={words.system} />
-        </Text>
+        </Dim>
       </Group>
     </DndContext>
   );

@@ -1,4 +1,4 @@
-/** The input in which a pattern is tried. */
+/** The input that tests a pattern. */
 import { Group, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { IconCheck, IconX } from "@tabler/icons-react";
@@ -9,14 +9,14 @@ const longestMs = 500;
 
 type Outcome = "matches" | "fails" | "slow" | null;
 
-/** Runs the pattern in a worker that is ended when it takes too long. */
+/** Runs the pattern in a worker. After a time limit, the page ends the worker. */
 function useTrial(pattern: string, value: string): Outcome {
   const [outcome, setOutcome] = useState<Outcome>(null);
   useEffect(() => {
     setOutcome(null);
     if (value === "" || pattern === "") return undefined;
     const worker = new Worker(new URL("./regex-worker.ts", import.meta.url), { type: "module" });
-    // The time to load the worker counts, too; it is a few lines.
+    // The time limit includes the load of the worker, which is a few lines of code.
     const timer = setTimeout(() => {
       worker.terminate();
       setOutcome("slow");

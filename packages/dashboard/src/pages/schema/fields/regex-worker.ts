@@ -1,4 +1,4 @@
-/** The trial of a pattern, off the page: a pattern that backtracks without end holds up this worker alone. */
+/** The test of a pattern in a worker: a pattern with endless backtracking blocks only this worker. */
 interface Trial {
   readonly pattern: string;
   readonly value: string;

@@ -1,4 +1,4 @@
-/** The numbering of records by a field: whether the service does it, and by which fields it counts. */
+/** The numbering of records by a field: whether the service numbers the records, and by which fields the service counts. */
 import { MultiSelect, Stack, Switch } from "@mantine/core";
 import { text } from "../../../texts/index.ts";
 import type { FieldDraft } from "../draft/draft.ts";
@@ -8,7 +8,7 @@ const words = text.schema.fields;
 
 export function SequenceOption(props: {
   field: FieldDraft;
-  /** Names of the fields that it may count by. */
+  /** Names of the fields by which the sequence may count. */
   scopes: readonly string[];
   onPatch: (patch: FieldPatch) => void;
 }) {

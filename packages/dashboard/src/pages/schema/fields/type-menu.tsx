@@ -1,7 +1,8 @@
-/** The menu of field types, each with a line on its use. A letter goes to the next type that begins with it. */
+/** The menu of field types, each with a line on its use. A letter moves the focus to the next type with that first letter. */
 import { Menu, Text } from "@mantine/core";
 import { FIELD_TYPES, type FieldType } from "@socle/protocol";
 import { type KeyboardEvent, type ReactNode, useRef } from "react";
+import { kinds } from "../../../fields/index.ts";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import classes from "./fields.module.css";
@@ -9,17 +10,17 @@ import classes from "./fields.module.css";
 interface TypeMenuProps {
   isOpen: boolean;
   onToggle: (isOpen: boolean) => void;
-  /** The type that has the focus first. */
+  /** The type with the first focus. */
   current?: FieldType;
-  /** Puts the focus where the work goes on. */
+  /** Called with the chosen type. Moves the focus to the next input. */
   onPick: (type: FieldType) => void;
-  /** Closed without a choice: gives the focus back. */
+  /** Called when the menu closes without a choice. Moves the focus back. */
   onDismiss: () => void;
-  /** The button that opens it. */
+  /** The button that opens the menu. */
   children: ReactNode;
 }
 
-/** Moves the focus to the next item whose type begins with the letter. */
+/** Moves the focus to the next type with this first letter. */
 function goToLetter(event: KeyboardEvent<HTMLElement>): void {
   if (event.key.length !== 1 || event.ctrlKey || event.metaKey || event.altKey) return;
   const items = [...event.currentTarget.querySelectorAll<HTMLElement>("[data-type]")];
@@ -67,10 +68,10 @@ export function TypeMenu(props: TypeMenuProps) {
             py={6}
           >
             <Text size="sm" fw={500} lh={1.3}>
-              {text.schema.types[type].label}
+              {kinds[type].words.label}
             </Text>
             <Text size="xs" className={classes["hint"]} lh={1.3}>
-              {text.schema.types[type].hint}
+              {kinds[type].words.hint}
             </Text>
           </Menu.Item>
         ))}

@@ -1,4 +1,4 @@
-/** The indexes that the service makes without asking: ids, unique fields, relations, the owner where rules are by owner. */
+/** The indexes that the service makes automatically: ids, unique fields, relations, and the owner if rules use the owner. */
 import { text } from "../../../texts/index.ts";
 import { keptFields, type SchemaDraft } from "../draft/draft.ts";
 import { isMultiple, rulesOf } from "../draft/rules.ts";

@@ -1,4 +1,4 @@
-/** The fields of an index in their order, which is changed by drag or by keyboard. */
+/** The fields of an index in their order; the user changes the order by drag or by keyboard. */
 import {
   closestCenter,
   DndContext,
@@ -26,10 +26,10 @@ const words = text.schema.indexes;
 export function IndexFields(props: {
   draft: SchemaDraft;
   refs: readonly string[];
-  /** Of the index in the list. */
+  /** The number of the index in the list. */
   number: number;
   onChange: (refs: readonly string[]) => void;
-  /** After a field was removed: its button is gone. */
+  /** Called after the removal of a field: the focus needs a new place, because its button is removed too. */
   onEmptied: () => void;
 }) {
   const { draft, refs, number, onChange, onEmptied } = props;
@@ -37,7 +37,7 @@ export function IndexFields(props: {
     useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
     useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
   );
-  // A field that is named twice has a key of its own for each place.
+  // A field that appears twice has a separate key for each position.
   const ids = refs.map((ref, i) => (refs.indexOf(ref) === i ? ref : `${ref} ${i}`));
   const dragged = ({ active, over }: DragEndEvent): void => {
     if (over !== null) onChange(moved(refs, ids.indexOf(String(active.id)), ids.indexOf(String(over.id))));

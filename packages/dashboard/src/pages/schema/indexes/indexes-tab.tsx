@@ -1,7 +1,9 @@
-/** The indexes of a collection: those of the definition, those that the service makes by itself, and the searched fields. */
-import { ActionIcon, Button, Group, Select, Stack, Switch, Text, Title, Tooltip } from "@mantine/core";
+/** The indexes of a collection: indexes of the definition, automatic indexes, and the searched fields. */
+import { Button, Group, Select, Stack, Switch, Text, Title, Tooltip } from "@mantine/core";
 import { IconPlus, IconTrash } from "@tabler/icons-react";
 import { useRef } from "react";
+import { IconAction } from "../../../kit/icon-action.tsx";
+import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
 import { indexableTimes, maxIndexes, maxIndexFields, type Problem } from "../draft/checks.ts";
 import { type IndexDraft, keptFields, type SchemaDraft } from "../draft/draft.ts";
@@ -24,9 +26,7 @@ export function IndexesTab({ draft, apply, problems }: IndexesTabProps) {
   const implicit = implicitIndexes(draft);
   return (
     <Stack gap="lg" className={classes["tab"]}>
-      <Text size="sm" c="dimmed">
-        {words.intro}
-      </Text>
+      <Dim size="sm">{words.intro}</Dim>
       {draft.indexes.length === 0 ? (
         <Text size="sm">{words.none}</Text>
       ) : (
@@ -58,9 +58,7 @@ export function IndexesTab({ draft, apply, problems }: IndexesTabProps) {
         <Title order={2} size="h6" id="implicit-indexes">
           {words.implicit}
         </Title>
-        <Text size="xs" c="dimmed" mb={8}>
-          {words.implicitBody}
-        </Text>
+        <Dim mb={8}>{words.implicitBody}</Dim>
         <ul className={classes["implicit"]}>
           {implicit.map(({ name, reason }) => (
             <li key={`${name} ${reason}`}>
@@ -131,14 +129,13 @@ function IndexRow(props: {
             />
           </div>
         </Tooltip>
-        <ActionIcon
-          variant="subtle"
-          color="gray"
-          aria-label={words.remove(number)}
+        <IconAction
+          size="md"
+          icon={IconTrash}
+          iconSize={16}
+          label={words.remove(number)}
           onClick={() => apply({ edit: "removeIndex", key })}
-        >
-          <IconTrash size={16} />
-        </ActionIcon>
+        />
       </Group>
       {problem !== undefined && (
         <Text size="xs" c="var(--mantine-color-error)" className={classes["problem"]} role="alert">

@@ -1,5 +1,6 @@
-/** The fields of a collection whose words are searched. */
-import { MultiSelect, Text, Title } from "@mantine/core";
+/** The searched fields of a collection. */
+import { MultiSelect, Title } from "@mantine/core";
+import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
 import { CodeText } from "../code-text.tsx";
 import { maxSearched } from "../draft/checks.ts";
@@ -14,7 +15,7 @@ export function SearchFields(props: { draft: SchemaDraft; apply: (edit: Edit) =>
   const texts = keptFields(draft)
     .filter((field) => isText(field.type) && !isMultiple(field) && field.name.trim() !== "")
     .map(({ key, name }) => ({ value: key, label: name.trim() }));
-  // A field that is dropped, or is no text any more, stays visible until it is taken out.
+  // A dropped field, or a field that is no text any more, stays visible until the user removes the field.
   const gone = [...new Set(draft.search)]
     .filter((ref) => !texts.some(({ value }) => value === ref))
     .map((ref) => ({ value: ref, label: refName(draft, ref) }));
@@ -23,9 +24,9 @@ export function SearchFields(props: { draft: SchemaDraft; apply: (edit: Edit) =>
       <Title order={2} size="h6" id="searched-fields">
         {words.title}
       </Title>
-      <Text size="xs" c="dimmed" mb={8}>
+      <Dim mb={8}>
         <CodeText text={words.body} />
-      </Text>
+      </Dim>
       <MultiSelect
         size="xs"
         maw={520}

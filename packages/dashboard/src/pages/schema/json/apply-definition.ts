@@ -1,9 +1,9 @@
-/** The way from a definition in JSON back to the form: which field of the JSON is which field of the draft. */
+/** Applies a definition in JSON to the form: finds the draft's field for each field of the JSON. */
 import type { FieldDraft, SchemaDraft } from "../draft/draft.ts";
 import { fieldDraft, indexDraft, isPlaceholder, noPermissions, refsOf } from "../draft/draft.ts";
 import type { WrittenDefinition, WrittenField } from "./read-definition.ts";
 
-/** The field of the draft that each field of the JSON continues. */
+/** The field of the draft for each field of the JSON. */
 function matches(written: readonly WrittenField[], draft: SchemaDraft): Map<WrittenField, FieldDraft> {
   const found = new Map<WrittenField, FieldDraft>();
   const free = new Set(draft.fields.filter((field) => !isPlaceholder(field)));
@@ -19,7 +19,7 @@ function matches(written: readonly WrittenField[], draft: SchemaDraft): Map<Writ
   match((field, { stored }) => typeof field.renamedFrom === "string" && stored?.name === field.renamedFrom);
   match((field, { isDropped, name }) => !isDropped && name.trim() === field.name);
   match((field, { stored, type }) => stored?.name === field.name && type === field.type);
-  // One that went and one of the same type that came are a rename, as for the service.
+  // A single missing field and a single added field of the same type are a rename, as for the service.
   const came = written.filter((field) => !found.has(field));
   const went = [...free].filter(({ isDropped }) => !isDropped);
   const [only, old] = [came[0], went[0]];
@@ -28,7 +28,7 @@ function matches(written: readonly WrittenField[], draft: SchemaDraft): Map<Writ
   return found;
 }
 
-/** The draft with the definition of a JSON text in it. Stored fields that the text lacks are marked as dropped. */
+/** The draft with the definition of a JSON text. Stored fields missing in the text are marked as dropped. */
 export function withDefinition(draft: SchemaDraft, definition: WrittenDefinition): SchemaDraft {
   const found = matches(definition.fields, draft);
   let nextKey = draft.nextKey;

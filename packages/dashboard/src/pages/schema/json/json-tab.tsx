@@ -1,8 +1,9 @@
-/** The definition as JSON. A text that is a definition changes the form; any other is kept, and the form stays as it is. */
+/** The definition as JSON. A text that is a definition changes the form. Any other text is kept, and the form stays unchanged. */
 import { Button, Group, Text } from "@mantine/core";
 import type { CollectionDefinition, JsonValue } from "@socle/protocol";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
-import { CopyAction, RowsSkeleton } from "../../../kit/index.ts";
+import { useEffect, useRef, useState } from "react";
+import { CopyAction, Dim, JsonArea } from "../../../kit/index.ts";
+import type { Mistake } from "../../../kit/json-editor/index.ts";
 import { text } from "../../../texts/index.ts";
 import { CodeText } from "../code-text.tsx";
 import { type Problem, problemsOf, type Surroundings } from "../draft/checks.ts";
@@ -10,16 +11,15 @@ import { definitionOf, keptFields, type SchemaDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
 import { withDefinition } from "./apply-definition.ts";
 import classes from "./json.module.css";
-import { type Mistake, type Reading, readDefinition } from "./read-definition.ts";
+import { type Reading, readDefinition } from "./read-definition.ts";
 
-const JsonPane = lazy(async () => ({ default: (await import("./json-pane.tsx")).JsonPane }));
 const words = text.schema.json;
 
 export function jsonOf(draft: SchemaDraft): string {
   return `${JSON.stringify(definitionOf(draft), null, 2)}\n`;
 }
 
-/** The reading of a text; null where it is no JSON. */
+/** The reading of a text; null for a text that is not JSON. */
 function readingOf(typed: string, stored: CollectionDefinition | null): Reading | null {
   let value: JsonValue;
   try {
@@ -32,7 +32,7 @@ function readingOf(typed: string, stored: CollectionDefinition | null): Reading 
   return { definition: null, mistakes: [{ path: ["name"], message: words.nameFixed(stored.name) }] };
 }
 
-/** The place in the JSON that a problem of the draft is about. */
+/** The position in the JSON of a problem of the draft. */
 function mistakeOf(problem: Problem, draft: SchemaDraft): Mistake {
   const { key, part, message } = problem;
   const field = keptFields(draft).findIndex((each) => each.key === key);
@@ -46,13 +46,13 @@ export function JsonTab(props: {
   stored: CollectionDefinition | null;
   surroundings: Surroundings;
   apply: (edit: Edit) => void;
-  /** A text that is no definition, from an earlier visit of the tab. */
+  /** A text from an earlier visit of the tab that is not a definition. */
   pending: string | null;
   onPending: (typed: string | null) => void;
 }) {
   const { draft, stored, surroundings, apply, pending, onPending } = props;
   const [typed, setTyped] = useState(() => pending ?? jsonOf(draft));
-  // The draft that the text shows: another one comes from the form.
+  // The draft of the shown text: a different draft comes from the form.
   const shown = useRef(draft);
   useEffect(() => {
     if (shown.current === draft) return;
@@ -85,9 +85,9 @@ export function JsonTab(props: {
     <div className={classes["tab"]}>
       <Group className={classes["head"]} justify="space-between" gap="xs" mih={46} wrap="nowrap">
         {pending === null ? (
-          <Text size="xs" c="dimmed">
+          <Dim>
             <CodeText text={words.intro} />
-          </Text>
+          </Dim>
         ) : (
           <Text size="xs" c="var(--mantine-color-error)" role="status">
             {words.invalid}
@@ -109,9 +109,7 @@ export function JsonTab(props: {
           <CopyAction value={typed} label={text.schema.copyJson} />
         </Group>
       </Group>
-      <Suspense fallback={<RowsSkeleton rows={10} height={18} />}>
-        <JsonPane value={typed} onChange={changed} lint={lint} label={words.label} />
-      </Suspense>
+      <JsonArea value={typed} onChange={changed} lint={lint} label={words.label} style={{ flex: 1, minHeight: 320 }} />
     </div>
   );
 }

@@ -1,4 +1,4 @@
-/** Tests of the way from JSON to the form. */
+/** Tests of the application of JSON to the form. */
 import { expect, test } from "bun:test";
 import type { CollectionDefinition, JsonValue } from "@socle/protocol";
 import { changeOf } from "../draft/change.ts";

@@ -1,4 +1,4 @@
-/** The reader of a definition in JSON: its shape, with the place of each mistake. Meaning is for the draft's checks. */
+/** The reader of a definition in JSON: checks the shape, with the position of each mistake. The draft's checks test the meaning. */
 import {
   type CollectionDefinition,
   FIELD_TYPES,
@@ -9,17 +9,10 @@ import {
   type Permissions,
   type Rule,
 } from "@socle/protocol";
+import type { Mistake, Path } from "../../../kit/json-editor/index.ts";
 import { text } from "../../../texts/index.ts";
 
-/** Keys and places from the root of the JSON: ["fields", 2, "type"]. */
-export type Path = readonly (string | number)[];
-
-export interface Mistake {
-  readonly path: Path;
-  readonly message: string;
-}
-
-/** A field as it is written: it may name the field that it was. */
+/** A field in the JSON text, which may name the field's old name. */
 export type WrittenField = FieldDefinition & { readonly renamedFrom?: string | null };
 
 export interface WrittenDefinition extends CollectionDefinition {
@@ -44,7 +37,7 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Collects mistakes; a reader answers null where it found one. */
+/** Collects mistakes. Each method answers null after a mistake. */
 class Reader {
   readonly mistakes: Mistake[] = [];
   definition(value: JsonValue): WrittenDefinition {
@@ -123,7 +116,7 @@ class Reader {
     return permissions;
   }
 
-  /** One of the four words, or an expression, which the service checks. */
+  /** A word for a rule, or an expression, which the service checks. */
   #rule(rule: JsonValue): Rule | null {
     return typeof rule === "string" && rule !== "" ? rule : null;
   }
@@ -153,7 +146,7 @@ class Reader {
   }
 }
 
-/** Reads the value of a JSON text. With mistakes there is no definition: the form keeps what it has. */
+/** Reads the value of a JSON text. With mistakes the definition is null, and the form keeps its definition. */
 export function readDefinition(value: JsonValue): Reading {
   const reader = new Reader();
   const definition = reader.definition(value);

@@ -1,7 +1,8 @@
-/** The rows of one operation: a choice for each rule, and below it the rule in words or the editor of its expression. */
-import { Radio, Text } from "@mantine/core";
+/** The rows of an operation: a choice for each rule, and below the choices the rule in words or the editor of its expression. */
+import { Radio } from "@mantine/core";
 import { type Operation, PERMISSION_RULES } from "@socle/protocol";
 import { useId, useState } from "react";
+import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
 import type { PermissionDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
@@ -12,10 +13,10 @@ import { type EffectiveRule, effectiveRule, expressionFor, isWord, mistakeIn, se
 
 const words = text.schema.permissions;
 
-/** The operation, the four words, an expression, and no rule. */
+/** Columns of the matrix: the operation, the four words, an expression, and no rule. */
 const columns = PERMISSION_RULES.length + 3;
 
-/** "Same as Create", or that nothing is set. */
+/** The source of a rule in words: "Same as Create", or the default. */
 function originOf(from: EffectiveRule["from"]): string | null {
   if (from === null) return null;
   return from === "default" ? words.byDefault : words.inherited(words.operations[from]);
@@ -31,10 +32,10 @@ export function OperationRows(props: {
   const own = permissions[operation];
   const { rule, from } = effectiveRule(permissions, operation);
   const origin = originOf(from);
-  // The word `owner` is on the way to `owner = …`: while it is written, the editor stays.
+  // The user types the word `owner` on the way to `owner = …`: the editor stays during typing.
   const [isWriting, setWriting] = useState(false);
   const [wasChosen, setChosen] = useState(false);
-  // The expression before a word took its place: choosing it again brings it back.
+  // The expression before the choice of a word: the choice of "expression" restores the expression.
   const [written, setWritten] = useState("");
   const isExpression = own !== null && (isWriting || !isWord(own));
   const set = (next: string | null): void => apply({ edit: "rule", operation, rule: next });
@@ -93,10 +94,10 @@ export function OperationRows(props: {
               }}
             />
           ) : (
-            <Text size="sm" c="dimmed">
+            <Dim size="sm">
               {sentenceOf(operation, rule)}
               {origin !== null && ` ${origin}.`}
-            </Text>
+            </Dim>
           )}
           {own === null && !isWord(rule) && <code className={classes["rule"]}>{rule}</code>}
         </td>
@@ -109,7 +110,7 @@ function Choice(props: {
   operation: Operation;
   name: string;
   isChecked: boolean;
-  /** Whether it counts, chosen here or taken from the operation before. */
+  /** Whether the rule is in force, chosen here or inherited from the operation before. */
   isEffective: boolean;
   inherited: boolean;
   onPick: () => void;

@@ -1,4 +1,4 @@
-/** The permissions as a matrix: an operation a row, a rule a column; an expression is edited below its row. */
+/** The permissions as a matrix: an operation per row, a rule per column; the editor of an expression is below its row. */
 import { Alert, List, Tooltip } from "@mantine/core";
 import { OPERATIONS, PERMISSION_RULES } from "@socle/protocol";
 import { IconAlertTriangle } from "@tabler/icons-react";
@@ -16,7 +16,7 @@ const words = text.schema.permissions;
 export function PermissionsTab(props: {
   draft: SchemaDraft;
   apply: (edit: Edit) => void;
-  /** Beside the matrix. */
+  /** Shown beside the matrix. */
   children?: ReactNode;
 }) {
   const { draft, apply, children } = props;

@@ -1,7 +1,8 @@
-/** The editor of a rule that is an expression: its text with completion, the service's complaint, and when it is looked at. */
+/** The editor of a rule that is an expression: its text with completion, the service's complaint, and a hint. */
 import { Text } from "@mantine/core";
 import { useId } from "react";
 import { ExpressionEditor, errorPosition } from "../../../kit/expression/index.ts";
+import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
 import classes from "./permissions.module.css";
 import { useRuleHelp } from "./rule-help.tsx";
@@ -12,7 +13,7 @@ export function RuleEditor(props: {
   /** The accessible name. */
   label: string;
   value: string;
-  /** When the rule is looked at. */
+  /** The time of the check, in words. */
   hint: string;
   mistake: string | undefined;
   autoFocus: boolean;
@@ -41,9 +42,7 @@ export function RuleEditor(props: {
           {message}
         </Text>
       )}
-      <Text size="xs" c="dimmed">
-        {hint}
-      </Text>
+      <Dim>{hint}</Dim>
     </div>
   );
 }

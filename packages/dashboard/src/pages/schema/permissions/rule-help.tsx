@@ -1,4 +1,4 @@
-/** The help for whoever writes a rule of a draft: the names that it may use, and the service's complaint about one. */
+/** The help for the author of a rule: the names for the rule, and the service's complaint about a rule. */
 import { useQuery } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useMemo } from "react";
 import { type Schema, schemaOf } from "../../../kit/expression/index.ts";
@@ -12,7 +12,7 @@ import { useRuleCheck } from "./use-rule-check.ts";
 interface RuleHelp {
   readonly collection: string;
   readonly schema: Schema;
-  /** The field that shows the owner. */
+  /** The name of the owner field. */
   readonly ownerField: string | undefined;
   readonly mistake: RuleMistake | null;
 }
@@ -25,7 +25,7 @@ export function useRuleHelp(): RuleHelp {
   return help;
 }
 
-/** @param props `base`: the stored definition that the draft began with; null for a new collection. */
+/** @param props `base`: the stored definition at the start of the draft; null for a new collection. */
 export function RuleHelpProvider(props: { draft: SchemaDraft; base: StoredDefinition | null; children: ReactNode }) {
   const { draft, base, children } = props;
   const definition = useMemo(() => definitionOf(draft), [draft]);
@@ -34,7 +34,7 @@ export function RuleHelpProvider(props: { draft: SchemaDraft; base: StoredDefini
   const { data: collections } = useQuery(collectionsQuery);
   const help = useMemo(() => {
     const others = (collections ?? []).filter(({ name }) => name !== definition.name);
-    // The fields as they will be, under their new names.
+    // The fields of the draft, under their new names.
     const schema = schemaOf([...others, definition]);
     const ownerField = keptFields(draft).find(({ isOwner }) => isOwner)?.name;
     return { collection: definition.name, schema, ownerField, mistake };

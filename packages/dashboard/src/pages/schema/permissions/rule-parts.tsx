@@ -1,4 +1,4 @@
-/** A rule in its parts, each with its outcome for a record: an icon, a word and a colour. */
+/** The parts of a rule, each with its outcome for a record: an icon, a word and a colour. */
 import type { RulePart, TriedRule } from "@socle/protocol";
 import { IconCircleCheck, IconCircleX, IconHelpCircle } from "@tabler/icons-react";
 import { Mark } from "../../../kit/index.ts";
@@ -19,7 +19,7 @@ const marks = {
   unknown: { tone: "quiet", icon: IconHelpCircle },
 } as const;
 
-/** The text of a part; of one with parts below it, what joins them. */
+/** The text of a part. For a part with inner parts, the label is the operator that joins the inner parts. */
 function labelOf(rule: string, { kind, start, end, parts }: RulePart): string {
   const [first] = parts;
   if (first === undefined) return rule.slice(start, end);

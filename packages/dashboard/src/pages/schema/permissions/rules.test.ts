@@ -1,4 +1,4 @@
-/** Rules in words: an expression in place of a word, and the service's complaints about one. */
+/** Tests of rules in words: an expression in place of a word, and the service's complaints about a rule. */
 import { expect, test } from "bun:test";
 import { expressionFor, mistakeOf } from "./rules.ts";
 

@@ -1,18 +1,18 @@
-/** The rules of a collection in words: which one an operation has, where it comes from, and what is risky about it. */
+/** The rules of a collection in words: the rule of an operation, the source of the rule, and its risks. */
 import { OPERATIONS, type Operation, PERMISSION_RULES, type PermissionRule, type Rule } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
 import type { PermissionDraft } from "../draft/draft.ts";
 
 const words = text.schema.permissions;
 
-/** The rule that counts for an operation. */
+/** The rule in force for an operation. */
 export interface EffectiveRule {
   readonly rule: Rule;
-  /** The operation whose rule it takes; null for its own; "default" where none before it has a rule. */
+  /** The operation that gives the rule; null for the operation's own rule; "default" when no operation before has a rule. */
   readonly from: Operation | "default" | null;
 }
 
-/** Whether a rule is one of the four words. Any other text is an expression. */
+/** Whether a rule is a word of `PERMISSION_RULES`. Any other text is an expression. */
 export function isWord(rule: string): rule is PermissionRule {
   return PERMISSION_RULES.some((word) => word === rule);
 }
@@ -27,12 +27,12 @@ export function effectiveRule(permissions: PermissionDraft, operation: Operation
   return { rule: "public", from: "default" };
 }
 
-/** "Only signed-in users may create records." */
+/** A rule as a sentence: "Only signed-in users may create records." */
 export function sentenceOf(operation: Operation, rule: Rule): string {
   return isWord(rule) ? words.sentences[operation][rule] : words.custom;
 }
 
-/** Warnings for choices that surprise people later. */
+/** Warnings about rules with surprising effects. */
 export function warningsOf(permissions: PermissionDraft): readonly string[] {
   const rule = (operation: Operation): Rule => effectiveRule(permissions, operation).rule;
   const open = OPERATIONS.filter((operation) => operation !== "read" && rule(operation) === "public");
@@ -42,7 +42,7 @@ export function warningsOf(permissions: PermissionDraft): readonly string[] {
   return warnings;
 }
 
-/** The expression with which a rule goes on when it becomes one: it means the same, as far as there is one. */
+/** The first expression in the editor, with the same meaning as the word, as far as an expression can have this meaning. */
 export function expressionFor(rule: Rule, ownerField: string | undefined): string {
   switch (rule) {
     case "public":
@@ -58,25 +58,25 @@ export function expressionFor(rule: Rule, ownerField: string | undefined): strin
   }
 }
 
-/** The complaint of the service about the rule of an operation, with its place in the rule. */
+/** The complaint of the service about the rule of an operation, with the position in the rule. */
 export interface RuleMistake {
-  /** The name of the field whose rule it is; null for one of the collection. */
+  /** The name of the field with the rule; null for a rule of the collection. */
   readonly field: string | null;
   readonly operation: string;
   readonly message: string;
 }
 
-/** The rule that the service's message is about, and its complaint; null for a message about something else. */
+/** The rule in a message of the service, and the complaint; null for a message about another subject. */
 export function mistakeOf(message: string): RuleMistake | null {
   const found = /^(?:collection "\w+": )?(?:field "(\w+)": )?permissions: (?:the rule )?"(\w+)",? (.*)$/s.exec(message);
   const [, field = null, operation = "", complaint = ""] = found ?? [];
   if (!OPERATIONS.some((each) => each === operation)) return null;
-  // The message may quote the rule, so the last place in it counts.
+  // The message may quote the rule, so the last position in the message counts.
   const at = complaint.lastIndexOf("at position ");
   return { field, operation, message: at === -1 ? complaint : complaint.slice(at) };
 }
 
-/** The complaint about one rule. @param field its name; null for a rule of the collection. */
+/** The complaint about a rule. @param field the field's name; null for a rule of the collection. */
 export function mistakeIn(mistake: RuleMistake | null, field: string | null, operation: string): string | undefined {
   return mistake?.field === field && mistake.operation === operation ? mistake.message : undefined;
 }

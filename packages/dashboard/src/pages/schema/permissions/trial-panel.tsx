@@ -1,4 +1,4 @@
-/** "Try as": what a user, or nobody, would get of a record or of the list, and the parts of the rules that say so. */
+/** "Try as": the answer for a user or an anonymous request on a record or the list, and the parts of the rules that decide. */
 import { Button, NativeSelect, Stack, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { JsonValue, RuleTrial, RuleTrialRequest } from "@socle/protocol";
@@ -6,7 +6,7 @@ import { IconCircleCheck, IconCircleX } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { CodeBlock, JsonEditor, jsonText, Mark, messageOf, Panel, Warning } from "../../../kit/index.ts";
+import { CodeBlock, Dim, JsonEditor, jsonText, Mark, messageOf, Panel, Warning } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import { RelationControl } from "../../records/editor/controls/relation-control.tsx";
@@ -17,7 +17,7 @@ import { RuleOutcome } from "./rule-parts.tsx";
 const words = text.schema.trial;
 const route = getRouteApi("/inside/collections/$name/schema");
 
-/** The request of an attempt, or the complaint about what stands in the form. */
+/** The request of a trial, or the complaint about the form. */
 function requestOf(
   attempt: Attempt,
   form: { as: string | null; id: string | null; body: string },
@@ -30,7 +30,7 @@ function requestOf(
   try {
     const value: unknown = JSON.parse(body);
     if (typeof value !== "object" || value === null || Array.isArray(value)) return words.noObject;
-    // JSON has no other objects.
+    // In JSON, every other object is a plain record of names and values.
     return { ...request, body: value as { [name: string]: JsonValue } };
   } catch {
     return words.noObject;
@@ -58,9 +58,7 @@ export function TrialPanel({ name, isDirty }: { name: string; isDirty: boolean }
   return (
     <Panel title={words.title}>
       <Stack gap="sm" p="md" pt={0}>
-        <Text size="xs" c="dimmed">
-          {words.intro}
-        </Text>
+        <Dim>{words.intro}</Dim>
         {isDirty && (
           <Text size="sm" component="div">
             <Warning>{words.unsaved}</Warning>
@@ -144,7 +142,7 @@ function Outcome({ trial }: { trial: RuleTrial }) {
   );
 }
 
-/** The records of a list; null for another answer. */
+/** The records of a list; null for any other answer. */
 function itemsOf(answer: JsonValue): JsonValue[] | null {
   if (typeof answer !== "object" || answer === null || Array.isArray(answer)) return null;
   const items = answer["items"];

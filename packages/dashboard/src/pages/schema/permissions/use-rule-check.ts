@@ -1,4 +1,4 @@
-/** Asks the service whether it takes the expressions of a draft, as they are typed. Nothing is changed. */
+/** Asks the service during typing whether the expressions of a draft are valid. The check changes no data. */
 import { useDebouncedValue } from "@mantine/hooks";
 import { SocleError } from "@socle/client";
 import type { CollectionDefinition, Rule } from "@socle/protocol";
@@ -8,9 +8,9 @@ import { isWord, mistakeOf, type RuleMistake } from "./rules.ts";
 
 const quietMs = 350;
 
-/** The draft as the service would take it: the body of a change, or the definition of a new collection. */
+/** The draft for the service: the body of a change, or the definition of a new collection. */
 export interface CheckedDraft {
-  /** The stored collection that is changed; null for a new one. */
+  /** The stored collection to change; null for a new collection. */
   readonly name: string | null;
   readonly definition: CollectionDefinition;
   readonly change: Parameters<typeof client.admin.collections.update>[1] | null;
@@ -22,7 +22,7 @@ async function ask({ name, definition, change }: CheckedDraft): Promise<RuleMist
     else if (change !== null) await client.admin.collections.planUpdate(name, change);
     return null;
   } catch (error) {
-    // The review of the change tells the other refusals.
+    // The review of the change shows other refusals.
     if (error instanceof SocleError && error.status === 400) return mistakeOf(error.message);
     throw error;
   }
@@ -34,7 +34,7 @@ export function useRuleCheck(draft: CheckedDraft): RuleMistake | null {
   const rules = [permissions ?? {}, ...fields.map((field) => field.permissions ?? {})].flatMap(Object.values<Rule>);
   const { data = null } = useQuery({
     queryKey: ["rule check", asked],
-    // The text was written from such a draft a moment ago.
+    // This code has written the text from a `CheckedDraft`.
     queryFn: () => ask(JSON.parse(asked) as CheckedDraft),
     enabled: rules.some((rule) => !isWord(rule) && rule.trim() !== ""),
     staleTime: 10_000,

@@ -1,7 +1,8 @@
-/** The contradictions of a refused change, with links to the records that cause them. */
-import { Alert, Anchor, Group, Stack, Text } from "@mantine/core";
+/** The contradictions of a refused change, with links to the records with the contradictions. */
+import { Alert, Group, Stack, Text } from "@mantine/core";
 import { IconAlertTriangle } from "@tabler/icons-react";
-import { Link } from "@tanstack/react-router";
+import { TextLink } from "../../../kit/links.tsx";
+import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
 import schemaClasses from "../schema.module.css";
 import { type Contradiction, filterOf } from "./refusal.ts";
@@ -31,49 +32,35 @@ export function Contradictions({ collection, list }: { collection: string; list:
             {ids.length > 0 && (
               <Group gap="sm" mt={2}>
                 {/* In a tab of its own: the draft stays. */}
-                <Anchor
-                  renderRoot={(props) => (
-                    <Link
-                      to="/collections/$name"
-                      params={{ name: collection }}
-                      search={{ filter: filterOf(ids) }}
-                      target="_blank"
-                      {...props}
-                    />
-                  )}
+                <TextLink
+                  to="/collections/$name"
+                  params={{ name: collection }}
+                  search={{ filter: filterOf(ids) }}
+                  target="_blank"
                   size="xs"
                   underline="always"
                 >
                   {words.showRecords(ids.length, hasMore)}
-                </Anchor>
+                </TextLink>
                 {ids.map((id) => (
-                  <Anchor
+                  <TextLink
+                    to="/collections/$name"
+                    params={{ name: collection }}
+                    search={{ record: id }}
+                    target="_blank"
                     key={id}
-                    renderRoot={(props) => (
-                      <Link
-                        to="/collections/$name"
-                        params={{ name: collection }}
-                        search={{ record: id }}
-                        target="_blank"
-                        {...props}
-                      />
-                    )}
                     size="xs"
                     className="mono"
                     aria-label={words.showRecord(id.slice(-8))}
                   >
                     {id.slice(-8)}
-                  </Anchor>
+                  </TextLink>
                 ))}
               </Group>
             )}
           </div>
         ))}
-        {isOfRecords && (
-          <Text size="xs" c="dimmed">
-            {words.refusedBody}
-          </Text>
-        )}
+        {isOfRecords && <Dim>{words.refusedBody}</Dim>}
       </Stack>
     </Alert>
   );

@@ -1,10 +1,9 @@
-/** The question before a collection is deleted: how many records go, or which collections point to it. */
-import { Alert, Anchor, Button, Code, Group, List, Modal, Stack, Text, TextInput } from "@mantine/core";
+/** The question before the deletion of a collection: the number of its records, or the collections that point to the collection. */
+import { Alert, Button, Code, Group, List, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
-import { ErrorState, messageOf, RowsSkeleton } from "../../../kit/index.ts";
+import { Complaint, ErrorState, messageOf, RowsSkeleton, TextLink } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import schemaClasses from "../schema.module.css";
@@ -52,16 +51,15 @@ function Pointers({ message, onClose }: { message: string; onClose: () => void }
         <List size="sm">
           {pointers.map(({ collection, field }) => (
             <List.Item key={`${collection}.${field}`}>
-              <Anchor
-                renderRoot={(props) => (
-                  <Link to="/collections/$name/schema" params={{ name: collection }} onClick={onClose} {...props} />
-                )}
-                size="sm"
+              <TextLink
+                to="/collections/$name/schema"
+                params={{ name: collection }}
+                onClick={onClose}
                 underline="always"
                 className="mono"
               >
                 {collection}.{field}
-              </Anchor>
+              </TextLink>
             </List.Item>
           ))}
         </List>
@@ -102,11 +100,7 @@ function DeleteForm(props: { name: string; records: number; onClose: () => void;
           autoComplete="off"
           ref={first}
         />
-        {deletion.isError && (
-          <Text size="sm" c="var(--mantine-color-error)" role="alert">
-            {messageOf(deletion.error)}
-          </Text>
-        )}
+        {deletion.isError && <Complaint>{messageOf(deletion.error)}</Complaint>}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose} disabled={deletion.isPending}>
             {text.common.cancel}

@@ -1,6 +1,7 @@
-/** The steps of a plan, a line each: a sign for the kind of step, the step in words, its details. */
+/** The steps of a plan, a line per step: a sign for the kind of step, the step in words, its details. */
 import { Text } from "@mantine/core";
 import { IconAlertTriangle, IconMinus, IconPencil, IconPlus } from "@tabler/icons-react";
+import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
 import { CodeText } from "../code-text.tsx";
 import { type PlanContext, wordsOf } from "./plan-words.ts";
@@ -25,9 +26,9 @@ export function PlanSteps({ context }: { context: PlanContext }) {
                 <CodeText text={title} />
               </Text>
               {details.map((detail) => (
-                <Text key={detail} size="xs" c="dimmed" className={classes["detail"]}>
+                <Dim key={detail} className={classes["detail"]}>
                   {detail}
-                </Text>
+                </Dim>
               ))}
             </div>
           </li>

@@ -1,4 +1,4 @@
-/** A migration's plan in words: one line a step, with the old and the new value, and whether data is lost. */
+/** A migration's plan in words: a line per step, with the old and the new value, and whether data is lost. */
 import {
   type CollectionDefinition,
   FIELD_OPERATIONS,
@@ -15,16 +15,16 @@ type Tone = "add" | "change" | "drop" | "loss";
 
 export interface StepWords {
   readonly tone: Tone;
-  /** Names stand between backticks. */
+  /** The title of the step, with names between backticks. */
   readonly title: string;
-  /** Old and new values, a line each. */
+  /** Old and new values, a line per value. */
   readonly details: readonly string[];
 }
 
 const words = text.schema.plan;
 
 export interface PlanContext {
-  /** As it is stored; null for a new collection. */
+  /** The stored definition; null for a new collection. */
   readonly before: CollectionDefinition | null;
   readonly after: CollectionDefinition;
   readonly plan: MigrationPlan;
@@ -34,7 +34,7 @@ function fieldIn(definition: CollectionDefinition | null, name: string | undefin
   return definition?.fields.find((field) => field.name === name);
 }
 
-/** The bounds that differ: "max: 200 → 100". */
+/** The differing rules: "max: 200 → 100". */
 function ruleDetails(old: FieldDefinition | undefined, next: FieldDefinition | undefined): string[] {
   const details: string[] = [];
   for (const rule of ["min", "max", "regex"] as const)
@@ -171,7 +171,7 @@ export function wordsOf(step: MigrationStep, context: PlanContext): StepWords {
   }
 }
 
-/** The values that a plan loses, over all its steps. */
+/** The number of values that all steps of a plan would lose. */
 export function lossOf(plan: MigrationPlan): number {
   return plan.steps.reduce((sum, { step, records }) => (step === "drop" || step === "delete" ? sum + records : sum), 0);
 }

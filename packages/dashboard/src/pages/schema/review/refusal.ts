@@ -2,17 +2,17 @@
 import { SocleError } from "@socle/client";
 
 export interface Contradiction {
-  /** The field, or several with commas between them; null where the service names none. */
+  /** The field, or several fields with commas between the names; null when the service names no field. */
   readonly field: string | null;
-  /** Without the list of ids. */
+  /** The message without the list of ids. */
   readonly message: string;
   readonly ids: readonly string[];
-  /** Whether there are more records than the ids name. */
+  /** Whether more records exist than the ids name. */
   readonly hasMore: boolean;
 }
 
 const idPattern = /\brec_[0-9A-Za-z-]+/g;
-/** "(rec_…, rec_…, …)" at the end of a message. */
+/** The list of ids at the end of a message: "(rec_…, rec_…, …)". */
 const idList = /\s*\((?:rec_[0-9A-Za-z-]+(?:,\s*)?)+(?:…)?\)/g;
 
 /** The ids of records in a message, each once. */
@@ -32,18 +32,18 @@ export function contradictionsOf(error: unknown): readonly Contradiction[] | nul
   return error.message.split("; ").map((message) => contradiction(message, null));
 }
 
-/** The filter of the grid that shows these records. Ids hold no quotes. */
+/** The filter of the grid that shows these records. Ids contain no quotes. */
 export function filterOf(ids: readonly string[]): string {
   return `id in (${ids.map((id) => `"${id}"`).join(", ")})`;
 }
 
-/** A field that points to a collection which somebody wants to delete. */
+/** A field that points to a collection that the user wants to delete. */
 export interface Pointer {
   readonly collection: string;
   readonly field: string;
 }
 
-/** The pointers that a refused deletion names: `posts.author, books.author point to it`. */
+/** The pointers in a refused deletion: `posts.author, books.author point to it`. */
 export function pointersIn(message: string): readonly Pointer[] {
   const list = /:(.*)\bpoints? to it/.exec(message)?.[1] ?? "";
   return [...list.matchAll(/([A-Za-z]\w*)\.([A-Za-z]\w*)/g)].map(([, collection = "", field = ""]) => ({

@@ -1,13 +1,13 @@
 /**
- * The review before a change is applied: the plan of the service in words, the contradictions where it refuses, and the
- * name of the collection to type where data is lost.
+ * The review before a change is applied: the plan of the service in words, or the contradictions after a refusal. If data would be
+ * lost, the user has to type the name of the collection.
  */
 import { Alert, Button, Code, Group, Modal, Progress, Stack, Text, TextInput } from "@mantine/core";
 import type { CollectionDefinition, CollectionEntry, MigrationPlan } from "@socle/protocol";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { ErrorState, messageOf, RowsSkeleton } from "../../../kit/index.ts";
+import { Complaint, Dim, ErrorState, messageOf, RowsSkeleton } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { collectionQuery, queryClient } from "../../../service/queries.ts";
 import { text } from "../../../texts/index.ts";
@@ -30,7 +30,7 @@ export interface ReviewProps {
 
 const words = text.schema.plan;
 
-/** Somebody else was quicker between the review and its end. */
+/** Another user has changed the collection between the start and the end of the review. */
 class ChangedMeanwhile extends Error {
   constructor() {
     super(text.schema.changedTitle);
@@ -118,7 +118,7 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
     if (isAllowed && !applying.isPending) applying.mutate();
   };
   return (
-    // The keys that opened the review apply it.
+    // The keys that opened the review also apply the change.
     <form
       onSubmit={submit}
       onKeyDown={(event) => {
@@ -129,9 +129,7 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
       }}
     >
       <Stack>
-        <Text size="sm" c="dimmed">
-          {plan.steps.length === 0 ? words.nothing : words.intro(plan.records)}
-        </Text>
+        <Dim size="sm">{plan.steps.length === 0 ? words.nothing : words.intro(plan.records)}</Dim>
         {plan.steps.length > 0 && <PlanSteps context={{ before: base.definition, after, plan }} />}
         {loss > 0 && (
           <Alert
@@ -157,17 +155,11 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
           </Alert>
         )}
         {contradictions !== null && <Contradictions collection={name} list={contradictions} />}
-        {applying.isError && contradictions === null && (
-          <Text size="sm" c="var(--mantine-color-error)" role="alert">
-            {messageOf(applying.error)}
-          </Text>
-        )}
+        {applying.isError && contradictions === null && <Complaint>{messageOf(applying.error)}</Complaint>}
         {applying.isPending && (
           <div role="status">
             <Progress value={100} animated size="sm" aria-label={words.applying} />
-            <Text size="xs" c="dimmed" mt={6}>
-              {words.applying}
-            </Text>
+            <Dim mt={6}>{words.applying}</Dim>
           </div>
         )}
         <Group justify="flex-end">

@@ -1,4 +1,4 @@
-/** Tests of the plan in words, and of what a refusal says. */
+/** Tests of the plan in words, and of the reading of a refusal. */
 import { expect, test } from "bun:test";
 import type { CollectionDefinition, MigrationPlan, MigrationStep } from "@socle/protocol";
 import { draftOf, noPermissions } from "../draft/draft.ts";

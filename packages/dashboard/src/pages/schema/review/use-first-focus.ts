@@ -1,11 +1,11 @@
-/** The focus of a dialog whose content comes later than the dialog itself. */
+/** The first focus in a dialog whose content appears later than the dialog. */
 import { type RefObject, useEffect, useRef } from "react";
 
-/** Focuses the element of the ref once, when it is there. */
+/** Focuses the element of the ref once, after the first render. */
 export function useFirstFocus<T extends HTMLElement>(): RefObject<T | null> {
   const target = useRef<T>(null);
   useEffect(() => {
-    // After the dialog has looked for a first element of its own.
+    // The dialog first looks for its own first element; the timer runs after that.
     const timer = setTimeout(() => target.current?.focus(), 50);
     return () => clearTimeout(timer);
   }, []);

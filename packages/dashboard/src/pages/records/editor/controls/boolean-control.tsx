@@ -1,4 +1,4 @@
-/** The control for `boolean`: a checkbox where a value is required, else yes, no and null. */
+/** The control for `boolean`: a checkbox for a required value; yes, no and null for any other field. */
 import { Checkbox, Input, SegmentedControl } from "@mantine/core";
 import { useId } from "react";
 import { text } from "../../../../texts/index.ts";

@@ -1,8 +1,9 @@
-/** The calendar of a `datetime`: a day alone, or a day and a time of day in a zone. */
-import { Button, Group, SegmentedControl, Stack, Text } from "@mantine/core";
+/** The calendar of a `datetime`: a day, or a day and a time of day in a zone. */
+import { Button, Group, SegmentedControl, Stack } from "@mantine/core";
 import "@mantine/dates/styles.css";
 import { DatePicker, InlineDateTimePicker } from "@mantine/dates";
 import { useState } from "react";
+import { Dim } from "../../../../kit/words.tsx";
 import { text } from "../../../../texts/index.ts";
 import { dayOf, isDateOnly, parseDateTime, writeTime, type Zone, zoneName } from "../datetimes.ts";
 import classes from "./controls.module.css";
@@ -14,7 +15,7 @@ export function isZone(value: string): value is Zone {
 interface CalendarProps {
   zone: Zone;
   onZone: (zone: Zone) => void;
-  /** As the API has it; null for none. */
+  /** The time in the form of the API; null without a time. */
   time: string | null;
   onChange: (time: string) => void;
   onDone: () => void;
@@ -24,7 +25,7 @@ export function Calendar({ zone, onZone, time, onChange, onDone }: CalendarProps
   const [isDay, setDay] = useState(time !== null && isDateOnly(time));
   const names = text.editor.calendar;
   const choose = (next: string): void => {
-    // The day that is shown stays the day.
+    // A switch between a day and a time in a zone keeps the shown day.
     const day = time === null ? null : isDay ? dayOf(time, "utc") : dayOf(time, zone);
     if (next === "date") {
       setDay(true);
@@ -53,7 +54,7 @@ export function Calendar({ zone, onZone, time, onChange, onDone }: CalendarProps
     },
   } as const;
   return (
-    // The calendar grows with its place: a dropdown has no width of its own.
+    // The calendar grows with its container; a dropdown has no width of its own, so the calendar sets a width.
     <Stack gap={6} w={264}>
       <SegmentedControl
         size="xs"
@@ -67,9 +68,7 @@ export function Calendar({ zone, onZone, time, onChange, onDone }: CalendarProps
           { value: "utc", label: text.editor.utc },
         ]}
       />
-      <Text size="xs" c="dimmed">
-        {isDay ? text.editor.dateOnlyHint : zoneName(zone, time)}
-      </Text>
+      <Dim>{isDay ? text.editor.dateOnlyHint : zoneName(zone, time)}</Dim>
       {isDay ? (
         <DatePicker
           {...shared}

@@ -1,11 +1,20 @@
-/** A stored file as a field shows it: a preview, the name, the size, a download. */
-import { ActionIcon, Badge, Group, Image, Skeleton, Text, Tooltip } from "@mantine/core";
+/** A stored file in a field: a preview, the name, the size, a download. */
+import { Badge, Group, Image, Skeleton, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { StoredFile } from "@socle/protocol";
 import { IconDownload, IconFile } from "@tabler/icons-react";
 import { queryOptions, useMutation, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { formatBytes, IdText, messageOf, notifyFailure, saveBlob, usePicture } from "../../../../kit/index.ts";
+import {
+  formatBytes,
+  IconAction,
+  IdText,
+  messageOf,
+  notifyFailure,
+  saveBlob,
+  usePicture,
+  visible,
+} from "../../../../kit/index.ts";
 import { client } from "../../../../service/client.ts";
 import { text } from "../../../../texts/index.ts";
 import classes from "./controls.module.css";
@@ -47,7 +56,7 @@ export function ChosenFile({ id, isCompact = false, actions }: ChosenFileProps) 
       </div>
       <div className={classes["fileText"]}>
         <Text size="sm" truncate title={file?.filename}>
-          {file?.filename ?? (isGone ? text.editor.fileGone : text.editor.fileUnknown)}
+          {visible(file?.filename ?? "") || (isGone ? text.editor.fileGone : text.editor.fileUnknown)}
         </Text>
         <Group gap={6} c="dimmed" fz="xs" className="numbers">
           {file !== undefined ? (
@@ -66,18 +75,13 @@ export function ChosenFile({ id, isCompact = false, actions }: ChosenFileProps) 
       </div>
       <Group gap={2} wrap="nowrap">
         {file !== undefined && (
-          <Tooltip label={text.editor.download}>
-            <ActionIcon
-              variant="subtle"
-              color="gray"
-              size="sm"
-              loading={download.isPending}
-              onClick={() => download.mutate(file)}
-              aria-label={`${text.editor.download} ${file.filename}`}
-            >
-              <IconDownload size={15} />
-            </ActionIcon>
-          </Tooltip>
+          <IconAction
+            tip={text.editor.download}
+            icon={IconDownload}
+            label={`${text.editor.download} ${file.filename}`}
+            loading={download.isPending}
+            onClick={() => download.mutate(file)}
+          />
         )}
         {actions}
       </Group>

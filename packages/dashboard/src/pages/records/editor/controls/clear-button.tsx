@@ -1,6 +1,6 @@
 /**
- * The button that sets a field to null. It is there as long as the field may be null and is not. In a form, Tab passes it over
- * where a change can be taken back: it comes with the first character, and Tab goes to the next field.
+ * The button that sets a field to null. The page shows the button while the value is not null and the field is not required. In a
+ * form, Tab skips the button of a changed field: the button appears with the first character, and Tab goes to the next field.
  */
 import { CloseButton } from "@mantine/core";
 import type { JsonValue } from "@socle/protocol";
@@ -12,14 +12,14 @@ export function canClear({ field, value }: { field: ControlProps["field"]; value
   return value !== null && field.required !== true;
 }
 
-/** Whether the field around has been changed in a form, which has a button to take that back. */
+/** Whether the field is changed in a form. The form then has a button that takes the change back. */
 export const ChangedField = createContext(false);
 
 export function ClearButton({ field, onChange }: Pick<ControlProps, "field" | "onChange">) {
   const isChanged = useContext(ChangedField);
   const label = text.editor.clear(field.name);
   const clear = (event: MouseEvent<HTMLElement>): void => {
-    // The button goes with the value: the focus moves to the control.
+    // The button disappears with the value, so the focus moves to the control.
     const control = event.currentTarget.closest("[data-control]");
     control?.querySelector<HTMLElement>('input, textarea, [contenteditable="true"], [role="combobox"]')?.focus();
     onChange(null);

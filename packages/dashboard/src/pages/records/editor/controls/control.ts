@@ -1,4 +1,4 @@
-/** The parts that every control gets. */
+/** The props and helpers shared by all controls. */
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import type { ReactNode } from "react";
 
@@ -7,23 +7,26 @@ export interface ControlProps {
   value: JsonValue;
   onChange: (value: JsonValue) => void;
   error: string | undefined;
-  /** The visible label with its hints; undefined in a cell, where the field's name is the accessible name alone. */
+  /** The visible label with its hints; undefined in a cell, where the field's name is only the accessible name. */
   label: ReactNode | undefined;
   size: "xs" | "sm";
   autoFocus: boolean;
-  /** Told when what stands in the control is no value of the field, and when it is one again. */
+  /** Called with a problem when the text in the control is no value of the field; with null when the text is a value again. */
   onInvalid: (problem: string | null) => void;
+  /** For json: the typed text, if the form keeps the text. */
+  typed?: string | undefined;
+  onTyped?: ((text: string) => void) | undefined;
 }
 
-/** Whether a control stands in a cell. */
+/** Whether a control is in a cell of the grid. */
 export function isCompact({ size }: Pick<ControlProps, "size">): boolean {
   return size === "xs";
 }
 
-/** Order of the parts of an input: a note stands below it. */
+/** Order of the parts of an input: the note is below the input. */
 export const inputOrder: ("label" | "input" | "description" | "error")[] = ["label", "input", "description", "error"];
 
-/** The props of an input that every control of one gives it: its label, its accessible name, its error and its focus. */
+/** Props shared by all controls with an input: the label, the accessible name, the error and the focus. */
 export function inputProps(props: Pick<ControlProps, "field" | "label" | "size" | "error" | "autoFocus">) {
   const { field, label, size, error, autoFocus } = props;
   return {

@@ -1,11 +1,12 @@
 /**
- * The control for `datetime`: a text input that takes typed and pasted times, and a calendar with seconds beside it.
+ * The control for `datetime`: a text input for typed and pasted times, and beside the input a calendar with seconds.
  */
-import { ActionIcon, Group, Popover, TextInput } from "@mantine/core";
+import { Group, Popover, TextInput } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
 import type { JsonValue } from "@socle/protocol";
 import { IconCalendar } from "@tabler/icons-react";
 import { useEffect, useState } from "react";
+import { IconAction } from "../../../../kit/icon-action.tsx";
 import { text } from "../../../../texts/index.ts";
 import { isDateOnly, parseDateTime, writeDateTime, type Zone, zoneName } from "../datetimes.ts";
 import { Calendar, isZone } from "./calendar.tsx";
@@ -13,7 +14,7 @@ import { ClearButton, canClear } from "./clear-button.tsx";
 import { type ControlProps, inputOrder, inputProps, isCompact } from "./control.ts";
 import classes from "./controls.module.css";
 
-/** All controls show the same zone; the choice is kept in the browser. */
+/** The time zone of all controls, kept in the browser's storage. */
 function useZone(): [Zone, (zone: Zone) => void] {
   const [zone, setZone] = useLocalStorage<Zone>({
     key: "socle.zone",
@@ -57,19 +58,11 @@ export function DatetimeControl(props: ControlProps) {
         returnFocus
         position="bottom-end"
         shadow="md"
-        // Near the edge of the window it moves over its own control rather than out of sight.
+        // Near the edge of the window the calendar covers its own control and stays inside the window.
         middlewares={{ flip: true, shift: { crossAxis: true, padding: 8 } }}
       >
         <Popover.Target>
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            size="sm"
-            onClick={() => setOpen(!isOpen)}
-            aria-label={text.editor.pickTime(field.name)}
-          >
-            <IconCalendar size={15} />
-          </ActionIcon>
+          <IconAction icon={IconCalendar} label={text.editor.pickTime(field.name)} onClick={() => setOpen(!isOpen)} />
         </Popover.Target>
         <Popover.Dropdown p="sm" aria-label={text.editor.pickTime(field.name)}>
           <Calendar zone={zone} onZone={setZone} time={time} onChange={set} onDone={() => setOpen(false)} />

@@ -1,10 +1,9 @@
-/** The control for `file`: uploads one, or picks one that is stored, and shows which it is. */
-import { Button, FileButton, Group, Input, SegmentedControl, Text } from "@mantine/core";
-import { type StoredFile, VISIBILITIES, type Visibility } from "@socle/protocol";
-import { IconUpload } from "@tabler/icons-react";
+/** The control for `file`: uploads a file or picks a stored file, and shows the chosen file. */
+import { FileButton, Group, Input, SegmentedControl } from "@mantine/core";
+import { MAX_FILE_SIZE, type StoredFile, VISIBILITIES, type Visibility } from "@socle/protocol";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { confirmDanger, formatBytes, notifyFailure } from "../../../../kit/index.ts";
+import { confirmDanger, Dim, formatBytes, notifyFailure } from "../../../../kit/index.ts";
 import { client } from "../../../../service/client.ts";
 import { text } from "../../../../texts/index.ts";
 import { useUploadVisibility } from "../upload-visibility.ts";
@@ -14,6 +13,7 @@ import { type ControlProps, isCompact } from "./control.ts";
 import classes from "./controls.module.css";
 import { DropFrame } from "./drop-frame.tsx";
 import { Picker } from "./picker.tsx";
+import { UploadButton } from "./upload-button.tsx";
 import { searchFiles, UploadState, useUpload } from "./uploads.tsx";
 
 export function FileControl(props: ControlProps) {
@@ -23,7 +23,7 @@ export function FileControl(props: ControlProps) {
   const normal = useUploadVisibility();
   const [chosen, setChosen] = useState<Visibility | null>(null);
   const stored = useQuery({ ...fileQuery(id ?? ""), enabled: id !== null });
-  // A file that takes the place of another is seen by the same people.
+  // A file that replaces a file gets the same visibility.
   const present = id === null ? undefined : stored.data;
   const visibility = present?.visibility ?? chosen ?? normal.visibility;
   const { upload, start, cancel, refuse } = useUpload(visibility, (file) => {
@@ -72,24 +72,15 @@ export function FileControl(props: ControlProps) {
   );
   if (isCompact(props)) return <Input.Wrapper error={error}>{picker}</Input.Wrapper>;
 
-  const onDrop = ([file]: File[]): void => {
-    if (file !== undefined) void start(file);
+  const take = ([file, ...others]: File[]): void => {
+    if (file === undefined) return;
+    if (others.length > 0) refuse(text.editor.oneFile);
+    else if (file.size > MAX_FILE_SIZE) refuse(text.editor.fileTooLarge(file.name, formatBytes(file.size)));
+    else void start(file);
   };
   const state = <UploadState upload={upload} onCancel={cancel} onRetry={start} />;
   return (
-    <DropFrame
-      label={label}
-      error={error}
-      size={size}
-      isEmpty={id === null}
-      multiple={false}
-      onDrop={onDrop}
-      onReject={(rejected) => {
-        const [first] = rejected;
-        if (rejected.length > 1 || first === undefined) refuse(text.editor.oneFile);
-        else refuse(text.editor.fileTooLarge(first.file.name, formatBytes(first.file.size)));
-      }}
-    >
+    <DropFrame label={label} error={error} size={size} isEmpty={id === null} onFiles={take}>
       {id !== null && (
         <ChosenFile id={id} actions={field.required !== true && <ClearButton field={field} onChange={onChange} />} />
       )}
@@ -99,21 +90,15 @@ export function FileControl(props: ControlProps) {
         <>
           <Group gap="xs" className={classes["uploadBar"]}>
             <FileButton onChange={(file) => file !== null && void start(file)}>
-              {(button) => (
-                <Button
-                  {...button}
-                  size="compact-xs"
-                  variant="default"
-                  leftSection={<IconUpload size={13} />}
-                  aria-label={`${id === null ? text.editor.upload : text.editor.replace}: ${field.name}`}
-                >
-                  {id === null ? text.editor.upload : text.editor.replace}
-                </Button>
+              {({ onClick }) => (
+                <UploadButton
+                  onClick={onClick}
+                  label={id === null ? text.editor.upload : text.editor.replace}
+                  name={field.name}
+                />
               )}
             </FileButton>
-            <Text size="xs" c="dimmed">
-              {present === undefined ? text.editor.uploadAs : text.editor.fileIs}
-            </Text>
+            <Dim>{present === undefined ? text.editor.uploadAs : text.editor.fileIs}</Dim>
             <SegmentedControl
               size="xs"
               aria-label={`${present === undefined ? text.editor.visibility : text.editor.fileVisibility}: ${field.name}`}
@@ -122,15 +107,11 @@ export function FileControl(props: ControlProps) {
               disabled={change.isPending}
               data={VISIBILITIES.map((each) => ({ value: each, label: text.storage.visibilities[each] }))}
             />
-            {id === null && (
-              <Text size="xs" c="dimmed">
-                {text.editor.dropHere}
-              </Text>
-            )}
+            {id === null && <Dim>{text.editor.dropHere}</Dim>}
           </Group>
-          <Text size="xs" c="dimmed" mb={8}>
+          <Dim mb={8}>
             {text.storage.visibilityHints[visibility]} {visibility === normal.visibility && normal.reason}
-          </Text>
+          </Dim>
           {picker}
           {state}
         </>

@@ -1,10 +1,9 @@
-/** The control for a multiple `file`: uploads several, one after the other, or picks stored ones, and keeps their order. */
-import { Button, FileButton, Group, SegmentedControl, Text } from "@mantine/core";
+/** The control for a multiple `file`: uploads files in sequence or picks stored files, and keeps their order. */
+import { FileButton, Group, SegmentedControl } from "@mantine/core";
 import { MAX_FILE_SIZE, VISIBILITIES, type Visibility } from "@socle/protocol";
-import { IconUpload } from "@tabler/icons-react";
 import { useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
-import { formatBytes } from "../../../../kit/index.ts";
+import { Dim, formatBytes } from "../../../../kit/index.ts";
 import { text } from "../../../../texts/index.ts";
 import { useUploadVisibility } from "../upload-visibility.ts";
 import { ChosenFile, fileQuery } from "./chosen-file.tsx";
@@ -14,12 +13,13 @@ import { DropFrame } from "./drop-frame.tsx";
 import { ItemList } from "./item-list.tsx";
 import { hasRoom, itemsOf, withItem } from "./items.ts";
 import { Picker } from "./picker.tsx";
+import { UploadButton } from "./upload-button.tsx";
 import { searchFiles, UploadState, useUpload } from "./uploads.tsx";
 
 export function FilesControl({ field, value, onChange, error, label, size, autoFocus }: ControlProps) {
   const queryClient = useQueryClient();
   const items = itemsOf(value);
-  // An upload ends later, when other files may have come or gone.
+  // An upload ends later: the list of files may have changed meanwhile.
   const latest = useRef(items);
   latest.current = items;
   const add = (id: string): void => {
@@ -33,7 +33,7 @@ export function FilesControl({ field, value, onChange, error, label, size, autoF
     add(file.id);
   });
   const waiting = useRef<File[]>([]);
-  /** Uploads what waits. A file that fails waits for the next try, with those behind it. */
+  /** Uploads the waiting files. A failed file and the files behind that file wait for the next try. */
   const goOn = async (): Promise<void> => {
     for (let [file] = waiting.current; file !== undefined; [file] = waiting.current) {
       if (!(await start(file))) return;
@@ -54,17 +54,7 @@ export function FilesControl({ field, value, onChange, error, label, size, autoF
     cancel();
   };
   return (
-    <DropFrame
-      label={label}
-      error={error}
-      size={size}
-      isEmpty={items.length === 0}
-      multiple
-      onDrop={send}
-      onReject={([first]) => {
-        if (first !== undefined) refuse(text.editor.fileTooLarge(first.file.name, formatBytes(first.file.size)));
-      }}
-    >
+    <DropFrame label={label} error={error} size={size} isEmpty={items.length === 0} onFiles={send}>
       <ItemList
         name={field.name}
         items={items}
@@ -75,21 +65,9 @@ export function FilesControl({ field, value, onChange, error, label, size, autoF
         <>
           <Group gap="xs" className={classes["uploadBar"]}>
             <FileButton multiple onChange={send}>
-              {(button) => (
-                <Button
-                  {...button}
-                  size="compact-xs"
-                  variant="default"
-                  leftSection={<IconUpload size={13} />}
-                  aria-label={`${text.editor.uploadFiles}: ${field.name}`}
-                >
-                  {text.editor.uploadFiles}
-                </Button>
-              )}
+              {({ onClick }) => <UploadButton onClick={onClick} label={text.editor.uploadFiles} name={field.name} />}
             </FileButton>
-            <Text size="xs" c="dimmed">
-              {text.editor.uploadsAs}
-            </Text>
+            <Dim>{text.editor.uploadsAs}</Dim>
             <SegmentedControl
               size="xs"
               aria-label={`${text.editor.visibility}: ${field.name}`}
@@ -97,9 +75,7 @@ export function FilesControl({ field, value, onChange, error, label, size, autoF
               onChange={setVisibility}
               data={VISIBILITIES.map((each) => ({ value: each, label: text.storage.visibilities[each] }))}
             />
-            <Text size="xs" c="dimmed">
-              {text.editor.dropFilesHere}
-            </Text>
+            <Dim>{text.editor.dropFilesHere}</Dim>
           </Group>
           <Picker
             name={`${text.editor.chooseFile}: ${field.name}`}

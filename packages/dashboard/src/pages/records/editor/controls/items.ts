@@ -1,24 +1,24 @@
-/** The items of a multiple field, as its controls change them. Their order is kept, and no two are the same. */
+/** Changes of the items of a multiple field by its controls. The items keep their order, and no two items are equal. */
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
 
-/** The items of a value; none for null. */
+/** The items of a value; an empty list for null. */
 export function itemsOf(value: JsonValue): readonly string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
 }
 
-/** The items with one more at the end; one that is there already stays where it is. */
+/** The items with a further item at the end. An item that is present already keeps its place. */
 export function withItem(items: readonly string[], item: string): readonly string[] {
   return items.includes(item) ? items : [...items, item];
 }
 
-/** The items with one of them a place further up. */
+/** The items, with the given item moved a place up. */
 export function raised(items: readonly string[], item: string): readonly string[] {
   const at = items.indexOf(item);
   const before = items[at - 1];
   return before === undefined ? items : [...items.slice(0, at - 1), item, before, ...items.slice(at + 1)];
 }
 
-/** Whether another item may be added. */
+/** Whether the bound allows a further item. */
 export function hasRoom({ max }: FieldDefinition, items: readonly string[]): boolean {
   return max === undefined || items.length < max;
 }

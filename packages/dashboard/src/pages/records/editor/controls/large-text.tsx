@@ -1,18 +1,13 @@
-/** A text that is too large to be edited without a word: its beginning, a download, and the choice to edit it anyway. */
-import { Button, Group, Input, Text } from "@mantine/core";
+/** A text too large for direct editing: its beginning, a download, and a button to edit the text anyway. */
+import { Button, Group, Input } from "@mantine/core";
 import { IconDownload } from "@tabler/icons-react";
 import type { ReactNode } from "react";
-import { formatBytes, saveBlob } from "../../../../kit/index.ts";
+import { Dim, formatBytes, saveBlob } from "../../../../kit/index.ts";
 import { text } from "../../../../texts/index.ts";
 import type { ControlProps } from "./control.ts";
 import classes from "./controls.module.css";
 
-const largeFrom = 256 * 1_024;
 const shown = 4_000;
-
-export function isLargeText(content: string): boolean {
-  return content.length > largeFrom;
-}
 
 interface LargeTextProps extends Pick<ControlProps, "field" | "error"> {
   content: string;
@@ -21,7 +16,8 @@ interface LargeTextProps extends Pick<ControlProps, "field" | "error"> {
 }
 
 export function LargeText({ content, field, label, error, onEdit }: LargeTextProps) {
-  const download = (): void => saveBlob(new Blob([content], { type: "text/plain" }), `${field.name}.txt`);
+  const [type, ending] = field.type === "json" ? ["application/json", "json"] : ["text/plain", "txt"];
+  const download = (): void => saveBlob(new Blob([content], { type }), `${field.name}.${ending}`);
   return (
     <Input.Wrapper label={label} error={error} labelElement="div" classNames={{ label: classes["label"] ?? "" }}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable with the keyboard. */}
@@ -29,9 +25,7 @@ export function LargeText({ content, field, label, error, onEdit }: LargeTextPro
         {content.slice(0, shown)}…
       </section>
       <Group gap="xs" mt={6}>
-        <Text size="xs" c="dimmed" flex={1}>
-          {text.editor.largeText(formatBytes(new Blob([content]).size))}
-        </Text>
+        <Dim flex={1}>{text.editor.largeText(formatBytes(new Blob([content]).size))}</Dim>
         <Button size="compact-xs" variant="default" leftSection={<IconDownload size={13} />} onClick={download}>
           {text.editor.download}
         </Button>

@@ -12,7 +12,7 @@ function written(value: JsonValue): string {
   return typeof value === "number" || typeof value === "string" ? String(value) : "";
 }
 
-/** The service says the same when the record is saved; here it is said while it is typed. */
+/** The service checks the same bounds at the save; this control checks the bounds during typing. */
 function boundProblem({ min, max }: FieldDefinition, value: number): string | null {
   if (min !== undefined && value < min) return text.editor.problems.atLeast(min);
   return max !== undefined && value > max ? text.editor.problems.atMost(max) : null;
@@ -23,7 +23,7 @@ export function NumberControl(props: ControlProps) {
   const type = field.type === "integer" ? "integer" : "float";
   const [typed, setTyped] = useState(written(value));
   const parsed = parseNumber(typed, type);
-  // "1.50" and 1.5 are one value: what was typed stays as long as it means the value.
+  // "1.50" and 1.5 are equal: the typed text stays as long as the text means the value.
   const isTyped = value === null ? typed.trim() === "" : "value" in parsed ? parsed.value === value : typed === value;
   const shown = isTyped ? typed : written(value);
   const current = parseNumber(shown, type);
@@ -38,7 +38,7 @@ export function NumberControl(props: ControlProps) {
   const change = (next: string): void => {
     setTyped(next);
     const read = parseNumber(next, type);
-    // A text that is no number goes up as it is: the draft keeps it, and nobody takes it for a value.
+    // The control passes on a text that is not a number: the draft keeps the text, and no code takes the text for a value.
     onChange(next.trim() === "" ? null : "value" in read ? read.value : next);
   };
   const step = (event: KeyboardEvent): void => {

@@ -1,13 +1,13 @@
-/** A control that picks one of many by searching the service: the closed control shows what is chosen. */
+/** A control that picks an item by a search in the service. The closed control shows the chosen item. */
 import { Combobox, InputBase, Skeleton, Stack, Text, UnstyledButton, useCombobox } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useState } from "react";
-import { messageOf } from "../../../../kit/index.ts";
+import { Complaint, Dim, messageOf } from "../../../../kit/index.ts";
 import { text } from "../../../../texts/index.ts";
 import classes from "./controls.module.css";
 
-/** How many a search brings. */
+/** Most results of a search. */
 export const PICKER_LIMIT = 20;
 
 export interface PickerItem {
@@ -19,18 +19,18 @@ export interface PickerItem {
 interface PickerProps {
   /** The accessible name. */
   name: string;
-  /** Shows what is chosen; null while nothing is. */
+  /** Draws the chosen item; null while no item is chosen. */
   chosen: ReactNode | null;
   size: "xs" | "sm";
   autoFocus: boolean;
   isInvalid: boolean;
   isRequired: boolean;
-  /** Says that nothing is chosen, where null would say too little. */
+  /** The text of the control without a chosen item, if "null" would say too little. */
   emptyText?: string | undefined;
-  /** Where there is nothing to choose from: how to get something. */
+  /** Shown when the list of choices is empty: how to add a choice. */
   emptyNote?: ReactNode;
   rightSection?: ReactNode;
-  /** Names the search in the cache. */
+  /** The key of the search in the cache. */
   queryKey: readonly string[];
   search: (words: string, signal: AbortSignal) => Promise<readonly PickerItem[]>;
   onPick: (item: PickerItem) => void;
@@ -71,7 +71,7 @@ export function Picker(props: PickerProps) {
             rightSectionPointerEvents="none"
             onClick={() => combobox.toggleDropdown()}
             onKeyDown={(event) => {
-              // Typing begins the search with what is typed.
+              // Typed characters open the list and begin the search.
               if (event.key.length !== 1 || event.key === " " || event.ctrlKey || event.metaKey || event.altKey) return;
               event.preventDefault();
               setWords((before) => before + event.key);
@@ -96,9 +96,9 @@ export function Picker(props: PickerProps) {
             placeholder={text.editor.searchOrPaste}
             aria-label={`${text.editor.searchOrPaste}: ${name}`}
             onKeyDown={(event) => {
-              // The dropdown lies at the end of the page: Tab goes on from the control.
+              // The dropdown is at the end of the page: with the dropdown closed, Tab goes on from the control.
               if (event.key === "Tab") combobox.closeDropdown();
-              // The keys of the list are not those of what is around the control, such as a cell.
+              // Enter and Escape belong to the list here, not to the element around the control, for example a cell.
               if (event.key === "Enter" || event.key === "Escape") event.stopPropagation();
             }}
           />
@@ -129,7 +129,7 @@ function Found({ queryKey, search, name, emptyNote, words, items, onItems, onRea
   const { data } = query;
   // biome-ignore lint/correctness/useExhaustiveDependencies: other items are the reason.
   useEffect(() => onItems(data ?? []), [data]);
-  // Once they are in the list, the first of them is marked: Enter takes it.
+  // When the items are in the list, the first item is marked: Enter takes the marked item.
   // biome-ignore lint/correctness/useExhaustiveDependencies: other items are the reason.
   useEffect(() => {
     if (items.length === 0) return undefined;
@@ -139,12 +139,12 @@ function Found({ queryKey, search, name, emptyNote, words, items, onItems, onRea
 
   if (query.isError && data === undefined) {
     return (
-      <Text size="sm" p="sm" c="var(--mantine-color-error)" role="alert">
+      <Complaint p="sm">
         {text.editor.searchFailed} {messageOf(query.error)}{" "}
         <UnstyledButton fz="sm" td="underline" onClick={() => query.refetch()}>
           {text.common.retry}
         </UnstyledButton>
-      </Text>
+      </Complaint>
     );
   }
   if (data === undefined) {
@@ -158,9 +158,9 @@ function Found({ queryKey, search, name, emptyNote, words, items, onItems, onRea
   }
   if (data.length === 0 && settled === "" && emptyNote !== undefined) {
     return (
-      <Text size="sm" c="dimmed" p="sm" role="status">
+      <Dim size="sm" p="sm" role="status">
         {emptyNote}
-      </Text>
+      </Dim>
     );
   }
   return (
@@ -181,16 +181,14 @@ function Found({ queryKey, search, name, emptyNote, words, items, onItems, onRea
       </Combobox.Options>
       {items.length >= PICKER_LIMIT && (
         <Combobox.Footer>
-          <Text size="xs" c="dimmed">
-            {settled === "" ? text.editor.newestShown(items.length) : text.editor.firstShown(items.length)}
-          </Text>
+          <Dim>{settled === "" ? text.editor.newestShown(items.length) : text.editor.firstShown(items.length)}</Dim>
         </Combobox.Footer>
       )}
     </>
   );
 }
 
-/** A name with its id, or with a note, behind it. */
+/** A name, followed by its id or a note. */
 export function PickerName({ id, name, note }: PickerItem) {
   return (
     <span className={classes["pickerName"]}>

@@ -1,9 +1,9 @@
-/** The control for `relation`: searches the target collection, shows the chosen record by name, and leads to it. */
-import { Group, Input, Skeleton, Text } from "@mantine/core";
+/** The control for `relation`: searches the target collection, shows the chosen record by name, and links to the record. */
+import { Group, Input, Skeleton } from "@mantine/core";
 import { useInViewport } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { messageOf } from "../../../../kit/index.ts";
+import { Dim, messageOf } from "../../../../kit/index.ts";
 import { collectionsQuery, userQuery } from "../../../../service/queries.ts";
 import { text } from "../../../../texts/index.ts";
 import { ClearButton } from "./clear-button.tsx";
@@ -31,13 +31,13 @@ export function RelationControl(props: ControlProps & { emptyText?: string }) {
   const chosen = useQuery({
     queryKey: key,
     queryFn: () => readChosen(target ?? null, id ?? ""),
-    // Forms with a hundred relations read the names of those that are on the screen.
+    // Forms with a hundred relations read only the names on the screen.
     enabled: id !== null && target !== undefined && wasSeen,
     staleTime: 30_000,
     retry: false,
   });
   const pick = (item: PickerItem): void => {
-    // The name is known: the control shows it before the record is read.
+    // The name is known: the control shows the name before the record is read.
     queryClient.setQueryData<Chosen>(["relation", targetName, item.id], { ...item, note: undefined, details: [] });
     void queryClient.invalidateQueries({ queryKey: ["relation", targetName, item.id] });
     if (isUsers) void queryClient.prefetchQuery(userQuery(item.id));
@@ -46,9 +46,9 @@ export function RelationControl(props: ControlProps & { emptyText?: string }) {
   if (!isUsers && collections.data !== undefined && target === undefined) {
     return (
       <Input.Wrapper label={label} error={error} labelElement="div" classNames={{ label: classes["label"] ?? "" }}>
-        <Text size="sm" c="dimmed">
+        <Dim size="sm">
           {text.editor.unknownCollection(targetName)} {id !== null && <span className="mono">{id}</span>}
-        </Text>
+        </Dim>
       </Input.Wrapper>
     );
   }

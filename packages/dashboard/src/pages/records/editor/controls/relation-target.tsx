@@ -1,22 +1,22 @@
-/** The target of a relation: its records by name, searched for a picker, with the link to one. */
-import { ActionIcon, Anchor, Group, HoverCard, Text } from "@mantine/core";
+/** The target of a relation: its records by name, the search for a picker, and the link to a record. */
+import { ActionIcon, Group, HoverCard, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { CollectionEntry, FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import { IconExternalLink, IconInfoCircle } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
-import { CopyAction, formatDateTime, formatFieldTime } from "../../../../kit/index.ts";
+import { CopyAction, formatDateTime, formatFieldTime, IconAction, TextLink } from "../../../../kit/index.ts";
 import { client } from "../../../../service/client.ts";
 import { text } from "../../../../texts/index.ts";
 import { isId, previewedFields, recordName, searchedFields, searchFilter, shortValue } from "../naming.ts";
 import classes from "./controls.module.css";
 import { PICKER_LIMIT, type PickerItem } from "./picker.tsx";
 
-/** The shown part of a chosen record or user. */
+/** The shown parts of a chosen record or user. */
 export interface Chosen extends PickerItem {
   readonly details: readonly { readonly name: string; readonly value: string }[];
 }
 
-/** The fields that a picker reads: large texts stay at the service. */
+/** The fields for a picker: large texts are not read. */
 function shownFields(target: CollectionEntry): string {
   const names = [...searchedFields(target.fields), ...previewedFields(target.fields)].map(({ name }) => name);
   return ["id", "createdAt", ...new Set(names)].join(",");
@@ -73,20 +73,14 @@ export function isMissing(error: unknown): boolean {
   return error instanceof SocleError && error.status === 404;
 }
 
-/** Where the collection has no record to point to: the way to its first one, in a tab of its own. */
+/** Shown when the target has no records: the link to create a first record, in a new tab. */
 export function NoTargets({ name }: { name: string }) {
   return (
     <>
       {text.editor.noTargets(name)}{" "}
-      <Anchor
-        size="sm"
-        underline="always"
-        renderRoot={(props) => (
-          <Link to="/collections/$name" params={{ name }} search={{ record: "new" }} target="_blank" {...props} />
-        )}
-      >
+      <TextLink to="/collections/$name" params={{ name }} search={{ record: "new" }} target="_blank" underline="always">
         {text.editor.makeTarget}
-      </Anchor>
+      </TextLink>
     </>
   );
 }
@@ -108,9 +102,7 @@ export function RelationActions({
       {chosen !== undefined && chosen.details.length > 0 && (
         <HoverCard shadow="md" width={300} position="bottom-end" withArrow openDelay={200}>
           <HoverCard.Target>
-            <ActionIcon variant="subtle" color="gray" size="sm" aria-label={text.editor.preview(field.name)}>
-              <IconInfoCircle size={15} />
-            </ActionIcon>
+            <IconAction icon={IconInfoCircle} label={text.editor.preview(field.name)} />
           </HoverCard.Target>
           <HoverCard.Dropdown p="sm">
             <Group justify="space-between" wrap="nowrap" mb={6}>

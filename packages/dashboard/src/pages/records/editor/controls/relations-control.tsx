@@ -1,4 +1,4 @@
-/** The control for a multiple `relation`: the chosen records in their order, and a search in the target for one more. */
+/** The control for a multiple `relation`: the chosen records in their order, and a search in the target for a further record. */
 import { Input, Skeleton, Text } from "@mantine/core";
 import type { CollectionEntry, FieldDefinition } from "@socle/protocol";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
@@ -39,7 +39,7 @@ export function RelationsControl({ field, value, onChange, error, label, autoFoc
           search={(words, signal) => (target === undefined ? Promise.resolve([]) : searchTarget(target, words, signal))}
           emptyNote={isUsers ? undefined : <NoTargets name={targetName} />}
           onPick={(item) => {
-            // The name is known: the list shows it before the record is read.
+            // The name is known: the list shows the name before the record is read.
             queryClient.setQueryData<Chosen>(["relation", targetName, item.id], {
               ...item,
               note: undefined,
@@ -54,7 +54,7 @@ export function RelationsControl({ field, value, onChange, error, label, autoFoc
   );
 }
 
-/** @param props `target`: null for users, undefined while it is not known. */
+/** @param props `target`: null for users, undefined while the target is not known. */
 function Item(props: { field: FieldDefinition; target: CollectionEntry | null | undefined; id: string }) {
   const { field, target, id } = props;
   const chosen = useQuery({

@@ -1,4 +1,4 @@
-/** The number that the service gives to a record: shown, never changed. */
+/** The control for the number that the service gives to a record: read-only. */
 import { TextInput } from "@mantine/core";
 import { text } from "../../../../texts/index.ts";
 import { type ControlProps, inputOrder } from "./control.ts";

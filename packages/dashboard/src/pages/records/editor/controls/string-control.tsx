@@ -1,18 +1,19 @@
-/** Controls for `string` and `text`. The empty string and null are two values, and look different. */
+/** Controls for `string` and `text`. The empty string and null are different values, and look different. */
 import { Text, Textarea, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
+import { isLarge } from "../../../../kit/index.ts";
 import { text } from "../../../../texts/index.ts";
 import { ClearButton, canClear } from "./clear-button.tsx";
 import { type ControlProps, inputOrder, inputProps, isCompact } from "./control.ts";
 import classes from "./controls.module.css";
-import { isLargeText, LargeText } from "./large-text.tsx";
+import { LargeText } from "./large-text.tsx";
 
 export function StringControl(props: ControlProps) {
   const { field, value, onChange, error, label } = props;
   const [isForced, force] = useState(false);
-  const [wasLarge] = useState(() => typeof value === "string" && isLargeText(value));
+  const [wasLarge] = useState(() => typeof value === "string" && isLarge(value));
   const content = typeof value === "string" ? value : "";
-  if (wasLarge && !isForced && isLargeText(content)) {
+  if (wasLarge && !isForced && isLarge(content)) {
     return <LargeText content={content} field={field} label={label} error={error} onEdit={() => force(true)} />;
   }
   const shared = {
@@ -28,7 +29,7 @@ export function StringControl(props: ControlProps) {
   if (!hasLines) {
     return <TextInput {...shared} onChange={(event) => onChange(event.currentTarget.value)} />;
   }
-  // Measuring a long text at each key takes longer than typing it: such a one scrolls in a fixed height.
+  // Measuring a long text at each key takes longer than typing: a long text scrolls in a fixed height.
   const isLong = content.length > 20_000;
   const rows = isCompact(props) ? { minRows: 1, maxRows: 5 } : { minRows: 2, maxRows: 14 };
   return (
@@ -41,9 +42,9 @@ export function StringControl(props: ControlProps) {
   );
 }
 
-/** The length beside its bound, when four fifths of it are used. */
+/** The length beside its bound, when the text uses four fifths of the bound. */
 function lengthNote(content: string, max: number | undefined): ReactNode {
-  // A code point is one or two units, so a short text needs no counting.
+  // A code point is 1 or 2 code units, so a short text needs no counting.
   if (max === undefined || content.length < max * 0.8) return null;
   let length = 0;
   for (const _ of content) length += 1;

@@ -1,4 +1,4 @@
-/** The control for a multiple `string`: its texts as tags, typed freely or chosen from the field's values. */
+/** The control for a multiple `string`: the texts as tags, typed freely or chosen from the field's values. */
 import { MultiSelect, TagsInput } from "@mantine/core";
 import { text } from "../../../../texts/index.ts";
 import { type ControlProps, inputOrder, inputProps } from "./control.ts";
@@ -18,7 +18,7 @@ export function TagsControl(props: ControlProps) {
   };
   if (field.values === undefined)
     return <TagsInput {...shared} placeholder={items.length === 0 ? text.editor.typeTag : ""} />;
-  // A value that the definition has lost meanwhile stays visible until it is taken out.
+  // A value that the definition has lost meanwhile stays visible until the user removes the value.
   const data = [...new Set([...field.values, ...items])];
   return (
     <MultiSelect {...shared} data={data} placeholder={items.length === 0 ? text.editor.choose : ""} hidePickedOptions />

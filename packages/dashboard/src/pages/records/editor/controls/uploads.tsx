@@ -1,8 +1,8 @@
-/** Uploads of a file field: one at a time, its progress, and the search for files that are stored. */
+/** Uploads of a file field: a single upload at a time, its progress, and the search for stored files. */
 import { Alert, Button, Group, Progress, Text } from "@mantine/core";
 import { MAX_FILE_SIZE, type StoredFile, type Visibility } from "@socle/protocol";
 import { useEffect, useRef, useState } from "react";
-import { formatBytes, messageOf } from "../../../../kit/index.ts";
+import { Dim, formatBytes, messageOf } from "../../../../kit/index.ts";
 import { client } from "../../../../service/client.ts";
 import { text } from "../../../../texts/index.ts";
 import { isId } from "../naming.ts";
@@ -14,13 +14,13 @@ type Upload =
   | { readonly phase: "failed"; readonly file: File; readonly message: string }
   | { readonly phase: "refused"; readonly message: string };
 
-/** One upload at a time. It ends when the control goes. */
+/** A single upload at a time. The upload ends when the control leaves the page. */
 export function useUpload(visibility: Visibility, onUploaded: (file: StoredFile) => void) {
   const [upload, setUpload] = useState<Upload>({ phase: "none" });
   const running = useRef<AbortController | null>(null);
   useEffect(() => () => running.current?.abort(), []);
 
-  /** Answers whether the file is stored. */
+  /** Uploads a file. Answers whether the file is stored. */
   const start = async (file: File): Promise<boolean> => {
     if (file.size > MAX_FILE_SIZE) {
       setUpload({ phase: "refused", message: text.editor.fileTooLarge(file.name, formatBytes(file.size)) });
@@ -74,9 +74,9 @@ export function UploadState(props: { upload: Upload; onCancel: () => void; onRet
           <Text size="xs" truncate role="status">
             {text.editor.uploading(name)}
           </Text>
-          <Text size="xs" c="dimmed" className="numbers" style={{ flex: "none" }}>
+          <Dim className="numbers" style={{ flex: "none" }}>
             {formatBytes(size * upload.part)} / {formatBytes(size)}
-          </Text>
+          </Dim>
           <Button size="compact-xs" variant="default" onClick={onCancel} style={{ flex: "none" }}>
             {text.editor.cancelUpload}
           </Button>

@@ -1,4 +1,4 @@
-/** The control for a `string` with `values`: a choice of them, in their order. */
+/** The control for a `string` with `values`: a choice of the values, in their order. */
 import { Select } from "@mantine/core";
 import { text } from "../../../../texts/index.ts";
 import { type ControlProps, inputOrder, inputProps } from "./control.ts";
@@ -8,7 +8,7 @@ export function ValuesControl(props: ControlProps) {
   const { field, value, onChange } = props;
   const values = field.values ?? [];
   const chosen = typeof value === "string" ? value : null;
-  // A value that the definition has lost meanwhile stays visible until another is chosen.
+  // A value that the definition has lost meanwhile stays visible until the user chooses a different value.
   const all = chosen === null || values.includes(chosen) ? values : [...values, chosen];
   return (
     <Select

@@ -1,0 +1,81 @@
+/** Failed runs of functions in the dashboard: mended runs look mended, and a retry of many runs asks first. */
+import { afterAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { complaintsOf, openDashboard, violationsOf } from "./dashboard.ts";
+
+/** A function with a side effect before its error: a line in a file. */
+const mail = (end: string): string => `import { appendFileSync } from "node:fs";
+export const options = { retries: 0 };
+export async function onCreate({ record }: any) {
+  appendFileSync("sent.txt", record.title + "\\n");
+  ${end}
+}
+`;
+const broken = 'if (record.title !== "fine") throw new Error("No receipt");';
+const path = "functions/orders/mail.ts";
+const dashboard = await openDashboard({
+  collections: [{ name: "orders", fields: [{ name: "title", type: "string" }] }],
+  files: { [path]: mail(broken) },
+});
+afterAll(() => dashboard.server.stop());
+const { api, folder, server } = dashboard;
+
+interface Run {
+  readonly runId: string;
+  readonly status: string;
+}
+
+async function runs(status: string, wanted: number): Promise<Run[]> {
+  for (;;) {
+    const { items } = (await api("GET", `/api/admin/functions/runs?status=${status}`)) as { items: Run[] };
+    if (items.length >= wanted) return items;
+    await Bun.sleep(20);
+  }
+}
+
+const sent = async (): Promise<string[]> => (await Bun.file(join(folder, "sent.txt")).text()).trim().split("\n");
+
+test("mended runs look mended; a retry of many says what it does and leaves out the mended ones", async () => {
+  for (const title of ["one", "two", "three"]) await api("POST", "/api/orders", { title });
+  await runs("failed", 3);
+  const page = await dashboard.open("/functions?tab=runs&status=failed");
+  const rows = page.getByRole("row").filter({ hasText: "orders/mail.ts" });
+  await rows.nth(2).waitFor();
+  await page.getByRole("button", { name: "Retry 3 failed runs" }).click();
+  const dialog = page.getByRole("dialog", { name: "Retry 3 failed runs?" });
+  await dialog.getByText("happens again").waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await dialog.waitFor({ state: "detached" });
+  expect((await sent()).sort()).toEqual(["one", "three", "two"]);
+
+  await page.getByRole("button", { name: "Retry 3 failed runs" }).click();
+  await dialog.waitFor();
+  // While the question is open, another admin mends one of the runs.
+  await Bun.write(join(folder, path), mail(""));
+  server.signal("SIGHUP");
+  while (!server.output().includes("Reloaded functions and jobs")) await Bun.sleep(10);
+  const [first] = await runs("failed", 3);
+  await api("POST", `/api/admin/functions/runs/${first?.runId}/retry`);
+  await runs("completed", 1);
+  await dialog.getByRole("button", { name: "Retry 3 runs" }).click();
+  await page.getByText("2 runs start again; 1 run was mended already").waitFor();
+  await dialog.waitFor({ state: "detached" });
+  await runs("completed", 3);
+  expect((await sent()).length).toBe(6);
+
+  await rows.filter({ hasText: "mended since" }).nth(2).waitFor();
+  expect(await page.locator('[data-tone="bad"]').count()).toBe(0);
+  expect(await page.getByRole("button", { name: /^Retry/ }).count()).toBe(0);
+  expect(await violationsOf(page)).toEqual([]);
+  await page.getByRole("tab", { name: "Handlers" }).click();
+  await page.getByRole("row").filter({ hasText: path }).getByText("none lately").waitFor();
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  // The panel of runs; that of the log tells of past errors, too.
+  const list = page.getByRole("listitem").filter({ hasText: "orders/mail.ts · orders.created" });
+  await list.nth(2).waitFor();
+  expect(await list.filter({ hasText: /failed/i }).count()).toBe(0);
+  expect(complaintsOf(page)).toEqual([]);
+  await page.context().close();
+});

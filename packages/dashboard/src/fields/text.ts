@@ -1,0 +1,12 @@
+/** Text of any length. */
+import { IconAlignLeft } from "@tabler/icons-react";
+import { type FieldKind, words } from "./kind.ts";
+import { textParts } from "./text-parts.ts";
+
+export const textKind: FieldKind = {
+  icon: IconAlignLeft,
+  words: words("text"),
+  width: 260,
+  isInline: false,
+  ...textParts,
+};

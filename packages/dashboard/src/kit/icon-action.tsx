@@ -1,0 +1,22 @@
+/** A quiet button with an icon: with a name for screen readers, and a tooltip when the icon needs words. */
+import { ActionIcon, type ActionIconProps, Tooltip } from "@mantine/core";
+import type { ComponentPropsWithRef, ComponentType } from "react";
+
+interface IconActionProps
+  extends ActionIconProps,
+    Omit<ComponentPropsWithRef<"button">, keyof ActionIconProps | "children"> {
+  icon: ComponentType<{ size?: number }>;
+  iconSize?: number;
+  /** The accessible name. */
+  label: string;
+  tip?: string;
+}
+
+export function IconAction({ icon: Icon, iconSize = 15, label, tip, ...button }: IconActionProps) {
+  const action = (
+    <ActionIcon variant="subtle" color="gray" size="sm" aria-label={label} {...button}>
+      <Icon size={iconSize} />
+    </ActionIcon>
+  );
+  return tip === undefined ? action : <Tooltip label={tip}>{action}</Tooltip>;
+}

@@ -1,0 +1,85 @@
+/** The list of the grid: the query from the address, its columns and its rows, and functions that change loaded rows. */
+import type { CollectionEntry, StoredRecord } from "@socle/protocol";
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useMemo, useRef } from "react";
+import { onDeletes, useDeletions } from "../../service/deletes.ts";
+import { gridColumns } from "./columns/grid-column.ts";
+import { type Columns, useColumns } from "./columns/use-columns.ts";
+import { searchOf } from "./data/found.ts";
+import { mergeChanges, withoutRows } from "./data/live-merge.ts";
+import { type ListQuery, type RecordPages, recordsKey } from "./data/record-query.ts";
+import { selectionOf, snippetsOf, targetsOf } from "./data/targets.ts";
+import { type Rows, useRows } from "./data/use-rows.ts";
+import { useTargetDeletes } from "./data/use-target-deletes.ts";
+import type { RecordSearch } from "./search.ts";
+
+const nothingSearched: readonly string[] = [];
+
+export interface RecordList {
+  readonly list: ListQuery;
+  readonly rows: Rows;
+  readonly columns: Columns;
+  /** All columns, including hidden columns. */
+  readonly all: ReturnType<typeof gridColumns>;
+  /** Records with a delayed deletion. */
+  readonly hidden: ReadonlySet<string>;
+  /** Puts a changed record of this page into the rows. */
+  readonly merge: (record: StoredRecord) => void;
+}
+
+/** @param options.isNarrow whether the columns have little room. */
+export function useRecordList(options: {
+  collection: CollectionEntry;
+  collections: readonly CollectionEntry[];
+  search: RecordSearch;
+  isNarrow: boolean;
+}): RecordList {
+  const { collection, collections, search, isNarrow } = options;
+  const { name, fields, definition } = collection;
+  const targets = useMemo(() => targetsOf(fields, collections), [fields, collections]);
+  const all = useMemo(() => gridColumns({ fields }, targets, isNarrow), [fields, targets, isNarrow]);
+  const searched = definition.search ?? nothingSearched;
+  const list = useMemo(
+    () => ({
+      collection: name,
+      filter: search.filter,
+      search: searched.length === 0 ? undefined : searchOf(search.search ?? ""),
+      snippet: snippetsOf(searched, fields),
+      sort: search.sort,
+      selection: selectionOf(fields, targets),
+    }),
+    [name, search.filter, search.search, search.sort, searched, fields, targets],
+  );
+  const deletions = useDeletions();
+  const hidden = useMemo(
+    () => new Set(deletions.filter(({ collection: from }) => from === name).flatMap(({ ids }) => ids)),
+    [deletions, name],
+  );
+  const rows = useRows(list, hidden);
+  useTargetDeletes(targets, rows.queryKey);
+  const merge = usePageChanges(name, rows.queryKey);
+  return { list, rows, columns: useColumns(name, all), all, hidden, merge };
+}
+
+/** Removes deleted rows. Answers a function that puts a changed record into its row. */
+function usePageChanges(name: string, queryKey: readonly unknown[]): (record: StoredRecord) => void {
+  const queryClient = useQueryClient();
+  const latest = useRef((_: (pages: RecordPages) => RecordPages): void => undefined);
+  latest.current = (change) => {
+    queryClient.setQueryData<RecordPages>(queryKey, (pages) => (pages === undefined ? pages : change(pages)));
+    void queryClient.invalidateQueries({ queryKey: [...recordsKey(name), "count"] });
+    void queryClient.invalidateQueries({ queryKey: ["collections"], exact: true });
+  };
+  useEffect(
+    () =>
+      onDeletes(({ collection: from, deleted }) => {
+        if (from === name) latest.current((pages) => ({ ...pages, pages: withoutRows(pages.pages, deleted) }));
+      }),
+    [name],
+  );
+  return (record) =>
+    latest.current((pages) => ({
+      ...pages,
+      pages: [...mergeChanges(pages.pages, new Map([[record.id, { type: "updated", record }]]), 0).pages],
+    }));
+}

@@ -1,0 +1,21 @@
+/**
+ * The filter language: tokens and syntax, for the server and for editors of filters. docs/queries.md describes the language.
+ *
+ * `parseSyntax` gives the tree of a whole filter: each part has its `start` and `end` in the text, brackets around a part excluded.
+ * `tokensOf` gives the pieces of a text that may not be finished, such as the text before a cursor.
+ */
+export {
+  type Call,
+  calls,
+  type Macro,
+  macros,
+  type PathTerm,
+  parsePathSyntax,
+  parseSyntax,
+  type Span,
+  type Step,
+  type Syntax,
+  type Term,
+  textOf,
+} from "./syntax.ts";
+export { type Comparison, comparisons, FilterSyntaxError, isName, type Token, tokensOf } from "./tokens.ts";

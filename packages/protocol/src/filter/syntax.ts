@@ -1,0 +1,322 @@
+/** Syntax: the text of a filter as a tree. Names are not looked up, types not compared. */
+import { type Comparison, comparisons, FilterSyntaxError, show, type Token, tokensOf } from "./tokens.ts";
+
+/** A part of a filter's text: from `start` up to `end`, from 0. Brackets around the part lie outside. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+export type Syntax = Span & SyntaxNode;
+
+type SyntaxNode =
+  | { readonly type: "and" | "or"; readonly items: readonly Syntax[] }
+  | { readonly type: "not"; readonly item: Syntax }
+  | { readonly type: "compare"; readonly operator: Comparison; readonly left: Term; readonly right: Term }
+  | { readonly type: "in"; readonly left: Term; readonly items: readonly Term[] }
+  /** A path that ends with records of another collection, such as `members(workspace)[role = "owner"]` and `labels[color = "red"]`: some record is found. */
+  | { readonly type: "exists"; readonly path: PathTerm };
+
+/** One step of a path; `offset` is its place, from 0. */
+export type Step = { readonly offset: number } /** A field, or a member of an object in JSON. */ & (
+  | { readonly type: "name"; readonly name: string }
+  /** `collection(field)[filter]`: the records of a collection whose field points here. */
+  | {
+      readonly type: "backward";
+      readonly collection: string;
+      readonly field: string;
+      readonly fieldOffset: number;
+      readonly filter: Syntax | null;
+    }
+  /** `field[filter]`: the records that the items of a multiple relation name. */
+  | { readonly type: "items"; readonly name: string; readonly filter: Syntax }
+  /** An item of an array in JSON, from 0; null for any item. */
+  | { readonly type: "item"; readonly index: number | null }
+);
+
+export interface PathTerm {
+  readonly type: "path";
+  readonly steps: readonly Step[];
+  readonly offset: number;
+}
+
+/** One side of a comparison; `offset` is its place, from 0. */
+export type Term =
+  | PathTerm
+  | { readonly type: "value"; readonly value: string | number | boolean | null; readonly offset: number }
+  /** `shift` is in milliseconds. */
+  | { readonly type: "macro"; readonly name: Macro; readonly shift: number; readonly offset: number }
+  | { readonly type: "call"; readonly call: Call; readonly argument: Term; readonly offset: number };
+
+export const macros = ["now", "today", "user.id", "user.role", "user.email"] as const;
+export type Macro = (typeof macros)[number];
+const macroNames = "@now, @today, @user.id, @user.role or @user.email";
+
+export const calls = ["lower", "length"] as const;
+export type Call = (typeof calls)[number];
+
+/** The bounds of one filter. */
+const filterLimits = { bytes: 4_096, terms: 100, levels: 20 } as const;
+
+const literals = new Map<string, boolean | null>([
+  ["true", true],
+  ["false", false],
+  ["null", null],
+]);
+
+/** Recursive descent: or, and, not, comparison, term, path. */
+class Parser {
+  readonly #tokens: readonly Token[];
+  #at = 0;
+  #terms = 0;
+
+  constructor(tokens: readonly Token[]) {
+    this.#tokens = tokens;
+  }
+
+  parse(): Syntax {
+    const syntax = this.#or(0);
+    const rest = this.#next();
+    if (rest.type !== "end") throw expected("&& or ||, or the end", rest);
+    return syntax;
+  }
+
+  #or(level: number): Syntax {
+    return this.#list("or", "||", () => this.#list("and", "&&", () => this.#not(level)));
+  }
+
+  #list(type: "and" | "or", symbol: "&&" | "||", item: () => Syntax): Syntax {
+    const start = this.#peek().offset;
+    const first = item();
+    if (!this.#isAt(symbol)) return first;
+    const items = [first];
+    while (this.#isAt(symbol)) {
+      this.#at += 1;
+      items.push(item());
+    }
+    return { type, items, ...this.#spanFrom(start) };
+  }
+
+  #not(level: number): Syntax {
+    const isOpen = this.#isAt("(");
+    if (!isOpen && !this.#isAt("!")) return this.#comparison(level);
+    const start = this.#peek().offset;
+    this.#descend(level);
+    this.#at += 1;
+    if (!isOpen) return { type: "not", item: this.#not(level + 1), ...this.#spanFrom(start) };
+    const inner = this.#or(level + 1);
+    this.#take(")", "&&, || or )");
+    return inner;
+  }
+
+  #comparison(level: number): Syntax {
+    const left = this.#term(level);
+    this.#count(left.offset);
+    const token = this.#peek();
+    if (isWord(token, "in")) {
+      this.#at += 1;
+      return { type: "in", left, items: this.#items(level), ...this.#spanFrom(left.offset) };
+    }
+    const operator = comparisons.find((one) => token.type === "symbol" && token.symbol === one);
+    if (operator !== undefined) {
+      this.#at += 1;
+      return { type: "compare", operator, left, right: this.#term(level), ...this.#spanFrom(left.offset) };
+    }
+    const last = left.type === "path" ? left.steps.at(-1)?.type : undefined;
+    if (left.type === "path" && (last === "backward" || last === "items"))
+      return { type: "exists", path: left, ...this.#spanFrom(left.offset) };
+    throw expected(`${comparisons.join(" ")} or in`, token);
+  }
+
+  #count(offset: number): void {
+    this.#terms += 1;
+    if (this.#terms > filterLimits.terms)
+      throw new FilterSyntaxError(offset, `more than ${filterLimits.terms} comparisons`);
+  }
+
+  #descend(level: number): void {
+    if (level >= filterLimits.levels)
+      throw new FilterSyntaxError(this.#peek().offset, `more than ${filterLimits.levels} levels of ( and !`);
+  }
+
+  #items(level: number): Term[] {
+    this.#take("(", '"(" and the values');
+    const items = [this.#term(level)];
+    while (this.#isAt(",")) {
+      this.#at += 1;
+      items.push(this.#term(level));
+    }
+    // Values are one list; each field is a comparison.
+    for (const item of items) if (item.type === "path") this.#count(item.offset);
+    this.#take(")", '"," or ")"');
+    return items;
+  }
+
+  #term(level: number): Term {
+    const token = this.#next();
+    const { offset } = token;
+    if (token.type === "text" || token.type === "number") return { type: "value", value: token.value, offset };
+    if (token.type === "macro") return this.#macro(token);
+    if (token.type !== "path") throw expected('a field, a value such as "text", 5, true or null, or @now', token);
+    const [word = ""] = token.names;
+    const literal = token.names.length === 1 ? literals.get(word) : undefined;
+    if (literal !== undefined) return { type: "value", value: literal, offset };
+    const call = token.names.length === 1 && this.#isAt("(") ? calls.find((one) => one === word) : undefined;
+    return call === undefined ? this.#path(token, level) : this.#call(call, offset, level);
+  }
+
+  #macro(token: Token & { type: "macro" }): Term {
+    const name = macros.find((one) => one === token.name);
+    if (name === undefined) throw expected(macroNames, token);
+    const shift = this.#peek();
+    if (shift.type !== "offset") return { type: "macro", name, shift: 0, offset: token.offset };
+    if (name !== "now" && name !== "today")
+      throw new FilterSyntaxError(shift.offset, `${show(shift)} can only follow @now or @today`);
+    this.#at += 1;
+    return { type: "macro", name, shift: shift.ms, offset: token.offset };
+  }
+
+  #call(call: Call, offset: number, level: number): Term {
+    this.#descend(level);
+    this.#take("(", '"("');
+    const argument = this.#term(level + 1);
+    this.#take(")", '")"');
+    return { type: "call", call, argument, offset };
+  }
+
+  /** The names of a token, and the steps that follow it. */
+  #path(first: Token & { type: "path" }, level: number): PathTerm {
+    const steps: Step[] = [...namesOf(first)];
+    while (true) {
+      const last = steps.at(-1);
+      if (this.#isAt("(") && last?.type === "name") steps.splice(-1, 1, this.#backward(last, level));
+      else if (this.#isAt("[") && last?.type === "name" && this.#isFilterAhead())
+        steps.splice(-1, 1, { type: "items", name: last.name, filter: this.#filter(level), offset: last.offset });
+      else if (this.#isAt("[")) steps.push(this.#item());
+      else if (this.#isAt(".") && last?.type !== "name") {
+        this.#at += 1;
+        const token = this.#next();
+        if (token.type !== "path") throw expected("a field", token);
+        steps.push(...namesOf(token));
+      } else return { type: "path", steps, offset: first.offset };
+    }
+  }
+
+  #backward({ name, offset }: Step & { type: "name" }, level: number): Step {
+    this.#take("(", '"("');
+    const field = this.#next();
+    if (field.type !== "path" || field.names.length > 1)
+      throw expected(`the field of "${name}" that points here`, field);
+    this.#take(")", '")"');
+    const filter = this.#isAt("[") ? this.#filter(level) : null;
+    const [pointer = ""] = field.names;
+    return { type: "backward", collection: name, field: pointer, fieldOffset: field.offset, filter, offset };
+  }
+
+  /** A condition in brackets. */
+  #filter(level: number): Syntax {
+    this.#descend(level);
+    this.#at += 1;
+    const filter = this.#or(level + 1);
+    this.#take("]", "&&, || or ]");
+    return filter;
+  }
+
+  /** Whether a bracket begins a condition, and not the number of an item. */
+  #isFilterAhead(): boolean {
+    const token = this.#tokens[this.#at + 1];
+    return token?.type === "path" || (token?.type === "symbol" && (token.symbol === "(" || token.symbol === "!"));
+  }
+
+  #item(): Step {
+    const { offset } = this.#next();
+    const token = this.#next();
+    const isAny = token.type === "symbol" && token.symbol === "*";
+    const isIndex = token.type === "number" && Number.isSafeInteger(token.value) && token.value >= 0;
+    if (!isAny && !isIndex) throw expected("the number of an item, from 0, or * for any", token);
+    this.#take("]", '"]"');
+    return { type: "item", index: isIndex ? token.value : null, offset };
+  }
+
+  #peek(): Token {
+    // The last token is the end, and no step goes beyond the end.
+    return this.#tokens[this.#at] ?? { type: "end", offset: 0, end: 0 };
+  }
+
+  /** From a place up to the end of the last token that was taken. */
+  #spanFrom(start: number): Span {
+    return { start, end: this.#tokens[this.#at - 1]?.end ?? start };
+  }
+
+  #next(): Token {
+    const token = this.#peek();
+    if (token.type !== "end") this.#at += 1;
+    return token;
+  }
+
+  #isAt(symbol: string): boolean {
+    const token = this.#peek();
+    return token.type === "symbol" && token.symbol === symbol;
+  }
+
+  #take(symbol: "(" | ")" | "]", wanted: string): void {
+    const token = this.#next();
+    if (token.type !== "symbol" || token.symbol !== symbol) throw expected(wanted, token);
+  }
+}
+
+function isWord(token: Token, word: string): boolean {
+  return token.type === "path" && token.names.length === 1 && token.names[0] === word;
+}
+
+function namesOf({ names, offset }: Token & { type: "path" }): Step[] {
+  let at = offset;
+  return names.map((name): Step => {
+    const step: Step = { type: "name", name, offset: at };
+    at += name.length + 1;
+    return step;
+  });
+}
+
+const words: { readonly [word: string]: string } = { and: "&&", or: "||", not: "!", like: "~", is: "=", eq: "=" };
+
+function expected(wanted: string, token: Token): FilterSyntaxError {
+  const word = token.type === "path" ? token.names.join(".").toLowerCase() : "";
+  const hint = Object.hasOwn(words, word) ? `; for "${word}" write ${words[word]}` : "";
+  const found = token.type === "end" ? "the end came" : `found ${show(token)}`;
+  return new FilterSyntaxError(token.offset, `expected ${wanted}, ${found}${hint}`);
+}
+
+/**
+ * Parses the text of a filter.
+ * @throws FilterSyntaxError with the place and the expectation, or with the bound that is exceeded.
+ */
+export function parseSyntax(text: string): Syntax {
+  return new Parser(tokensWithin(text)).parse();
+}
+
+/** The text of a path alone, such as `author.name`, for a sort. @throws FilterSyntaxError. */
+export function parsePathSyntax(text: string): PathTerm {
+  const syntax = new Parser([...tokensWithin(`${text} = null`)]).parse();
+  if (syntax.type !== "compare" || syntax.left.type !== "path") throw new FilterSyntaxError(0, "expected a field");
+  return syntax.left;
+}
+
+function tokensWithin(text: string): Token[] {
+  // No character takes more than three bytes for each of its units.
+  const bytes = text.length * 3 > filterLimits.bytes ? new TextEncoder().encode(text).length : 0;
+  if (bytes > filterLimits.bytes)
+    throw new FilterSyntaxError(0, `${bytes} bytes are too many; at most ${filterLimits.bytes} are allowed`);
+  return tokensOf(text);
+}
+
+/** A path as it was written. */
+export function textOf({ steps }: PathTerm): string {
+  return steps
+    .map((step, i) => {
+      if (step.type === "item") return `[${step.index ?? "*"}]`;
+      const text = step.type === "backward" ? `${step.collection}(${step.field})` : step.name;
+      return i === 0 ? text : `.${text}`;
+    })
+    .join("");
+}

@@ -1,0 +1,182 @@
+/** Tokens: the text of a filter in pieces, each with its place. */
+
+export const comparisons = ["=", "!=", ">", ">=", "<", "<=", "~", "!~"] as const;
+export type Comparison = (typeof comparisons)[number];
+
+type Sign = Comparison | "&&" | "||" | "!" | "(" | ")" | "," | "[" | "]" | "." | "*";
+
+/** The text of a filter does not follow the grammar. */
+export class FilterSyntaxError extends Error {
+  override readonly name = "FilterSyntaxError";
+  /** The place of the problem in the text, from 0. */
+  readonly offset: number;
+  /** The problem, without its place. */
+  readonly problem: string;
+
+  constructor(offset: number, problem: string) {
+    super(`at position ${offset + 1}: ${problem}`);
+    this.offset = offset;
+    this.problem = problem;
+  }
+}
+
+/** A piece of a filter's text; `offset` is the place of its first character, from 0, and `end` the place behind its last. */
+export type Token = Piece & { readonly end: number };
+
+type Piece = { readonly offset: number } & (
+  | { readonly type: "symbol"; readonly symbol: Sign }
+  | { readonly type: "text"; readonly value: string }
+  | { readonly type: "number"; readonly value: number }
+  /** A path of names, or a word of the language. */
+  | { readonly type: "path"; readonly names: readonly string[] }
+  /** `+ 7d` or `- 90m` after a time, in milliseconds. */
+  | { readonly type: "offset"; readonly ms: number; readonly text: string }
+  /** `@now`, `@user.id`, …, without the `@`. */
+  | { readonly type: "macro"; readonly name: string }
+  | { readonly type: "end" }
+);
+
+/** No alternative may be the beginning of a later one. */
+const symbol = /&&|\|\||>=|<=|!=|!~|[=><~!(),[\].*]/y;
+const space = /\s*/y;
+const number = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\p{L}\p{N}_.])/uy;
+/** Names of fields are narrower; members of JSON have names of many alphabets, with dashes. */
+const path = /[\p{L}_$][\p{L}\p{N}_$-]*(?:\.[\p{L}_$][\p{L}\p{N}_$-]*)*/uy;
+const name = /^[\p{L}_$][\p{L}\p{N}_$-]*$/u;
+const macro = /@([A-Za-z][A-Za-z.]*)?/y;
+const offsetPattern = /([+-])\s*(\d{1,9})([smhdw])(?![\p{L}\p{N}_.])/uy;
+const string = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/suy;
+
+/** The units of an offset, in milliseconds. */
+const units: { readonly [unit: string]: number } = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+
+const maxShift = 1_000 * 365 * 86_400_000;
+
+/** The escapes of JSON, and one for the other quote. */
+const escapes: { readonly [letter: string]: string } = {
+  ...{ n: "\n", r: "\r", t: "\t", b: "\b", f: "\f" },
+  ...{ "\\": "\\", "/": "/", '"': '"', "'": "'" },
+};
+
+/** Whether a text can be one of the names of a path. */
+export function isName(text: string): boolean {
+  return name.test(text);
+}
+
+/** The longest quotation in a message, in characters. */
+const longestQuote = 60;
+
+/** A value as messages quote it: JSON, cut to a readable length. */
+function quote(value: string | number): string {
+  const text = JSON.stringify(typeof value === "string" ? value.slice(0, longestQuote + 1) : value);
+  // The cut may leave half of a surrogate pair.
+  return text.length <= longestQuote ? text : `${text.slice(0, longestQuote - 3).replace(/[\ud800-\udbff]$/, "")}…`;
+}
+
+/** Operators of other languages, and the operator of filters for each. */
+const hints: { readonly [text: string]: string } = {
+  "==": 'write "="',
+  "<>": 'write "!="',
+  "&": 'write "&&"',
+  "|": 'write "||"',
+  "!>": "write !(a > b)",
+};
+
+function matchAt(pattern: RegExp, text: string, offset: number): RegExpExecArray | null {
+  pattern.lastIndex = offset;
+  return pattern.exec(text);
+}
+
+function readString(literal: string, offset: number): string {
+  const value = literal
+    .slice(1, -1)
+    .replace(/\\(?:u([0-9a-fA-F]{4})|(.))/gsu, (whole, code: string, letter: string) => {
+      if (code !== undefined) return String.fromCharCode(Number.parseInt(code, 16));
+      const plain = Object.hasOwn(escapes, letter) ? escapes[letter] : undefined;
+      if (plain !== undefined) return plain;
+      const allowed = `allowed are \\" \\' \\\\ \\/ \\b \\f \\n \\r \\t and \\u with four hexadecimal digits`;
+      throw new FilterSyntaxError(offset, `the text has ${whole}, which is no escape; ${allowed}`);
+    });
+  if (!value.isWellFormed() || value.includes("\0"))
+    throw new FilterSyntaxError(offset, "a text must be Unicode text without NUL and lone surrogates");
+  return value;
+}
+
+function unexpected(text: string, offset: number): FilterSyntaxError {
+  const start = text.slice(offset);
+  if (start.startsWith('"') || start.startsWith("'"))
+    return new FilterSyntaxError(offset, `this text has no end; expected ${start.slice(0, 1)}`);
+  const odd = /^(?:==|<>|!>|-?\d[\p{L}\p{N}_.]*|.)/su.exec(start)?.[0] ?? "";
+  if (/^-?\d/.test(odd)) return new FilterSyntaxError(offset, `${quote(odd)} is no number`);
+  const hint = Object.hasOwn(hints, odd) ? `; ${hints[odd]}` : "";
+  return new FilterSyntaxError(offset, `${quote(odd)} means nothing here${hint}`);
+}
+
+function tokenAt(text: string, offset: number): { token: Piece; end: number } {
+  const begun = text[offset] ?? "";
+  const literal = begun === '"' || begun === "'" ? matchAt(string, text, offset) : null;
+  if (literal !== null) {
+    const value = readString(literal[0], offset);
+    return { token: { type: "text", value, offset }, end: string.lastIndex };
+  }
+  const shift = matchAt(offsetPattern, text, offset);
+  if (shift !== null) {
+    const [whole, sign, amount, unit = ""] = shift;
+    const ms = Number(amount) * (units[unit] ?? 0) * (sign === "-" ? -1 : 1);
+    if (Math.abs(ms) > maxShift) throw new FilterSyntaxError(offset, `${quote(whole)} is more than 1,000 years`);
+    return { token: { type: "offset", ms, text: whole, offset }, end: offsetPattern.lastIndex };
+  }
+  const digits = matchAt(number, text, offset);
+  if (digits !== null) {
+    const value = Number(digits[0]);
+    if (!Number.isFinite(value)) throw new FilterSyntaxError(offset, `${quote(digits[0])} is too large for a number`);
+    return { token: { type: "number", value, offset }, end: number.lastIndex };
+  }
+  const names = matchAt(path, text, offset);
+  if (names !== null) return { token: { type: "path", names: names[0].split("."), offset }, end: path.lastIndex };
+  const word = matchAt(macro, text, offset);
+  if (word !== null) return { token: { type: "macro", name: word[1] ?? "", offset }, end: macro.lastIndex };
+  const isForeign = /^(?:==|<>|!>)/.test(text.slice(offset, offset + 2));
+  const sign = isForeign ? null : matchAt(symbol, text, offset);
+  // The pattern matches symbols alone.
+  if (sign !== null) return { token: { type: "symbol", symbol: sign[0] as Sign, offset }, end: symbol.lastIndex };
+  throw unexpected(text, offset);
+}
+
+/**
+ * The pieces of a filter; the last one is the end.
+ * @throws FilterSyntaxError for a piece that means nothing, such as a text without an end.
+ */
+export function tokensOf(text: string): Token[] {
+  const tokens: Token[] = [];
+  let offset = 0;
+  while (true) {
+    matchAt(space, text, offset);
+    offset = space.lastIndex;
+    if (offset >= text.length) {
+      tokens.push({ type: "end", offset, end: offset });
+      return tokens;
+    }
+    const { token, end } = tokenAt(text, offset);
+    tokens.push({ ...token, end });
+    offset = end;
+  }
+}
+
+/** A token as an error message shows it. */
+export function show(token: Token): string {
+  switch (token.type) {
+    case "symbol":
+      return `"${token.symbol}"`;
+    case "path":
+      return quote(token.names.join("."));
+    case "macro":
+      return quote(`@${token.name}`);
+    case "offset":
+      return quote(token.text);
+    case "end":
+      return "the end";
+    default:
+      return quote(token.value);
+  }
+}

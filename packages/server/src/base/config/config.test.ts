@@ -1,0 +1,318 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { temporaryFolder } from "../../../test/kit.ts";
+import { Secret } from "../kernel/index.ts";
+import {
+  type Config,
+  environmentName,
+  type KeyPath,
+  keys,
+  type LoadOptions,
+  loadConfig,
+  logFormatOf,
+  secretVariables,
+} from "./index.ts";
+
+const folder = temporaryFolder();
+
+async function load(file: unknown, environment: Record<string, string> = {}) {
+  const path = join(folder, "config.json");
+  await Bun.write(path, typeof file === "string" ? file : JSON.stringify(file));
+  return loadConfig({ file: path, environment });
+}
+
+/** For every key: a value in the file, the same in the environment, and what the service sees. */
+const values: { [path in KeyPath]: [unknown, string, unknown] } = {
+  port: [9000, "9000", 9000],
+  host: ["127.0.0.1", "127.0.0.1", "127.0.0.1"],
+  "tls.cert": ["tls/cert.pem", "./tls/cert.pem", join(folder, "tls/cert.pem")],
+  "tls.key": ["tls/key.pem", "./tls/key.pem", join(folder, "tls/key.pem")],
+  "tls.redirectPort": [80, "80", 80],
+  "tls.acme.domains": [["a.example", "b.example"], "a.example,b.example", ["a.example", "b.example"]],
+  "tls.acme.email": ["A@Example.com", " A@Example.com", "a@example.com"],
+  "tls.acme.directory": ["https://ca.example/dir", "https://ca.example/dir", "https://ca.example/dir"],
+  trustedProxies: [1, "1", 1],
+  database: ["./x/data.db", "./x/data.db", join(folder, "x/data.db")],
+  "database.mustExist": [true, "1", true],
+  storage: ["files", "files", join(folder, "files")],
+  "links.ttl": ["10m", "600", 600_000],
+  public: ["site", "./site", join(folder, "site")],
+  publicFallback: [true, "yes", true],
+  "dashboard.enabled": [false, "No", false],
+  "dashboard.path": ["dashboard", "./dashboard", join(folder, "dashboard")],
+  "auth.jwtSecret": ["s".repeat(32), "s".repeat(32), "s".repeat(32)],
+  "auth.accessTokenTtl": ["15m", "15m", 900_000],
+  "auth.refreshTokenTtl": [3600, "3600", 3_600_000],
+  "auth.registration": [false, "0", false],
+  "auth.passwordMinLength": [12, "12", 12],
+  "admin.email": ["A@Example.com", " A@Example.com", "a@example.com"],
+  "admin.password": ["a password", "a password", "a password"],
+  "cors.origins": [
+    ["https://a.example", "https://b.example"],
+    "https://a.example,https://b.example",
+    ["https://a.example", "https://b.example"],
+  ],
+  "limits.body": ["2MiB", "2097152", 2_097_152],
+  "limits.batchBody": ["2MiB", "2097152", 2097152],
+  "limits.bodies": ["2MiB", "2097152", 2097152],
+  "limits.answers": ["2MiB", "2097152", 2097152],
+  "limits.connections": [500, "500", 500],
+  "limits.connectionsPerAddress": [50, "50", 50],
+  "limits.subscriptions": [500, "500", 500],
+  "limits.filters": [500, "500", 500],
+  "limits.filterTime": ["1s", "1", 1_000],
+  "limits.queries": [5, "5", 5],
+  "limits.queryTime": ["5s", "5", 5_000],
+  "limits.endpoints": [9, "9", 9],
+  "limits.endpointBody": ["2KiB", "2048", 2_048],
+  "limits.queuedRuns": [9, "9", 9],
+  "limits.payload": ["2KiB", "2048", 2_048],
+  "limits.hooks": ["2MiB", "2097152", 2097152],
+  "limits.thumbnails": [5, "5", 5],
+  "limits.batches": [5, "5", 5],
+  "limits.uploads": [5, "5", 5],
+  "limits.storage": ["1GiB", "1073741824", 1073741824],
+  "limits.storagePerUser": ["1GiB", "1073741824", 1073741824],
+  "limits.passwords": [5, "5", 5],
+  "limits.sessionsPerUser": [5, "5", 5],
+  "limits.cascade": [5, "5", 5],
+  "limits.diskFree": ["1GiB", "1073741824", 1_024 ** 3],
+  "limits.wal": ["8MiB", "8388608", 8_388_608],
+  "limits.rate.register": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
+  "limits.rate.login": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
+  "limits.rate.refresh": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
+  "limits.rate.setup": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
+  "limits.rate.upload": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
+  "limits.rate.records": ["off", "Off", null],
+  "realtime.bufferLimit": ["2MiB", "2097152", 2_097_152],
+  "realtime.bufferTotal": ["2MiB", "2097152", 2_097_152],
+  "realtime.serviceEvents": ["own", "own", "own"],
+  "cache.size": ["1GiB", "1073741824", 1_073_741_824],
+  "thumbs.cacheSize": ["1GiB", "1073741824", 1_073_741_824],
+  "backup.target": ["kept", "./kept", join(folder, "kept")],
+  "backup.schedule": ["0 3 * * *", "0 3 * * *", "0 3 * * *"],
+  "backup.keep": [3, "3", 3],
+  "backup.log": ["2GiB", "2147483648", 2_147_483_648],
+  "backup.recipient": ["age1key", "age1key", "age1key"],
+  "s3.endpoint": ["https://s3.example.com", "https://s3.example.com", "https://s3.example.com"],
+  "s3.region": ["eu-west-1", "eu-west-1", "eu-west-1"],
+  "s3.accessKeyId": ["AKIA", "AKIA", "AKIA"],
+  "s3.secretAccessKey": ["hush", "hush", "hush"],
+  "scripts.timeout": ["5s", "5", 5_000],
+  "scripts.hookTimeout": ["2s", "2", 2_000],
+  "scripts.memory": ["1GiB", "1073741824", 1_073_741_824],
+  "scripts.processes": [2, "2", 2],
+  "scripts.env": [["MAIL_KEY", "REGION?"], "MAIL_KEY, REGION?", ["MAIL_KEY", "REGION?"]],
+  "events.retention": [0, "0", 0],
+  "events.maxCount": [10, "10", 10],
+  "events.maxBytes": ["2MiB", "2097152", 2_097_152],
+  "metrics.token": ["hush", "hush", "hush"],
+  "log.level": ["WARN", "warn", "WARN"],
+  "log.format": ["json", "JSON", "json"],
+  "log.access": [5, "5", 5],
+  "log.slowQuery": ["2s", "2", 2_000],
+};
+
+/** Keys that have no effect alone, which is a warning. */
+const needsAnother: readonly KeyPath[] = ["admin.password", "tls.redirectPort"];
+
+function seen(config: Config, path: KeyPath): unknown {
+  const value = config[path];
+  return value instanceof Secret ? value.reveal() : value;
+}
+
+describe("every key", () => {
+  test.each(Object.entries(values))(
+    "%s by file and by environment",
+    async (path, [inFile, inEnvironment, expected]) => {
+      const key = path as KeyPath;
+      const file = path.split(".").reduceRight((value, name) => ({ [name]: value }), inFile);
+      expect(seen((await load(file)).config, key)).toEqual(expected);
+      const byEnvironment = await load({}, { [environmentName(path)]: inEnvironment });
+      expect(seen(byEnvironment.config, key)).toEqual(expected);
+      expect(byEnvironment.warnings).toEqual(needsAnother.includes(key) ? [expect.any(String)] : []);
+    },
+  );
+
+  test("the table of names", () => {
+    expect(Object.keys(values)).toEqual(Object.keys(keys));
+    expect(environmentName("auth.jwtSecret")).toBe("SERVICE_AUTH_JWT_SECRET");
+    expect(environmentName("dashboard.enabled")).toBe("SERVICE_DASHBOARD_ENABLED");
+    expect(environmentName("trustedProxies")).toBe("SERVICE_TRUSTED_PROXIES");
+  });
+});
+
+test("environment wins over the file, the command line over both; an empty variable is none", async () => {
+  const path = join(folder, "config.json");
+  await Bun.write(path, '{ "port": 1 }');
+  const port = async (environment: Record<string, string>, overrides?: { port: string }) =>
+    (await loadConfig({ file: path, environment, ...(overrides === undefined ? {} : { overrides }) })).config.port;
+  const env = { SERVICE_PORT: "2" };
+  expect([await port({}), await port(env), await port(env, { port: "3" }), await port({ SERVICE_PORT: "" })]).toEqual([
+    1, 2, 3, 1,
+  ]);
+});
+
+test.each(["true", "1", "YES", "on"])("%s is true", async (text) => {
+  expect((await load({}, { SERVICE_DASHBOARD_ENABLED: text })).config["dashboard.enabled"]).toBe(true);
+});
+
+describe("bad values are one line with key, value and what is allowed", () => {
+  const cases: [unknown, Record<string, string>, RegExp][] = [
+    [{ port: "80" }, {}, /config\.json: "80" is not valid for "port"; allowed: a whole number from 0 to 65535/],
+    [{ port: 65_536 }, {}, /65536 is not valid for "port"/],
+    [{ port: 1.5 }, {}, /"port"/],
+    [{ database: "" }, {}, /"database"; allowed: a text/],
+    [{ dashboard: { enabled: "yes" } }, {}, /"yes" is not valid for "dashboard.enabled"/],
+    [{ dashboard: true }, {}, /true is not valid for "dashboard"; allowed: an object with enabled, path/],
+    [{ auth: { accessTokenTtl: "1 week" } }, {}, /"1 week" is not valid for "auth.accessTokenTtl"; allowed: a time/],
+    [{ auth: { accessTokenTtl: -1 } }, {}, /"auth.accessTokenTtl"/],
+    [{ limits: { rate: { login: "often" } } }, {}, /"often" is not valid for "limits.rate.login"; allowed: a rate/],
+    [{ limits: { rate: { login: "0/s" } } }, {}, /"limits.rate.login"/],
+    [{ metrics: { token: ["123456"] } }, {}, /its value is not valid for "metrics.token"/],
+    [{ port: "http" }, { SERVICE_PORT: "1" }, /config\.json: "http" is not valid for "port"/],
+    [{ auth: { jwtSecret: 123456 } }, {}, /its value is not valid for "auth.jwtSecret"/],
+    [{ cors: { origins: "*" } }, {}, /"cors.origins"; allowed: a list/],
+    [{ scripts: { env: ["SERVICE_PORT"] } }, {}, /"scripts.env"; allowed: a list of names/],
+    [{ scripts: { env: ["MAIL_KEY", "MAIL_KEY?"] } }, {}, /"scripts.env"; allowed: a list of names/],
+    [{ scripts: { env: ["MAIL KEY"] } }, {}, /"scripts.env"; allowed: a list of names/],
+    [{ storage: "s3://B" }, {}, /"s3:\/\/B" is not valid for "storage"; allowed: a folder, or s3:\/\/BUCKET/],
+    [{ storage: "s3:/bucket" }, {}, /"storage"/],
+    [{ s3: { endpoint: "localhost:9000" } }, {}, /"s3.endpoint"; allowed: an address such as/],
+    [{ realtime: { bufferLimit: "1KiB" } }, {}, /"realtime.bufferLimit"; allowed: a number of bytes from 65536/],
+    [{ log: { level: "LOUD" } }, {}, /"log.level"; allowed: DEBUG, INFO, WARN, ERROR/],
+    [{}, { SERVICE_PORT: "http" }, /SERVICE_PORT: "http" is not valid for "port"/],
+    [{}, { SERVICE_DASHBOARD_ENABLED: "maybe" }, /SERVICE_DASHBOARD_ENABLED: "maybe"/],
+    [{}, { SERVICE_DASHBOARD_ENABLED: "constructor" }, /SERVICE_DASHBOARD_ENABLED: "constructor" is not/],
+    [{}, { SERVICE_LIMITS_BODY: "1" }, /SERVICE_LIMITS_BODY/],
+    ["[]", {}, /must hold a JSON object/],
+    ['{ // comment\n "__proto__": { "port": 1 } }', {}, /config\.json: the key "__proto__" is not allowed/],
+    ['{\n  "port": 1\n  "host": "x"\n}', {}, /config\.json: is not JSON: comma expected in line 3$/],
+    ["{ port: }", {}, /config\.json: is not JSON: .* in line 1$/],
+  ];
+  test.each(cases)("%j %j", async (file, environment, message) => {
+    const failure = await load(file, environment).catch((thrown: unknown) => thrown);
+    expect(failure).toBeInstanceOf(Error);
+    expect(String(failure)).toMatch(message);
+    expect(String(failure)).not.toContain("\n");
+    expect(String(failure)).not.toContain("123456");
+  });
+});
+
+test("unknown keys are warnings that suggest the nearest", async () => {
+  const { warnings } = await load({ prot: 1, auth: { jwtSecrte: "x" }, $schema: "…" });
+  expect(warnings).toEqual([
+    expect.stringContaining('unknown key "prot"; did you mean "port"?'),
+    expect.stringContaining('unknown key "auth.jwtSecrte"; did you mean "auth.jwtSecret"?'),
+  ]);
+});
+
+test("a variable that overrides no key is a warning that suggests the nearest", async () => {
+  const { warnings } = await load({}, { SERVICE_PROT: "1", PROT: "1", SERVICE_NOTHING_OF_THE_KIND: "1" });
+  expect(warnings).toEqual([
+    "unknown variable SERVICE_PROT; did you mean SERVICE_PORT?",
+    "unknown variable SERVICE_NOTHING_OF_THE_KIND",
+  ]);
+});
+
+test("a bucket is no path", async () => {
+  expect((await load({ storage: "s3://bucket/some/prefix" })).config.storage).toBe("s3://bucket/some/prefix");
+});
+
+test("comments and trailing commas are fine, and secrets never show", async () => {
+  const { config, warnings } = await load('{ // a comment\n "port": 1, "auth": { "jwtSecret": "short", }, }');
+  expect(config.port).toBe(1);
+  expect(warnings).toEqual([expect.stringContaining("auth.jwtSecret has 5 characters")]);
+  expect(`${JSON.stringify(config)} ${Bun.inspect(config)}`).not.toContain('"short"');
+});
+
+test("without the default file, defaults apply and a note says so", async () => {
+  const { config, notes } = await loadConfig({ file: null, environment: {} });
+  expect([config.port, config["events.maxCount"], config["auth.accessTokenTtl"]]).toEqual([8080, 1_000_000, 3_600_000]);
+  expect(notes).toEqual([expect.stringContaining("defaults apply")]);
+  await expect(loadConfig({ file: "/nowhere/config.json", environment: {} })).rejects.toThrow("cannot be read");
+});
+
+describe("the configuration as admins see it", () => {
+  async function entry(key: KeyPath, options: Partial<LoadOptions> = {}, file: unknown = {}) {
+    const path = join(folder, "config.json");
+    await Bun.write(path, JSON.stringify(file));
+    const { effective } = await loadConfig({ file: path, environment: {}, ...options });
+    return effective().keys.find((each) => each.key === key);
+  }
+
+  const inFile = { port: 1, limits: { body: "2MiB" } };
+  const environment = { SERVICE_PORT: "2" };
+  test.each<[name: string, key: KeyPath, options: Partial<LoadOptions>, expected: object]>([
+    ["nothing said", "host", {}, { value: "0.0.0.0", default: "0.0.0.0", source: "default", isSet: true }],
+    ["another default", "host", { defaults: { host: "::1" } }, { value: "::1", default: "::1", source: "default" }],
+    ["the file", "port", {}, { value: 1, default: 8080, source: "file", unit: null, variable: "SERVICE_PORT" }],
+    ["the environment", "port", { environment }, { value: 2, default: 8080, source: "environment" }],
+    ["an empty variable", "port", { environment: { SERVICE_PORT: "" } }, { value: 1, source: "file" }],
+    [
+      "the command line",
+      "port",
+      { environment, overrides: { port: "3" } },
+      { value: 3, default: 8080, source: "command line" },
+    ],
+    ["bytes", "limits.body", {}, { value: 2_097_152, default: 1_048_576, unit: "bytes" }],
+    ["a time", "auth.accessTokenTtl", {}, { value: 3_600_000, unit: "milliseconds" }],
+    ["a path", "database", {}, { value: join(folder, "socle.db"), default: join(folder, "socle.db") }],
+    ["a path without default", "public", {}, { value: null, default: null, source: "default", isSet: false }],
+    [
+      "a rate",
+      "limits.rate.login",
+      { environment: { SERVICE_LIMITS_RATE_LOGIN: "7 / m" } },
+      { value: "7/m", default: "10/s" },
+    ],
+    ["no rate", "limits.rate.records", {}, { value: "off", default: "off", isSet: true }],
+    ["a list", "cors.origins", { environment: { SERVICE_CORS_ORIGINS: "a,b" } }, { value: ["a", "b"], default: ["*"] }],
+  ])("%s", async (_name, key, options, expected) => {
+    expect(await entry(key, options, inFile)).toMatchObject({ key, isSecret: false, ...expected });
+  });
+
+  test("of a secret it says only whether there is one", async () => {
+    const secrets = Object.keys(keys).filter((path) => secretVariables.includes(environmentName(path)));
+    const hush = "hush".repeat(10);
+    const file = join(folder, "none.json");
+    await Bun.write(file, "{}");
+    const given = Object.fromEntries(secretVariables.map((name) => [name, hush]));
+    for (const [environment, isSet] of [
+      [{}, false],
+      [given, true],
+    ] as const) {
+      const { effective } = await loadConfig({ file, environment });
+      const kept = effective().keys.filter(({ isSecret }) => isSecret);
+      expect(kept.map(({ key }) => key)).toEqual(secrets);
+      for (const each of kept) expect([each.value, each.default, each.isSet]).toEqual([null, null, isSet]);
+      expect(JSON.stringify(effective())).not.toContain("hush");
+    }
+  });
+
+  test("every key, in the order of the documentation, and the file", async () => {
+    const file = join(folder, "config.json");
+    await Bun.write(file, "{}");
+    const { effective } = await loadConfig({ file, environment: {} });
+    expect(effective()).toMatchObject({ file, fileExists: true });
+    expect(effective().keys.map(({ key }) => key)).toEqual(Object.keys(keys));
+    expect(effective().keys.filter(({ description }) => !description.includes(": "))).toEqual([]);
+  });
+});
+
+describe("the format of the log by itself", () => {
+  test.each<[name: string, file: string | null, variable: string, format: "json" | "text"]>([
+    ["nothing said", "{}", "", "text"],
+    ["the file", '{ "log": { "format": "json" } }', "", "json"],
+    ["the file, with a dot", '{ "log.format": "json" }', "", "json"],
+    ["the environment over the file", '{ "log": { "format": "json" } }', "Text", "text"],
+    ["a variable that is not allowed", '{ "log": { "format": "json" } }', "xml", "json"],
+    ["another key that is not valid", '{ "log": { "format": "json" }, "port": "http", "auth": 1 }', "", "json"],
+    ["a file that is not JSON", '{ "log": { "format": "json" }, "port" }', "", "text"],
+    ["no file, and the environment", null, "json", "json"],
+    ["a value that is no text", '{ "log": { "format": ["json"] } }', "", "text"],
+  ])("%s", async (_name, content, variable, format) => {
+    const file = join(folder, content === null ? "none.json" : "format.json");
+    if (content !== null) await Bun.write(file, content);
+    expect(await logFormatOf({ file, environment: { SERVICE_LOG_FORMAT: variable } })).toBe(format);
+  });
+});

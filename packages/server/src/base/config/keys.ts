@@ -1,0 +1,296 @@
+/** Configuration keys: the name, type, default and meaning of each. */
+import { LOG_LEVELS, type LogFormat, type LogLevel } from "../logging/index.ts";
+import {
+  boolean,
+  duration,
+  email,
+  httpUrl,
+  rate,
+  secret,
+  size,
+  storagePlace,
+  text,
+  textList,
+  textOf,
+  type ValueKind,
+  variableNames,
+  wholeNumber,
+} from "./values.ts";
+
+interface Key<T> {
+  readonly kind: ValueKind<T>;
+  /** As the file would have the default; undefined for a key without a default. */
+  readonly default: unknown;
+  readonly meaning: string;
+}
+
+function key<T>(kind: ValueKind<T>, fallback: unknown, meaning: string): Key<T> {
+  return { kind, default: fallback, meaning };
+}
+
+function optional<T>(kind: ValueKind<T>, meaning: string): Key<T | undefined> {
+  return { kind, default: undefined, meaning };
+}
+
+const logFormats: readonly LogFormat[] = ["text", "json"];
+
+/**
+ * Every configuration key, its default and its meaning; the user documentation prints this table. The path in the file
+ * gives the name in the environment: `auth.jwtSecret` is `SERVICE_AUTH_JWT_SECRET`.
+ */
+export const keys = {
+  port: key(
+    wholeNumber(0, 65_535),
+    8080,
+    "HTTP port; with 0 the service picks a free port, and the start log names the port",
+  ),
+  host: key(text, "0.0.0.0", "address to listen on; `socle dev` uses 127.0.0.1 by default"),
+  "tls.cert": optional(
+    text,
+    "path of the certificate with its issuers' certificates, in PEM: HTTPS without a proxy; needs tls.key",
+  ),
+  "tls.key": optional(text, "path of the certificate's private key, in PEM, without a password"),
+  "tls.redirectPort": optional(
+    wholeNumber(0, 65_535),
+    "port of plain HTTP that sends every request on to HTTPS; with 0 the service picks a free port",
+  ),
+  "tls.acme.domains": optional(
+    textList,
+    "names of this service; ACME (RFC 8555) obtains and renews a certificate for these names, instead of tls.cert and tls.key; needs tls.redirectPort",
+  ),
+  "tls.acme.email": optional(email, "email address of the ACME account"),
+  "tls.acme.directory": key(
+    httpUrl,
+    "https://acme-v02.api.letsencrypt.org/directory",
+    "address of the certificate's issuer, by default Let's Encrypt; by using an issuer you accept its terms",
+  ),
+  trustedProxies: key(
+    wholeNumber(0, 10),
+    0,
+    "number of reverse proxies in front of the service; the service trusts this number of entries of X-Forwarded-For",
+  ),
+  database: key(text, "./socle.db", "path of the database file; created when missing"),
+  "database.mustExist": key(
+    boolean,
+    false,
+    "refuse to start when the database file is missing or empty, instead of creating the file: for a volume that may not be mounted",
+  ),
+  storage: key(storagePlace, "./storage", "folder for uploaded files, or s3://BUCKET/PREFIX"),
+  "links.ttl": key(duration(1_000, 86_400_000), "5m", "how long a link to a file works without a token"),
+  public: optional(text, "folder of static files that are served at /, index.html first"),
+  publicFallback: key(
+    boolean,
+    false,
+    "a browser gets index.html for a path without a file (single-page apps); needs public",
+  ),
+  "dashboard.enabled": key(boolean, true, "serve the admin dashboard under /_/"),
+  "dashboard.path": optional(
+    text,
+    "folder of another build of the dashboard, served instead of the build in the executable",
+  ),
+  "auth.jwtSecret": optional(secret, "key that signs access tokens; by default a random key is stored in the database"),
+  "auth.accessTokenTtl": key(duration(1_000), "1h", "lifetime of an access token"),
+  "auth.refreshTokenTtl": key(duration(1_000), "30d", "lifetime of a session without a refresh"),
+  "auth.registration": key(boolean, true, "whether people may register"),
+  "auth.passwordMinLength": key(wholeNumber(1, 1_000), 8, "shortest password, in characters"),
+  "admin.email": optional(
+    email,
+    "a user becomes admin by registering with this address; with admin.password, the start creates this admin once, and not again after a deletion or demotion",
+  ),
+  "admin.password": optional(secret, "password of the admin that the start creates"),
+  "cors.origins": key(textList, ["*"], "origins whose pages may call the API"),
+  "limits.body": key(size(1_024, 1_024 ** 3), "1MiB", "largest JSON body"),
+  "limits.batchBody": key(size(1_024, 1_024 ** 3), "8MiB", "largest body of a batch"),
+  "limits.bodies": key(size(1_024 ** 2, 1_024 ** 4), "64MiB", "bytes of the JSON bodies that are being read, in all"),
+  "limits.answers": key(
+    size(1_024 ** 2, 1_024 ** 4),
+    "128MiB",
+    "bytes of the answers that are on the way to clients, in all",
+  ),
+  "limits.connections": key(wholeNumber(1, 1_000_000), 10_000, "open connections in all"),
+  "limits.connectionsPerAddress": key(
+    wholeNumber(1, 1_000_000),
+    5_000,
+    "requests and sockets of an address at the same time",
+  ),
+  "limits.subscriptions": key(wholeNumber(50, 100_000_000), 100_000, "subscriptions of all sockets"),
+  "limits.filters": key(
+    wholeNumber(10, 1_000_000),
+    1_000,
+    "filters of the subscriptions to one collection; a caller has at most a quarter of these; a filter that asks for the caller or for other records counts as 10",
+  ),
+  "limits.filterTime": key(
+    duration(1),
+    "250ms",
+    "processor time that the filters of one caller's subscriptions may take in a second; a burst may take ten times as much",
+  ),
+  "limits.queries": key(wholeNumber(1, 10_000), 256, "queries of one caller that wait for a reader thread"),
+  "limits.queryTime": key(duration(10), "10s", "how long a query may run on a reader thread"),
+  "limits.endpoints": key(
+    wholeNumber(1, 100_000),
+    1_000,
+    "requests to endpoints that run at the same time; a caller has at most half of these; the same number may wait",
+  ),
+  "limits.endpointBody": key(size(1_024, 1_024 ** 4), "10MiB", "largest body of a request to an endpoint"),
+  "limits.queuedRuns": key(wholeNumber(1, 100_000_000), 100_000, "runs that wait in one queue"),
+  "limits.payload": key(size(64, 1_024 ** 2), "64KiB", "payload of a run of a queue, as JSON"),
+  "limits.hooks": key(
+    size(1_024 ** 2, 1_024 ** 4),
+    "64MiB",
+    "bytes of the records that wait for hooks, in all; a caller has at most half of these",
+  ),
+  "limits.thumbnails": key(
+    wholeNumber(1, 10_000),
+    128,
+    "thumbnails that wait to be made; a caller has at most three quarters of these",
+  ),
+  "limits.batches": key(
+    wholeNumber(1, 1_000),
+    16,
+    "large batches that wait for their turn; a caller has at most half of these",
+  ),
+  "limits.uploads": key(
+    wholeNumber(1, 100_000),
+    256,
+    "uploads that wait to be read, or whose clients send nothing; a caller has at most an eighth of these",
+  ),
+  "limits.storage": key(size(0, 1_024 ** 5), 0, "bytes of stored files in all; 0 is no limit"),
+  "limits.storagePerUser": key(size(0, 1_024 ** 5), 0, "bytes of stored files of one user; 0 is no limit"),
+  "limits.passwords": key(
+    wholeNumber(1, 10_000),
+    64,
+    "passwords that wait to be hashed; an address or a user has at most half of these",
+  ),
+  "limits.sessionsPerUser": key(
+    wholeNumber(1, 10_000),
+    100,
+    "sessions of one user; a further login ends the oldest session",
+  ),
+  "limits.cascade": key(
+    wholeNumber(0, 10_000_000),
+    100_000,
+    "records that one deletion deletes or clears beside its own record, by `onDelete`; other writes wait until the deletion is done",
+  ),
+  "limits.diskFree": key(
+    size(0, 1_024 ** 5),
+    "64MiB",
+    "free bytes on the disks of database and files below which /health/ready answers 503",
+  ),
+  "limits.wal": key(
+    size(8 * 1_024 ** 2, 1_024 ** 4),
+    "64MiB",
+    "size of the write-ahead log from which writes wait until the log can start over",
+  ),
+  "limits.rate.register": key(
+    rate,
+    "10/s",
+    "registrations of one address; the burst is ten seconds' worth of a rate per second, and the count of any other rate",
+  ),
+  "limits.rate.login": key(rate, "10/s", "logins of one address; the burst is as for registrations"),
+  "limits.rate.refresh": key(rate, "20/s", "refreshes of one address; the burst is as for registrations"),
+  "limits.rate.setup": key(
+    rate,
+    "1/s",
+    "requests of one address to the set-up of the first admin; the burst is as for registrations",
+  ),
+  "limits.rate.upload": key(rate, "off", "uploads of one address; the burst is as for registrations"),
+  "limits.rate.records": key(rate, "off", "requests of one address for records; the burst is as for registrations"),
+  "realtime.bufferLimit": key(
+    size(64 * 1024, 1024 ** 3),
+    "1MiB",
+    "bytes that may wait for a socket that reads slowly; a socket with more is cut off, and can resume",
+  ),
+  "realtime.bufferTotal": key(
+    size(1_024 ** 2, 1_024 ** 4),
+    "64MiB",
+    "bytes that may wait for all sockets together; beyond, the sockets with the most waiting bytes are cut off",
+  ),
+  "realtime.serviceEvents": key(
+    textOf(["all", "own", "admin"]),
+    "all",
+    "listeners to events of auth, storage, functions and jobs: all users; the user whom an event is about, and admins; or admins alone",
+  ),
+  "cache.size": key(
+    size(0, 1024 ** 4),
+    "32MiB",
+    "bytes of the lists that are cached in memory; a list is kept until the list changes",
+  ),
+  "thumbs.cacheSize": key(size(0, 1024 ** 4), "256MiB", "bytes of the thumbnails that are kept on disk"),
+  "backup.target": key(storagePlace, "./backups", "folder for backups, or s3://BUCKET/PREFIX"),
+  "backup.schedule": optional(text, "when a backup is made: five fields of cron, in UTC, for example 0 3 * * *"),
+  "backup.keep": key(
+    wholeNumber(0, 100_000),
+    7,
+    "number of backups that the target keeps; after each new backup the oldest beyond this number are deleted; 0 keeps all",
+  ),
+  "backup.log": key(
+    size(8 * 1_024 ** 2, 1_024 ** 4),
+    "1GiB",
+    "size of the write-ahead log at which a backup that copies the database fails; writes never wait for the backup",
+  ),
+  "backup.recipient": optional(text, "public key of an age identity (age1…), for which backups are encrypted"),
+  "s3.endpoint": optional(httpUrl, "address of the S3-compatible store, for s3://…; without an address, AWS"),
+  "s3.region": optional(text, "region of the bucket"),
+  "s3.accessKeyId": optional(text, "access key of the store"),
+  "s3.secretAccessKey": optional(secret, "secret of the access key"),
+  "scripts.timeout": key(
+    duration(100),
+    "30s",
+    "how long a function or job may run, unless its options set another time",
+  ),
+  "scripts.hookTimeout": key(
+    duration(100),
+    "5s",
+    "how long a hook may take, including the time that the hook waits for its turn",
+  ),
+  "scripts.memory": key(
+    size(64 * 1024 ** 2, 1024 ** 4),
+    "512MiB",
+    "resident memory that the process of functions and jobs may take; a process with more is ended",
+  ),
+  "scripts.processes": key(
+    wholeNumber(1, 64),
+    1,
+    "number of processes that run functions and jobs; the same number run hooks",
+  ),
+  "scripts.env": key(
+    variableNames,
+    [],
+    "variables of the environment that the code reads as `env`; a variable whose name ends in ? may be missing",
+  ),
+  "events.retention": key(duration(0), "7d", "how long the event log keeps an event"),
+  "events.maxCount": key(wholeNumber(0, 1_000_000_000), 1_000_000, "how many events the event log keeps"),
+  "events.maxBytes": key(size(1_024 ** 2, 1_024 ** 5), "1GiB", "bytes of events that the event log keeps"),
+  "metrics.token": optional(secret, "bearer token with which /metrics also answers callers that are not admins"),
+  "log.level": key(textOf<LogLevel>(LOG_LEVELS), "INFO", "lowest level that is logged"),
+  "log.format": key(textOf<LogFormat>(logFormats), "text", "format of the log on standard output"),
+  "log.access": key(
+    wholeNumber(0, 100),
+    0,
+    "percent of requests that are logged, chosen at random; 0 logs no request, 100 logs all",
+  ),
+  "log.slowQuery": key(
+    duration(0),
+    "100ms",
+    "queries that take longer are logged, with the plan and the index that would help; 0 logs all",
+  ),
+};
+
+export type KeyPath = keyof typeof keys;
+type ValueOf<P extends KeyPath> = (typeof keys)[P] extends Key<infer T> ? T : never;
+
+/** Every key with its value: paths absolute, times in milliseconds, sizes in bytes. */
+export type Values = { readonly [P in KeyPath]: ValueOf<P> };
+
+export type Config = Values & {
+  /** The configuration file's folder; relative paths count from here, and `collections/` lies here. */
+  readonly folder: string;
+};
+
+/** `auth.jwtSecret` → `SERVICE_AUTH_JWT_SECRET`. */
+export function environmentName(path: string): string {
+  return `SERVICE_${path
+    .replace(/([a-z])([A-Z])/g, "$1_$2")
+    .replaceAll(".", "_")
+    .toUpperCase()}`;
+}

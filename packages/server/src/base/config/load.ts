@@ -1,0 +1,164 @@
+/** Loading the configuration: file, environment and command line, checked as a whole. */
+import { existsSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { ConfigSource, EffectiveConfig } from "@socle/protocol";
+import { isObject, nearest, quote, readJsonFile, SetupError } from "../kernel/index.ts";
+import { describeKeys, type KeyState } from "./describe.ts";
+import { type Config, environmentName, type KeyPath, keys, type Values } from "./keys.ts";
+import { secret } from "./values.ts";
+
+export interface LoadOptions {
+  /** The configuration file that was asked for, or null for `./config.json`, which may be missing. */
+  file: string | null;
+  environment: { readonly [name: string]: string | undefined };
+  /** Defaults that differ from the defaults of the keys. */
+  defaults?: { readonly [path in KeyPath]?: unknown };
+  /** Values from the command line; they win over the environment. */
+  overrides?: { readonly [path in KeyPath]?: string };
+}
+
+export interface LoadedConfig {
+  config: Config;
+  /** The configuration file that was looked for, and whether the file exists. */
+  file: { path: string; isThere: boolean };
+  /** Every key with its value and the source of the value, without secrets. Made on demand. */
+  effective: () => EffectiveConfig;
+  /** Warnings for the log, which does not exist yet. */
+  warnings: string[];
+  notes: string[];
+}
+
+const paths = Object.keys(keys) as KeyPath[];
+const pathPaths: readonly KeyPath[] = [
+  "database",
+  "storage",
+  "public",
+  "dashboard.path",
+  "backup.target",
+  "tls.cert",
+  "tls.key",
+];
+
+/** The variables that hold secrets. After the configuration is read, the variables are not needed. */
+export const secretVariables: readonly string[] = paths
+  .filter((path) => keys[path].kind === secret)
+  .map(environmentName);
+
+/** The values of a file by their dotted path. */
+function flatten(object: Record<string, unknown>, file: string, prefix = ""): Map<string, unknown> {
+  const values = new Map<string, unknown>();
+  for (const [name, value] of Object.entries(object)) {
+    const path = `${prefix}${name}`;
+    const group = paths.filter((candidate) => candidate.startsWith(`${path}.`));
+    // `database` is a key and the beginning of others.
+    const isKey = group.length === 0 || (Object.hasOwn(keys, path) && !isObject(value));
+    if (isKey) {
+      values.set(path, value);
+    } else if (isObject(value)) {
+      for (const [inner, innerValue] of flatten(value, file, `${path}.`)) values.set(inner, innerValue);
+    } else {
+      const names = group.map((key) => key.slice(path.length + 1));
+      throw new SetupError(
+        `${file}: ${quote(value)} is not valid for "${path}"; allowed: an object with ${names.join(", ")}`,
+      );
+    }
+  }
+  return values;
+}
+
+function unknownKeys(values: Map<string, unknown>, file: string): string[] {
+  const warnings: string[] = [];
+  for (const path of values.keys()) {
+    if (Object.hasOwn(keys, path) || path === "$schema") continue;
+    const near = nearest(path, paths);
+    warnings.push(`${file}: unknown key "${path}"${near === null ? "" : `; did you mean "${near}"?`}`);
+  }
+  return warnings;
+}
+
+/** Variables with the prefix of the service that override no key. */
+function unknownVariables(environment: LoadOptions["environment"]): string[] {
+  const names = new Set(paths.map(environmentName));
+  return Object.keys(environment)
+    .filter((name) => name.startsWith("SERVICE_") && !names.has(name))
+    .map((name) => {
+      const near = nearest(name, names);
+      return `unknown variable ${name}${near === null ? "" : `; did you mean ${near}?`}`;
+    });
+}
+
+function parseValue(path: KeyPath, value: unknown, where: string): unknown {
+  const parsed = keys[path].kind.parse(value);
+  if (parsed !== undefined) return parsed;
+  const shown = keys[path].kind === secret ? "its value" : quote(value);
+  throw new SetupError(`${where}: ${shown} is not valid for "${path}"; allowed: ${keys[path].kind.allowed}`);
+}
+
+/**
+ * File, then environment, then command line; checked as a whole, relative paths resolved, frozen.
+ * @throws SetupError for a file that cannot be read and for the first value that is not allowed.
+ */
+export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
+  const file = resolve(options.file ?? "config.json");
+  const notes: string[] = [];
+  let fromFile = new Map<string, unknown>();
+  const isThere = options.file !== null || existsSync(file);
+  if (isThere) {
+    const content = await readJsonFile(file);
+    if (!isObject(content)) throw new SetupError(`${file}: must hold a JSON object, not ${quote(content)}`);
+    fromFile = flatten(content, file);
+  } else {
+    notes.push(`No ${file}: defaults apply`);
+  }
+
+  const folder = dirname(file);
+  const values: Record<string, unknown> = {};
+  const states: { [path in KeyPath]?: KeyState } = {};
+  for (const path of paths) {
+    const name = environmentName(path);
+    const override = options.overrides?.[path];
+    const variable = options.environment[name];
+    const fallback = options.defaults?.[path] ?? keys[path].default;
+    // Each given value is checked, even when a stronger source overrides the value.
+    const given: [source: ConfigSource, value: unknown][] = [];
+    const take = (source: ConfigSource, value: unknown, where: string): void => {
+      given.push([source, absolute(path, parseValue(path, value, where), folder)]);
+    };
+    if (fallback !== undefined) take("default", fallback, "default");
+    if (fromFile.has(path) && fromFile.get(path) !== null) take("file", fromFile.get(path), file);
+    if (variable !== undefined && variable !== "") take("environment", keys[path].kind.fromText(variable), name);
+    if (override !== undefined) take("command line", keys[path].kind.fromText(override), `--${path}`);
+    const [source, value] = given.at(-1) ?? ["default", undefined];
+    if (value !== undefined) values[path] = value;
+    const [first] = given;
+    states[path] = { value, source, fallback: first?.[0] === "default" ? first[1] : undefined };
+  }
+  // Every key of the table has just been parsed by its own kind.
+  const config = Object.freeze({ ...(values as Values), folder });
+  const warnings = [...unknownKeys(fromFile, file), ...unknownVariables(options.environment), ...advice(config)];
+  const effective = (): EffectiveConfig => ({ file, fileExists: isThere, keys: describeKeys(states) });
+  return { config, file: { path: file, isThere }, effective, warnings, notes };
+}
+
+/** Relative paths count from the configuration file's folder. */
+function absolute(path: KeyPath, value: unknown, folder: string): unknown {
+  const isPath = pathPaths.includes(path) && typeof value === "string" && !value.startsWith("s3://");
+  return isPath ? resolve(folder, value) : value;
+}
+
+/** Whether HTTPS is served. */
+export function isSecure(config: Config): boolean {
+  return config["tls.cert"] !== undefined || config["tls.acme.domains"] !== undefined;
+}
+
+function advice(config: Config): string[] {
+  const warnings: string[] = [];
+  const length = config["auth.jwtSecret"]?.reveal().length;
+  if (length !== undefined && length < 32)
+    warnings.push(`auth.jwtSecret has ${length} characters; use at least 32 random ones (RFC 7518, 3.2)`);
+  if (config["admin.password"] !== undefined && config["admin.email"] === undefined)
+    warnings.push("admin.password has no effect without admin.email");
+  if (config["tls.redirectPort"] !== undefined && !isSecure(config))
+    warnings.push("tls.redirectPort has no effect without tls.cert or tls.acme.domains");
+  return warnings;
+}

@@ -1,0 +1,219 @@
+/** Kinds of values of the configuration: how each is written, checked, and used. */
+import { isObject, Secret } from "../kernel/index.ts";
+
+/** How the value of a key is written, in the file and in the environment. */
+export interface ValueKind<T> {
+  /** The value as the service uses the value, from the value in the file; undefined for a value that is not allowed. */
+  parse(value: unknown): T | undefined;
+  /** Turns the text of an environment variable into the value that the file would have. */
+  fromText(text: string): unknown;
+  /** The allowed values, as an error message names them. */
+  readonly allowed: string;
+  /** The unit in which the service counts; absent for values that are no amount. */
+  readonly unit?: "bytes" | "milliseconds";
+}
+
+function asText(text: string): string {
+  return text;
+}
+
+function numberFromText(text: string): unknown {
+  return /^-?\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : text;
+}
+
+function wholeFrom(value: unknown, min: number, max: number): number | undefined {
+  return typeof value === "number" && Number.isInteger(value) && value >= min && value <= max ? value : undefined;
+}
+
+function filledText(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+export function wholeNumber(min: number, max: number): ValueKind<number> {
+  return {
+    parse: (value) => wholeFrom(value, min, max),
+    fromText: numberFromText,
+    allowed: `a whole number from ${min} to ${max}`,
+  };
+}
+
+const booleanWords: { readonly [word: string]: boolean } = {
+  true: true,
+  "1": true,
+  yes: true,
+  on: true,
+  false: false,
+  "0": false,
+  no: false,
+  off: false,
+};
+
+export const boolean: ValueKind<boolean> = {
+  parse: (value) => (typeof value === "boolean" ? value : undefined),
+  fromText(text) {
+    const word = text.trim().toLowerCase();
+    return Object.hasOwn(booleanWords, word) ? booleanWords[word] : text;
+  },
+  allowed: "true or false (in the environment also 1, 0, yes, no, on, off)",
+};
+
+export const text: ValueKind<string> = { parse: filledText, fromText: asText, allowed: "a text that is not empty" };
+
+/** A folder, or a bucket with an optional prefix. */
+export const storagePlace: ValueKind<string> = {
+  parse(value) {
+    const place = filledText(value);
+    const isGood = place?.startsWith("s3:") !== true || /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/.*)?$/.test(place);
+    return isGood ? place : undefined;
+  },
+  fromText: asText,
+  allowed:
+    "a folder, or s3://BUCKET or s3://BUCKET/PREFIX (a bucket's name has 3 to 63 lower-case letters, digits, dots and dashes)",
+};
+
+export const httpUrl: ValueKind<string> = {
+  parse: (value) => (typeof value === "string" && /^https?:\/\/[^\s/]/.test(value) ? value : undefined),
+  fromText: asText,
+  allowed: "an address such as https://s3.example.com",
+};
+
+export function textOf<const T extends string>(values: readonly T[]): ValueKind<T> {
+  return {
+    parse: (value) => values.find((candidate) => candidate === value),
+    fromText: (word) => values.find((candidate) => candidate.toLowerCase() === word.trim().toLowerCase()) ?? word,
+    allowed: values.join(", "),
+  };
+}
+
+export const email: ValueKind<string> = {
+  parse: (value) =>
+    typeof value === "string" && /^\s*[^\s@]+@[^\s@]+\s*$/.test(value) ? value.trim().toLowerCase() : undefined,
+  fromText: asText,
+  allowed: "an email address",
+};
+
+export const secret: ValueKind<Secret> = {
+  parse(value) {
+    const filled = filledText(value);
+    return filled === undefined ? undefined : new Secret(filled);
+  },
+  fromText: asText,
+  allowed: "a text that is not empty",
+};
+
+/** A list; in the environment its items are separated by commas. */
+export const textList: ValueKind<string[]> = {
+  parse(value) {
+    if (!Array.isArray(value)) return undefined;
+    const items = value.map(filledText);
+    return items.includes(undefined) ? undefined : items.filter((item) => item !== undefined);
+  },
+  fromText: (list) =>
+    list
+      .split(",")
+      .map((item) => item.trim())
+      .filter((item) => item !== ""),
+  allowed: "a list of texts (in the environment: separated by commas)",
+};
+
+/** The processes of the user's code get the names on their command line, so their number is bounded. */
+const maxVariables = 200;
+/** Variables that configure the service are not passed on. */
+const variablePattern = /^(?!SERVICE_)[A-Za-z_][A-Za-z0-9_]{0,99}\??$/;
+
+/** Names of variables of the environment; a variable whose name ends in `?` may be missing. */
+export const variableNames: ValueKind<string[]> = {
+  parse(value) {
+    const names = textList.parse(value);
+    if (names === undefined || names.length > maxVariables) return undefined;
+    const isValid = names.every((name) => variablePattern.test(name));
+    const different = new Set(names.map((name) => name.replace("?", "")));
+    return isValid && different.size === names.length ? names : undefined;
+  },
+  fromText: textList.fromText,
+  allowed: `a list of names, ${maxVariables} at most, each once, none of SERVICE_… (in the environment: separated by commas)`,
+};
+
+const durationUnits: { readonly [unit: string]: number } = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+const durationPattern = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/;
+/** A hundred years, in milliseconds. */
+const longestDuration = 3_153_600_000_000;
+
+function millisecondsOf(value: unknown): number {
+  if (typeof value === "number") return value * 1_000;
+  const [, amount, unit] = durationPattern.exec(String(value).trim()) ?? [];
+  return Number(amount) * (durationUnits[unit ?? ""] ?? Number.NaN);
+}
+
+/**
+ * A span of time, at least `min` milliseconds and at most `max`; the service uses milliseconds. A bare number counts
+ * seconds.
+ */
+export function duration(min: number, max: number = longestDuration): ValueKind<number> {
+  const least = min > 0 ? `, at least ${min / 1_000}s` : ", or 0";
+  const most = max < longestDuration ? `, at most ${max / 3_600_000}h` : "";
+  return {
+    parse(value) {
+      const milliseconds = millisecondsOf(value);
+      return milliseconds >= min && milliseconds <= max ? milliseconds : undefined;
+    },
+    fromText: numberFromText,
+    unit: "milliseconds",
+    allowed: `a time such as "500ms", "90s", "15m", "1h" or "30d"${least}${most}`,
+  };
+}
+
+const sizeUnits: { readonly [unit: string]: number } = { kib: 1024, mib: 1024 ** 2, gib: 1024 ** 3 };
+const sizePattern = /^(\d+)\s*(KiB|MiB|GiB)$/i;
+
+function bytesOf(value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  const [, amount, unit] = sizePattern.exec(value.trim()) ?? [];
+  return Number(amount) * (sizeUnits[(unit ?? "").toLowerCase()] ?? Number.NaN);
+}
+
+/** A size; the service uses bytes. */
+export function size(min: number, max: number): ValueKind<number> {
+  return {
+    parse: (value) => wholeFrom(bytesOf(value), min, max),
+    fromText: numberFromText,
+    unit: "bytes",
+    allowed: `a number of bytes from ${min} to ${max}, or a text such as "512KiB" or "2MiB"`,
+  };
+}
+
+/**
+ * How often something may happen: `count` times in `perMs` milliseconds. The burst of a rate per second is ten seconds'
+ * worth, the burst of any other rate is `count`.
+ */
+export interface Rate {
+  readonly count: number;
+  readonly perMs: number;
+}
+
+const ratePattern = /^(\d{1,6})\s*\/\s*(s|m|h)$/;
+
+/** A rate such as "10/s"; null for "off". */
+export const rate: ValueKind<Rate | null> = {
+  parse(value) {
+    if (value === "off" || value === 0) return null;
+    const [, amount, unit] = (typeof value === "string" && ratePattern.exec(value.trim())) || [];
+    const [count, perMs] = [Number(amount), durationUnits[unit ?? ""]];
+    return count > 0 && perMs !== undefined ? { count, perMs } : undefined;
+  },
+  fromText: (word) => (word.trim().toLowerCase() === "off" ? "off" : numberFromText(word)),
+  allowed: 'a rate such as "10/s", "600/m" or "1000/h", or "off"',
+};
+
+/** A rate as the configuration file has it: the inverse of `rate.parse`. */
+export function rateText(value: unknown): string {
+  if (!isObject(value)) return "off";
+  const [unit] = Object.entries(durationUnits).find(([, ms]) => ms === value["perMs"]) ?? ["s"];
+  return `${String(value["count"])}/${unit}`;
+}

@@ -1,0 +1,68 @@
+/** JSON: objects, text that is serialised already, and files with comments. */
+import { readFileSync } from "node:fs";
+import type { ParseError } from "jsonc-parser";
+import { messageOf, SetupError } from "./app-error.ts";
+
+/** Whether a value is a JSON object: not null, not an array. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A value that is JSON already, so that several readers share the serialisation. */
+export class JsonText {
+  readonly text: string;
+
+  private constructor(text: string) {
+    this.text = text;
+  }
+
+  static of(value: object): JsonText {
+    return new JsonText(JSON.stringify(value));
+  }
+
+  /** A text that is JSON already. */
+  static from(text: string): JsonText {
+    return new JsonText(text);
+  }
+}
+
+/**
+ * Reads a file that a person writes: JSON, with comments and trailing commas allowed.
+ * @throws SetupError naming the file and, for a syntax error, the line.
+ */
+export async function readJsonFile(path: string): Promise<unknown> {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (thrown) {
+    throw new SetupError(`${path}: cannot be read: ${messageOf(thrown)}`);
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    return parseWithComments(path, text);
+  }
+}
+
+/** The parser is loaded for a file with comments only: the parser costs a megabyte of memory. */
+async function parseWithComments(path: string, text: string): Promise<unknown> {
+  const { parse, printParseErrorCode } = await import("jsonc-parser");
+  const errors: ParseError[] = [];
+  const value: unknown = parse(text, errors, { allowTrailingComma: true });
+  const [first] = errors;
+  if (first === undefined) {
+    if (hasForeignPrototype(value)) throw new SetupError(`${path}: the key "__proto__" is not allowed`);
+    return value;
+  }
+  const line = text.slice(0, first.offset).split("\n").length;
+  // "ColonExpected" → "colon expected".
+  const words = printParseErrorCode(first.error).replace(/([a-z])([A-Z])/g, "$1 $2");
+  throw new SetupError(`${path}: is not JSON: ${words.toLowerCase()} in line ${line}`);
+}
+
+/** For the key `__proto__`, which plain JSON treats like any other key, this parser sets the prototype. */
+function hasForeignPrototype(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasForeignPrototype);
+  if (!isObject(value)) return false;
+  return Object.getPrototypeOf(value) !== Object.prototype || Object.values(value).some(hasForeignPrototype);
+}

@@ -1,0 +1,77 @@
+/** Principal: the caller on whose behalf something is done. */
+import type { Role } from "@socle/protocol";
+
+/** A caller with a valid access token. */
+export interface SignedIn {
+  readonly userId: string;
+  readonly role: Role;
+  readonly sessionId: string;
+}
+
+/** The service itself, or the user's own functions: no rule applies. */
+export interface System {
+  /** The owner of new records: null, or the user of a seed's record. */
+  readonly userId: string | null;
+  readonly role: "admin";
+  /** The id of the user whose change made a function run, or null. */
+  readonly actor: string | null;
+  /** How many functions made each other run, up to the asking function; 0 without functions. */
+  readonly depth: number;
+  /**
+   * The functions, jobs and hooks that led to the asking function, and the asking function, as `path:handler`; the
+   * first comes first.
+   */
+  readonly chain: readonly string[];
+  /** Whether the principal is a hook, which a write waits for. */
+  readonly isHook: boolean;
+}
+
+export const system: System = { userId: null, role: "admin", actor: null, depth: 0, chain: [], isHook: false };
+
+/** Functions and hooks that may lead to each other; a further function is refused, so that an endless chain ends. */
+export const maxDepth = 16;
+
+/** The service itself, which makes something for a user. */
+export function systemFor(userId: string): System {
+  return { ...system, userId, actor: userId };
+}
+
+/** A function that runs because of somebody's change. */
+export function actingFor(actor: string | null, depth: number, chain: readonly string[] = []): System {
+  return { ...system, actor, depth, chain };
+}
+
+/** A hook that runs before somebody's change. @param name as `path:handler`. */
+export function hookFor(principal: Principal, name: string): System {
+  return { ...actingFor(actorOf(principal), depthOf(principal) + 1, [...chainOf(principal), name]), isHook: true };
+}
+
+/** A user as whom an admin tries out the rules. The user has no session then. */
+interface Tried {
+  readonly userId: string;
+  readonly role: Role;
+}
+
+/** The caller: a signed-in user, the service itself, a user of a trial, or null for a caller without a token. */
+export type Principal = SignedIn | System | Tried | null;
+
+/** Admins bypass all collection rules (spec, "Authentication" 6). */
+export function isAdmin(principal: Principal): boolean {
+  return principal !== null && principal.role === "admin";
+}
+
+/** The id of the user behind a change, also through functions; null for no user. */
+export function actorOf(principal: Principal): string | null {
+  if (principal === null) return null;
+  return "actor" in principal ? principal.actor : principal.userId;
+}
+
+/** How many functions led to a change. */
+export function depthOf(principal: Principal): number {
+  return principal !== null && "depth" in principal ? principal.depth : 0;
+}
+
+/** The functions, jobs and hooks that led to a change; see `System`. */
+export function chainOf(principal: Principal): readonly string[] {
+  return principal !== null && "chain" in principal ? principal.chain : [];
+}

@@ -1,0 +1,31 @@
+/**
+ * Released memory: the bytes outside the garbage collector's heap (texts, buffers, images) that were let go. The
+ * collector does not see these bytes, and frees the bytes late or, in a flood, never. So the collector is run after so
+ * many bytes, and once the service is quiet.
+ */
+
+/** After so many bytes the collector runs at once: a collector that is only asked to run comes too late for a flood. */
+const collectAfter = 32 * 1024 ** 2;
+const quietMs = 1_000;
+/** Fewer bytes are no reason to collect in a quiet service. */
+const noteworthy = 64 * 1024;
+
+let released = 0;
+let isWaiting = false;
+
+function collect(isUrgent: boolean): void {
+  released = 0;
+  Bun.gc(isUrgent);
+}
+
+/** To be called when bytes outside the heap were let go. */
+export function releasedMemory(bytes: number): void {
+  released += bytes;
+  if (released >= collectAfter) collect(true);
+  if (bytes < noteworthy || isWaiting) return;
+  isWaiting = true;
+  setTimeout(() => {
+    isWaiting = false;
+    collect(false);
+  }, quietMs).unref();
+}

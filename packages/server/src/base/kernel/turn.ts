@@ -1,0 +1,42 @@
+/** Gives other waiting work a turn: long work in steps would otherwise block the event loop. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+let turn = 0;
+let isCounted = false;
+
+/** The number of the present turn of the event loop: a changed number means that other work has had a turn. */
+export function presentTurn(): number {
+  if (!isCounted) {
+    isCounted = true;
+    setImmediate(() => {
+      isCounted = false;
+      turn += 1;
+    });
+  }
+  return turn;
+}
+
+/** The event loop turns after this time of work. */
+const turnMs = 8;
+
+/** Steps between two looks at the clock: a look costs as much as a tenth of a short step. */
+export const stepsPerLook = 8;
+
+/** Work in steps that lets the event loop turn when it has taken some time. */
+export class LoopTurns {
+  #startedAt = performance.now();
+  #steps = 0;
+
+  /** To be asked after each step. */
+  isDue(): boolean {
+    this.#steps += 1;
+    return this.#steps % stepsPerLook === 0 && performance.now() - this.#startedAt >= turnMs;
+  }
+
+  async next(): Promise<void> {
+    await nextTurn();
+    this.#startedAt = performance.now();
+  }
+}

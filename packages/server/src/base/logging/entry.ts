@@ -1,0 +1,72 @@
+/** Log entry: its fields, and its forms as text, as JSON and on the wire. */
+import { LOG_LEVELS, type LogLevel, type LogEntry as WireEntry } from "@socle/protocol";
+import { printable } from "../kernel/index.ts";
+
+export { LOG_LEVELS, type LogLevel };
+
+/** Values that belong to a message; `requestId` is shown beside the others by whoever lists entries. */
+export type LogFields = { readonly [name: string]: unknown };
+
+export interface LogEntry {
+  /** ISO 8601, UTC, with milliseconds. */
+  readonly timestamp: string;
+  readonly level: LogLevel;
+  readonly message: string;
+  /** The part of the service that speaks: "http", "database", … */
+  readonly source: string;
+  readonly fields?: LogFields;
+}
+
+/** Takes entries somewhere: the terminal, memory. */
+export type LogSink = (entry: LogEntry) => void;
+
+/** For `JSON.stringify`: errors have no enumerable members, and a log wants their message and stack. */
+function plain(_key: string, value: unknown): unknown {
+  if (value instanceof Error) return { name: value.name, message: value.message, stack: value.stack };
+  return typeof value === "bigint" ? value.toString() : value;
+}
+
+/** An entry as the admin API answers it: plain values only, and the id of the request beside the other fields. */
+export function toWire({ fields, ...entry }: LogEntry): WireEntry {
+  if (fields === undefined) return { ...entry };
+  // JSON makes an object of an object.
+  const { requestId, ...others } = JSON.parse(JSON.stringify(fields, plain)) as { [name: string]: unknown };
+  return {
+    ...entry,
+    ...(typeof requestId === "string" && { requestId }),
+    ...(Object.keys(others).length > 0 && { fields: others }),
+  };
+}
+
+export type LogFormat = "text" | "json";
+
+function textFields(fields: LogFields): string {
+  let text = "";
+  let stacks = "";
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
+    if (value instanceof Error) {
+      text += ` ${name}=${JSON.stringify(value.message)}`;
+      for (const line of (value.stack ?? "").split("\n")) stacks += `\n  ${printable(line)}`;
+    } else {
+      text += ` ${name}=${typeof value === "string" && /^[\w./:-]+$/.test(value) ? value : JSON.stringify(value, plain)}`;
+    }
+  }
+  return printable(text) + stacks;
+}
+
+/**
+ * An entry with its newline: a line of JSON for machines; for people a line of text, with the stack of an error
+ * indented below.
+ */
+export function lineOf(entry: LogEntry, format: LogFormat): string {
+  // Between quotation marks an escape is the same JSON.
+  if (format === "json") return `${printable(JSON.stringify(entry, plain))}\n`;
+  const fields = entry.fields === undefined ? "" : textFields(entry.fields);
+  return `${entry.timestamp} ${entry.level.padEnd(5)} ${printable(entry.message)}${fields}\n`;
+}
+
+/** Writes each entry to `write`. */
+export function lineSink(write: (line: string) => void, format: LogFormat): LogSink {
+  return (entry) => write(lineOf(entry, format));
+}

@@ -1,0 +1,79 @@
+/** Logger: writes entries of a part of the service to the sinks. An entry below the level costs a comparison. */
+import { AppError, LastingFault } from "../kernel/index.ts";
+import { LOG_LEVELS, type LogEntry, type LogFields, type LogLevel, type LogSink } from "./entry.ts";
+import { Repeats } from "./repeats.ts";
+
+export class Logger {
+  readonly #sinks: readonly LogSink[];
+  readonly #threshold: number;
+  readonly #source: string;
+  readonly #repeats: Repeats;
+
+  constructor(options: { level: LogLevel; sinks: readonly LogSink[]; source?: string; repeats?: Repeats }) {
+    this.#sinks = options.sinks;
+    this.#repeats = options.repeats ?? new Repeats();
+    this.#threshold = LOG_LEVELS.indexOf(options.level);
+    this.#source = options.source ?? "socle";
+  }
+
+  /** The same log, for another part of the service. */
+  for(source: string): Logger {
+    return new Logger({
+      level: LOG_LEVELS[this.#threshold] ?? "INFO",
+      sinks: this.#sinks,
+      source,
+      repeats: this.#repeats,
+    });
+  }
+
+  debug(message: string, fields?: LogFields): void {
+    this.#write("DEBUG", message, fields);
+  }
+
+  info(message: string, fields?: LogFields): void {
+    this.#write("INFO", message, fields);
+  }
+
+  /**
+   * An INFO that is written at every level: indispensable messages, such as the address on which the service listens.
+   */
+  notice(message: string, fields?: LogFields): void {
+    this.#put("INFO", message, fields);
+  }
+
+  warn(message: string, fields?: LogFields): void {
+    this.#write("WARN", message, fields);
+  }
+
+  error(message: string, fields?: LogFields): void {
+    this.#write("ERROR", message, fields);
+  }
+
+  #write(level: LogLevel, message: string, fields: LogFields | undefined): void {
+    if (LOG_LEVELS.indexOf(level) >= this.#threshold) this.#put(level, message, fields);
+  }
+
+  #put(level: LogLevel, message: string, given: LogFields | undefined): void {
+    const outage = outageOf(given?.["error"]);
+    const leftOut = outage === null ? 0 : this.#repeats.admit(`${level} ${this.#source} ${message} ${outage}`);
+    if (leftOut === null) return;
+    const fields = leftOut === 0 ? given : { ...given, leftOut };
+    const entry: LogEntry = {
+      timestamp: new Date().toISOString(),
+      level,
+      message,
+      source: this.#source,
+      ...(fields === undefined ? {} : { fields }),
+    };
+    for (const sink of this.#sinks) sink(entry);
+  }
+}
+
+/**
+ * The outage that an error tells of: a disk or store does not serve, or a table is damaged. Every request that needs the
+ * part meets the error, so errors of one outage are one line a minute. Null for any other error.
+ */
+function outageOf(error: unknown): string | null {
+  if (error instanceof AppError) return error.code === "unavailable" ? "" : outageOf(error.cause);
+  return error instanceof LastingFault && error.isLasting ? error.message : null;
+}

@@ -1,0 +1,94 @@
+/** Endpoint files: the path that the place of a file stands for, and its exports. */
+import { count, nearest, oneOf, quote } from "../../base/kernel/index.ts";
+import { parseOptions, parseTimeout, type Script } from "../script-host/index.ts";
+
+export const ENDPOINT_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+export type EndpointMethod = (typeof ENDPOINT_METHODS)[number];
+
+const accesses = ["public", "authenticated", "admin"] as const;
+/** The callers that an endpoint is for. */
+type Access = (typeof accesses)[number];
+
+/** A part of a path: a word, or a parameter by its name. */
+export type PathPart = { readonly word: string } | { readonly param: string };
+
+export interface Endpoint {
+  /** The path of the file. */
+  readonly path: string;
+  readonly parts: readonly PathPart[];
+  /** For people: `/api/function/orders/[id]`. */
+  readonly route: string;
+  readonly methods: readonly EndpointMethod[];
+  readonly access: Access;
+  readonly timeoutMs: number;
+}
+
+/** Letters that a path has without encoding (RFC 3986, 2.3). */
+const wordPattern = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/;
+const paramPattern = /^\[([A-Za-z_][A-Za-z0-9_]*)\]$/;
+
+/** @throws Error that names the fault of the file, and the allowed values. */
+export function endpointOf({ file, exports }: Script, defaultTimeoutMs: number): Endpoint {
+  const parts = pathParts(file.path);
+  const methods = ENDPOINT_METHODS.filter((method) => exports.functions.includes(method));
+  if (methods.length === 0)
+    throw new Error(`exports none of ${oneOf(ENDPOINT_METHODS)}${adviceFor(exports.functions)}`);
+  for (const name of ["HEAD", "OPTIONS"])
+    if (exports.functions.includes(name))
+      throw new Error(`${name} is answered by the service itself; a file may export ${oneOf(ENDPOINT_METHODS)}`);
+  const access = exports.values["access"] ?? "authenticated";
+  const { timeout } = parseOptions(exports.values["options"], ["timeout"]);
+  return {
+    path: file.path,
+    parts,
+    route: ["/api/function", ...parts.map(textOf)].join("/"),
+    methods,
+    access: accessOf(access),
+    timeoutMs: parseTimeout(timeout, defaultTimeoutMs),
+  };
+}
+
+/** The path of a file in `endpoints/`. @throws Error for names that no path can have. */
+export function pathParts(path: string): PathPart[] {
+  const names = path.slice("endpoints/".length, -".ts".length).split("/");
+  if (names.at(-1) === "index") names.pop();
+  const parts = names.map(partOf);
+  const params = parts.flatMap((part) => ("param" in part ? [part.param] : []));
+  const twice = params.find((name, i) => params.indexOf(name) !== i);
+  if (twice !== undefined) throw new Error(`has the parameter [${twice}] twice in its path`);
+  return parts;
+}
+
+/** Two files with the same key answer the same requests: the names of parameters tell nothing apart. */
+export function routeKey(parts: readonly PathPart[]): string {
+  return parts.map((part) => ("param" in part ? "[]" : part.word)).join("/");
+}
+
+function partOf(name: string): PathPart {
+  const param = paramPattern.exec(name)?.[1];
+  if (param === "__proto__") throw new Error("[__proto__] cannot be the name of a parameter");
+  if (param !== undefined) return { param };
+  if (wordPattern.test(name)) return { word: name };
+  throw new Error(
+    `${quote(name)} cannot be a part of a path; allowed: letters, digits and . _ ~ -, or a parameter such as [id]`,
+  );
+}
+
+function textOf(part: PathPart): string {
+  return "param" in part ? `[${part.param}]` : part.word;
+}
+
+function accessOf(value: unknown): Access {
+  const access = accesses.find((each) => each === value);
+  if (access !== undefined) return access;
+  throw new Error(`access: ${quote(value)} is not valid; allowed: ${oneOf(accesses)}`);
+}
+
+function adviceFor(names: readonly string[]): string {
+  for (const name of names) {
+    if (name === "default") return "; its default export is not one of them";
+    const near = nearest(name.toUpperCase(), ENDPOINT_METHODS);
+    if (near !== null) return `; did you mean ${near} instead of ${name}?`;
+  }
+  return names.length === 0 ? "" : `; it has ${count(names.length, "other function")}`;
+}

@@ -1,0 +1,181 @@
+/**
+ * Endpoints: handlers of requests at `/api/function/…`. Each runs in a process of the user's code, within its timeout; failures
+ * are in the log, in the metrics and in the list of runs.
+ */
+import type { User } from "@socle/protocol";
+import { actingFor, type Clock, newId } from "../../base/kernel/index.ts";
+import { FailureBudget, type Logger } from "../../base/logging/index.ts";
+import type { Database } from "../../store/database/index.ts";
+import type { EventLog } from "../../store/events/index.ts";
+import type {
+  BodyPieces,
+  Lane,
+  RequestEnd,
+  Script,
+  ScriptHost,
+  ScriptKind,
+  ScriptRequest,
+  ScriptResponse,
+} from "../script-host/index.ts";
+import { type Endpoint, type EndpointMethod, endpointOf, pathParts, routeKey } from "./endpoint-file.ts";
+import { EndpointMeter } from "./endpoint-meter.ts";
+import { type FoundEndpoint, RouteTable } from "./route-table.ts";
+
+export interface EndpointsOptions {
+  readonly database: Database;
+  readonly events: EventLog;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly timeoutMs: number;
+  readonly host: Pick<ScriptHost, "request">;
+}
+
+/** A request for the handler of an endpoint. */
+export interface EndpointCall {
+  readonly found: FoundEndpoint;
+  readonly method: EndpointMethod;
+  readonly user: User | null;
+  readonly requestId: string;
+  readonly request: ScriptRequest["request"];
+  readonly pieces: BodyPieces | null;
+  /** Aborted when the client leaves. */
+  readonly caller: AbortSignal;
+}
+
+/** The answer: a response, or the end without a response. `over` resolves when the response is whole or broken off. */
+export type EndpointAnswer =
+  | { readonly response: ScriptResponse; readonly over: Promise<RequestEnd> }
+  | { readonly response: null; readonly end: RequestEnd };
+
+export class Endpoints implements ScriptKind {
+  readonly folder = "endpoints";
+  readonly firstLane = "endpoints";
+  readonly meter = new EndpointMeter();
+  readonly #options: EndpointsOptions;
+  #endpoints: readonly Endpoint[] = [];
+  #table = new RouteTable([]);
+  /** Failures that are written to the log and the event log. */
+  readonly #failures: FailureBudget;
+
+  constructor(options: EndpointsOptions) {
+    this.#options = options;
+    this.#failures = new FailureBudget((failures) =>
+      options.logger.error(`${failures} more requests to endpoints have failed in a minute; they are not listed`),
+    );
+  }
+
+  lanesOf(): readonly Lane[] {
+    return ["endpoints"];
+  }
+
+  check(script: Script, files: readonly string[]): void {
+    checkEndpoint(script, files, this.#options.timeoutMs);
+  }
+
+  async use(scripts: readonly Script[]): Promise<void> {
+    this.#endpoints = scripts.map((script) => endpointOf(script, this.#options.timeoutMs));
+    this.#table = new RouteTable(this.#endpoints);
+  }
+
+  /** Every endpoint, by file. */
+  list(): readonly Endpoint[] {
+    return this.#endpoints;
+  }
+
+  /** @param parts the decoded parts of the path behind `/api/function`. */
+  find(parts: readonly string[]): FoundEndpoint | null {
+    return this.#table.find(parts);
+  }
+
+  /** Calls the handler. Never rejects. */
+  async call(call: EndpointCall): Promise<EndpointAnswer> {
+    const { found, method, user, request, pieces, caller } = call;
+    const { endpoint, params } = found;
+    const startedAt = performance.now();
+    const runId = newId("run", this.#options.clock.now());
+    const outcome = await this.#options.host.request({
+      path: endpoint.path,
+      handler: method,
+      timeoutMs: endpoint.timeoutMs,
+      input: { runId, attempt: 1, user, params },
+      principal: actingFor(user?.id ?? null, 0, [`${endpoint.path}:${method}`]),
+      request,
+      pieces,
+      caller,
+      onStray: ({ message, stack }) =>
+        this.#options.logger.error(`${method} of ${endpoint.path} failed: ${message}`, { runId, stack }),
+    });
+    if (outcome === null) return { response: null, end: { status: "gone" } };
+    const response = await outcome.response;
+    const over = outcome.over.then((end) => {
+      const ms = performance.now() - startedAt;
+      const status = end.status === "answered" ? (response?.status ?? 500) : statusOfEnd(end);
+      this.meter.observe({ path: endpoint.path, method, status, ms });
+      const failure = failureOf(end, endpoint);
+      if (failure !== null) this.#note({ call, runId, failure, durationMs: Math.round(ms) });
+      return end;
+    });
+    return response === null ? { response, end: await over } : { response, over };
+  }
+
+  /** Writes a failure to the log and, as `function.failed`, to the event log: the list of runs reads the event log. */
+  #note(about: { call: EndpointCall; runId: string; failure: Failure; durationMs: number }): void {
+    const { call, runId, failure, durationMs } = about;
+    const { endpoint } = call.found;
+    const { database, events, logger } = this.#options;
+    if (!this.#failures.take()) return;
+    const { error, stack } = failure;
+    const { requestId, method } = call;
+    logger.error(`${method} of ${endpoint.path} failed: ${error}`, { runId, requestId, stack });
+    const payload = {
+      collection: "",
+      trigger: method,
+      eventType: "request",
+      filePath: endpoint.path,
+      eventId: "",
+      runId,
+      durationMs,
+      error,
+    };
+    const principal = actingFor(call.user?.id ?? null, 0);
+    database
+      .transact((tx) => events.append(tx, { type: "function.failed", source: "functions", payload, principal }))
+      .catch((thrown) => logger.error("A failure of an endpoint could not be recorded", { error: thrown }));
+  }
+}
+
+/** The path that a file stands for, as a key; null for a name that no path can have. */
+function keyOf(path: string): string | null {
+  try {
+    return routeKey(pathParts(path));
+  } catch {
+    return null;
+  }
+}
+
+interface Failure {
+  readonly error: string;
+  readonly stack?: string | undefined;
+}
+
+/** The failure of the user's code; null for an end with another cause. */
+function failureOf(end: RequestEnd, { timeoutMs }: Endpoint): Failure | null {
+  if (end.status === "failed") return { error: end.error.message, stack: end.error.stack };
+  if (end.status === "late") return { error: `ran longer than its timeout of ${timeoutMs / 1_000} s` };
+  return end.status === "lost" ? { error: end.message } : null;
+}
+
+/** The status of the answer to a request that has ended without a whole response. */
+function statusOfEnd({ status }: Exclude<RequestEnd, { status: "answered" }>): number {
+  if (status === "failed") return 500;
+  if (status === "lost") return 502;
+  if (status === "late") return 504;
+  return status === "left" || status === "unread" ? 499 : 503;
+}
+
+/** @throws Error that says why a file is no endpoint. @param files the paths of all files of endpoints. */
+export function checkEndpoint(script: Script, files: readonly string[], timeoutMs: number): void {
+  const { path, parts } = endpointOf(script, timeoutMs);
+  const others = files.filter((other) => other !== path && keyOf(other) === routeKey(parts));
+  if (others.length > 0) throw new Error(`has the path of ${others.join(", ")}; one of them must go`);
+}

@@ -1,0 +1,260 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
+import { randomNumbers, randomSeed } from "../../../test/random.ts";
+import { Clock, system } from "../../base/kernel/index.ts";
+import { SqliteDatabase } from "../../store/database/index.ts";
+import { EventLog, EventRetention, eventSchema } from "../../store/events/index.ts";
+import { type AttemptEnd, Dispatcher, linear } from "../runs/index.ts";
+import { lastIdOf } from "./delivery-event.ts";
+import { Deliveries, type DeliveryHead } from "./delivery-table.ts";
+import { functionSchema } from "./schema.ts";
+import type { Trigger } from "./triggers.ts";
+
+const folder = temporaryFolder();
+
+function trigger(path: string): Trigger {
+  return { path, handler: "onUpdate", collection: "a", eventType: "a.updated", timeoutMs: 1_000, policy: linear(0) };
+}
+
+/** A delivery that runs until the test says what became of it. */
+interface Running extends DeliveryHead {
+  end(next?: AttemptEnd["next"]): Promise<void>;
+}
+
+async function open(name: string, paths: readonly string[], width = 10) {
+  const logger = quietLogger();
+  const clock = new Clock();
+  const database = new SqliteDatabase({ path: join(folder, name), logger, onFatal: () => undefined });
+  await database.prepare([eventSchema, functionSchema]);
+  const events = new EventLog({ database, clock, logger });
+  await events.start();
+  const deliveries = new Deliveries(database, events);
+  const running: Running[] = [];
+  const started: string[] = [];
+  const dispatcher = new Dispatcher<DeliveryHead>({
+    clock,
+    now: Date.now,
+    logger,
+    width,
+    mayStart: () => true,
+    onLook: () => undefined,
+    attempt(delivery) {
+      const { promise, resolve } = Promise.withResolvers<AttemptEnd["next"]>();
+      started.push(`${delivery.path} ${delivery.key}`);
+      running.push({
+        ...delivery,
+        async end(next = "over") {
+          running.splice(
+            running.findIndex(({ id }) => id === delivery.id),
+            1,
+          );
+          if (next === "over") await database.transact((tx) => deliveries.remove(tx, delivery.id));
+          resolve(next);
+          await Bun.sleep(1);
+        },
+      });
+      return { left: promise, end: promise };
+    },
+  });
+  const triggers = paths.map(trigger);
+  await deliveries.name(triggers);
+  events.recordWith({
+    wants: () => true,
+    beforeTrim: (tx, first, last) => deliveries.keepEvents(tx, first, last),
+    record(tx, appended) {
+      tx.onDurable(() => dispatcher.written({ id: lastIdOf(appended.event.seq) }));
+      const wanted =
+        appended.event.type === "a.updated" ? triggers : triggers.filter(({ path }) => appended.event.type === path);
+      return deliveries.add(tx, appended, wanted);
+    },
+  });
+  const use = (used: readonly string[]): void =>
+    dispatcher.use(
+      used.map((path) => {
+        const handlers = [`${path}:onUpdate`];
+        return deliveries.sourceOf({ path, handlers, width: Math.max(1, Math.floor((width * 2) / 3)) });
+      }),
+    );
+  use(paths);
+  dispatcher.start(0);
+  return {
+    database,
+    deliveries,
+    dispatcher,
+    running,
+    started,
+    use,
+    /** A change of a record; with a path, only that file wants it. */
+    async change(subject: string, path = "a.updated"): Promise<void> {
+      await database.transact((tx) =>
+        events.append(tx, { type: path, source: "collections", payload: { id: subject }, principal: system }),
+      );
+      await Bun.sleep(1);
+    },
+    retention: new EventRetention({ database, events, clock, logger, maxAgeMs: 0, maxCount: 0, maxBytes: 1e9 }),
+    runningNow: () => running.map(({ path, key }) => `${path} ${key}`).sort(),
+    async close() {
+      for (const delivery of [...running]) await delivery.end("stays");
+      await dispatcher.stop();
+      await database.close();
+    },
+  };
+}
+
+describe("again", () => {
+  test("one that is made again in the moment in which it ends is made again, once", async () => {
+    const opened = await open("reopened.db", ["a"]);
+    await opened.change("x");
+    await opened.change("x");
+    const [first] = opened.running;
+    if (first === undefined) throw new Error("nothing runs");
+    const { end: _, ...head } = first;
+    // The failure and the retry are stored before the attempt is told that it ended.
+    opened.dispatcher.reopened(head);
+    await first.end("stays");
+    expect(opened.started).toEqual(["a x", "a x"]);
+    expect(opened.running.map(({ id }) => id)).toEqual([head.id]);
+    await opened.running[0]?.end();
+    expect(opened.running.map(({ id }) => id)).not.toContain(head.id);
+    expect(opened.started).toHaveLength(3);
+    await opened.running[0]?.end();
+    expect(opened.started).toHaveLength(3);
+    await opened.close();
+  });
+
+  test("one that is to be tried again while the files are loaded again is tried once", async () => {
+    const opened = await open("reloaded.db", ["a"]);
+    await opened.change("x");
+    const [first] = opened.running;
+    if (first === undefined) throw new Error("nothing runs");
+    opened.use(["a"]);
+    await first.end({ failures: 1, notBefore: Date.now() + 300 });
+    await Bun.sleep(30);
+    expect(opened.started).toHaveLength(1);
+    while (opened.started.length < 2) await Bun.sleep(5);
+    expect(opened.running.map(({ failures }) => failures)).toEqual([1]);
+    await opened.running[0]?.end();
+    await Bun.sleep(5);
+    expect(opened.started).toHaveLength(2);
+    await opened.close();
+  });
+});
+
+describe("order", () => {
+  test("the deliveries of an event run together, those of the record's next event after all of them", async () => {
+    const opened = await open("order.db", ["a", "b"]);
+    await opened.change("x");
+    await opened.change("x");
+    await opened.change("y");
+    expect(opened.runningNow()).toEqual(["a x", "a y", "b x", "b y"]);
+    await opened.running.find(({ path, key }) => path === "a" && key === "x")?.end();
+    expect(opened.runningNow()).toEqual(["a y", "b x", "b y"]);
+    await opened.running.find(({ path, key }) => path === "b" && key === "x")?.end();
+    expect(opened.runningNow()).toEqual(["a x", "a y", "b x", "b y"]);
+    await opened.close();
+  });
+
+  test("one that is to come again holds back what comes after it", async () => {
+    const opened = await open("again.db", ["a"]);
+    await opened.change("x");
+    await opened.change("x");
+    const [first] = opened.running;
+    await first?.end({ failures: 1, notBefore: Date.now() + 60 });
+    expect(opened.runningNow()).toEqual([]);
+    await Bun.sleep(100);
+    expect(opened.running.map(({ failures }) => failures)).toEqual([1]);
+    await opened.running[0]?.end();
+    expect(opened.running.map(({ failures }) => failures)).toEqual([0]);
+    await opened.close();
+  });
+
+  test("random changes, files that come and go, random ends: each once at a time, none lost, in order", async () => {
+    const random = randomNumbers(randomSeed("dispatcher"));
+    const paths = ["a", "b", "c"];
+    const opened = await open("random.db", paths, 4);
+    const ran = new Map<string, number[]>();
+    let changes = 0;
+    const step = async (): Promise<void> => {
+      const kind = random();
+      if (kind < 0.45 && changes < 300) {
+        changes += 1;
+        await opened.change(`r${Math.floor(random() * 5)}`);
+      } else if (kind < 0.5) {
+        opened.use(paths.filter(() => random() < 0.7));
+        await Bun.sleep(1);
+      } else {
+        const ids = opened.running.map(({ id }) => id);
+        expect(new Set(ids).size).toBe(ids.length);
+        const delivery = opened.running[Math.floor(random() * opened.running.length)];
+        if (delivery === undefined) return;
+        const key = `${delivery.path} ${delivery.key}`;
+        const isLast = random() < 0.8;
+        if (isLast) ran.set(key, [...(ran.get(key) ?? []), delivery.id]);
+        await delivery.end(isLast ? "over" : { failures: delivery.failures + 1, notBefore: 0 });
+      }
+    };
+    for (let n = 0; n < 1_500; n++) await step();
+    opened.use(paths);
+    await Bun.sleep(20);
+    while (opened.running.length > 0) {
+      const [delivery] = opened.running;
+      const key = `${delivery?.path} ${delivery?.key}`;
+      ran.set(key, [...(ran.get(key) ?? []), delivery?.id ?? 0]);
+      await delivery?.end();
+    }
+    await opened.dispatcher.settled();
+    for (const ids of ran.values()) expect(ids).toEqual(ids.toSorted((a, b) => a - b));
+    expect([...ran.values()].flat()).toHaveLength(3 * changes);
+    expect(await opened.deliveries.waiting()).toEqual([]);
+    await opened.close();
+  });
+});
+
+describe("fairness", () => {
+  test("a file with more waiting than fits into memory keeps no other from running", async () => {
+    const opened = await open("fair.db", ["slow", "quick"], 6);
+    for (let n = 0; n < 2_500; n++) void opened.change(`s${n}`, "slow");
+    await opened.change("q", "quick");
+    await Bun.sleep(100);
+    expect(opened.runningNow().filter((name) => name.startsWith("slow"))).toHaveLength(4);
+    expect(opened.runningNow()).toContain("quick q");
+    let over = 0;
+    while (opened.running.length > 0) {
+      over += 1;
+      await opened.running[0]?.end();
+      if (opened.running.length === 0) await Bun.sleep(60);
+    }
+    expect(over).toBe(2_501);
+    await opened.close();
+  });
+
+  test("what waits for a file that is not there waits in the table, and runs when it is back", async () => {
+    const opened = await open("gone.db", ["a", "b"]);
+    opened.use(["a"]);
+    await opened.change("x");
+    expect(opened.runningNow()).toEqual(["a x"]);
+    expect(await opened.deliveries.waiting()).toEqual([
+      { path: "a", waiting: 1 },
+      { path: "b", waiting: 1 },
+    ]);
+    opened.use(["a", "b"]);
+    await Bun.sleep(20);
+    expect(opened.runningNow()).toEqual(["a x", "b x"]);
+    await opened.close();
+  });
+});
+
+test("an event that the log has lost is kept with what is still to be run for it", async () => {
+  const opened = await open("kept.db", ["a"], 1);
+  await opened.change("x");
+  await opened.change("y");
+  await opened.retention.trim();
+  const [head] = await opened.deliveries.page({ after: 0, until: 1e12, limit: 10, handlers: ["a:onUpdate"] });
+  const delivery = head === undefined ? null : await opened.deliveries.get(head);
+  expect(delivery?.event.payload).toEqual({ id: "x" });
+  expect(delivery?.event.type).toBe("a.updated");
+  await opened.running[0]?.end();
+  expect(opened.runningNow()).toEqual(["a y"]);
+  await opened.close();
+});

@@ -1,0 +1,87 @@
+/** Failed runs that are kept: bounded in bytes, whatever the records weigh that they were for. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
+import { Clock, system } from "../../base/kernel/index.ts";
+import { SqliteDatabase } from "../../store/database/index.ts";
+import { EventLog, eventSchema } from "../../store/events/index.ts";
+import { linear } from "../runs/index.ts";
+import { lastIdOf, maxPerEvent } from "./delivery-event.ts";
+import { Deliveries } from "./delivery-table.ts";
+import { functionSchema } from "./schema.ts";
+
+const folder = temporaryFolder();
+const mebibyte = 1024 ** 2;
+
+test("failed runs of large records go, oldest first, and those of small ones are kept with the newest", async () => {
+  const logger = quietLogger();
+  const clock = new Clock();
+  const database = new SqliteDatabase({ path: join(folder, "failed.db"), logger, onFatal: () => undefined });
+  await database.prepare([eventSchema, functionSchema]);
+  const events = new EventLog({ database, clock, logger });
+  await events.start();
+  const deliveries = new Deliveries(database, events);
+  const trigger = {
+    path: "f",
+    handler: "onUpdate",
+    collection: "a",
+    eventType: "a.updated",
+    timeoutMs: 1,
+    policy: linear(0),
+  };
+  await deliveries.name([trigger]);
+  events.recordWith({
+    wants: (type) => type === "a.updated",
+    beforeTrim: () => undefined,
+    record: (tx, appended) => deliveries.add(tx, appended, [trigger]),
+  });
+  const change = async (bytes: number): Promise<number> => {
+    const previous = { id: "x", createdAt: "", updatedAt: "", text: "x".repeat(bytes) };
+    await database.transact((tx) =>
+      events.append(tx, {
+        type: "a.updated",
+        source: "collections",
+        payload: { id: "x" },
+        principal: system,
+        previous,
+      }),
+    );
+    return events.flushedSeq * maxPerEvent;
+  };
+  const fail = async (id: number, at: number): Promise<void> => {
+    const [head] = await deliveries.page({
+      after: id - 1,
+      until: lastIdOf(events.flushedSeq),
+      limit: 1,
+      handlers: ["f:onUpdate"],
+    });
+    const delivery = head === undefined ? null : await deliveries.get(head);
+    if (delivery === null) throw new Error("There is nothing to fail");
+    await database.transact((tx) => deliveries.fail(tx, delivery, { at, error: "broken" }));
+  };
+  const failed = () =>
+    database.reader.all<{ id: number; bytes: number }>(
+      "SELECT id, octet_length(previous) + octet_length(event) AS bytes FROM _deliveries WHERE failedAt IS NOT NULL ORDER BY id",
+    );
+  const waiting = await change(4 * mebibyte);
+  const ids: number[] = [];
+  for (let n = 0; n < 30; n++) {
+    const id = await change(4 * mebibyte);
+    ids.push(id);
+    await fail(id, n);
+    const rows = await failed();
+    expect(rows.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThanOrEqual(64 * mebibyte);
+    expect(rows.at(-1)?.id).toBe(id);
+  }
+  expect((await failed()).map(({ id }) => id)).toEqual(ids.slice(-15));
+  // One that is not over is no failed one.
+  expect(
+    (await database.reader.get<{ failedAt: null }>("SELECT failedAt FROM _deliveries WHERE id = ?", waiting))?.failedAt,
+  ).toBeNull();
+  for (let n = 0; n < 100; n++) await fail(await change(10), 100 + n);
+  expect(await failed()).toHaveLength(115);
+  const huge = await change(70 * mebibyte);
+  await fail(huge, 1_000);
+  expect((await failed()).map(({ id }) => id)).toEqual([huge]);
+  await database.close();
+});

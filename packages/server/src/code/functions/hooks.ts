@@ -1,0 +1,258 @@
+/**
+ * Hooks: handlers that see a record before a write, or a user before a registration or login, and may refuse the write
+ * (contract, "Hooks and endpoints").
+ */
+
+import {
+  Admission,
+  AppError,
+  actorOf,
+  type Clock,
+  chainOf,
+  depthOf,
+  hookFor,
+  isObject,
+  maxDepth,
+  messageOf,
+  newId,
+  type Principal,
+} from "../../base/kernel/index.ts";
+import { FailureBudget, type Logger } from "../../base/logging/index.ts";
+import type { HookedChange, HookedOperation, RecordHooks } from "../../data/records/index.ts";
+import type { Auth, AuthHooks, AuthStep } from "../../people/auth/index.ts";
+import type { BrokenScript, CallOutcome, Script, ScriptHost } from "../script-host/index.ts";
+import { type Hook, hookBefore, hooksOf } from "./hook-files.ts";
+import { HookMeter } from "./hook-meter.ts";
+
+/** Changes whose hooks run at a time, for each script process; a caller has three quarters of these. */
+const widthPerProcess = 128;
+/** Changes that wait for their turn; a caller has half of these. */
+const maxWaiting = 4_096;
+/** Changes whose hooks run at a time because other hooks made the changes. These changes do not wait: the other hooks wait for the result. */
+const maxNested = 1_024;
+/** Bytes that a change takes beside its record. */
+const baseBytes = 4_096;
+
+const tooMany = "Too many writes wait for hooks. Try again in a moment.";
+
+export interface HooksOptions {
+  readonly auth: Auth;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** How long the hooks of a change may take together. */
+  readonly timeoutMs: number;
+  readonly processes: number;
+  /** Bytes of all records that wait for hooks. */
+  readonly maxBytes: number;
+  readonly host: Pick<ScriptHost, "call">;
+}
+
+/** A change of a record, or a step of a user, that hooks are asked about. */
+interface Question {
+  /** The collection, or `users`. */
+  readonly collection: string;
+  readonly operation: HookedOperation | AuthStep;
+  readonly record: Values;
+  readonly previous: Values | null;
+  readonly principal: Principal;
+  /** See `HookedChange`. */
+  readonly accept: (returned: Values) => Values;
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** The caller whose share is counted, and the bytes. */
+interface Share {
+  readonly caller: string;
+  readonly bytes: number;
+}
+
+export class Hooks implements RecordHooks, AuthHooks {
+  readonly meter = new HookMeter();
+  readonly #options: HooksOptions;
+  /** The records that wait for hooks. */
+  readonly #bytes: Admission;
+  readonly #turns: Admission;
+  readonly #nested = new Admission({ limit: "hooks", message: tooMany, width: maxNested, maxWaiting: 0 });
+  readonly #failures: FailureBudget;
+  #hooks: readonly Hook[] = [];
+  /** The hooks by collection and operation. */
+  #byTarget = new Map<string, readonly Hook[]>();
+
+  constructor(options: HooksOptions) {
+    this.#options = options;
+    this.#failures = new FailureBudget((failures) =>
+      options.logger.error(`${failures} more calls of hooks have failed in a minute`),
+    );
+    const [width, { maxBytes, timeoutMs }] = [widthPerProcess * options.processes, options];
+    const bound = { limit: "hooks", message: tooMany } as const;
+    this.#bytes = new Admission({ ...bound, width: maxBytes, share: maxBytes / 2, maxWaiting: 0 });
+    const waiting = { maxWaiting, waitingShare: maxWaiting / 2, patienceMs: timeoutMs };
+    this.#turns = new Admission({ ...bound, width, share: width * 0.75, ...waiting });
+  }
+
+  /** How long the hooks of a change may take together, in milliseconds. */
+  get timeoutMs(): number {
+    return this.#options.timeoutMs;
+  }
+
+  /** Every hook in force, by file. */
+  list(): readonly Hook[] {
+    return this.#hooks;
+  }
+
+  use(scripts: readonly Script[], broken: readonly BrokenScript[]): void {
+    this.#hooks = hooksOf(scripts, broken);
+    this.meter.keep(this.#hooks);
+    this.#byTarget = Map.groupBy(this.#hooks, ({ collection, operation }) => keyOf(collection, operation));
+    for (const { path, handler, collection, isBroken } of this.#hooks)
+      if (isBroken)
+        this.#options.logger.error(`Until ${path} loads, what its ${handler} may be for in ${collection} is refused`);
+  }
+
+  hasAny(operation: HookedOperation): boolean {
+    return this.#hooks.some((hook) => hook.operation === operation);
+  }
+
+  has(collection: string, operation: HookedOperation): boolean {
+    return this.#byTarget.has(keyOf(collection, operation));
+  }
+
+  /** @throws AppError: the refusal of a hook, or `unavailable`. */
+  run(change: HookedChange): Promise<void> {
+    return this.#askInShare(change, { caller: callerOf(change.principal), bytes: change.bytes });
+  }
+
+  /** @throws AppError as `run`. */
+  async before(step: AuthStep, user: Values, address: string): Promise<void> {
+    if (!this.#byTarget.has(keyOf("users", step))) return;
+    const accept = (returned: Values): Values => {
+      const changed = Object.keys(returned).filter((name) => returned[name] !== user[name]);
+      if (changed.length === 0) return user;
+      throw new Error(`it returned ${changed.join(", ")}, but cannot change a user`);
+    };
+    const previous = step === "login" ? user : null;
+    const question = { collection: "users", operation: step, record: user, previous, principal: null, accept };
+    await this.#askInShare(question, { caller: address, bytes: 0 });
+  }
+
+  /** A change of a hook waits for no turn: the hook waits for the change. */
+  #askInShare(question: Question, { caller, bytes }: Share): Promise<void> {
+    const deadline = performance.now() + this.#options.timeoutMs;
+    const turns = isOfHook(question.principal) ? this.#nested : this.#turns;
+    const ask = (): Promise<void> => turns.run(() => this.#ask(question, deadline), { caller });
+    return this.#bytes.run(ask, { caller, size: bytes + baseBytes });
+  }
+
+  /** Asks the hooks in turn. */
+  async #ask(question: Question, deadline: number): Promise<void> {
+    const { collection, operation, previous } = question;
+    if (depthOf(question.principal) >= maxDepth) throw chainTooLong(question, hookBefore(operation));
+    const chain = chainOf(question.principal);
+    const actor = actorOf(question.principal);
+    const user = actor === null ? null : this.#options.auth.users.find(actor);
+    let { record } = question;
+    for (const hook of this.#byTarget.get(keyOf(collection, operation)) ?? []) {
+      const { path, handler, isBroken } = hook;
+      const runId = newId("run", this.#options.clock.now());
+      if (isBroken) throw this.#fail(hook, { runId, reason: "its file does not load" });
+      const startedAt = performance.now();
+      const outcome = await this.#options.host.call("hooks", {
+        path,
+        handler,
+        timeoutMs: Math.max(1, deadline - performance.now()),
+        input: { runId, attempt: 1, user, chain, record, previous },
+        principal: hookFor(question.principal, `${path}:${handler}`),
+        isRepeatable: true,
+      });
+      // Its file was deleted a moment ago.
+      if (outcome.status === "gone" && !this.#hooks.includes(hook)) continue;
+      this.meter.took(hook, performance.now() - startedAt);
+      const returned = this.#returned(hook, runId, outcome);
+      if (returned !== null) record = this.#accepted(hook, runId, () => question.accept(returned));
+      this.meter.ended(hook, "passed");
+    }
+  }
+
+  /** An error that is no `AppError` is the hook's. */
+  #accepted(hook: Hook, runId: string, accept: () => Values): Values {
+    try {
+      return accept();
+    } catch (thrown) {
+      if (!(thrown instanceof AppError)) throw this.#fail(hook, { runId, reason: messageOf(thrown) });
+      this.meter.ended(hook, "failed");
+      throw thrown;
+    }
+  }
+
+  /** The values that a hook has returned; null without values. @throws AppError. */
+  #returned(hook: Hook, runId: string, outcome: CallOutcome): Record<string, unknown> | null {
+    switch (outcome.status) {
+      case "answered": {
+        const value: unknown = JSON.parse(outcome.value);
+        if (value === null || isObject(value)) return value;
+        throw this.#fail(hook, { runId, reason: `it returned ${outcome.value.slice(0, 100)}, which is no object` });
+      }
+      case "refused":
+        this.meter.ended(hook, "refused");
+        throw refusalOf(outcome.refusal);
+      case "failed":
+        throw this.#fail(hook, { runId, reason: outcome.error.message, stack: outcome.error.stack });
+      case "late":
+        throw this.#fail(hook, { runId, reason: `it took longer than ${this.#options.timeoutMs / 1_000} s` });
+      case "lost":
+        throw this.#fail(hook, { runId, reason: `it ${outcome.message}` });
+      default:
+        throw this.#fail(hook, { runId, reason: "its process is not there" });
+    }
+  }
+
+  /** Logs why a hook did not decide. The caller is not told the reason: the caller made no mistake. */
+  #fail(hook: Hook, why: { runId: string; reason: string; stack?: string | undefined }): AppError {
+    const { path, handler, collection } = hook;
+    const { runId, reason, stack } = why;
+    this.meter.ended(hook, "failed");
+    if (this.#failures.take())
+      this.#options.logger.error(`${handler} of ${path} failed, ${refusedBy(hook)} is refused: ${reason}`, {
+        runId,
+        stack,
+      });
+    return new AppError(
+      "unavailable",
+      `A hook of "${collection}" did not decide, so ${refusedBy(hook)} is refused. The log of the service says why.`,
+    );
+  }
+}
+
+function keyOf(collection: string, operation: Hook["operation"]): string {
+  return `${collection} ${operation}`;
+}
+
+/** The caller whose share is counted. */
+function callerOf(principal: Principal): string {
+  if (principal === null) return "anonymous";
+  return "actor" in principal ? "functions" : principal.userId;
+}
+
+function isOfHook(principal: Principal): boolean {
+  return principal !== null && "isHook" in principal && principal.isHook;
+}
+
+function refusalOf({ message, status, field }: Extract<CallOutcome, { status: "refused" }>["refusal"]): AppError {
+  const details = field === null ? {} : { details: [{ field, rule: "refused" as const, message }] };
+  if (status === 403) return new AppError("forbidden", message, details);
+  return new AppError(field === null ? "bad_request" : "validation_error", message, details);
+}
+
+/** The thing that a hook which does not decide refuses. */
+function refusedBy({ operation }: Hook): string {
+  if (operation === "register") return "the registration";
+  return operation === "login" ? "the login" : "the write";
+}
+
+function chainTooLong({ collection, operation }: Question, handler: string): AppError {
+  return new AppError(
+    "bad_request",
+    `A chain of ${maxDepth} functions and hooks, each started by a change that the one before it made, would go on with ${handler} of ${collection}; the ${operation} is refused. Does a hook make changes that it runs for itself?`,
+  );
+}

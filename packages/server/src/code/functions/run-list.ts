@@ -1,0 +1,124 @@
+/** The list of runs of functions: runs that are not over from the table of deliveries, then ended ones from the event log. */
+import type { FunctionRun } from "@socle/protocol";
+import { toTimestamp } from "../../base/kernel/index.ts";
+import type { Database, Waiter } from "../../store/database/index.ts";
+import { type EventLog, eventId, type LoggedEvent, parseEventId } from "../../store/events/index.ts";
+import { eventSeqOf, parseRunId, runIdOf } from "./delivery-event.ts";
+import type { Deliveries, OpenRow } from "./delivery-table.ts";
+
+/** A filter of runs; null for any. */
+export interface RunFilter {
+  readonly status: FunctionRun["status"] | null;
+  readonly filePath: string | null;
+}
+
+interface ListOptions {
+  readonly database: Database;
+  readonly deliveries: Deliveries;
+  readonly events: EventLog;
+  /** Ids of the deliveries that are under way. */
+  readonly running: ReadonlySet<number>;
+  readonly filter: RunFilter;
+  readonly page: { limit: number; offset: number; waiter: Waiter };
+}
+
+interface RunPage {
+  readonly items: FunctionRun[];
+  readonly total: number;
+}
+
+/** The events that announce the end of a run. */
+const endOf = { completed: ["function.completed"], failed: ["function.failed"] };
+const ends = [...endOf.completed, ...endOf.failed];
+const none: RunPage = { items: [], total: 0 };
+
+export async function listRuns(options: ListOptions): Promise<RunPage> {
+  const { status } = options.filter;
+  const isEnded = status === "completed" || status === "failed";
+  const open = isEnded ? none : await openRuns(options);
+  const ended = status === null || isEnded ? await endedRuns(options, isEnded ? endOf[status] : ends, open) : none;
+  return { items: [...open.items, ...ended.items], total: open.total + ended.total };
+}
+
+/**
+ * Runs that are not over. A query that must look at many rows runs on a thread.
+ * @throws AppError `unavailable` when the query takes too long, or too many queries wait.
+ */
+function openRuns({ database, deliveries, events, running, filter, page }: ListOptions): Promise<RunPage> {
+  const { status, filePath } = filter;
+  const chosen = {
+    path: filePath,
+    among: status === "running" ? [...running] : null,
+    except: status === "waiting" ? [...running] : null,
+  };
+  return database.query(async (reader) => {
+    const { rows, total } = await deliveries.search(reader, chosen, page);
+    const logged = await events.headsAt(rows.map(eventSeqOf), reader);
+    const items = rows.flatMap((row) => {
+      const { at, type } = logged.get(eventSeqOf(row)) ?? row;
+      return at === null || type === null ? [] : [toOpenRun(row, { at, type, isRunning: running.has(row.id) })];
+    });
+    return { items, total };
+  }, page.waiter);
+}
+
+/** Runs that are over, behind the open ones. */
+async function endedRuns(
+  { deliveries, events, filter, page }: ListOptions,
+  types: readonly string[],
+  open: RunPage,
+): Promise<RunPage> {
+  const rest = { ...page, limit: page.limit - open.items.length, offset: Math.max(0, page.offset - open.total) };
+  const ended = await events.search({ types, from: null, to: null, filePath: filter.filePath }, rest);
+  const runs = ended.items.map(toEndedRun);
+  const ids = runs.map(({ runId }) => parseRunId(runId)?.deliveryId ?? -1);
+  const failed = deliveries.failed(ids);
+  // A run that was made again has several ends, and the last end counts.
+  const items = runs.map((run, i) => {
+    const failedAt = failed.get(ids[i] ?? -1);
+    return { ...run, canRetry: failedAt !== undefined && toTimestamp(failedAt) === run.endedAt };
+  });
+  return { items, total: ended.total };
+}
+
+function toOpenRun(
+  { id, path, handler, failures, notBefore }: OpenRow,
+  { at, type, isRunning }: { at: number; type: string; isRunning: boolean },
+): FunctionRun {
+  const event = eventId(at, eventSeqOf({ id }));
+  return {
+    runId: runIdOf(event, id),
+    collection: path.split("/")[1] ?? "",
+    handler,
+    eventType: type,
+    filePath: path,
+    eventId: event,
+    status: isRunning ? "running" : "waiting",
+    createdAt: toTimestamp(at),
+    endedAt: null,
+    durationMs: null,
+    error: null,
+    canRetry: false,
+    ...(failures > 0 && { failures, retryAt: toTimestamp(notBefore) }),
+  };
+}
+function toEndedRun(logged: LoggedEvent): FunctionRun {
+  const { payload, type, timestamp } = logged;
+  const text = (name: string): string => String(payload[name] ?? "");
+  const { durationMs, error } = payload;
+  const at = parseEventId(text("eventId"))?.at;
+  return {
+    runId: text("runId"),
+    collection: text("collection"),
+    handler: text("trigger"),
+    eventType: text("eventType"),
+    filePath: text("filePath"),
+    eventId: text("eventId"),
+    status: type === "function.completed" ? "completed" : "failed",
+    createdAt: at === undefined ? timestamp : toTimestamp(at),
+    endedAt: timestamp,
+    durationMs: typeof durationMs === "number" ? durationMs : null,
+    error: typeof error === "string" ? error : null,
+    canRetry: false,
+  };
+}

@@ -1,0 +1,325 @@
+/**
+ * The table of runs of jobs (runs/run-table.ts): runs that wait or are under way, and queues' runs that have failed for good.
+ * A run of a queue has a payload; a run of a schedule has no payload.
+ */
+import type { Database, Reader, Transactor, Value } from "../../store/database/index.ts";
+import {
+  FailedRuns,
+  HandlerNumbers,
+  type Postponement,
+  pageSize,
+  type RunPage,
+  RunTable,
+  type WaitingRun,
+} from "../runs/index.ts";
+import { jobHandler } from "./job-file.ts";
+
+/** A run of a queue or of a schedule. */
+type JobKind = "queue" | "schedule";
+
+/** The file of a job, and its kind. */
+export interface JobOfRun {
+  readonly path: string;
+  readonly kind: JobKind;
+}
+
+/** The part of a run that the dispatcher keeps in memory. */
+export interface JobHead extends WaitingRun {
+  readonly runId: string;
+  /** The start of the first attempt of a schedule's run, or the time at which a queue's run was added. */
+  readonly firstAt: number;
+}
+
+/** The rest of a run: its payload, and the user behind the run. */
+export interface JobInput {
+  /** JSON; null for a schedule. */
+  readonly payload: string | null;
+  /** The user who enqueued the run, or null. */
+  readonly actor: string | null;
+  /** The functions that led to the run, in order. */
+  readonly depth: number;
+}
+
+/** An unfinished run, or a run that has failed for good, in the form for admins. `payload` is JSON, null if not requested. */
+export interface QueueRow extends Postponement {
+  readonly id: number;
+  readonly runId: string;
+  readonly key: string | null;
+  readonly createdAt: number;
+  readonly failedAt: number | null;
+  readonly error: string | null;
+  readonly payloadSize: number;
+  readonly payload: string | null;
+}
+
+const headColumns = "id, runId, key, failures, notBefore, firstAt";
+const rowColumns =
+  "id, runId, key, failures, notBefore, firstAt AS createdAt, failedAt, error, octet_length(payload) AS payloadSize";
+/** The unfinished runs of a file, in the words of the indexes. The dispatcher does not start runs by hand. */
+const open: { readonly [kind in JobKind]: string } = {
+  queue: "handler = ? AND payload IS NOT NULL AND failedAt IS NULL",
+  schedule: "handler = ? AND payload IS NULL AND isByHand = 0",
+};
+const failed = "handler = ? AND failedAt IS NOT NULL AND payload IS NOT NULL";
+const table = new RunTable("_job_queue");
+
+export class JobTable {
+  readonly #database: Database;
+  readonly #handlers: HandlerNumbers;
+  readonly #failed = new FailedRuns({
+    table: "_job_queue",
+    bytes: "octet_length(coalesce(payload, '')) + octet_length(error)",
+  });
+  /** The number of runs that wait or are under way, by kind and file; null before the count. */
+  #open: Map<string, number> | null = null;
+  #lastId = 0;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#handlers = new HandlerNumbers(database);
+  }
+
+  /** Registers files. Call `register` before a run of the files is added. */
+  async register(paths: readonly string[]): Promise<void> {
+    this.#open ??= this.#count();
+    this.#lastId = Math.max(this.#lastId, this.lastId());
+    await this.#handlers.register(paths.map((path) => ({ path, handler: jobHandler })));
+  }
+
+  #count(): Map<string, number> {
+    const rows = this.#database.reader.all<JobOfRun & { n: number }>(
+      `SELECT h.path, iif(r.payload IS NULL, 'schedule', 'queue') AS kind, count(*) AS n FROM ${table.source}
+       WHERE r.failedAt IS NULL GROUP BY 1, 2`,
+    );
+    return new Map(rows.map((row) => [countKey(row), row.n]));
+  }
+
+  /** The number of a job's runs that wait or are under way. */
+  openCount(job: JobOfRun): number {
+    return this.#open?.get(countKey(job)) ?? 0;
+  }
+
+  /** The files with waiting runs of queues, and the numbers of these runs. */
+  waiting(): { path: string; waiting: number }[] {
+    return this.#database.reader.all(
+      `SELECT h.path, count(*) AS waiting FROM ${table.source} WHERE r.payload IS NOT NULL AND r.failedAt IS NULL GROUP BY h.path`,
+    );
+  }
+
+  /** The id of the last row. Runs up to this id are on disk at a start. */
+  lastId(): number {
+    return this.#database.reader.get<{ id: number | null }>("SELECT max(id) AS id FROM _job_queue")?.id ?? 0;
+  }
+
+  /** Adds a run and answers its id. Ids rise in commit order; no id is used twice while the service runs. */
+  add(
+    tx: Transactor,
+    job: JobOfRun,
+    run: JobInput & Pick<JobHead, "runId" | "key" | "notBefore" | "firstAt"> & { readonly isByHand?: boolean },
+  ): number {
+    this.#lastId += 1;
+    const { runId, key, notBefore, firstAt, payload, actor, depth, isByHand = false } = run;
+    tx.run(
+      `INSERT INTO _job_queue (id, handler, notBefore, runId, firstAt, isByHand, payload, key, actor, depth)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      this.#lastId,
+      this.#number(job.path),
+      notBefore,
+      runId,
+      firstAt,
+      isByHand ? 1 : 0,
+      payload,
+      key,
+      actor,
+      depth,
+    );
+    this.#countLater(tx, job, 1);
+    return this.#lastId;
+  }
+
+  /** The unfinished runs of a queue with a key, oldest first. */
+  withKey(tx: Transactor, path: string, key: string): { id: number; runId: string }[] {
+    return tx.all(
+      "SELECT id, runId FROM _job_queue WHERE handler = ? AND key = ? AND failedAt IS NULL AND payload IS NOT NULL ORDER BY id",
+      this.#number(path),
+      key,
+    );
+  }
+
+  /**
+   * Runs that are due, among the runs up to an id, in the order of their starts. Runs without a time
+   * and runs whose time has come take turns, so that no group waits for an endless supply of the other.
+   */
+  due(job: JobOfRun, { until, passed, now }: { until: number; passed: number; now: number }): RunPage<JobHead> {
+    const { reader } = this.#database;
+    const [handler, condition, limit] = [this.#number(job.path), open[job.kind], passed + pageSize];
+    const atOnce = reader.all<JobHead>(
+      `SELECT ${headColumns} FROM _job_queue WHERE ${condition} AND notBefore = 0 AND id <= ? ORDER BY id LIMIT ?`,
+      handler,
+      until,
+      limit,
+    );
+    const timed = reader.all<JobHead>(
+      `SELECT ${headColumns} FROM _job_queue WHERE ${condition} AND notBefore > 0 AND notBefore <= ? AND id <= ?
+       ORDER BY notBefore, id LIMIT ?`,
+      handler,
+      now,
+      until,
+      limit,
+    );
+    const runs: JobHead[] = [];
+    for (let i = 0; i < Math.max(atOnce.length, timed.length); i++)
+      for (const row of [atOnce[i], timed[i]]) if (row !== undefined) runs.push(headOf(row, job.path));
+    const next = reader.get<{ at: number | null }>(
+      `SELECT min(notBefore) AS at FROM _job_queue WHERE ${condition} AND notBefore > ?`,
+      handler,
+      now,
+    );
+    return { runs, hasMore: Math.max(atOnce.length, timed.length) >= limit, nextTime: next?.at ?? null };
+  }
+
+  /** The time since which the longest-waiting due run of a queue is due; null when no run is due. */
+  dueSince(path: string, now: number): number | null {
+    const { reader } = this.#database;
+    const handler = this.#number(path);
+    const first = reader.get<{ at: number }>(
+      `SELECT firstAt AS at FROM _job_queue WHERE ${open.queue} AND notBefore = 0 ORDER BY id LIMIT 1`,
+      handler,
+    );
+    const timed = reader.get<{ at: number }>(
+      `SELECT notBefore AS at FROM _job_queue WHERE ${open.queue} AND notBefore > 0 AND notBefore <= ? ORDER BY notBefore LIMIT 1`,
+      handler,
+      now,
+    );
+    const times = [first, timed].flatMap((row) => (row === null ? [] : [row.at]));
+    return times.length === 0 ? null : Math.min(...times);
+  }
+
+  /** The input of a run; null when the run is over, or had another attempt after its head was read. */
+  input({ id, failures }: JobHead): JobInput | null {
+    return this.#database.reader.get<JobInput>(
+      "SELECT payload, actor, depth FROM _job_queue WHERE id = ? AND failures = ? AND failedAt IS NULL",
+      id,
+      failures,
+    );
+  }
+
+  /** Ends the attempts of the last process: a run by hand is over, any other run has a failed attempt more. */
+  interrupted(tx: Transactor, runIds: readonly string[], notBefore: number): void {
+    const byHand = tx.all<{ path: string }>(`SELECT h.path FROM ${table.source} WHERE r.isByHand = 1`);
+    for (const { path } of byHand) this.#countLater(tx, { path, kind: "schedule" }, -1);
+    tx.run("DELETE FROM _job_queue WHERE isByHand = 1");
+    tx.run(
+      "UPDATE _job_queue SET failures = failures + 1, notBefore = ? WHERE runId IN (SELECT value FROM json_each(?))",
+      notBefore,
+      JSON.stringify(runIds),
+    );
+  }
+
+  /** Gives another due time to attempts with a due time too far ahead, set by a later clock. */
+  bringForward(tx: Transactor, { beyond, notBefore }: { beyond: number; notBefore: number }): void {
+    tx.run(
+      "UPDATE _job_queue SET notBefore = ? WHERE failedAt IS NULL AND failures > 0 AND notBefore > ?",
+      notBefore,
+      beyond,
+    );
+  }
+
+  /** Notes a failed attempt that another attempt follows. */
+  postpone(tx: Transactor, id: number, next: Postponement): void {
+    table.postpone(tx, id, next);
+  }
+
+  /** Ends a run. */
+  remove(tx: Transactor, id: number, job: JobOfRun): void {
+    table.remove(tx, id);
+    this.#countLater(tx, job, -1);
+  }
+
+  /** Notes that the last attempt of a queue's run has failed. The run is kept, among the newest failed runs. */
+  fail(tx: Transactor, id: number, { path, at, error }: { path: string; at: number; error: string }): void {
+    table.fail(tx, id, { at, error });
+    this.#countLater(tx, { path, kind: "queue" }, -1);
+    const row = tx.get<{ bytes: number }>("SELECT octet_length(payload) AS bytes FROM _job_queue WHERE id = ?", id);
+    this.#failed.trim(tx, (row?.bytes ?? 0) + Buffer.byteLength(error));
+  }
+
+  /** Makes a queue's failed run wait again, with a due time. */
+  reopen(tx: Transactor, id: number, { path, at }: { path: string; at: number }): void {
+    table.reopen(tx, id);
+    table.postpone(tx, id, { failures: 0, notBefore: at });
+    this.#countLater(tx, { path, kind: "queue" }, 1);
+  }
+
+  /** Cancels a run of a queue that is not under way. */
+  discard(tx: Transactor, { id, failedAt }: Pick<QueueRow, "id" | "failedAt">, path: string): void {
+    if (failedAt === null) this.remove(tx, id, { path, kind: "queue" });
+    else table.remove(tx, id);
+  }
+
+  /** An unfinished or failed run of a queue, with its payload; null without this run. */
+  find(reader: Pick<Reader, "get">, path: string, runId: string): QueueRow | null {
+    return reader.get<QueueRow>(
+      `SELECT ${rowColumns}, payload FROM _job_queue WHERE handler = ? AND runId = ? AND payload IS NOT NULL`,
+      this.#number(path),
+      runId,
+    );
+  }
+
+  /** The unfinished runs of a queue, in the order of their due times. */
+  openRuns(
+    path: string,
+    filter: { only?: readonly number[]; except?: readonly number[] },
+    { limit, offset }: { limit: number; offset: number },
+  ): QueueRow[] {
+    const conditions = [open.queue];
+    const values: Value[] = [this.#number(path)];
+    for (const [test, ids] of [
+      ["IN", filter.only],
+      ["NOT IN", filter.except],
+    ] as const) {
+      if (ids === undefined) continue;
+      conditions.push(`id ${test} (SELECT value FROM json_each(?))`);
+      values.push(JSON.stringify(ids));
+    }
+    return this.#database.reader.all(
+      `SELECT ${rowColumns}, NULL AS payload FROM _job_queue WHERE ${conditions.join(" AND ")}
+       ORDER BY notBefore, id LIMIT ? OFFSET ?`,
+      ...values,
+      limit,
+      offset,
+    );
+  }
+
+  /** Runs of a queue that have failed for good, newest first. */
+  failedRuns(path: string, { limit, offset }: { limit: number; offset: number }): QueueRow[] {
+    return this.#database.reader.all(
+      `SELECT ${rowColumns}, NULL AS payload FROM _job_queue WHERE ${failed} ORDER BY failedAt DESC, id DESC LIMIT ? OFFSET ?`,
+      this.#number(path),
+      limit,
+      offset,
+    );
+  }
+
+  failedCount(path: string): number {
+    const sql = `SELECT count(*) AS n FROM _job_queue WHERE ${failed}`;
+    return this.#database.reader.get<{ n: number }>(sql, this.#number(path))?.n ?? 0;
+  }
+
+  #number(path: string): number {
+    return this.#handlers.of(`${path}:${jobHandler}`);
+  }
+
+  #countLater(tx: Transactor, job: JobOfRun, by: 1 | -1): void {
+    tx.onCommit(() => this.#open?.set(countKey(job), this.openCount(job) + by));
+  }
+}
+
+function countKey({ path, kind }: JobOfRun): string {
+  return `${kind} ${path}`;
+}
+
+/** A key counts within a queue: other files have separate keys. */
+function headOf(row: JobHead, path: string): JobHead {
+  return { ...row, path, key: row.key === null ? null : `${path} ${row.key}`, turn: row.id };
+}

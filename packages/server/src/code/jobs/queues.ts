@@ -1,0 +1,244 @@
+/**
+ * Queues: jobs that run once for each payload. A run is a row before the answer to its enqueuing,
+ * and is made at least once, whatever ends in between.
+ */
+import type { QueueRun, QueueRunDetail } from "@socle/protocol";
+import {
+  AppError,
+  actorOf,
+  type Clock,
+  depthOf,
+  nearest,
+  newId,
+  type Principal,
+  quote,
+  toTimestamp,
+} from "../../base/kernel/index.ts";
+import type { Database, Reader, Transactor } from "../../store/database/index.ts";
+import type { Dispatcher } from "../runs/index.ts";
+import { batchRuns } from "./batch-runs.ts";
+import { type EnqueueRequest, enqueueRequest, parsedPayload, queueFull } from "./enqueue-request.ts";
+import type { QueueJob } from "./job-file.ts";
+import type { JobHead, JobTable, QueueRow } from "./job-table.ts";
+
+export interface QueuesOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** Runs that wait in a queue, at most (`limits.queuedRuns`). */
+  readonly maxRuns: number;
+  /** Bytes of a payload, at most (`limits.payload`). */
+  readonly maxPayload: number;
+  readonly table: JobTable;
+  readonly dispatcher: Dispatcher<JobHead>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** The runs of a queue, counted. */
+export interface QueueCounts {
+  readonly waiting: number;
+  readonly running: number;
+  readonly failed: number;
+}
+
+interface Page {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export class Queues {
+  readonly #options: QueuesOptions;
+  readonly #table: JobTable;
+  readonly #dispatcher: Dispatcher<JobHead>;
+  #queues = new Map<string, QueueJob>();
+
+  constructor(options: QueuesOptions) {
+    this.#options = options;
+    this.#table = options.table;
+    this.#dispatcher = options.dispatcher;
+  }
+
+  /** Replaces all queues. Runs of other files wait until their file is a queue again. */
+  use(queues: readonly QueueJob[]): void {
+    this.#queues = new Map(queues.map((queue) => [queue.name, queue]));
+  }
+
+  has(name: string): boolean {
+    return this.#queues.has(name);
+  }
+
+  /** Every queue, by name. */
+  list(): readonly QueueJob[] {
+    return [...this.#queues.values()];
+  }
+
+  /**
+   * Adds a run to a queue, on disk when this resolves. Answers the id of the run: of the waiting run, if that run has
+   * the same key.
+   * @param payload JSON.
+   * @param options `at` and `key`, from JSON.
+   * @throws AppError `not_found`, `bad_request`, `payload_too_large`, `unavailable` for a queue that is full.
+   */
+  async enqueue(
+    name: string,
+    { payload, options }: { payload: string; options: unknown },
+    principal: Principal,
+  ): Promise<string> {
+    const request = this.request(payload, options);
+    return this.#options.database.transact((tx) => this.add(tx, { name, request, principal }));
+  }
+
+  /** @throws AppError `bad_request`, `payload_too_large`. */
+  request(payload: string, options: unknown): EnqueueRequest {
+    return enqueueRequest(payload, options, this.#options.maxPayload);
+  }
+
+  /** Like `enqueue`, in a transaction of the caller's. */
+  add(
+    tx: Transactor,
+    { name, request, principal }: { name: string; request: EnqueueRequest; principal: Principal },
+  ): string {
+    const queue = this.#queueOf(name);
+    const { path } = queue;
+    const { payload, at, key } = request;
+    if (key !== null)
+      for (const { id, runId } of this.#table.withKey(tx, path, key))
+        if (!this.#dispatcher.isUnderWay(id)) return runId;
+    const { maxRuns, clock, now } = this.#options;
+    if (this.#table.openCount(queue) >= maxRuns) throw queueFull(name, maxRuns);
+    const firstAt = clock.now();
+    const runId = newId("run", firstAt);
+    const notBefore = at <= now() ? 0 : at;
+    const by = { actor: actorOf(principal), depth: depthOf(principal) };
+    const id = this.#table.add(tx, queue, { runId, payload, key, notBefore, firstAt, ...by });
+    tx.onDurable(() => this.#dispatcher.written({ id, path, notBefore }));
+    return runId;
+  }
+
+  /**
+   * The runs that a batch asks for, as work of its transaction, which gets the ids of the batch's records.
+   * @throws AppError `bad_request`; the work throws as `enqueue`.
+   */
+  forBatch(value: unknown, principal: Principal): (tx: Transactor, ids: readonly string[]) => void {
+    const runs = batchRuns(value);
+    return (tx, ids) => {
+      for (const { name, options, payloadWith } of runs)
+        this.add(tx, { name, request: this.request(payloadWith(ids), options), principal });
+    };
+  }
+
+  /** @throws AppError `not_found`. */
+  counts(name: string): QueueCounts {
+    const queue = this.#queueOf(name);
+    const running = this.#dispatcher.underWay(queue.path).length;
+    const waiting = Math.max(0, this.#table.openCount(queue) - running);
+    return { waiting, running, failed: this.#table.failedCount(queue.path) };
+  }
+
+  /** How long the run that waits longest has been due, in milliseconds; 0 when no run is. */
+  lag(name: string): number {
+    const now = this.#options.now();
+    const since = this.#table.dueSince(this.#queueOf(name).path, now);
+    return since === null ? 0 : Math.max(0, now - since);
+  }
+
+  /**
+   * Runs that are not over, in the order of their due times; or runs that have failed for good, newest first.
+   * @throws AppError `not_found`.
+   */
+  runs(name: string, status: QueueRun["status"] | null, page: Page): { items: QueueRun[]; total: number } {
+    const { path } = this.#queueOf(name);
+    const { waiting, running, failed } = this.counts(name);
+    const underWay = this.#dispatcher.underWay(path);
+    const entry = (row: QueueRow): QueueRun => this.#entryOf(row, underWay.includes(row.id));
+    if (status === "failed") return { items: this.#table.failedRuns(path, page).map(entry), total: failed };
+    const filter = {
+      ...(status === "running" && { only: underWay }),
+      ...(status === "waiting" && { except: underWay }),
+    };
+    const rows = this.#table.openRuns(path, filter, page);
+    const total = { running, waiting, all: waiting + running }[status ?? "all"];
+    return { items: rows.map(entry), total };
+  }
+
+  /** A run with its payload. @throws AppError `not_found` for a run that is over. */
+  find(name: string, runId: string): QueueRunDetail {
+    const row = this.#find(this.#options.database.reader, name, runId);
+    const isUnderWay = this.#dispatcher.isUnderWay(row.id);
+    return { ...this.#entryOf(row, isUnderWay), payload: parsedPayload(row.payload ?? "null") };
+  }
+
+  /**
+   * Makes a run that has failed for good again, with all its attempts.
+   * @throws AppError `not_found`, or `bad_request` for a run that is not over.
+   */
+  retry(tx: Transactor, name: string, runId: string): void {
+    const row = this.#find(tx, name, runId);
+    if (row.failedAt === null)
+      throw new AppError("bad_request", "The run is not over: it runs, or waits for its turn.");
+    const { path } = this.#queueOf(name);
+    // The run is due by the time of this retry, and overtakes no run that is due before.
+    const notBefore = this.#options.now();
+    this.#table.reopen(tx, row.id, { path, at: notBefore });
+    tx.onDurable(() => this.#dispatcher.reopened({ id: row.id, path, notBefore }));
+  }
+
+  /**
+   * Deletes a run that waits, or has failed for good.
+   * @param transact runs the work in a transaction.
+   * @throws AppError `not_found`, or `bad_request` for a run that is under way.
+   */
+  async delete(
+    name: string,
+    runId: string,
+    transact: (work: (tx: Transactor) => void) => Promise<void>,
+  ): Promise<void> {
+    const { id, failedAt } = this.#find(this.#options.database.reader, name, runId);
+    const underWay = (): AppError =>
+      new AppError("bad_request", "The run is under way. It can be deleted when it waits, or has failed for good.");
+    // A run that has failed for good does not start, unless retried meanwhile.
+    const hasFailed = failedAt !== null;
+    if (!hasFailed && !this.#dispatcher.withhold(id)) throw underWay();
+    try {
+      await transact((tx) => {
+        const row = this.#find(tx, name, runId);
+        if (hasFailed && row.failedAt === null) throw underWay();
+        this.#table.discard(tx, row, this.#queueOf(name).path);
+      });
+    } finally {
+      if (!hasFailed) this.#dispatcher.release(id);
+    }
+  }
+
+  #find(reader: Pick<Reader, "get">, name: string, runId: string): QueueRow {
+    const row = this.#table.find(reader, this.#queueOf(name).path, runId);
+    if (row === null)
+      throw new AppError("not_found", `There is no run ${quote(runId)} in the queue ${name}, or it has completed.`);
+    return row;
+  }
+
+  #queueOf(name: string): QueueJob {
+    const queue = this.#queues.get(name);
+    if (queue !== undefined) return queue;
+    const names = [...this.#queues.keys()];
+    const near = nearest(name, names);
+    const advice =
+      near === null ? (names.length === 0 ? "" : ` There are: ${names.join(", ")}.`) : ` Did you mean ${near}?`;
+    throw new AppError("not_found", `There is no queue ${quote(name)}.${advice}`);
+  }
+
+  #entryOf(row: QueueRow, isUnderWay: boolean): QueueRun {
+    const { runId, key, failures, notBefore, createdAt, failedAt, error, payloadSize } = row;
+    return {
+      runId,
+      status: failedAt !== null ? "failed" : isUnderWay ? "running" : "waiting",
+      key,
+      createdAt: toTimestamp(createdAt),
+      dueAt: toTimestamp(notBefore === 0 ? createdAt : notBefore),
+      failures,
+      failedAt: failedAt === null ? null : toTimestamp(failedAt),
+      error,
+      payloadSize,
+    };
+  }
+}

@@ -1,0 +1,163 @@
+/** The context of a handler; `context-types.txt` declares the context to the user's editor. */
+import { versionOf } from "@socle/protocol";
+import { isObject } from "../../../base/kernel/index.ts";
+import type { RunInput } from "../protocol.ts";
+import type { AttemptScope, Output } from "./output.ts";
+import type { ServiceClient } from "./service-client.ts";
+
+export interface ContextParts {
+  readonly input: RunInput;
+  readonly scope: AttemptScope;
+  readonly calls: ServiceClient;
+  readonly output: Output;
+  /** The declared variables of the environment. */
+  readonly env: object;
+  readonly signal: AbortSignal;
+}
+
+export function makeContext(parts: ContextParts): object {
+  const { input, scope, calls, output, env, signal } = parts;
+  const { runId, attempt, user, chain = [], ...about } = input;
+  return {
+    ...about,
+    // The caller of an endpoint.
+    ...(input.params !== undefined && { user }),
+    runId,
+    attempt,
+    signal,
+    logger: output.loggerOf(scope),
+    db: databaseOf(parts),
+    cause: { user, chain },
+    auth: { user, users: usersOf(calls) },
+    storage: storageOf(calls),
+    jobs: jobsOf(calls),
+    env,
+  };
+}
+
+function databaseOf({ calls }: ContextParts): object {
+  return {
+    collection: (name: string) => {
+      const call = (method: string, ...args: unknown[]): Promise<unknown> =>
+        calls.call(`db.${method}`, [name, ...args]);
+      return {
+        list: async (query: object = {}) => {
+          const search = searchOf(query);
+          if (search !== "") return listOf(parsed(await whole(calls, "db.page", [name, search])) as Page);
+          const records: unknown[] = [];
+          await calls.call("db.list", [name], (page) => {
+            for (const record of parsed(page) as unknown[]) records.push(record);
+          });
+          return listOf({ items: records });
+        },
+        get: async (id: string) => parsed(await call("get", id)),
+        create: async (values: unknown) => parsed(await call("create", jsonOf(values))),
+        update: async (id: string, values: unknown, options?: VersionOptions) =>
+          parsed(await call("update", id, jsonOf(values), tagOf(options))),
+        delete: (id: string, options?: VersionOptions) => call("delete", id, tagOf(options)),
+      };
+    },
+    batch: async (operations: unknown, { enqueue }: { enqueue?: unknown } = {}) => {
+      const sent = jsonOf({ operations: withTags(operations), enqueue });
+      const results = parsed(await whole(calls, "db.batch", [sent])) as { body: unknown }[];
+      return results.map(({ body }) => body);
+    },
+    query: async (sql: string, params: unknown = []) => parsed(await whole(calls, "db.query", [sql, jsonOf(params)])),
+  };
+}
+
+/** A list in the shape of the HTTP API. */
+interface Page {
+  readonly items: unknown[];
+  readonly nextCursor?: string | null;
+  readonly total?: number;
+}
+
+/** An array, as the client library answers a list, with the names that the HTTP API gives its parts. */
+function listOf(page: Page): unknown[] {
+  for (const [name, value] of Object.entries(page)) Object.defineProperty(page.items, name, { value });
+  return page.items;
+}
+
+/** The parameters of a list, as an address has parameters, without those that are null or undefined. */
+function searchOf(query: object): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {}))
+    if (value !== null && value !== undefined) search.set(name, String(value));
+  return String(search);
+}
+
+/** The version that a record must have: an `ETag`, or the record as read before. */
+interface VersionOptions {
+  readonly ifMatch?: string | { readonly id: string; readonly updatedAt: string };
+}
+
+function tagOf({ ifMatch }: VersionOptions = {}): string | null {
+  return ifMatch === undefined || typeof ifMatch === "string" ? (ifMatch ?? null) : versionOf(ifMatch);
+}
+
+/** The operations of a batch, each with the `ETag` of the record that its `ifMatch` is. The service checks the rest. */
+function withTags(operations: unknown): unknown {
+  if (!Array.isArray(operations)) return operations;
+  return operations.map((operation: VersionOptions | null) =>
+    isObject(operation?.ifMatch) ? { ...operation, ifMatch: tagOf(operation) } : operation,
+  );
+}
+
+function usersOf(calls: ServiceClient): object {
+  return {
+    list: async (options: unknown = {}) => parsed(await calls.call("users.list", [jsonOf(options)])),
+    get: async (id: string) => parsed(await calls.call("users.get", [id])),
+    findByEmail: async (email: string) => parsed(await calls.call("users.findByEmail", [email])),
+    create: async (values: unknown) => parsed(await calls.call("users.create", [jsonOf(values)])),
+    setRole: async (id: string, role: string) => parsed(await calls.call("users.setRole", [id, role])),
+    setPassword: async (id: string, password: string) => parsed(await calls.call("users.setPassword", [id, password])),
+  };
+}
+
+function storageOf(calls: ServiceClient): object {
+  return {
+    get: async (id: string) => parsed(await calls.call("storage.get", [id])),
+    delete: (id: string) => calls.call("storage.delete", [id]),
+    read: (id: string) => whole(calls, "storage.read", [id]),
+    put: async (file: { filename: string; data: unknown; visibility?: string; owner?: string | null }) => {
+      const data = await bytesOf(file?.data);
+      const { filename, visibility = null, owner = null } = file;
+      return parsed(await calls.call("storage.put", [filename, data, visibility, owner]));
+    },
+  };
+}
+
+function jobsOf(calls: ServiceClient): object {
+  return {
+    enqueue: async (name: string, payload: unknown = null, options: unknown = null) => ({
+      runId: await calls.call("jobs.enqueue", [name, jsonOf(payload), jsonOf(options)]),
+    }),
+  };
+}
+
+async function bytesOf(data: unknown): Promise<Uint8Array> {
+  if (typeof data === "string") return new TextEncoder().encode(data);
+  if (data instanceof Uint8Array) return data;
+  if (data instanceof ArrayBuffer) return new Uint8Array(data);
+  if (data instanceof Blob) return data.bytes();
+  throw new TypeError("storage.put needs data: a string, Uint8Array, ArrayBuffer or Blob");
+}
+
+/** Objects are passed as JSON, as over HTTP: dates become strings, and a value without a JSON form is null. */
+function jsonOf(value: unknown): string {
+  return JSON.stringify(value) ?? "null";
+}
+
+/** Calls a method whose answer comes as a part, so that the service knows when it was taken. */
+async function whole(calls: ServiceClient, method: string, args: readonly unknown[]): Promise<unknown> {
+  let answer: unknown = null;
+  await calls.call(method, args, (part) => {
+    answer = part;
+  });
+  return answer;
+}
+
+function parsed(text: unknown): unknown {
+  return typeof text === "string" ? JSON.parse(text) : text;
+}

@@ -1,0 +1,179 @@
+/** Requests and responses of endpoints in a script process: as the web's interfaces for the handler, as data for the service. */
+import { nextTurn } from "../../../base/kernel/index.ts";
+import type { BodyData, HeaderList, RequestData, ResponseData } from "../protocol.ts";
+import { isDecoded } from "./fetch.ts";
+
+/** A body up to this goes with the head of its response. */
+const inlineBytes = 64 * 1024;
+/** Bytes of a piece of a larger body. */
+const pieceBytes = 256 * 1024;
+
+/** Headers of a single connection, without meaning behind it (RFC 9110, 7.6.1). */
+const hopByHop: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/**
+ * Has `new Response("text")` say its type at once, as the Fetch standard says. The runtime would add the type only when the runtime
+ * sends the response itself.
+ */
+export function defineResponse(): void {
+  globalThis.Response = new Proxy(Response, {
+    construct(target, args, newTarget) {
+      const response: Response = Reflect.construct(target, args, newTarget);
+      if (typeof args[0] === "string" && !response.headers.has("content-type"))
+        response.headers.set("content-type", "text/plain;charset=utf-8");
+      return response;
+    },
+  });
+}
+
+/** A request body of pieces that the service has. `give` brings the requested piece. */
+export class RequestBody {
+  readonly stream: ReadableStream<Uint8Array>;
+  #wanted: PromiseWithResolvers<Uint8Array | null> | null = null;
+
+  constructor(want: () => void) {
+    this.stream = new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          this.#wanted = Promise.withResolvers<Uint8Array | null>();
+          want();
+          const bytes = await this.#wanted.promise;
+          if (bytes === null) controller.close();
+          else controller.enqueue(bytes);
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  give(bytes: Uint8Array | null): void {
+    this.#wanted?.resolve(bytes);
+    this.#wanted = null;
+  }
+
+  /** No further piece comes. */
+  fail(reason: unknown): void {
+    this.#wanted?.reject(reason);
+    this.#wanted = null;
+  }
+}
+
+interface Read {
+  readonly done: boolean;
+  readonly value?: unknown;
+}
+
+/** The part of a stream's reader that is used: its values may be anything. */
+interface Reader {
+  read(): Promise<Read>;
+  cancel(): Promise<void>;
+}
+
+/** The pieces of a response body. */
+export class ResponseBody {
+  readonly #reader: Reader;
+  #read: Promise<Read> | null;
+  #left: Uint8Array | null = null;
+
+  constructor(reader: Reader, begun: Promise<Read>, first: Uint8Array | null) {
+    this.#reader = reader;
+    this.#read = begun;
+    this.#left = first;
+  }
+
+  /** The next piece; null after the last. @throws the error of the handler's stream. */
+  async next(): Promise<Uint8Array | null> {
+    while (this.#left === null || this.#left.byteLength === 0) {
+      const read = await (this.#read ?? this.#reader.read());
+      this.#read = null;
+      if (read.done) return null;
+      this.#left = bytesOf(read.value);
+    }
+    const piece = this.#left.subarray(0, pieceBytes);
+    this.#left = this.#left.byteLength > pieceBytes ? this.#left.subarray(pieceBytes) : null;
+    // A view of a larger buffer would be sent with the whole buffer.
+    return piece.byteLength === piece.buffer.byteLength ? piece : piece.slice();
+  }
+
+  cancel(): void {
+    this.#reader.cancel().catch(() => undefined);
+  }
+}
+
+/** The request for the handler. @throws TypeError for a request that the web's interfaces do not take. */
+export function requestOf(
+  { method, url, headers, body }: RequestData,
+  { pieces, signal }: { pieces: RequestBody | null; signal: AbortSignal },
+): Request {
+  const init: RequestInit = {
+    method,
+    headers: headers.map(([name, value]): [string, string] => [name, value]),
+    signal,
+  };
+  if (pieces !== null) return new Request(url, { ...init, body: pieces.stream });
+  return body === null || body === "pieces" ? new Request(url, init) : new Request(url, { ...init, body });
+}
+
+/**
+ * The response of a handler as data, and its body when the body comes in pieces.
+ * @throws Error for a value that is no Response.
+ */
+export async function responseOf(answer: unknown): Promise<{ data: ResponseData; rest: ResponseBody | null }> {
+  if (!(answer instanceof Response)) throw new Error(`The handler returned ${kindOf(answer)}, which is no Response`);
+  const { status, bodyUsed } = answer;
+  if (status < 200 || status > 599)
+    throw new Error(`The handler returned a Response with the status ${status}; allowed: 200 to 599`);
+  if (bodyUsed) throw new Error("The handler returned a Response whose body was read before");
+  const headers = headersOf(answer);
+  const { body, rest } = await bodyOf(answer);
+  return { data: { status, headers, body }, rest };
+}
+
+/** A body that is complete at once goes with the head; the head does not wait for any other body. */
+async function bodyOf({ body }: Response): Promise<{ body: BodyData; rest: ResponseBody | null }> {
+  if (body === null) return { body: null, rest: null };
+  const reader: Reader = body.getReader();
+  const begun = reader.read();
+  const first = await Promise.race([begun, nextTurn()]);
+  if (first === undefined) return { body: "pieces", rest: new ResponseBody(reader, begun, null) };
+  if (first.done) return { body: null, rest: null };
+  const bytes = bytesOf(first.value);
+  const second = reader.read();
+  await Promise.resolve();
+  if (bytes.byteLength <= inlineBytes && Bun.peek.status(second) === "fulfilled" && (await second).done)
+    return { body: bytes, rest: null };
+  return { body: "pieces", rest: new ResponseBody(reader, second, bytes) };
+}
+
+/** @throws TypeError for a piece that is no bytes. */
+function bytesOf(piece: unknown): Uint8Array {
+  if (piece instanceof Uint8Array) return piece;
+  if (piece instanceof ArrayBuffer) return new Uint8Array(piece);
+  if (typeof piece === "string") return new TextEncoder().encode(piece);
+  throw new TypeError(`The body of the Response has ${kindOf(piece)} as a piece; allowed: bytes and text`);
+}
+
+function headersOf(response: Response): HeaderList {
+  const list: [string, string][] = [];
+  for (const [name, value] of response.headers) {
+    // The bytes of a response of `fetch` are without their former encoding.
+    const isUndone = name === "content-encoding" && isDecoded(response, value);
+    if (!hopByHop.has(name) && !isUndone) list.push([name, value]);
+  }
+  return list;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}

@@ -1,0 +1,377 @@
+/**
+ * The script process, which runs the user's code. The process loads modules on request, runs their handlers, any
+ * number at a time, and calls the service for all other work. The process has neither the database nor a secret.
+ */
+import { join } from "node:path";
+import { moveTime, nextTurn } from "../../../base/kernel/index.ts";
+import {
+  type ChildOptions,
+  type FromChild,
+  type Invocation,
+  type InvocationAnswer,
+  lateLoad,
+  loadLimitMs,
+  type RequestData,
+  type RunInput,
+  type RunMessage,
+  type ScriptExports,
+  type ToChild,
+} from "../protocol.ts";
+import { useCode } from "./code.ts";
+import { makeContext } from "./context.ts";
+import { defineResponse, RequestBody, type ResponseBody, requestOf, responseOf } from "./endpoint-io.ts";
+import { Errors } from "./errors.ts";
+import { boundFetch } from "./fetch.ts";
+import { declaredEnvironment, guardProcess, loadEnvironment } from "./guards.ts";
+import { type AttemptScope, Budget, newScope, Output, scopes } from "./output.ts";
+import { defineRefusal, refusalOf } from "./refusal.ts";
+import { answered, answeredPart, refused, ServiceClient } from "./service-client.ts";
+
+interface Active {
+  readonly path: string;
+  readonly controller: AbortController;
+  readonly calls: ServiceClient;
+  readonly scope: AttemptScope;
+  /** For a request with a body in pieces. */
+  requestBody: RequestBody | null;
+  /** For a request with a response in pieces. */
+  responseBody: ResponseBody | null;
+}
+
+/** The time after the end of an attempt in which an error may still be the attempt's. */
+const recentMs = 60_000;
+/** Stray errors in ten seconds that are sent to the service; a timer may throw for ever. */
+const maxStrays = 20;
+
+/** Exports that the service reads: the description of a handler, which has a JSON form. */
+const plainExports: readonly string[] = ["schedule", "queue", "access", "options"];
+
+type Module = { readonly [name: string]: unknown };
+
+export function runScripts(options: ChildOptions): void {
+  const toService = process.send?.bind(process);
+  if (toService === undefined) throw new Error("This process is started by the service");
+  const send = (message: FromChild): void => {
+    toService(message);
+  };
+  loadEnvironment(options.root);
+  const child = new Child(options, send);
+  process.on("message", (message: ToChild) => child.receive(message));
+  process.on("uncaughtException", (thrown) => child.stray(thrown));
+  process.on("unhandledRejection", (thrown) => child.stray(thrown));
+  process.umask(options.umask);
+  guardProcess();
+  defineRefusal();
+  boundFetch();
+  defineResponse();
+}
+
+class Child {
+  readonly #options: ChildOptions;
+  readonly #send: (message: FromChild) => void;
+  /** The `env` of contexts. */
+  readonly #env: object;
+  readonly #errors: Errors;
+  readonly #output: Output;
+  /** Attempts that wait for the call of their handler. */
+  readonly #queue: RunMessage[] = [];
+  /** Resolves when modules can be loaded. */
+  #code: Promise<void> = Promise.resolve();
+  readonly #modules = new Map<string, Module>();
+  /** The absolute paths of modules, by their path in the project: a link may lead elsewhere by now. */
+  #places: ReadonlyMap<string, string> = new Map();
+  readonly #active = new Map<number, Active>();
+  /** The last attempt of each file that has ended, for errors thrown after the end. */
+  readonly #last = new Map<string, { attempt: number; endedAt: number }>();
+  readonly #strays = new Budget(maxStrays);
+  /** Answers of invoked handlers that are sent at the end of this turn. */
+  readonly #answers: InvocationAnswer[] = [];
+  /** The attempt whose handler was called in this turn of the loop. */
+  #entered: number | null = null;
+
+  constructor(options: ChildOptions, send: (message: FromChild) => void) {
+    this.#options = options;
+    this.#send = send;
+    this.#env = declaredEnvironment(options.env);
+    this.#errors = new Errors(options.root);
+    this.#output = new Output(send, this.#errors);
+    this.#output.capture();
+  }
+
+  receive(message: ToChild): void {
+    switch (message.type) {
+      case "code":
+        this.#code = useCode(this.#options.root, message.files);
+        this.#errors.use(message.files);
+        this.#places = new Map(message.files.map(({ path, real }) => [path, real]));
+        return;
+      case "time":
+        moveTime(message.offset);
+        return;
+      case "load":
+        void this.#load(message.path);
+        return;
+      case "run":
+        this.#queue.push(message);
+        if (this.#queue.length === 1) setImmediate(() => this.#next());
+        return;
+      case "invoke":
+        this.#send({ type: "entered", attempts: message.calls.map(({ attempt }) => attempt) });
+        for (const call of message.calls) void this.#invoke(call);
+        return;
+      case "want":
+        void this.#give(message.attempt);
+        return;
+      case "piece":
+        this.#entered = null;
+        this.#active.get(message.attempt)?.requestBody?.give(message.bytes);
+        return;
+      case "abort":
+        this.#abort(message.attempt);
+        return;
+      case "answer":
+        // The calling attempt runs next, which need not be the attempt of this turn.
+        this.#entered = null;
+        answered(message.call, message.value);
+        return;
+      case "part":
+        this.#entered = null;
+        answeredPart(message.call, message.value);
+        this.#send({ type: "taken", call: message.call });
+        return;
+      case "refuse":
+        this.#entered = null;
+        refused(message.call, message.error);
+    }
+  }
+
+  /** An exception from a timer, or an unhandled rejection: neither may end the process. */
+  stray(thrown: unknown): void {
+    const attempt = this.#culprit(thrown);
+    if (attempt !== null && this.#active.has(attempt)) {
+      // The attempt has failed, whether or not its handler would have returned.
+      this.#end(attempt, { type: "failed", attempt, error: this.#describeStray(thrown) });
+    } else if (this.#strays.take()) {
+      this.#send({ type: "stray", attempt, error: this.#errors.describe(thrown) });
+    }
+  }
+
+  /**
+   * The attempt whose code has thrown. The runtime knows the attempt of an exception. For a rejection, the turn of the loop or
+   * the stack must tell; null when neither tells.
+   */
+  #culprit(thrown: unknown): number | null {
+    const scope = scopes.getStore();
+    if (scope !== undefined) return scope.attempt;
+    const file = this.#errors.fileOf(thrown);
+    const entered = this.#entered === null ? undefined : this.#active.get(this.#entered);
+    if (entered !== undefined && (file === null || file === entered.path)) return this.#entered;
+    const last = file === null ? undefined : this.#last.get(file);
+    const active = [...this.#active].filter(([, { path }]) => path === file);
+    if (active.length === 0) return last?.attempt ?? null;
+    const isRecent = last !== undefined && performance.now() - last.endedAt < recentMs;
+    return active.length === 1 && !isRecent ? (active[0]?.[0] ?? null) : null;
+  }
+
+  async #load(path: string): Promise<void> {
+    try {
+      const module = await inTime(this.#import(path));
+      this.#modules.set(path, module);
+      this.#send({ type: "loaded", path, exports: exportsOf(module) });
+    } catch (thrown) {
+      this.#send({ type: "broken", path, error: this.#errors.describe(thrown) });
+    }
+  }
+
+  async #import(path: string): Promise<Module> {
+    await this.#code;
+    return import(this.#places.get(path) ?? join(this.#options.root, path));
+  }
+
+  /** Calls a single handler in a turn of the loop: a rejection at the end of the turn is that handler's. */
+  #next(): void {
+    const message = this.#queue[0];
+    if (message !== undefined) void this.#run(message);
+    setImmediate(() => {
+      this.#entered = null;
+      this.#queue.shift();
+      // A turn later, so that ended attempts are reported before another handler computes.
+      if (this.#queue.length > 0) setImmediate(() => this.#next());
+    });
+  }
+
+  async #run(message: RunMessage): Promise<void> {
+    const { attempt, path } = message;
+    this.#send({ type: "started", attempt });
+    this.#entered = attempt;
+    try {
+      await this.#call(message);
+      // Unhandled rejections come to light at the end of a turn.
+      await nextTurn();
+      this.#end(attempt, { type: "completed", attempt });
+    } catch (thrown) {
+      this.#end(attempt, { type: "failed", attempt, error: this.#errors.describe(thrown, path) });
+    }
+  }
+
+  /** Calls a handler whose value is waited for. */
+  async #invoke(call: Invocation): Promise<void> {
+    const { attempt, path, request } = call;
+    try {
+      if (request !== undefined) {
+        await this.#respond(call, request);
+        return;
+      }
+      const value = jsonOf(await this.#call(call), this.#options.bodyLimit);
+      this.#answer({ attempt, value });
+    } catch (thrown) {
+      // The caller of an endpoint gets a response, or an error.
+      const refusal = request === undefined ? refusalOf(thrown) : null;
+      if (refusal !== null) this.#answer({ attempt, refusal });
+      else this.#answer({ attempt, error: this.#errors.describe(thrown, path) });
+    }
+  }
+
+  /** Calls the handler of an endpoint. Its attempt is over with the last piece of the response. */
+  async #respond(call: Invocation, request: RequestData): Promise<void> {
+    const { attempt } = call;
+    const { data, rest } = await responseOf(await this.#call(call, request));
+    if (rest === null) {
+      this.#answer({ attempt, response: data });
+      return;
+    }
+    const active = this.#active.get(attempt);
+    if (active === undefined) rest.cancel();
+    else {
+      active.responseBody = rest;
+      this.#say({ attempt, response: data });
+    }
+  }
+
+  /** Sends the piece of a response that the service asks for. */
+  async #give(attempt: number): Promise<void> {
+    const active = this.#active.get(attempt);
+    const body = active?.responseBody ?? null;
+    if (active === undefined || body === null) return;
+    try {
+      const bytes = await scopes.run(active.scope, () => body.next());
+      if (bytes === null) this.#end(attempt, { type: "piece", attempt, bytes });
+      else if (this.#active.has(attempt)) this.#send({ type: "piece", attempt, bytes });
+    } catch (thrown) {
+      this.#end(attempt, { type: "failed", attempt, error: this.#errors.describe(thrown, active.path) });
+    }
+  }
+
+  #answer(answer: InvocationAnswer): void {
+    if (this.#close(answer.attempt)) this.#say(answer);
+  }
+
+  /** Answers of the same turn of the loop share a message. */
+  #say(answer: InvocationAnswer): void {
+    this.#answers.push(answer);
+    if (this.#answers.length > 1) return;
+    setImmediate(() => this.#send({ type: "answers", answers: this.#answers.splice(0) }));
+  }
+
+  /** @param request the handler's first argument, before its context; absent for other handlers. */
+  async #call({ attempt, path, handler, input }: Invocation, request?: RequestData): Promise<unknown> {
+    const controller = new AbortController();
+    const scope: AttemptScope = newScope(attempt, controller.signal);
+    const calls = new ServiceClient({ attempt, send: this.#send, limits: this.#options });
+    const requestBody =
+      request?.body === "pieces" ? new RequestBody(() => this.#send({ type: "want", attempt })) : null;
+    this.#active.set(attempt, { path, controller, calls, scope, requestBody, responseBody: null });
+    const target = this.#modules.get(path)?.[handler];
+    if (typeof target !== "function") throw new Error(`${path} does not export ${handler}`);
+    const context = makeContext({
+      // The service wrote the text.
+      input: JSON.parse(input) as RunInput,
+      scope,
+      calls,
+      output: this.#output,
+      env: this.#env,
+      signal: controller.signal,
+    });
+    if (request === undefined) return await scopes.run(scope, () => target(context));
+    const given = requestOf(request, { pieces: requestBody, signal: controller.signal });
+    return await scopes.run(scope, () => target(given, context));
+  }
+
+  #end(attempt: number, message: FromChild): void {
+    if (this.#close(attempt)) this.#send(message);
+  }
+
+  /** The attempt is over: its further calls are refused. Answers false when the attempt was over before. */
+  #close(attempt: number): boolean {
+    const active = this.#active.get(attempt);
+    if (active === undefined) return false;
+    this.#active.delete(attempt);
+    this.#last.set(active.path, { attempt, endedAt: performance.now() });
+    active.calls.refuseCalls("its handler has returned");
+    letGo(active);
+    return true;
+  }
+
+  #abort(attempt: number): void {
+    const active = this.#active.get(attempt);
+    this.#active.delete(attempt);
+    active?.calls.refuseCalls("its time was up");
+    this.#send({ type: "aborted", attempt });
+    active?.controller.abort(new DOMException("The run's time was up", "TimeoutError"));
+    if (active !== undefined) letGo(active);
+  }
+
+  #describeStray(thrown: unknown): { message: string; stack?: string } {
+    const error = this.#errors.describe(thrown);
+    return {
+      ...error,
+      message: `Uncaught error in a timer or in a promise without await: ${error.message}`,
+    };
+  }
+}
+
+/** @throws Error for a module whose top level waits for too long. */
+async function inTime<T>(loading: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(lateLoad)), loadLimitMs);
+  try {
+    return await Promise.race([loading, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The bodies of an attempt that is over are read no further. */
+function letGo({ requestBody, responseBody }: Active): void {
+  requestBody?.fail(new Error("The request is over"));
+  responseBody?.cancel();
+}
+
+function exportsOf(module: Module): ScriptExports {
+  const functions: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(module)) {
+    if (typeof value === "function") functions.push(name);
+    else values[name] = plainExports.includes(name) ? plain(value) : typeof value;
+  }
+  return { functions, values };
+}
+
+/** The JSON of a handler's value. @throws Error for a value without JSON, or beyond the limit. */
+function jsonOf(value: unknown, limit: number): string {
+  if (typeof value === "function" || typeof value === "symbol")
+    throw new Error(`The handler returned a ${typeof value}`);
+  const json = JSON.stringify(value) ?? "null";
+  const size = Buffer.byteLength(json);
+  if (size > limit) throw new Error(`The handler returned ${size} bytes, and limits.body allows ${limit}`);
+  return json;
+}
+
+/** The value in its JSON form; its type when it has no such form. */
+function plain(value: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(value) ?? "null");
+  } catch {
+    return typeof value;
+  }
+}

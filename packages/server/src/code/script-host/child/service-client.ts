@@ -1,0 +1,113 @@
+/** The client of the service in a script process: the calls of an attempt, and the answers. */
+import { MAX_FILE_SIZE } from "@socle/protocol";
+import type { CallError, CallLimits, FromChild } from "../protocol.ts";
+
+/** Calls of an attempt at a time; further calls wait here, in the memory of the script process. */
+const maxOpen = 100;
+
+/** An error that the service has answered. `code` and `details` are as in the HTTP API. */
+class ServiceError extends Error {
+  override name = "ServiceError";
+  code = "";
+  details: CallError["details"];
+}
+
+interface Open {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: ServiceError) => void;
+  readonly error: ServiceError;
+  readonly onPart: ((value: unknown) => void) | undefined;
+}
+
+let lastCall = 0;
+const open = new Map<number, Open>();
+
+export class ServiceClient {
+  readonly #attempt: number;
+  readonly #send: (message: FromChild) => void;
+  readonly #limits: CallLimits;
+  readonly #waiting: (() => void)[] = [];
+  #open = 0;
+  #endReason: string | null = null;
+
+  constructor(options: {
+    attempt: number;
+    send: (message: FromChild) => void;
+    limits: CallLimits;
+  }) {
+    this.#attempt = options.attempt;
+    this.#send = options.send;
+    this.#limits = options.limits;
+  }
+
+  /** Asks the service. Rejects with a `ServiceError` whose stack is that of the caller. */
+  async call(method: string, args: readonly unknown[], onPart?: (value: unknown) => void): Promise<unknown> {
+    const error = new ServiceError();
+    const size = args.reduce<number>((sum, arg) => sum + sizeOf(arg), 0);
+    const [limit, what] = this.#limitOf(method);
+    if (size > limit)
+      throw fill(error, { code: "payload_too_large", message: `${method}: ${size} bytes are more than ${what}.` });
+    const strange = args.find((arg) => !isPlain(arg));
+    if (strange !== undefined)
+      throw fill(error, { code: "bad_request", message: `${method}: a ${typeof strange} cannot be an argument.` });
+    if (this.#open >= maxOpen) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (this.#endReason !== null)
+      throw fill(error, { code: "unavailable", message: `${method}: the run is over: ${this.#endReason}.` });
+    lastCall += 1;
+    const call = lastCall;
+    this.#open += 1;
+    try {
+      return await new Promise<unknown>((resolve, reject) => {
+        open.set(call, { resolve, reject, error, onPart });
+        this.#send({ type: "call", call, attempt: this.#attempt, method, args });
+      });
+    } finally {
+      this.#open -= 1;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  #limitOf(method: string): readonly [number, string] {
+    const { bodyLimit, batchBodyLimit } = this.#limits;
+    if (method === "storage.put") return [MAX_FILE_SIZE + bodyLimit, "a file may have"];
+    if (method === "db.batch") return [batchBodyLimit, "limits.batchBody allows"];
+    return [bodyLimit, "limits.body allows"];
+  }
+
+  /** Refuses all further calls. */
+  refuseCalls(reason: string): void {
+    this.#endReason = reason;
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+}
+
+function sizeOf(arg: unknown): number {
+  if (typeof arg === "string") return Buffer.byteLength(arg);
+  return arg instanceof Uint8Array ? arg.byteLength : 0;
+}
+
+function isPlain(arg: unknown): boolean {
+  return arg === null || arg instanceof Uint8Array || ["string", "number", "boolean", "undefined"].includes(typeof arg);
+}
+
+export function answered(call: number, value: unknown): void {
+  open.get(call)?.resolve(value);
+  open.delete(call);
+}
+
+export function answeredPart(call: number, value: unknown): void {
+  open.get(call)?.onPart?.(value);
+}
+
+export function refused(call: number, reason: CallError): void {
+  const entry = open.get(call);
+  open.delete(call);
+  entry?.reject(fill(entry.error, reason));
+}
+
+function fill(error: ServiceError, { code, message, details }: CallError): ServiceError {
+  error.message = details === undefined ? message : `${message} ${details.map((detail) => detail.message).join("; ")}`;
+  error.code = code;
+  error.details = details;
+  return error;
+}

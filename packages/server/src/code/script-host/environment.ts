@@ -1,0 +1,35 @@
+/** The environment of the user's code: the declared variables, and the project's `.env` file. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseEnv } from "node:util";
+
+/** A variable that `scripts.env` declares: `NAME`, or `NAME?` for a variable that may be missing. */
+interface Variable {
+  readonly name: string;
+  readonly isOptional: boolean;
+}
+
+export function variablesOf(declared: readonly string[]): Variable[] {
+  return declared.map((text) => ({ name: text.replace(/\?$/, ""), isOptional: text.endsWith("?") }));
+}
+
+/**
+ * The variables of a file of the project: `.env`, or `.env.test` for its tests. Empty without such a file.
+ * @throws Error when the file cannot be read.
+ */
+export function readEnvironmentFile(
+  root: string,
+  name: ".env" | ".env.test",
+): Readonly<Record<string, string | undefined>> {
+  const file = join(root, name);
+  return existsSync(file) ? parseEnv(readFileSync(file, "utf8")) : {};
+}
+
+/** The declared variables that must be set, and are not, or to an empty text. */
+export function missingVariables(
+  declared: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): string[] {
+  const needed = variablesOf(declared).filter(({ isOptional }) => !isOptional);
+  return needed.map(({ name }) => name).filter((name) => (environment[name] ?? "") === "");
+}

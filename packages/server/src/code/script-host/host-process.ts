@@ -1,0 +1,132 @@
+/** A process of the same executable beside the service, with a channel for messages: the interface, and the real process. */
+import { readFileSync } from "node:fs";
+import { setPriority } from "node:os";
+import { isAbsolute } from "node:path";
+import { ownCommand, withoutSettings } from "./own-command.ts";
+import type { ProcessWord } from "./protocol.ts";
+
+/** Less processor time than the service gets when both compute. */
+const niceness = 5;
+/** Settings of the runtime, which the runtime reads from the environment. */
+const runtimeSettings = {
+  // The runtime ends the process when the service ends, however that happens, also in an endless loop.
+  BUN_FEATURE_FLAG_NO_ORPHANS: "1",
+  // A function that ends with `return f()` stays on the stack: an error names its file and line.
+  BUN_JSC_useTailCalls: "0",
+};
+/** Bytes of a page of memory on Linux. */
+const pageSize = 4_096;
+/** Characters kept of the end of the standard error, the place of the reason when a runtime crashes. */
+const maxLastWords = 2_000;
+
+/** The service's end of a process. `SpawnedProcess` is the real end; unit tests use a fake. */
+export interface HostProcess<Out extends object> {
+  /** Resolves when the process has ended, however that happened. */
+  readonly exited: Promise<ProcessEnd>;
+  readonly hasExited: boolean;
+  /** Resident memory in bytes; null when the system does not tell. */
+  readonly residentBytes: number | null;
+  /** Does nothing once the process has ended. */
+  send(message: Out): void;
+  /** Ends the process at once. */
+  kill(): void;
+}
+
+/** How a process ended. */
+export interface ProcessEnd {
+  /** For people: the signal or the exit code, and the last lines of the standard error. */
+  readonly how: string;
+  /** The signal that ended the process; null without a signal, or when it is not known. */
+  readonly signal: string | null;
+}
+
+export interface SpawnOptions {
+  readonly word: ProcessWord;
+  /** JSON for the process; a word of its command line. */
+  readonly options: object;
+  readonly cwd: string;
+  /** The service's environment. Variables that configure the service are not passed on. */
+  readonly environment: { readonly [name: string]: string | undefined };
+}
+
+/** A process of the same executable, in a process group of its own. */
+export class SpawnedProcess<Out extends object, In> implements HostProcess<Out> {
+  readonly #child: Bun.Subprocess<"ignore", "ignore", "pipe">;
+  readonly exited: Promise<ProcessEnd>;
+
+  /** @throws Error when the system starts no further process. */
+  constructor(options: SpawnOptions, onMessage: (message: In) => void) {
+    if (!isAbsolute(options.cwd)) throw new Error("The process needs an absolute folder");
+    this.#child = Bun.spawn([...ownCommand(), options.word, JSON.stringify(options.options)], {
+      cwd: options.cwd,
+      env: { ...withoutSettings(options.environment), ...runtimeSettings },
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+      // A signal to the process group, from the terminal or from the user's code, reaches only one of the two processes.
+      detached: true,
+      serialization: "advanced",
+      // The other side is the same executable.
+      ipc: (message) => onMessage(message as In),
+    });
+    try {
+      setPriority(this.#child.pid, niceness);
+    } catch {
+      // The process has ended already, or its priority may not be changed; the process runs all the same.
+    }
+    this.exited = this.#awaitEnd();
+  }
+
+  send(message: Out): void {
+    if (this.hasExited) return;
+    try {
+      this.#child.send(message);
+    } catch {
+      // The channel closes a moment before the end is known; `exited` tells.
+    }
+  }
+
+  get hasExited(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
+  get residentBytes(): number | null {
+    return residentBytes(this.#child.pid);
+  }
+
+  kill(): void {
+    this.#child.kill("SIGKILL");
+  }
+
+  async #awaitEnd(): Promise<ProcessEnd> {
+    let lastWords = "";
+    const listen = async (): Promise<void> => {
+      const decoder = new TextDecoder();
+      for await (const chunk of this.#child.stderr)
+        lastWords = (lastWords + decoder.decode(chunk)).slice(-maxLastWords);
+    };
+    const listening = listen();
+    await this.#child.exited;
+    // A process that the user's code has started may hold the other end open for longer.
+    await Promise.race([listening, Bun.sleep(50)]);
+    const { signalCode, exitCode } = this.#child;
+    const how = signalCode === null ? `exit code ${exitCode}` : `signal ${signalCode}`;
+    const said = lastWords.trim().split("\n").slice(-3).join(" ").trim();
+    return { how: said === "" ? how : `${how}: ${said}`, signal: signalCode === null ? null : String(signalCode) };
+  }
+}
+
+/** Resident memory in bytes; null for a process that has ended, and on a system without a cheap way to tell. */
+function residentBytes(pid: number): number | null {
+  if (process.platform === "linux") {
+    try {
+      return Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * pageSize;
+    } catch {
+      return null;
+    }
+  }
+  if (process.platform !== "darwin") return null;
+  const { stdout } = Bun.spawnSync(["ps", "-o", "rss=", "-p", String(pid)]);
+  const kilobytes = Number(stdout.toString());
+  return kilobytes > 0 ? kilobytes * 1_024 : null;
+}

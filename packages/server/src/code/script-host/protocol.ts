@@ -1,0 +1,209 @@
+/**
+ * The protocol between the service and a script process: the messages of both sides. Messages go over the channel that the
+ * runtime gives a child process; nothing else is shared.
+ */
+import type { ErrorCode, ErrorDetail, JsonValue } from "@socle/protocol";
+
+/** The longest that a file may take to load. */
+export const loadLimitMs = 5_000;
+/** The problem of a file that takes longer, as the predicate of a sentence. */
+export const lateLoad = `did not finish loading within ${loadLimitMs / 1_000} s`;
+
+/** The exports of a file. */
+export interface ScriptExports {
+  /** Names of the exported functions; `default` may be among the names. */
+  readonly functions: readonly string[];
+  /** The other exports: `schedule`, `queue`, `access` and `options` as JSON, and the types of all others. */
+  readonly values: { readonly [name: string]: unknown };
+}
+
+/** An error of the user's code. */
+export interface ScriptError {
+  /** For people: the message and, in brackets, the place in the user's files. */
+  readonly message: string;
+  /** Paths are relative to the project; frames outside the project are left out. */
+  readonly stack?: string;
+}
+
+/** A call of a handler. `input` is the JSON of a `RunInput`. */
+export interface Invocation {
+  readonly attempt: number;
+  readonly path: string;
+  /** The name of the export. */
+  readonly handler: string;
+  readonly input: string;
+  /** For the handler of an endpoint, which gets the request before its context and answers a response. */
+  readonly request?: RequestData;
+}
+
+/** A name and a value; a name may come twice. */
+export type HeaderList = readonly (readonly [name: string, value: string])[];
+
+/** A body: all of it, `pieces` that are asked for with `want`, or null without a body. */
+export type BodyData = Uint8Array | "pieces" | null;
+
+export interface RequestData {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: HeaderList;
+  readonly body: BodyData;
+}
+
+/** With `pieces`, the attempt goes on until the last piece. */
+export interface ResponseData {
+  readonly status: number;
+  readonly headers: HeaderList;
+  readonly body: BodyData;
+}
+
+/** The next piece of a body is wanted: of the request by the process, of the response by the service. */
+interface WantMessage {
+  readonly type: "want";
+  readonly attempt: number;
+}
+
+/** A piece that was wanted; null after the last. */
+interface PieceMessage {
+  readonly type: "piece";
+  readonly attempt: number;
+  readonly bytes: Uint8Array | null;
+}
+
+/** Calls a handler whose value is not used. */
+export interface RunMessage extends Invocation {
+  readonly type: "run";
+}
+
+/** The answer of a handler that was invoked: its value as JSON, its response, a refusal, or its error. */
+export type InvocationAnswer =
+  | { readonly attempt: number; readonly response: ResponseData }
+  | { readonly attempt: number; readonly value: string }
+  | { readonly attempt: number; readonly refusal: RefusalData }
+  | { readonly attempt: number; readonly error: ScriptError };
+
+/** A `Refusal` that a handler has thrown. */
+export interface RefusalData {
+  readonly message: string;
+  readonly status: 400 | 403;
+  /** The field that the refusal is about; null when it names no field. */
+  readonly field: string | null;
+}
+
+/** The part of a handler's context that is data. */
+export interface RunInput {
+  readonly runId: string;
+  readonly attempt: number;
+  /** The user who caused the run, or null. */
+  readonly user: object | null;
+  /** The functions, jobs and hooks that led to the run, as `path:handler`. */
+  readonly chain?: readonly string[];
+  readonly event?: object;
+  readonly record?: object | null;
+  readonly previous?: object | null;
+  /** For a request to an endpoint: the parts of the path that the file leaves open. */
+  readonly params?: { readonly [name: string]: string };
+  /** The payload of a queue's run. */
+  readonly payload?: JsonValue;
+}
+
+/** A file of the user's code with its content at the time of the load. */
+export interface CodeFile {
+  /** Relative to the project. */
+  readonly path: string;
+  /** The absolute path without links, by which the runtime knows the module. */
+  readonly real: string;
+  readonly content: string;
+}
+
+export type ToChild =
+  /** The first message: the content of the modules, the same for each process that takes the place of another. */
+  | { readonly type: "code"; readonly files: readonly CodeFile[] }
+  | { readonly type: "load"; readonly path: string }
+  /** From now on, `Date` is so many milliseconds ahead of the machine's clock (`socle test`). */
+  | { readonly type: "time"; readonly offset: number }
+  | RunMessage
+  /** Calls handlers whose values are waited for. Calls of the same turn of the event loop share a message. */
+  | { readonly type: "invoke"; readonly calls: readonly Invocation[] }
+  | WantMessage
+  | PieceMessage
+  /** The attempt's time is up: its signal is aborted, and its further calls are refused. */
+  | { readonly type: "abort"; readonly attempt: number }
+  | { readonly type: "answer"; readonly call: number; readonly value: unknown }
+  | { readonly type: "refuse"; readonly call: number; readonly error: CallError }
+  /** A part of an answer; `answer` follows after the last. */
+  | { readonly type: "part"; readonly call: number; readonly value: unknown };
+
+/** An error of a call, with the parts of an `AppError`. */
+export interface CallError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details?: readonly ErrorDetail[];
+}
+
+/** A call to the service. Objects go as JSON text, with the same meaning as over HTTP. */
+export interface CallMessage {
+  readonly type: "call";
+  readonly call: number;
+  readonly attempt: number;
+  readonly method: string;
+  readonly args: readonly unknown[];
+}
+
+export interface LogMessage {
+  readonly type: "log";
+  /** The attempt that logs; null outside of all. */
+  readonly attempt: number | null;
+  readonly level: "DEBUG" | "INFO" | "WARN" | "ERROR";
+  readonly message: string;
+  readonly fields?: { readonly [name: string]: unknown };
+}
+
+export type FromChild =
+  | { readonly type: "loaded"; readonly path: string; readonly exports: ScriptExports }
+  | { readonly type: "broken"; readonly path: string; readonly error: ScriptError }
+  /**
+   * Sent before the handler is called, so that the attempt is known that blocks a process which does not answer any
+   * more.
+   */
+  | { readonly type: "started"; readonly attempt: number }
+  /** The same, for handlers that are invoked. */
+  | { readonly type: "entered"; readonly attempts: readonly number[] }
+  | { readonly type: "answers"; readonly answers: readonly InvocationAnswer[] }
+  | WantMessage
+  | PieceMessage
+  | { readonly type: "completed"; readonly attempt: number }
+  | { readonly type: "failed"; readonly attempt: number; readonly error: ScriptError }
+  /** Confirms `abort`. */
+  | { readonly type: "aborted"; readonly attempt: number }
+  /**
+   * An error of a timer, or of a promise without a handler. `attempt` is the throwing attempt, if known.
+   */
+  | { readonly type: "stray"; readonly attempt: number | null; readonly error: ScriptError }
+  | CallMessage
+  /** A part of an answer was taken; the next may be sent. */
+  | { readonly type: "taken"; readonly call: number }
+  | LogMessage;
+
+/** Bytes that the arguments of calls may have, the bytes of a file excepted. */
+export interface CallLimits {
+  /** The most bytes of a record's JSON. */
+  readonly bodyLimit: number;
+  /** The most bytes of a batch's JSON. */
+  readonly batchBodyLimit: number;
+}
+
+/** The options that the process is started with. */
+export interface ChildOptions extends CallLimits {
+  /** The project's folder. */
+  readonly root: string;
+  /** The variables of the environment that the configuration declares in `scripts.env`. */
+  readonly env: readonly string[];
+  /** The umask for files that the user's code makes. (The service's own files are for its user alone.) */
+  readonly umask: number;
+}
+
+/**
+ * The first word on the command line that makes the executable a process for the user's code, for `db.query`, or a service
+ * under test.
+ */
+export type ProcessWord = "script-host" | "script-query" | "test-service";

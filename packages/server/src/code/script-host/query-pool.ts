@@ -1,0 +1,188 @@
+/** The query pool: runs `db.query` of the user's code in processes that have the database open for reading. */
+
+import { Admission, AppError } from "../../base/kernel/index.ts";
+import type { PausableReads, QueryTable } from "../../store/database/index.ts";
+import { type HostProcess, SpawnedProcess, type SpawnOptions } from "./host-process.ts";
+import type { CallError } from "./protocol.ts";
+
+/** Processes at most, each with a single query at a time. */
+const width = 2;
+/** The time after which a process without a query is ended. */
+const idleMs = 10_000;
+/** Processes that may end under a query. A query changes nothing, so the query is asked again. */
+const maxEnds = 3;
+/** The interval at which `drain` looks whether all queries have ended. */
+const drainPollMs = 5;
+
+export interface QueryMessage {
+  readonly sql: string;
+  readonly params: string;
+  /** Tables whose columns have further names; absent when the process knows the names. */
+  readonly aliased?: readonly QueryTable[];
+}
+
+export type QueryAnswer = { readonly rows: string } | { readonly error: CallError };
+
+/** The process has ended by itself, or was killed from outside. */
+interface Ended {
+  /** For people: how. */
+  readonly ended: string;
+}
+
+/** A process of the pool. */
+interface PooledProcess {
+  readonly host: HostProcess<QueryMessage>;
+  /** Takes the answer of the query under way; null without a query. */
+  onAnswer: ((answer: QueryAnswer | Ended) => void) | null;
+  /** The tables whose further names the process knows. */
+  aliased: readonly QueryTable[];
+  /** Ends a process that has been free for long. */
+  timer: Timer | null;
+}
+
+/** The options of a process of the pool. */
+export interface QueryOptions {
+  /** The path of the database. */
+  readonly database: string;
+  /** The tables of the service that queries may read. */
+  readonly tables: readonly QueryTable[];
+}
+
+/**
+ * SQL that is written by hand can take for ever, and SQLite does not let go of its thread, so a query
+ * beyond its time is ended with its process.
+ */
+export class QueryPool implements PausableReads {
+  readonly #options: Omit<SpawnOptions, "word">;
+  readonly #timeoutMs: number;
+  readonly #aliased: () => readonly QueryTable[];
+  readonly #admission = new Admission({ width });
+  readonly #free: PooledProcess[] = [];
+  readonly #all = new Set<PooledProcess>();
+  /** The ends of processes that were killed and have not gone yet. */
+  readonly #ending = new Set<Promise<unknown>>();
+  /** Unresolved while no query may begin, because the write-ahead log must start over. */
+  #pause: PromiseWithResolvers<void> | null = null;
+  #isStopped = false;
+
+  /** @param options `aliased` answers the tables whose columns have further names, the same array while the names stay. */
+  constructor(
+    options: Omit<SpawnOptions, "word"> & {
+      options: QueryOptions;
+      timeoutMs: number;
+      aliased: () => readonly QueryTable[];
+    },
+  ) {
+    const { timeoutMs, aliased, ...process } = options;
+    this.#options = process;
+    this.#timeoutMs = timeoutMs;
+    this.#aliased = aliased;
+  }
+
+  /** The rows of a query, as JSON. @throws AppError `bad_request`, also when the query runs longer than the time. */
+  query(query: QueryMessage, timeoutMs: number): Promise<string> {
+    return this.#admission.run(async () => {
+      for (let ends = 1; ; ends += 1) {
+        const answer = await this.#attempt(query, timeoutMs);
+        if ("rows" in answer) return answer.rows;
+        if ("error" in answer) throw new AppError(answer.error.code, answer.error.message);
+        if (ends === maxEnds) throw new AppError("bad_request", `db.query: its process ended (${answer.ended})`);
+      }
+    });
+  }
+
+  async #attempt(query: QueryMessage, timeoutMs: number): Promise<QueryAnswer | Ended> {
+    while (this.#pause !== null) await this.#pause.promise;
+    if (this.#isStopped) throw new AppError("unavailable", "The service is stopping.");
+    const free = this.#free.pop();
+    const pooled = free === undefined || free.host.hasExited ? this.#open() : free;
+    clearTimeout(pooled.timer ?? undefined);
+    const answer = await this.#ask(pooled, query, Math.min(timeoutMs, this.#timeoutMs));
+    if (this.#all.has(pooled)) this.#park(pooled);
+    return answer;
+  }
+
+  /** Resolves when no process has the database open any more, so that the service is the last to close the database. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.resume();
+    const processes = [...this.#all];
+    for (const pooled of processes) this.#end(pooled);
+    await Promise.all([...processes.map((pooled) => pooled.host.exited), ...this.#ending]);
+  }
+
+  async drain(): Promise<void> {
+    this.#pause ??= Promise.withResolvers();
+    // A process that was killed holds its snapshot of the database until its end.
+    while ((this.#busy().length > 0 || this.#ending.size > 0) && !this.#isStopped) await Bun.sleep(drainPollMs);
+  }
+
+  resume(): void {
+    this.#pause?.resolve();
+    this.#pause = null;
+  }
+
+  cutOff({ code, message }: AppError): void {
+    for (const pooled of this.#busy()) {
+      this.#end(pooled);
+      pooled.onAnswer?.({ error: { code, message: `db.query: ${message}` } });
+    }
+  }
+
+  /** The processes with a query. */
+  #busy(): PooledProcess[] {
+    return [...this.#all].filter(({ onAnswer }) => onAnswer !== null);
+  }
+
+  #open(): PooledProcess {
+    const pooled: PooledProcess = {
+      host: new SpawnedProcess<QueryMessage, QueryAnswer>({ ...this.#options, word: "script-query" }, (answer) =>
+        pooled.onAnswer?.(answer),
+      ),
+      onAnswer: null,
+      aliased: [],
+      timer: null,
+    };
+    this.#all.add(pooled);
+    pooled.host.exited.then(({ how }) => {
+      this.#end(pooled);
+      pooled.onAnswer?.({ ended: how });
+    });
+    return pooled;
+  }
+
+  #ask(pooled: PooledProcess, message: QueryMessage, timeoutMs: number): Promise<QueryAnswer | Ended> {
+    return new Promise((resolve) => {
+      const limit = setTimeout(() => {
+        this.#end(pooled);
+        const seconds = (timeoutMs / 1_000).toFixed(1);
+        resolve({ error: { code: "bad_request", message: `db.query: the query ran longer than ${seconds} s` } });
+      }, timeoutMs);
+      pooled.onAnswer = (answer) => {
+        clearTimeout(limit);
+        pooled.onAnswer = null;
+        resolve(answer);
+      };
+      const aliased = this.#aliased();
+      pooled.host.send(pooled.aliased === aliased ? message : { ...message, aliased });
+      pooled.aliased = aliased;
+    });
+  }
+
+  #park(pooled: PooledProcess): void {
+    this.#free.push(pooled);
+    pooled.timer = setTimeout(() => this.#end(pooled), idleMs);
+    pooled.timer.unref();
+  }
+
+  #end(pooled: PooledProcess): void {
+    clearTimeout(pooled.timer ?? undefined);
+    this.#all.delete(pooled);
+    const at = this.#free.indexOf(pooled);
+    if (at >= 0) this.#free.splice(at, 1);
+    pooled.host.kill();
+    const ending = pooled.host.exited;
+    this.#ending.add(ending);
+    void ending.then(() => this.#ending.delete(ending));
+  }
+}

@@ -1,0 +1,44 @@
+/** The options that a script file exports: timeout and retries of functions and jobs. */
+import { isObject, nearest, quote } from "../../base/kernel/index.ts";
+
+/** The most attempts after the first. */
+const maxRetries = 100;
+const shortestMs = 100;
+const longestMs = 24 * 3_600_000;
+
+const units: { readonly [unit: string]: number } = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/**
+ * The `options` that a file exports.
+ * @throws Error for a value that is no object, and for an unknown key.
+ */
+export function parseOptions(value: unknown, known: readonly string[]): { readonly [name: string]: unknown } {
+  if (value === undefined || value === null) return {};
+  if (!isObject(value)) throw new Error(`options must be an object, not ${quote(value)}`);
+  for (const name of Object.keys(value)) {
+    if (known.includes(name)) continue;
+    const near = nearest(name, known);
+    throw new Error(
+      `options.${name} is unknown; ${near === null ? `allowed: ${known.join(", ")}` : `did you mean ${near}?`}`,
+    );
+  }
+  return value;
+}
+
+/** `options.timeout`: milliseconds, or a text such as "5s". Answers milliseconds. @throws Error. */
+export function parseTimeout(value: unknown, fallback: number): number {
+  if (value === undefined || value === null) return fallback;
+  const [, amount, unit] = typeof value === "string" ? (/^(\d+(?:\.\d+)?)\s*(ms|s|m|h)$/.exec(value.trim()) ?? []) : [];
+  const ms = typeof value === "number" ? value : Number(amount) * (units[unit ?? ""] ?? Number.NaN);
+  if (ms >= shortestMs && ms <= longestMs) return ms;
+  throw new Error(
+    `options.timeout: ${quote(value)} is not valid; allowed: milliseconds from ${shortestMs}, or a text such as "5s" or "2m", 24h at most`,
+  );
+}
+
+/** `options.retries`: how often a run that failed is tried again. @throws Error that names the key. */
+export function parseRetries(value: unknown, fallback: number, key = "options.retries"): number {
+  if (value === undefined || value === null) return fallback;
+  if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= maxRetries) return value;
+  throw new Error(`${key}: ${quote(value)} is not valid; allowed: a whole number from 0 to ${maxRetries}`);
+}

@@ -1,0 +1,116 @@
+/** Calls with an answer in a real process: values, refusals, and handlers that answer with what is no value. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
+import { calls, task } from "../../../test/script-attempts.ts";
+import type { CallOutcome } from "./attempt.ts";
+import type { ScriptExports } from "./protocol.ts";
+import { ScriptHost, type ScriptKind } from "./script-host.ts";
+
+const root = temporaryFolder();
+const path = "functions/posts/calls.ts";
+mkdirSync(join(root, "functions/posts"), { recursive: true });
+
+const handlers = `
+export const value = ({ record }) => ({ doubled: record.n * 2 });
+export const nothing = () => undefined;
+export const late = async ({ signal }) => { await new Promise((r) => signal.addEventListener("abort", r)); };
+export const loop = () => { for (;;); };
+export const refusal = () => { throw new Refusal("no posts on Sundays"); };
+export const field = async () => { throw new Refusal("too long", { field: "title" }); };
+export const forbidden = () => { throw new Refusal("not you", { status: 403 }); };
+export const teapot = () => { throw new Refusal("tea", { status: 418 }); };
+export const fails = () => { throw new Error("broken"); };
+export const cyclic = () => { const a = {}; a.a = a; return a; };
+export const getter = () => ({ get title() { throw new Error("read"); } });
+export const bigint = () => ({ n: 1n });
+export const fn = () => () => 1;
+export const huge = () => "x".repeat(2_000);
+export const thenable = () => ({ then(resolve) { resolve(1); resolve(2); throw new Error("after"); } });
+export const liar = () => { throw Object.setPrototypeOf({ get message() { throw 1; } }, Refusal.prototype); };
+`;
+
+const kind: ScriptKind = {
+  folder: "functions",
+  firstLane: "hooks",
+  lanesOf: (_exports: ScriptExports) => ["hooks"],
+  check: () => undefined,
+  use: async () => undefined,
+};
+
+async function open(): Promise<ScriptHost> {
+  await Bun.write(join(root, path), handlers);
+  const host = new ScriptHost({
+    root: () => root,
+    env: [],
+    processes: 1,
+    process: () => ({
+      word: "script-host",
+      options: { root, env: [], bodyLimit: 1_000, batchBodyLimit: 1_000, umask: 0o022 },
+      cwd: root,
+      environment: { PATH: process.env["PATH"] },
+    }),
+    memoryLimit: 512 * 1024 ** 2,
+    logger: quietLogger(),
+  });
+  afterAll(() => host.stop());
+  host.serve({ kinds: [kind], calls: calls });
+  await host.load();
+  return host;
+}
+
+const host = await open();
+
+function call(handler: string, timeoutMs = 20_000): Promise<CallOutcome> {
+  const input = { runId: "run_1", attempt: 1, user: null, record: { n: 21 } };
+  return host.call("hooks", { ...task("run_1"), path, handler, input, timeoutMs, isRepeatable: true });
+}
+
+test("a value comes as JSON, and no value as null", async () => {
+  expect(await call("value")).toEqual({ status: "answered", value: '{"doubled":42}' });
+  expect(await call("nothing")).toEqual({ status: "answered", value: "null" });
+  expect(await call("thenable")).toEqual({ status: "answered", value: "1" });
+});
+
+test("a Refusal comes as data", async () => {
+  const refused = (message: string, more: object = {}) => ({
+    status: "refused",
+    refusal: { message, status: 400, field: null, ...more },
+  });
+  expect<unknown>(await call("refusal")).toEqual(refused("no posts on Sundays"));
+  expect<unknown>(await call("field")).toEqual(refused("too long", { field: "title" }));
+  expect<unknown>(await call("forbidden")).toEqual(refused("not you", { status: 403 }));
+});
+
+describe("fails, with a reason:", () => {
+  const reasons: { readonly [handler: string]: string } = {
+    fails: "broken (functions/posts/calls.ts:10:",
+    teapot: "TypeError: The status of a Refusal is 400 or 403, not 418",
+    cyclic: "cyclic",
+    getter: "read",
+    bigint: "BigInt",
+    fn: "The handler returned a function",
+    huge: "The handler returned 2002 bytes, and limits.body allows 1000",
+    liar: "cannot be described",
+    missing: "does not export missing",
+  };
+  test.each(Object.entries(reasons))("%s", async (handler, reason) => {
+    const outcome = await call(handler);
+    expect(outcome.status).toBe("failed");
+    expect(outcome.status === "failed" && outcome.error.message).toContain(reason);
+  });
+});
+
+test("a handler that does not answer, or loops, is late; later calls are answered", async () => {
+  expect(await call("late", 100)).toEqual({ status: "late" });
+  const [looping, beside] = [call("loop", 300), call("value")];
+  expect(await looping).toEqual({ status: "late" });
+  expect(await beside).toEqual({ status: "answered", value: '{"doubled":42}' });
+  expect(await call("value")).toEqual({ status: "answered", value: '{"doubled":42}' });
+});
+
+test("a file that is not loaded is gone", async () => {
+  const outcome = await host.call("hooks", { ...task("a"), path: "functions/posts/b.ts", isRepeatable: true });
+  expect(outcome).toEqual({ status: "gone" });
+});

@@ -1,0 +1,168 @@
+/** The files of the user's code: the scripts among the files, and their content. */
+import { type Dirent, readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
+import { join, sep } from "node:path";
+import type { CodeFile } from "./protocol.ts";
+
+export const scriptFolders = ["functions", "jobs", "endpoints"] as const;
+export type ScriptFolder = (typeof scriptFolders)[number];
+
+/** The module of a function, a job (spec, "Startup rules" 3) or an endpoint. */
+export interface ScriptFile {
+  readonly folder: ScriptFolder;
+  /** Relative to the project, with forward slashes. */
+  readonly path: string;
+  /** For a function: the collection whose events it handles. */
+  readonly collection: string | null;
+}
+
+/** Tests are of `socle test`; the service neither loads tests nor follows their changes. */
+function isTest(path: string): boolean {
+  return /\.(?:test|spec)\.[cm]?[jt]sx?$/.test(path);
+}
+
+function entries(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+  } catch {
+    return [];
+  }
+}
+
+/** Null for a path that leads nowhere, or in a circle of links. */
+function stat(path: string): Stats | null {
+  try {
+    return statSync(path);
+  } catch {
+    return null;
+  }
+}
+
+function isFolder(folder: string, entry: Dirent): boolean {
+  if (!entry.isSymbolicLink()) return entry.isDirectory();
+  return stat(join(folder, entry.name))?.isDirectory() === true;
+}
+
+/** A file of code is a script, or a stray, which looks like a script and has no effect; null for shared code and tests. */
+function placeOf(path: string): ScriptFile | "stray" | null {
+  const [folder = "", ...names] = path.split("/");
+  const isShared = names.some((name) => name.startsWith("_"));
+  if (isShared || isTest(path) || path.endsWith(".d.ts") || !/\.[cm]?[jt]sx?$/.test(path)) return null;
+  const isModule = path.endsWith(".ts");
+  if (folder === "endpoints") return isModule ? { folder, path, collection: null } : "stray";
+  if (folder === "jobs" && names.length === 1) return isModule ? { folder, path, collection: null } : "stray";
+  if (folder !== "functions" || names.length > 2) return null;
+  const [collection = "", file] = names;
+  return isModule && file !== undefined ? { folder, path, collection } : "stray";
+}
+
+function placesIn(root: string): { path: string; place: ScriptFile | "stray" }[] {
+  const places: { path: string; place: ScriptFile | "stray" }[] = [];
+  walk(root, ({ path }) => {
+    const place = placeOf(path);
+    if (place !== null) places.push({ path, place });
+  });
+  return places;
+}
+
+/**
+ * The functions, jobs and endpoints of a project: `functions/<collection>/<file>.ts`, `jobs/<file>.ts` and
+ * `endpoints/…/<file>.ts`, by path.
+ */
+export function listScripts(root: string): ScriptFile[] {
+  return placesIn(root).flatMap(({ place }) => (place === "stray" ? [] : [place]));
+}
+
+/** Files that look like scripts and have no effect, for their folder or their ending. */
+export function listStrays(root: string): string[] {
+  return placesIn(root).flatMap(({ path, place }) => (place === "stray" ? [path] : []));
+}
+
+/** Files whose change is a change of the user's code. */
+const codePattern = /\.(?:[cm]?[jt]sx?|json|txt|md|html|sql)$/;
+/** TypeScript modules. Other imported files are read from the disk. */
+const modulePattern = /\.m?tsx?$/;
+
+/** A file on a walk through the folders of scripts. */
+interface WalkedFile {
+  /** Relative to the project. */
+  readonly path: string;
+  /** The absolute path without links; null for a link that leads nowhere. */
+  readonly real: string | null;
+}
+
+type Visit = (file: WalkedFile) => void;
+
+/** The tests of a project, by path: in the folders of scripts, and below. */
+export function listTests(root: string): string[] {
+  const tests: string[] = [];
+  walk(root, ({ path }) => {
+    if (isTest(path)) tests.push(path);
+  });
+  return tests;
+}
+
+/** Calls `visit` with every file in the folders of scripts, shared code included. */
+function walk(root: string, visit: Visit): void {
+  for (const folder of scriptFolders) walkFolder(root, folder, visit);
+}
+
+/** Links to folders are followed, but for links that lead back to a folder above. */
+function walkFolder(root: string, path: string, visit: Visit): void {
+  const real = realPath(join(root, path));
+  if (real !== null) walkBelow({ path, real, above: [real] }, visit);
+}
+
+/** @param folder with its real path and the real paths of the folders above. */
+function walkBelow(folder: { path: string; real: string; above: readonly string[] }, visit: Visit): void {
+  for (const entry of entries(folder.real)) {
+    if (entry.name === "node_modules" || entry.name.startsWith(".")) continue;
+    const path = `${folder.path}/${entry.name}`;
+    const place = join(folder.real, entry.name);
+    const real = entry.isSymbolicLink() ? realPath(place) : place;
+    if (real === null || !isFolder(folder.real, entry)) visit({ path, real });
+    else if (!folder.above.some((each) => isWithin(each, real)))
+      walkBelow({ path, real, above: [...folder.above, real] }, visit);
+  }
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder + sep);
+}
+
+function realPath(path: string): string | null {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The folder, and the names, places, times and sizes of all files of the user's code: the text differs when the code has changed, or
+ * a link leads elsewhere.
+ */
+export function fingerprint(root: string): string {
+  const parts: string[] = [root];
+  walk(root, ({ path, real }) => {
+    if (!codePattern.test(path) || isTest(path)) return;
+    const stats = real === null ? null : stat(real);
+    parts.push(`${path}:${real}:${stats?.mtimeMs}:${stats?.size}`);
+  });
+  const env = stat(join(root, ".env"));
+  if (env !== null) parts.push(`.env:${env.mtimeMs}:${env.size}`);
+  return parts.join("\n");
+}
+
+/** The modules with their present content. */
+export function readCode(root: string): CodeFile[] {
+  const files: CodeFile[] = [];
+  walk(root, ({ path, real }) => {
+    if (!modulePattern.test(path) || isTest(path) || real === null) return;
+    try {
+      files.push({ path, real, content: readFileSync(real, "utf8") });
+    } catch {
+      // Deleted meanwhile, or not readable: the importing module gets the error.
+    }
+  });
+  return files;
+}

@@ -1,0 +1,298 @@
+/** The service's API for the user's code: `db`, `auth.users`, `storage` and `jobs` of a handler's context. */
+import { type StoredRecord, VISIBILITIES, type Visibility } from "@socle/protocol";
+import { AppError, actorOf, isObject, oneOf, quote, type System } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import type { Queries } from "../../data/queries/index.ts";
+import { parseBatch, type Records, type RecordVersion } from "../../data/records/index.ts";
+import { cleanName, type Storage } from "../../files/storage/index.ts";
+import { type Auth, readCredentials, readRole } from "../../people/auth/index.ts";
+import type { Database, Transactor } from "../../store/database/index.ts";
+import type { CallAnswers, Caller } from "./call-transport.ts";
+import type { CallError, CallMessage } from "./protocol.ts";
+import type { QueryPool } from "./query-pool.ts";
+
+/** The queues that the code adds runs to. */
+interface QueueCalls {
+  /** Adds a run with a payload as JSON. Answers the id of the run. */
+  enqueue(name: string, run: { payload: string; options: unknown }, principal: System): Promise<string>;
+  /** The runs that a batch adds, as work of its transaction. */
+  forBatch(value: unknown, principal: System): (tx: Transactor, ids: readonly string[]) => void;
+}
+
+type Method = (principal: System, args: readonly unknown[], caller: Caller) => unknown;
+
+/** Characters of JSON in a piece of a list, about. */
+const pieceSize = 128 * 1024;
+/** Users in an answer at most. */
+const maxUsers = 1_000;
+
+/**
+ * Validation, events and the way to the database are as in the HTTP API; permission rules do not apply. Records are
+ * passed as JSON text, so that nothing but JSON gets in or out.
+ */
+export class ServiceApi implements CallAnswers {
+  readonly #database: Database;
+  readonly #records: Records;
+  readonly #lists: Queries;
+  readonly #auth: Auth;
+  readonly #storage: Storage;
+  readonly #queries: QueryPool;
+  readonly #queues: QueueCalls;
+  readonly #logger: Logger;
+  readonly #methods: ReadonlyMap<string, Method>;
+
+  constructor(options: {
+    database: Database;
+    records: Records;
+    lists: Queries;
+    auth: Auth;
+    storage: Storage;
+    queries: QueryPool;
+    queues: QueueCalls;
+    logger: Logger;
+  }) {
+    this.#database = options.database;
+    this.#records = options.records;
+    this.#lists = options.lists;
+    this.#auth = options.auth;
+    this.#storage = options.storage;
+    this.#queries = options.queries;
+    this.#queues = options.queues;
+    this.#logger = options.logger;
+    this.#methods = new Map(
+      Object.entries({
+        ...this.#recordMethods(),
+        ...this.#userMethods(),
+        ...this.#fileMethods(),
+        ...this.#jobMethods(),
+      }),
+    );
+  }
+
+  /** @throws AppError with the code and details of the HTTP API. */
+  async answer(call: CallMessage, caller: Caller): Promise<unknown> {
+    const method = this.#methods.get(call.method);
+    if (method === undefined) throw new AppError("not_found", `There is no ${quote(call.method)}.`);
+    return method(caller.task.principal, call.args, caller);
+  }
+
+  /** The error for the user's code. An error that is no `AppError` is a defect; its details go to the log alone. */
+  toCallError(thrown: unknown, method: string): CallError {
+    if (thrown instanceof AppError) {
+      const { code, message, details } = thrown;
+      return { code, message, ...(details === undefined ? {} : { details }) };
+    }
+    this.#logger.error(`${method} failed`, { error: thrown });
+    return { code: "internal_error", message: `${method} failed; the log of the service says why.` };
+  }
+
+  #recordMethods(): Record<string, Method> {
+    const records = this.#records;
+    return {
+      "db.list": async (principal, [name], { part }) => {
+        const pages = await this.#lists.whole(records.collection(text(name, "collection")), principal);
+        try {
+          await sendRecords(pages.first, part);
+          while (pages.rest !== null) {
+            const next = await pages.rest.next();
+            if (next.done === true) break;
+            await sendRecords(next.value, part);
+          }
+        } finally {
+          await pages.rest?.return();
+        }
+        return null;
+      },
+      "db.page": async (principal, [name, search], { part }) => {
+        const collection = records.collection(text(name, "collection"));
+        const parameters = text(search, "query");
+        const list = this.#lists.prepare(collection, principal, parameters);
+        if (list.query === null) throw new AppError("bad_request", `${quote(parameters)} has no parameter of a list.`);
+        await part(await this.#lists.page(collection, list, { principal, caller: byFunctions, signal: neverAborted }));
+        return null;
+      },
+      "db.get": async (principal, [name, id]) => {
+        const collection = records.collection(text(name, "collection"));
+        return nullIfMissing(async () => records.get(collection, principal, text(id, "id")));
+      },
+      "db.create": async (principal, [name, body]) =>
+        (await records.create(text(name, "collection"), principal, bodyOf(body))).json.text,
+      "db.update": async (principal, [name, id, body, ifMatch]) =>
+        (
+          await records.update(text(name, "collection"), principal, {
+            record: versionOf(id, ifMatch),
+            body: bodyOf(body),
+          })
+        ).json.text,
+      "db.delete": async (principal, [name, id, ifMatch]) => {
+        records.collection(text(name, "collection"));
+        const deleted = await nullIfMissing(async () => {
+          await records.delete(text(name, "collection"), principal, versionOf(id, ifMatch));
+          return true;
+        });
+        return deleted !== null;
+      },
+      "db.batch": async (principal, [given], { part }) => {
+        const { enqueue, ...batch } = parsedObject(given, "operations");
+        const runs = enqueue === undefined ? undefined : this.#queues.forBatch(enqueue, principal);
+        await part((await records.batch(principal, parseBatch(batch), runs)).text);
+        return null;
+      },
+      "db.query": async (_principal, [sql, params], { part, remainingMs }) => {
+        const timeoutMs = Math.max(1, remainingMs);
+        await part(await this.#queries.query({ sql: text(sql, "sql"), params: text(params, "params") }, timeoutMs));
+        return null;
+      },
+    };
+  }
+
+  #userMethods(): Record<string, Method> {
+    const { users } = this.#auth;
+    const database = this.#database;
+    return {
+      "users.list": (_principal, [options]) => {
+        const { limit = 50, offset = 0 } = parsedObject(options, "options");
+        return JSON.stringify(
+          users.list({ limit: Math.min(whole(limit, "limit"), maxUsers), offset: whole(offset, "offset") }),
+        );
+      },
+      "users.get": (_principal, [id]) => JSON.stringify(users.find(text(id, "id"))),
+      "users.findByEmail": (_principal, [email]) => JSON.stringify(users.findByEmail(text(email, "email"))),
+      "users.create": async (principal, [values]) => {
+        const body = parsedObject(values, "values");
+        const role = body["role"] === undefined ? "authenticated" : readRole(body["role"]);
+        const user = await users.prepare(readCredentials(body), { key: actorOf(principal) ?? "functions" });
+        return JSON.stringify(await database.transact((tx) => users.create(tx, { ...user, role }, principal)));
+      },
+      "users.setRole": async (_principal, [id, role]) => {
+        const [userId, newRole] = [text(id, "id"), readRole(role)];
+        return JSON.stringify(await database.transact((tx) => users.setRole(tx, userId, newRole)));
+      },
+      "users.setPassword": async (principal, [id, password]) => {
+        const userId = text(id, "id");
+        const caller = { key: actorOf(principal) ?? "functions" };
+        const passwordHash = await users.preparePassword(text(password, "password"), caller);
+        const change = { passwordHash, keptSession: null };
+        return JSON.stringify(await database.transact((tx) => users.setPassword(tx, userId, change)));
+      },
+    };
+  }
+
+  #fileMethods(): Record<string, Method> {
+    const storage = this.#storage;
+    return {
+      "storage.get": (_principal, [id]) => JSON.stringify(storage.find(text(id, "id"))),
+      "storage.read": async (_principal, [id], { part }) => {
+        const file = storage.find(text(id, "id"));
+        if (file === null) return null;
+        await part(await new Response(await storage.read(file, null)).bytes());
+        return null;
+      },
+      "storage.put": async (principal, [filename, data, visibility, owner]) => {
+        if (!(data instanceof Uint8Array)) throw new AppError("bad_request", "storage.put: data must be bytes.");
+        const name = cleanName(text(filename, "filename"));
+        const values = { filename: name === "" ? "file" : name, visibility: visibilityOf(visibility) };
+        const file = await storage.store(this.#actingFor(principal, owner), async (upload) => {
+          await upload.write(data);
+          return values;
+        });
+        return JSON.stringify(file);
+      },
+      "storage.delete": async (principal, [id]) => {
+        const deleted = await nullIfMissing(async () => {
+          await storage.delete(text(id, "id"), principal);
+          return true;
+        });
+        return deleted !== null;
+      },
+    };
+  }
+
+  /** The same principal, whose files belong to an owner; null for no owner. @throws AppError `bad_request`. */
+  #actingFor(principal: System, owner: unknown): System {
+    if (owner === null) return principal;
+    const userId = text(owner, "owner");
+    if (this.#auth.users.find(userId) !== null) return { ...principal, userId };
+    throw new AppError("bad_request", `owner ${quote(userId)} is no user.`);
+  }
+
+  #jobMethods(): Record<string, Method> {
+    return {
+      "jobs.enqueue": (principal, [name, payload, options]) =>
+        this.#queues.enqueue(
+          text(name, "name"),
+          { payload: text(payload, "payload"), options: JSON.parse(text(options, "options")) },
+          principal,
+        ),
+    };
+  }
+}
+
+/** The share of the reader threads that functions have together. */
+function byFunctions(): string {
+  return "functions";
+}
+
+/** A run that has ended leaves its queries to their limit of time. */
+function neverAborted(): AbortSignal {
+  return new AbortController().signal;
+}
+
+/** Sends records in pieces, each after the process has taken the piece before. */
+async function sendRecords(records: readonly StoredRecord[], part: Caller["part"]): Promise<void> {
+  for (let at = 0; at < records.length; ) {
+    const piece: string[] = [];
+    let size = 0;
+    while (at < records.length && size < pieceSize) {
+      const json = JSON.stringify(records[at]);
+      size += json.length;
+      piece.push(json);
+      at += 1;
+    }
+    await part(`[${piece.join(",")}]`);
+  }
+}
+
+/** The answer of the work; null when the work throws `not_found`. */
+async function nullIfMissing<T>(work: () => Promise<T>): Promise<T | null> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (thrown instanceof AppError && thrown.code === "not_found") return null;
+    throw thrown;
+  }
+}
+
+function text(value: unknown, name: string): string {
+  if (typeof value === "string") return value;
+  throw new AppError("bad_request", `${name} must be a string, not ${quote(value)}.`);
+}
+
+/** A record to change, and its required version. */
+function versionOf(id: unknown, ifMatch: unknown): RecordVersion {
+  return { id: text(id, "id"), ifMatch: ifMatch === null ? null : text(ifMatch, "ifMatch") };
+}
+
+function whole(value: unknown, name: string): number {
+  if (typeof value === "number" && Number.isInteger(value) && value >= 0) return value;
+  throw new AppError("bad_request", `${name} must be a whole number from 0, not ${quote(value)}.`);
+}
+
+function parsedObject(json: unknown, name: string): Record<string, unknown> {
+  const value: unknown = typeof json === "string" ? JSON.parse(json) : json;
+  if (isObject(value)) return value;
+  throw new AppError("bad_request", `${name} must be an object, not ${quote(value)}.`);
+}
+
+function bodyOf(json: unknown): Record<string, unknown> {
+  const value: unknown = JSON.parse(text(json, "values"));
+  if (isObject(value)) return value;
+  throw new AppError("bad_request", `The values must be an object, not ${quote(value)}.`);
+}
+
+function visibilityOf(value: unknown): Visibility {
+  if (value === null) return "protected";
+  const visibility = VISIBILITIES.find((each) => each === value);
+  if (visibility !== undefined) return visibility;
+  throw new AppError("bad_request", `visibility must be ${oneOf(VISIBILITIES)}, not ${quote(value)}.`);
+}

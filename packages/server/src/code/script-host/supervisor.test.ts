@@ -1,0 +1,165 @@
+/** The supervisor of a process: starts, losses, files that do not load, on fake processes. */
+import { describe, expect, test } from "bun:test";
+import type { FakeProcess } from "../../../test/fake-process.ts";
+import { loaded } from "../../../test/fake-process.ts";
+import { quietLogger } from "../../../test/kit.ts";
+import { type AnswerLoad, calls, FakeProcesses, outcomeOf, task } from "../../../test/script-attempts.ts";
+import { until } from "../../../test/sockets.ts";
+import { Supervisor } from "./supervisor.ts";
+
+function open(answerLoad?: AnswerLoad) {
+  const processes = new FakeProcesses();
+  processes.answerLoad = answerLoad;
+  const log: string[] = [];
+  let losses = 0;
+  const supervisor = new Supervisor({
+    calls,
+    spawn: processes.spawn,
+    code: [{ path: "jobs/a.ts", real: "/project/jobs/a.ts", content: "as it was loaded" }],
+    contents: "functions and jobs",
+    capacity: 64,
+    memoryLimit: 64 * 1024 ** 2,
+    logger: quietLogger(log),
+    onLost: () => {
+      losses += 1;
+    },
+  });
+  return { supervisor, processes, log, losses: () => losses };
+}
+
+/** The processes that have a run, once they are so many. */
+async function withRuns(processes: FakeProcesses, ...runIds: string[]): Promise<FakeProcess[]> {
+  const found = (): (FakeProcess | undefined)[] =>
+    runIds.map((id) => processes.all.findLast((each) => !each.hasExited && each.runs().has(id)));
+  await until(() => found().every((each) => each !== undefined));
+  return found().flatMap((each) => each ?? []);
+}
+
+describe("a lost process", () => {
+  test("with one run that it ever had: the run has failed, and the next process has the same code", async () => {
+    const { supervisor, processes, log, losses } = open();
+    await supervisor.start(["jobs/a.ts"]);
+    const outcome = supervisor.run(task("a"));
+    await processes.last.answer("a", "started");
+    processes.last.end("exit code 3");
+    expect(await outcomeOf(outcome)).toBe("ended the process (exit code 3)");
+    const next = supervisor.run(task("b"));
+    const [second] = await withRuns(processes, "b");
+    expect(second?.sent[0]).toEqual({
+      type: "code",
+      files: [{ path: "jobs/a.ts", real: "/project/jobs/a.ts", content: "as it was loaded" }],
+    });
+    await second?.answer("b", "completed");
+    expect(await outcomeOf(next)).toBe("completed");
+    expect(losses()).toBe(1);
+    expect(log).toContain("WARN The process of functions and jobs was lost: it ended the process (exit code 3)");
+    expect(processes.all).toHaveLength(2);
+    supervisor.stop();
+  });
+
+  test("with several: each is made again alone, other runs go on beside, and only the culprit has failed", async () => {
+    const { supervisor, processes, log } = open();
+    await supervisor.start(["jobs/a.ts"]);
+    const [guilty, innocent] = [supervisor.run(task("guilty")), supervisor.run(task("innocent"))];
+    for (const id of ["guilty", "innocent"]) await processes.last.answer(id, "started");
+    processes.last.end("signal SIGSEGV", "SIGSEGV");
+    const other = supervisor.run(task("other"));
+    const [one, two, main] = await withRuns(processes, "guilty", "innocent", "other");
+    expect(new Set([one, two, main]).size).toBe(3);
+    expect([one, two, main].map((each) => each?.runs().size)).toEqual([1, 1, 1]);
+    await main?.answer("other", "completed");
+    expect(await outcomeOf(other)).toBe("completed");
+    await one?.answer("guilty", "started");
+    one?.end("signal SIGSEGV", "SIGSEGV");
+    await two?.answer("innocent", "completed");
+    expect(await outcomeOf(guilty)).toBe("ended the process (signal SIGSEGV)");
+    expect(await outcomeOf(innocent)).toBe("completed");
+    expect(log.filter((line) => line.includes("2 runs were in it, each is run again, alone"))).toHaveLength(1);
+    await supervisor.drained();
+    expect(supervisor.load).toBe(0);
+    supervisor.stop();
+  });
+
+  test("that is beyond its memory: the run has failed for it, though a signal has ended the process", async () => {
+    const { supervisor, processes } = open();
+    await supervisor.start(["jobs/a.ts"]);
+    const outcome = supervisor.run(task("a"));
+    await processes.last.answer("a", "started");
+    processes.last.residentBytes = 65 * 1024 ** 2;
+    expect(await outcomeOf(outcome)).toBe("used more memory than scripts.memory allows (64 MiB)");
+    supervisor.stop();
+  });
+
+  test("whose file loads in the main process alone: the run goes back there, and is blamed the third time", async () => {
+    let main: FakeProcess | undefined;
+    const { supervisor, processes } = open((path, process) => {
+      main ??= process;
+      if (main.hasExited) main = process;
+      // The port of the file is held by the main process.
+      return main === process ? loaded(path) : { type: "broken", path, error: { message: "the port is in use" } };
+    });
+    await supervisor.start(["jobs/a.ts"]);
+    const outcomes = [supervisor.run(task("a")), supervisor.run(task("b"))];
+    for (let loss = 0; loss < 3; loss++) {
+      const [current] = await withRuns(processes, "a", "b");
+      for (const id of ["a", "b"]) await current?.answer(id, "started");
+      current?.end("exit code 1");
+      await until(() => current?.hasExited === true);
+    }
+    const messages = await Promise.all(outcomes.map(outcomeOf));
+    expect(messages).toEqual(["ended the process (exit code 1)", "ended the process (exit code 1)"]);
+    supervisor.stop();
+  });
+});
+
+describe("loading", () => {
+  test("a file that ends the process twice is left out, and the others are loaded", async () => {
+    const { supervisor, processes } = open((path, process) => {
+      if (path === "jobs/dies.ts") process.end("exit code 9");
+      return path === "jobs/dies.ts" ? null : loaded(path);
+    });
+    const results = await supervisor.start(["jobs/a.ts", "jobs/dies.ts", "jobs/z.ts"]);
+    expect(results.get("jobs/dies.ts")).toEqual({
+      error: { message: "ended the process while it was loading (exit code 9)" },
+    });
+    expect([...results.keys()].sort()).toEqual(["jobs/a.ts", "jobs/dies.ts", "jobs/z.ts"]);
+    expect(processes.all).toHaveLength(3);
+    expect(processes.last.sent.filter(({ type }) => type === "load")).toHaveLength(2);
+    supervisor.stop();
+  });
+
+  test("a file that cannot be loaded again has its runs in quarantine", async () => {
+    let broken = 0;
+    const { supervisor, processes, log } = open((path, process) => {
+      // The second process alone does not load it.
+      const isBroken = process === processes.all[1];
+      if (isBroken) broken += 1;
+      return isBroken ? { type: "broken", path, error: { message: "gone" } } : loaded(path);
+    });
+    await supervisor.start(["jobs/a.ts"]);
+    processes.last.end();
+    await until(() => broken === 1);
+    const outcome = supervisor.run(task("a"));
+    const [alone] = await withRuns(processes, "a");
+    expect(alone).not.toBe(processes.all[1]);
+    await alone?.answer("a", "completed");
+    expect(await outcomeOf(outcome)).toBe("completed");
+    expect(log).toContain("ERROR jobs/a.ts could not be loaded again, it is tried in a process of its own: gone");
+    supervisor.stop();
+  });
+});
+
+test("a stop settles everything that waits, runs or is in quarantine, and ends all processes", async () => {
+  const { supervisor, processes } = open();
+  await supervisor.start(["jobs/a.ts"]);
+  const outcomes = ["a", "b"].map((id) => supervisor.run(task(id)));
+  for (const id of ["a", "b"]) await processes.last.answer(id, "started");
+  processes.last.end();
+  await withRuns(processes, "a", "b");
+  outcomes.push(supervisor.run(task("c")));
+  supervisor.stop();
+  outcomes.push(supervisor.run(task("d")));
+  expect(await Promise.all(outcomes.map(outcomeOf))).toEqual(["stopped", "stopped", "stopped", "stopped"]);
+  await supervisor.drained();
+  expect(processes.all.every(({ hasExited }) => hasExited)).toBe(true);
+});

@@ -1,0 +1,44 @@
+/** The generated types of fields, by their attributes. */
+import { expect, test } from "bun:test";
+import type { FieldDefinition } from "@socle/protocol";
+import { typeDeclarations } from "./type-declarations.ts";
+
+/** The lines of a field in the types of a record, of a create and of an update; null in a type without the field. */
+function linesOf(field: FieldDefinition): (string | null)[] {
+  const text = typeDeclarations([{ name: "things", fields: [field] }], []);
+  const [, record = "", create = "", update = ""] =
+    /record: \{([\s\S]*?)\n {4}\};\n {4}create: \{([\s\S]*?)\n? {4}\};\n {4}update: \{([\s\S]*?)\n? {4}\};/.exec(
+      text,
+    ) ?? [];
+  return [record, create, update].map(
+    (part) =>
+      part
+        .split("\n")
+        .find((line) => line.includes("f:") || line.includes("f?:"))
+        ?.trim() ?? null,
+  );
+}
+
+test.each<[FieldDefinition, (string | null)[]]>([
+  [{ name: "f", type: "string" }, ["f: string | null;", "f?: string | null;", "f?: string | null;"]],
+  [
+    { name: "f", type: "string", values: ["todo", 'a "b"'], required: true },
+    ['f: "todo" | "a \\"b\\"";', 'f: "todo" | "a \\"b\\"";', 'f?: "todo" | "a \\"b\\"";'],
+  ],
+  [{ name: "f", type: "string", values: ["a"] }, ['f: "a" | null;', 'f?: "a" | null;', 'f?: "a" | null;']],
+  [{ name: "f", type: "integer", default: 5, required: true }, ["f: number;", "f?: number;", "f?: number;"]],
+  [{ name: "f", type: "string", multiple: true }, ["f: string[];", "f?: string[];", "f?: string[];"]],
+  [
+    { name: "f", type: "string", multiple: true, values: ["a", "b"], required: true },
+    ['f: ("a" | "b")[];', 'f: ("a" | "b")[];', 'f?: ("a" | "b")[];'],
+  ],
+  [{ name: "f", type: "integer", sequence: true }, ["f: number;", null, null]],
+])("%j", (field, lines) => {
+  expect(linesOf(field)).toEqual(lines);
+});
+
+test("the declared variables of the environment: one that may be missing may be undefined", () => {
+  expect(typeDeclarations([], ["MAIL_KEY", "REGION?"])).toContain(
+    "interface SocleEnv {\n  readonly MAIL_KEY: string;\n  readonly REGION: string | undefined;\n}\n",
+  );
+});

@@ -1,0 +1,93 @@
+/** The type declarations of a project: `.socle/types.d.ts`, written from its collections. */
+import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
+import { quote } from "../../base/kernel/index.ts";
+import { typeOf } from "../../data/fields/index.ts";
+import contextTypes from "./context-types.txt" with { type: "text" };
+import { variablesOf } from "./environment.ts";
+import testTypes from "./test-types.txt" with { type: "text" };
+
+/** The declaration of the module `socle/test`. The declarations of the client are in `test/` beside the module. */
+export const testDeclarations: string = testTypes;
+
+/** `^(draft|published)$` names all possible values. */
+const enumPattern = /^\^\((?:\?:)?([\w -]+(?:\|[\w -]+)*)\)\$$/;
+
+function typescriptOf(field: FieldDefinition): string {
+  const values = field.values ?? enumPattern.exec(field.regex ?? "")?.[1]?.split("|");
+  if (values === undefined) return typeOf(field).typescript.type;
+  const union = values.map((value) => JSON.stringify(value)).join(" | ");
+  return field.multiple === true ? `(${union})[]` : union;
+}
+
+function noteOf(field: FieldDefinition): string {
+  const { note } = typeOf(field).typescript;
+  const target = field.collection === undefined ? note : `the id of one of ${field.collection}`;
+  const about = [field.multiple === true && target !== undefined ? `each ${target}` : target];
+  if (field.owner === true) about.push("the owner");
+  if (field.min !== undefined) about.push(`min ${field.min}`);
+  if (field.max !== undefined) about.push(`max ${field.max}`);
+  if (field.regex !== undefined && !enumPattern.test(field.regex))
+    about.push(`matches ${field.regex.replaceAll("*/", "*\\/")}`);
+  if (field.unique === true) about.push("unique");
+  if (field.default !== undefined) about.push(`default ${quote(field.default).replaceAll("*/", "*\\/")}`);
+  const text = about.filter((each) => each !== undefined).join(", ");
+  return text === "" ? "" : `      /** ${text} */\n`;
+}
+
+function isNeverNull({ required, sequence, multiple }: FieldDefinition): boolean {
+  return required === true || sequence !== undefined || multiple === true;
+}
+
+/** A required field is never null, neither in a record nor in the values of a write; others may be. Numbers of a sequence are not written. */
+function fieldsOf(definition: CollectionDefinition, mode: "record" | "create" | "update"): string {
+  return definition.fields
+    .filter((field) => mode === "record" || field.sequence === undefined)
+    .map((field) => {
+      const isOptional =
+        mode === "update" || (mode === "create" && (field.required !== true || field.default !== undefined));
+      const type = `${typescriptOf(field)}${isNeverNull(field) ? "" : " | null"}`;
+      return `${noteOf(field)}      ${field.name}${isOptional ? "?" : ""}: ${type};\n`;
+    })
+    .join("");
+}
+
+function collectionType(definition: CollectionDefinition): string {
+  const owner = definition.fields.find((field) => field.owner === true)?.name;
+  return `  ${definition.name}: {
+    record: {
+      id: string;
+      createdAt: string;
+      updatedAt: string;
+${fieldsOf(definition, "record")}    };
+    create: {
+${fieldsOf(definition, "create")}    };
+    update: {
+${fieldsOf(definition, "update")}    };
+    owner: ${owner === undefined ? "never" : JSON.stringify(owner)};
+  };
+`;
+}
+
+/** @param declared the variables of `scripts.env`. */
+function environmentType(declared: readonly string[]): string {
+  const lines = variablesOf(declared).map(
+    ({ name, isOptional }) => `  readonly ${name}: string${isOptional ? " | undefined" : ""};\n`,
+  );
+  return `interface SocleEnv {\n${lines.join("")}}\n`;
+}
+
+/**
+ * The context of functions and jobs, the collections, and the variables that `scripts.env` declares, for the editor and for
+ * `socle check`.
+ */
+export function typeDeclarations(definitions: readonly CollectionDefinition[], env: readonly string[]): string {
+  return `// Written by socle from the collections and the configuration, again with each change. Do not edit.
+
+/** Every collection: the types of its records, creates and updates, and the field that shows the owner. */
+interface Collections {
+${definitions.map(collectionType).join("")}}
+
+/** The variables of the environment that \`scripts.env\` of the configuration declares. */
+${environmentType(env)}
+${contextTypes}`;
+}

@@ -1,0 +1,111 @@
+/** Counters of sequences: the last number that was given, by collection, field and the values by which the records are counted. */
+import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
+import {
+  identifier,
+  type Reader,
+  type SlowTransactor,
+  type Transactor,
+  type Value,
+} from "../../store/database/index.ts";
+import { scopeOf } from "../fields/index.ts";
+import { columnName, plainColumn, tableName } from "./collection.ts";
+
+export const counterTable =
+  "CREATE TABLE _sequences (collection TEXT NOT NULL, field TEXT NOT NULL, scope TEXT NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (collection, field, scope)) STRICT, WITHOUT ROWID";
+
+/** The counter of a field and of the values by which its records are counted: see `counterKey`. */
+export interface Counter {
+  readonly collection: string;
+  readonly field: string;
+  readonly scope: string;
+}
+
+/** The key of a counter: the stored values by which the records are counted. */
+export function counterKey(scope: readonly Value[]): string {
+  return JSON.stringify(scope);
+}
+
+/** The last given number; 0 before the first. */
+export function lastNumber(reader: Reader, counter: Counter): number {
+  const { collection, field, scope } = counter;
+  const sql = "SELECT last FROM _sequences WHERE collection = ? AND field = ? AND scope = ?";
+  return reader.get<{ last: number }>(sql, collection, field, scope)?.last ?? 0;
+}
+
+/** Notes that a number was given. A counter never falls. */
+export function keepNumber(tx: Transactor, { collection, field, scope }: Counter, number: number): void {
+  tx.run(
+    `INSERT INTO _sequences (collection, field, scope, last) VALUES (?, ?, ?, ?)
+     ON CONFLICT (collection, field, scope) DO UPDATE SET last = max(last, excluded.last)`,
+    collection,
+    field,
+    scope,
+    number,
+  );
+}
+
+/** The counters of a collection, during one migration. */
+export class Counters {
+  readonly #tx: SlowTransactor;
+  readonly #collection: string;
+  readonly #table: string;
+
+  constructor(tx: SlowTransactor, collection: string) {
+    this.#tx = tx;
+    this.#collection = collection;
+    this.#table = identifier(tableName(collection));
+  }
+
+  /** Forgets the counters of a field, or all counters. */
+  async drop(field?: string): Promise<void> {
+    if (field === undefined) await this.#tx.run("DELETE FROM _sequences WHERE collection = ?", this.#collection);
+    else await this.#tx.run("DELETE FROM _sequences WHERE collection = ? AND field = ?", this.#collection, field);
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    await this.#tx.run(
+      "UPDATE _sequences SET field = ? WHERE collection = ? AND field = ?",
+      to,
+      this.#collection,
+      from,
+    );
+  }
+
+  /** Numbers the records without a number, in the order of their creation, and sets the counters. */
+  async begin(definition: CollectionDefinition, field: FieldDefinition): Promise<void> {
+    await this.drop(field.name);
+    const column = identifier(plainColumn(field.name));
+    const scope = definition.fields
+      .filter(({ name }) => scopeOf(field).includes(name))
+      .sort((a, b) => scopeOf(field).indexOf(a.name) - scopeOf(field).indexOf(b.name))
+      .map((each) => `${this.#table}.${identifier(columnName(each))}`);
+    const partition = (also: string[]): string => {
+      const by = [...scope, ...also];
+      return by.length === 0 ? "" : `PARTITION BY ${by.join(", ")} `;
+    };
+    const own = `${this.#table}.${column}`;
+    const place = `row_number() OVER (${partition([`${own} IS NULL`])}ORDER BY ${this.#table}._seq)`;
+    const last = `max(coalesce(max(${own}) OVER (${partition([])}), 0), 0)`;
+    await this.#tx.run(
+      `UPDATE ${this.#table} SET ${column} = _numbered.number FROM
+       (SELECT ${this.#table}._seq AS seq, ${own} AS old, ${place} + ${last} AS number FROM ${this.#table}) AS _numbered
+       WHERE ${this.#table}._seq = _numbered.seq AND _numbered.old IS NULL`,
+    );
+    const selected = scope.map((each, i) => `${each} AS s${i}, `).join("");
+    const groups = scope.length === 0 ? "" : ` GROUP BY ${scope.join(", ")}`;
+    const rows = await this.#tx.all<Record<string, Value>>(
+      `SELECT ${selected}max(${own}) AS last FROM ${this.#table}${groups}`,
+    );
+    for (const row of rows) {
+      if (row["last"] === null) continue;
+      const key = counterKey(scope.map((_, i) => row[`s${i}`] ?? null));
+      await this.#tx.run(
+        "INSERT INTO _sequences (collection, field, scope, last) VALUES (?, ?, ?, max(?, 0))",
+        this.#collection,
+        field.name,
+        key,
+        row["last"] ?? 0,
+      );
+    }
+  }
+}

@@ -1,0 +1,182 @@
+/** Definition files: reads `collections/*.json`, finds the changed files, and applies them. */
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { CollectionDefinition } from "@socle/protocol";
+import { AppError, isObject, messageOf, readJsonFile, SetupError } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import type { Database, Reader } from "../../store/database/index.ts";
+import type { Collections } from "./collections.ts";
+import { type AppliedFile, appliedFiles, putAppliedFile } from "./definition-table.ts";
+import { parseDefinition } from "./parse-definition.ts";
+import type { CollectionPlan } from "./plan.ts";
+import { MigrationError, type SchemaChange } from "./plan-change.ts";
+import type { ParsedDefinition } from "./renames.ts";
+
+/** A definition file, as read. */
+interface DefinitionFile {
+  readonly file: string;
+  readonly path: string;
+  readonly content: unknown;
+  /** The fingerprint of the content: a new layout or a comment is no change. */
+  readonly fingerprint: string;
+}
+
+type ParsedFile = DefinitionFile & { readonly parsed: ParsedDefinition };
+
+async function listFiles(folder: string): Promise<string[]> {
+  try {
+    const names = await readdir(folder);
+    return names.filter((name) => name.endsWith(".json")).sort();
+  } catch (thrown) {
+    if (isObject(thrown) && thrown["code"] === "ENOENT") return [];
+    throw new SetupError(`${folder}: cannot be read: ${messageOf(thrown)}`);
+  }
+}
+
+async function readFile(folder: string, file: string): Promise<DefinitionFile> {
+  const path = join(folder, file);
+  const content = await readJsonFile(path);
+  return { file, path, content, fingerprint: Bun.SHA256.hash(JSON.stringify(content), "hex") };
+}
+
+async function parseFile(read: DefinitionFile): Promise<ParsedFile> {
+  try {
+    return { ...read, parsed: await parseDefinition(read.content) };
+  } catch (thrown) {
+    throw thrown instanceof AppError ? new SetupError(`${read.path}: ${thrown.message}`) : thrown;
+  }
+}
+
+function refuseTwins(files: readonly DefinitionFile[]): void {
+  const seen = new Map<string, string>();
+  for (const { path, content } of files) {
+    const name = isObject(content) ? content["name"] : undefined;
+    if (typeof name !== "string") continue;
+    const twin = seen.get(name.toLowerCase());
+    if (twin !== undefined) throw new SetupError(`${path}: the collection "${name}" is already defined by ${twin}`);
+    seen.set(name.toLowerCase(), path);
+  }
+}
+
+function describe(plan: CollectionPlan): string {
+  const steps = plan.steps.map((step) => {
+    if (step.step === "rename") return `rename ${step.from} to ${step.field}`;
+    if (step.step === "index") return `${step.on ? "" : "drop "}index ${step.fields.join(" and ")}`;
+    if (!("field" in step)) return step.step;
+    return `${step.step} ${step.field}`;
+  });
+  return steps.join(", ");
+}
+
+/**
+ * The definition without the renames that were applied with the former content of the file: a second rename would take the
+ * next field of the old name. `null` in place of a rename keeps the service from guessing.
+ */
+function withoutDone(parsed: ParsedDefinition, doneRenames: string): ParsedDefinition {
+  const done = new Map<string, string | null>(JSON.parse(doneRenames));
+  const renamedFrom = new Map(parsed.renamedFrom);
+  for (const [name, from] of renamedFrom) if (done.get(name) === from) renamedFrom.set(name, null);
+  return { definition: parsed.definition, renamedFrom };
+}
+
+/**
+ * The present definition files.
+ * @throws SetupError with the file and the reason.
+ */
+export async function readDefinitionFiles(folder: string): Promise<{ path: string; parsed: ParsedDefinition }[]> {
+  const files: ParsedFile[] = [];
+  for (const file of await listFiles(folder)) files.push(await parseFile(await readFile(folder, file)));
+  refuseTwins(files);
+  return files;
+}
+
+/** The files that changed after they were applied; without a database, all files. */
+async function readChanged(
+  folder: string,
+  reader: Reader | null,
+): Promise<{ changed: ParsedFile[]; applied: Map<string, AppliedFile> }> {
+  const files: DefinitionFile[] = [];
+  for (const file of await listFiles(folder)) files.push(await readFile(folder, file));
+  refuseTwins(files);
+  const rows = reader === null ? [] : appliedFiles(reader);
+  const applied = new Map(rows.map((row) => [row.file, row]));
+  const changed: ParsedFile[] = [];
+  // Applied definitions were validated then.
+  for (const read of files)
+    if (applied.get(read.file)?.fingerprint !== read.fingerprint) changed.push(await parseFile(read));
+  return { changed, applied };
+}
+
+/**
+ * The definitions of the files that a start would apply.
+ * @param plan plans the change beside the definitions of the database, as `Collections.plan` does.
+ * @throws SetupError with the file and the reason.
+ */
+export async function changedDefinitions(
+  folder: string,
+  reader: Reader | null,
+  plan: (change: SchemaChange) => unknown,
+): Promise<CollectionDefinition[]> {
+  const { changed, applied } = await readChanged(folder, reader);
+  try {
+    plan({ define: definitionsIn(changed, applied), drop: [] });
+  } catch (thrown) {
+    throw asSetupError(thrown, changed);
+  }
+  return changed.map(({ parsed }) => parsed.definition);
+}
+
+function definitionsIn(changed: readonly ParsedFile[], applied: ReadonlyMap<string, AppliedFile>): ParsedDefinition[] {
+  return changed.map(({ file, parsed }) => withoutDone(parsed, applied.get(file)?.renames ?? "[]"));
+}
+
+/** Names the file whose definition was refused. */
+function asSetupError(thrown: unknown, files: readonly ParsedFile[]): unknown {
+  if (!(thrown instanceof MigrationError)) return thrown;
+  const path = files.find(({ parsed }) => parsed.definition.name === thrown.collection)?.path;
+  return new SetupError(`${path}: ${thrown.message}`);
+}
+
+/**
+ * Applies `collections/*.json` (spec, "Startup rules" 2) in one transaction: all files, or no file after a refusal. A file
+ * with unchanged content is left out, so that later changes through the API stay.
+ * @throws SetupError with the file and the reason.
+ */
+export async function applyDefinitionFiles(options: {
+  folder: string;
+  collections: Collections;
+  database: Database;
+  logger: Logger;
+}): Promise<void> {
+  const { changed, applied } = await readChanged(options.folder, options.database.reader);
+  if (changed.length === 0) return;
+  const { collections, database } = options;
+  const define = definitionsIn(changed, applied);
+  const plans = await migrateFiles(collections, database, { changed, define }).catch((thrown: unknown) => {
+    throw asSetupError(thrown, changed);
+  });
+  for (const [i, plan] of plans.entries()) {
+    if (plan.steps.length === 0) continue;
+    const fields = { collection: plan.after.name, changes: describe(plan) };
+    // The field may have come through the API since the file was applied last.
+    const isLossy = plan.steps.some(({ step }) => step === "drop");
+    if (isLossy) options.logger.warn(`Applied ${changed[i]?.file}, which dropped what it does not name`, fields);
+    else options.logger.info(`Applied ${changed[i]?.file}`, fields);
+  }
+}
+
+/** Migrates to the definitions and marks the files as applied, in one transaction. */
+async function migrateFiles(
+  collections: Collections,
+  database: Database,
+  files: { changed: readonly ParsedFile[]; define: readonly ParsedDefinition[] },
+): Promise<CollectionPlan[]> {
+  const change = { define: files.define, drop: [] };
+  // In development mode, requests go on meanwhile.
+  const site = await collections.siteOf(change, collections.plan(change));
+  return database.migrate((tx) => {
+    for (const { file, fingerprint, parsed } of files.changed)
+      putAppliedFile(tx, { file, fingerprint, renames: JSON.stringify([...parsed.renamedFrom]) });
+    return collections.migrate(tx, change, null);
+  }, site);
+}

@@ -1,0 +1,86 @@
+/** The tables of definitions and of applied definition files. */
+
+import type { CollectionDefinition } from "@socle/protocol";
+import type { ModuleSchema, Reader, SlowReader, Transactor } from "../../store/database/index.ts";
+import { counterTable } from "./counter-table.ts";
+
+export const collectionSchema: ModuleSchema = {
+  module: "collections",
+  steps: [
+    "CREATE TABLE _collections (name TEXT PRIMARY KEY COLLATE NOCASE, definition TEXT NOT NULL, createdAt TEXT NOT NULL, updatedAt TEXT NOT NULL) STRICT",
+    // `renames`: the applied renames of the file, which may stay in the file.
+    "CREATE TABLE _definition_files (file TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, renames TEXT NOT NULL) STRICT",
+    // JSON of `LogMarks`; null in the row of an earlier version, until the next start.
+    "ALTER TABLE _collections ADD COLUMN places TEXT",
+    counterTable,
+  ],
+};
+
+export interface DefinitionRow {
+  readonly definition: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** JSON of `LogMarks`. */
+  readonly places: string;
+}
+
+/** A definition file, as applied. */
+export interface AppliedFile {
+  readonly file: string;
+  readonly fingerprint: string;
+  /** JSON of the applied renames. */
+  readonly renames: string;
+}
+
+const columns = "definition, createdAt, updatedAt, places";
+
+/** The definitions were validated when they were stored. */
+function parse(rows: readonly { definition: string }[]): CollectionDefinition[] {
+  return rows.map(({ definition }) => JSON.parse(definition) as CollectionDefinition);
+}
+
+export function definitionRows(reader: Reader): DefinitionRow[] {
+  return reader.all<DefinitionRow>(`SELECT ${columns} FROM _collections`);
+}
+
+export async function storedDefinitions(reader: SlowReader): Promise<CollectionDefinition[]> {
+  return parse(await reader.all<{ definition: string }>("SELECT definition FROM _collections"));
+}
+
+/** The definitions of earlier versions, without marks. */
+export function definitionsWithoutMarks(reader: Reader): CollectionDefinition[] {
+  return parse(reader.all<{ definition: string }>("SELECT definition FROM _collections WHERE places IS NULL"));
+}
+
+export function putDefinition(tx: Transactor, name: string, row: DefinitionRow): void {
+  tx.run(
+    `INSERT OR REPLACE INTO _collections (name, ${columns}) VALUES (?, ?, ?, ?, ?)`,
+    name,
+    row.definition,
+    row.createdAt,
+    row.updatedAt,
+    row.places,
+  );
+}
+
+/** @param marks JSON of `LogMarks`. */
+export function updateMarks(tx: Transactor, name: string, marks: string): void {
+  tx.run("UPDATE _collections SET places = ? WHERE name = ?", marks, name);
+}
+
+export function deleteDefinition(tx: Transactor, name: string): void {
+  tx.run("DELETE FROM _collections WHERE name = ?", name);
+}
+
+export function appliedFiles(reader: Reader): AppliedFile[] {
+  return reader.all<AppliedFile>("SELECT file, fingerprint, renames FROM _definition_files");
+}
+
+export function putAppliedFile(tx: Transactor, { file, fingerprint, renames }: AppliedFile): void {
+  tx.run(
+    "INSERT OR REPLACE INTO _definition_files (file, fingerprint, renames) VALUES (?, ?, ?)",
+    file,
+    fingerprint,
+    renames,
+  );
+}

@@ -1,0 +1,177 @@
+/**
+ * The plans of a schema change: each definition beside the former definition, rules that follow renames, and the
+ * contradictions between definitions.
+ */
+import type { CollectionDefinition, ErrorDetail } from "@socle/protocol";
+import { AppError, nearest, quote } from "../../base/kernel/index.ts";
+import type { SchemaSource, UserTable } from "./expression-schema.ts";
+import { type CollectionPlan, type PlanStep, planMigration, successorOf } from "./plan.ts";
+import type { ParsedDefinition } from "./renames.ts";
+import { givenRuleAt, withRule } from "./rule-sites.ts";
+import { checkRules, type FieldRenames, type RenamedRule, RuleError, renamedRules, ruleSource } from "./rules.ts";
+import { searchNamesake } from "./search-table.ts";
+
+/** Definitions by name. */
+export type Definitions = ReadonlyMap<string, CollectionDefinition>;
+
+/** A change of collections, in one migration. */
+export interface SchemaChange {
+  readonly define: readonly ParsedDefinition[];
+  /** The names of the collections to delete, with their records. */
+  readonly drop: readonly string[];
+}
+
+/** A migration that was refused, and whose definition was the reason. */
+export class MigrationError extends AppError {
+  readonly collection: string;
+
+  constructor(collection: string, message: string, details?: ErrorDetail[]) {
+    super("bad_request", message, details === undefined ? {} : { details });
+    this.collection = collection;
+  }
+}
+
+/** Adds the collection to a refusal of its definition; other errors pass unchanged. */
+export function rethrow(collection: string, thrown: unknown): never {
+  const isRefusal = thrown instanceof AppError && thrown.code === "bad_request";
+  throw isRefusal ? new MigrationError(collection, thrown.message, thrown.details) : thrown;
+}
+
+function naming<T>(collection: string, work: () => T): T {
+  try {
+    return work();
+  } catch (thrown) {
+    return rethrow(collection, thrown);
+  }
+}
+
+/**
+ * Checks the rules of a definition. An error in a definition that the change does not contain names the collection: the
+ * change broke the rule.
+ */
+function checkRulesOf(definition: CollectionDefinition, source: SchemaSource, isAsked: boolean): void {
+  try {
+    checkRules(definition, source);
+  } catch (thrown) {
+    if (!(thrown instanceof RuleError)) throw thrown;
+    const { name } = definition;
+    throw new MigrationError(name, isAsked ? thrown.message : `collection "${name}": ${thrown.message}`);
+  }
+}
+
+/**
+ * The plans of a change, before any record is read.
+ * @throws AppError `bad_request` when definitions contradict; `not_found` for an unknown collection to delete.
+ */
+export function planChange({ define, drop }: SchemaChange, current: Definitions, users: UserTable): CollectionPlan[] {
+  const plans = planDefinitions({ define, drop }, current);
+  const following = followRenames(plans, current, users);
+  const future = new Map(current);
+  for (const name of drop) future.delete(name);
+  for (const { after } of [...plans, ...following]) future.set(after.name, after);
+  const source = ruleSource(users, (name) => future.get(name));
+  const asked = new Set(define.map(({ definition }) => definition.name));
+  for (const definition of future.values()) checkRulesOf(definition, source, asked.has(definition.name));
+  return [...plans, ...following];
+}
+
+/** Puts the new names of renamed fields into every rule that names the fields, also into rules of other collections. */
+function followRenames(plans: CollectionPlan[], current: Definitions, users: UserTable): CollectionPlan[] {
+  const renames = renamesOf(plans);
+  if (renames.size === 0) return [];
+  const source = ruleSource(users, (name) => current.get(name));
+  const following: CollectionPlan[] = [];
+  for (const definition of current.values()) {
+    const renamed = renamedRules(definition, source, renames);
+    if (renamed.length === 0) continue;
+    const at = plans.findIndex(({ after }) => after.name === definition.name);
+    const plan = plans[at];
+    const next = withRenamed(plan ?? { before: definition, after: definition, steps: [] }, renamed);
+    if (plan === undefined) following.push(next);
+    else plans[at] = next;
+  }
+  return following;
+}
+
+function planDefinitions({ define, drop }: SchemaChange, current: Definitions): CollectionPlan[] {
+  const future = new Map(current);
+  for (const name of drop)
+    if (!future.delete(name)) throw new AppError("not_found", `There is no collection ${quote(name)}.`);
+  const plans: CollectionPlan[] = [];
+  for (const item of define) {
+    const { definition } = item;
+    if (!future.has(definition.name)) refuseTwin(definition.name, future.keys());
+    future.set(definition.name, definition);
+    const before = current.get(definition.name) ?? null;
+    plans.push(naming(definition.name, () => planMigration(before, item)));
+  }
+  for (const definition of future.values()) refuseDanglingRelations(definition, future, drop);
+  refuseSearchNamesakes([...future.values()].filter(({ search }) => search !== undefined).map(({ name }) => name));
+  return plans;
+}
+
+/** The renames of plans, by collection: old name → new name. */
+function renamesOf(plans: readonly CollectionPlan[]): FieldRenames {
+  const renames = new Map<string, Map<string, string>>();
+  for (const { after, steps } of plans)
+    for (const step of steps)
+      if (step.step === "rename")
+        renames.set(after.name, (renames.get(after.name) ?? new Map<string, string>()).set(step.from, step.field));
+  return renames;
+}
+
+/** Renames fields in the unchanged rules of the new definition; a changed rule has the new names already. */
+function withRenamed(plan: CollectionPlan, renamed: readonly RenamedRule[]): CollectionPlan {
+  let { after, steps } = plan;
+  for (const { site, from, to } of renamed) {
+    const newSite = site.field === null ? site : { ...site, field: successorOf(plan, site.field) };
+    const { field } = newSite;
+    if (givenRuleAt(after, newSite) !== from) continue;
+    after = withRule(after, newSite, to);
+    const step: PlanStep = field === null ? { step: "permissions" } : { step: "permissions", field };
+    if (!steps.some((each) => each.step === "permissions" && (each.field ?? null) === field)) steps = [...steps, step];
+  }
+  return { ...plan, after, steps };
+}
+
+function refuseTwin(name: string, names: Iterable<string>): void {
+  for (const other of names)
+    if (other.toLowerCase() === name.toLowerCase())
+      throw new MigrationError(name, `collections "${other}" and "${name}" differ only in case`);
+}
+
+function refuseSearchNamesakes(searched: readonly string[]): void {
+  for (const name of searched) {
+    const other = searchNamesake(name, searched);
+    if (other === null) continue;
+    throw new MigrationError(
+      name,
+      `collections "${other}" and "${name}" cannot both be searched: the words of "${other}" are kept in a table of the name that "${name}" needs`,
+    );
+  }
+}
+
+function refuseDanglingRelations(
+  definition: CollectionDefinition,
+  future: ReadonlyMap<string, CollectionDefinition>,
+  dropped: readonly string[],
+): void {
+  for (const { name, collection: target } of definition.fields) {
+    if (target === undefined || target === "users" || future.has(target)) continue;
+    if (dropped.includes(target)) {
+      const pointing = [...future.values()].flatMap((other) =>
+        other.fields.filter((field) => field.collection === target).map((field) => `${other.name}.${field.name}`),
+      );
+      const verb = pointing.length === 1 ? "points" : "point";
+      throw new MigrationError(
+        target,
+        `collection "${target}" cannot be deleted: ${pointing.join(", ")} ${verb} to it`,
+      );
+    }
+    const near = nearest(target, [...future.keys(), "users"]);
+    throw new MigrationError(
+      definition.name,
+      `field "${name}": there is no collection ${quote(target)} to point to${near === null ? "" : `; did you mean "${near}"?`}`,
+    );
+  }
+}

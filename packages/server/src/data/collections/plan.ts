@@ -1,0 +1,190 @@
+/** Migration plan: the steps from a collection definition to the next. */
+import type { CollectionDefinition, FieldDefinition, JsonValue } from "@socle/protocol";
+import { AppError } from "../../base/kernel/index.ts";
+import { fillOf, maxItemsOf } from "../fields/index.ts";
+import { compareIndexes, type IndexStep } from "./indexes.ts";
+import type { ParsedDefinition } from "./renames.ts";
+import { findRenames, newNames } from "./renames.ts";
+
+/** One change of a collection's table or rules, in the words of the spec's table "Schema migration". */
+export type PlanStep =
+  | { step: "create" }
+  | { step: "rename"; field: string; from: string }
+  | { step: "drop"; field: string }
+  /** `default`: the value that existing records get. */
+  | { step: "add"; field: string; default?: JsonValue }
+  /** The owner column takes over from, or hands over to, a column of the field. */
+  | { step: "owner"; field: string; on: boolean }
+  | { step: "require"; field: string }
+  | { step: "unique"; field: string; on: boolean }
+  | { step: "retarget"; field: string; from: string; to: string }
+  /** `stricter`: the rules that existing values may break. */
+  | { step: "rules"; field: string; stricter: readonly BoundRule[] }
+  /** The field turns multiple, or single. */
+  | { step: "multiple"; field: string; on: boolean }
+  /** Its texts, or their order, become others. */
+  | { step: "values"; field: string }
+  /** The default of new records becomes another. */
+  | { step: "default"; field: string }
+  /** The effect of a deletion of the target changes. */
+  | { step: "onDelete"; field: string }
+  /** The field numbers the records, divides its count by other fields, or stops numbering. */
+  | { step: "sequence"; field: string; on: boolean }
+  | IndexStep
+  /** Other fields are searched; the words of all records are read again. */
+  | { step: "search"; fields: string[] }
+  /** The rules of the collection, or of one field. */
+  | { step: "permissions"; field?: string }
+  /** The same fields in another order, or the same indexes in other words. */
+  | { step: "order" };
+
+/** The rules whose bounds can be moved. */
+export type BoundRule = "min" | "max" | "regex";
+
+/** The way of a collection from the former definition to the next. */
+export interface CollectionPlan {
+  readonly before: CollectionDefinition | null;
+  readonly after: CollectionDefinition;
+  readonly steps: readonly PlanStep[];
+}
+
+/** Whether a field turns multiple, or single. */
+function turns(old: FieldDefinition, field: FieldDefinition): boolean {
+  return (old.multiple === true) !== (field.multiple === true);
+}
+
+/** The most that a field may hold; a multiple field always has a bound. */
+function maxOf(field: FieldDefinition): number | undefined {
+  return field.multiple === true ? maxItemsOf(field) : field.max;
+}
+
+function stricterRules(old: FieldDefinition, field: FieldDefinition): BoundRule[] {
+  const rules: BoundRule[] = [];
+  // The bounds of a field that turns multiple, or single, change their meaning.
+  const isOther = turns(old, field);
+  const [max, oldMax] = [maxOf(field), maxOf(old)];
+  if (field.min !== undefined && (isOther || old.min === undefined || field.min > old.min)) rules.push("min");
+  if (max !== undefined && (isOther || oldMax === undefined || max < oldMax)) rules.push("max");
+  if (field.regex !== undefined && field.regex !== old.regex) rules.push("regex");
+  return rules;
+}
+
+function compareField(old: FieldDefinition, field: FieldDefinition): PlanStep[] {
+  if (old.type !== field.type)
+    throw new AppError(
+      "bad_request",
+      `field "${field.name}": its type cannot change from ${old.type} to ${field.type}; add a field with another name`,
+    );
+  const steps: PlanStep[] = [];
+  const name = field.name;
+  if (old.collection !== field.collection)
+    steps.push({ step: "retarget", field: name, from: String(old.collection), to: String(field.collection) });
+  if ((old.owner === true) !== (field.owner === true))
+    steps.push({ step: "owner", field: name, on: field.owner === true });
+  if (field.required === true && old.required !== true) steps.push({ step: "require", field: name });
+  const takesOwner = field.owner === true && old.owner !== true;
+  if ((old.unique === true) !== (field.unique === true) || (takesOwner && field.unique === true))
+    steps.push({ step: "unique", field: name, on: field.unique === true });
+  if (turns(old, field)) steps.push({ step: "multiple", field: name, on: field.multiple === true });
+  if (JSON.stringify(old.values) !== JSON.stringify(field.values)) steps.push({ step: "values", field: name });
+  if (JSON.stringify(old.default) !== JSON.stringify(field.default)) steps.push({ step: "default", field: name });
+  if (old.onDelete !== field.onDelete) steps.push({ step: "onDelete", field: name });
+  const loosened = old.required === true && field.required !== true;
+  const isOther = (["min", "max", "regex", "anyTarget"] as const).some((rule) => old[rule] !== field[rule]);
+  if (loosened || turns(old, field) || isOther)
+    steps.push({ step: "rules", field: name, stricter: stricterRules(old, field) });
+  if (JSON.stringify(old.permissions ?? null) !== JSON.stringify(field.permissions ?? null))
+    steps.push({ step: "permissions", field: name });
+  return steps;
+}
+
+/** The name that a field had before. */
+export function originOf(plan: CollectionPlan, field: string): string {
+  const rename = plan.steps.find((step) => step.step === "rename" && step.field === field);
+  return rename?.step === "rename" ? rename.from : field;
+}
+
+/** The name that a field of the definition before has after a plan. */
+export function successorOf(plan: CollectionPlan, field: string): string {
+  const rename = plan.steps.find((step) => step.step === "rename" && step.from === field);
+  return rename?.step === "rename" ? rename.field : field;
+}
+
+/** The problems of indexes and searches by multiple fields, which have an index of their items and no words; each a sentence. */
+function multipleProblems({ fields, indexes = [], search = [] }: CollectionDefinition): string[] {
+  const indexed = new Set(indexes.flatMap((index) => (Array.isArray(index) ? index : index.fields)));
+  return fields
+    .filter(({ multiple }) => multiple === true)
+    .flatMap(({ name }) => {
+      const problems: string[] = [];
+      if (indexed.has(name))
+        problems.push(`field "${name}" is multiple: its items have an index, and no other can contain it`);
+      if (search.includes(name))
+        problems.push(`field "${name}" is multiple and cannot be searched: filters find its items`);
+      return problems;
+    });
+}
+
+/** Whether other fields are searched after a plan, or in another order. */
+export function isSearchChanged(plan: Pick<CollectionPlan, "before" | "after" | "steps">): boolean {
+  const was = plan.before?.search ?? [];
+  const added = new Set(plan.steps.flatMap((step) => (step.step === "add" ? [step.field] : [])));
+  // A new field may have the name of a dropped field.
+  const is = (plan.after.search ?? []).map((name) => (added.has(name) ? null : originOf(plan, name)));
+  return was.length !== is.length || was.some((name, i) => name !== is[i]);
+}
+
+/**
+ * The steps from one definition to another, in their order: renames, drops, additions, rules, indexes.
+ * @throws AppError `bad_request` for a change that no data could allow (a type change, an unclear rename).
+ */
+export function planMigration(before: CollectionDefinition | null, parsed: ParsedDefinition): CollectionPlan {
+  const after = parsed.definition;
+  const problems = multipleProblems(after);
+  if (problems.length > 0) throw new AppError("bad_request", problems.join("; "));
+  if (before === null) return { before, after, steps: [{ step: "create" }] };
+  const renames = findRenames(before, parsed);
+  const newName = newNames(before, after, renames);
+  const movedAway = new Set(renames.values());
+  const continued = new Set<string>();
+  const steps: PlanStep[] = [];
+  const additions: PlanStep[] = [];
+  const changes: PlanStep[] = [];
+  for (const field of after.fields) {
+    const from = renames.get(field.name) ?? field.name;
+    const old = before.fields.find((candidate) => candidate.name === from);
+    // A name whose old field moved elsewhere starts afresh.
+    if (old === undefined || (from === field.name && movedAway.has(from))) {
+      const fill = fillOf(field);
+      additions.push({ step: "add", field: field.name, ...(fill !== undefined && { default: fill }) });
+      if (field.required === true && fill === undefined) changes.push({ step: "require", field: field.name });
+      if (field.permissions !== undefined) changes.push({ step: "permissions", field: field.name });
+      if (field.sequence !== undefined) changes.push({ step: "sequence", field: field.name, on: true });
+      // Any other new field is empty, and empty values are always unique.
+      if (field.unique === true && field.owner === true) changes.push({ step: "unique", field: field.name, on: true });
+      continue;
+    }
+    continued.add(old.name);
+    if (from !== field.name) steps.push({ step: "rename", field: field.name, from });
+    changes.push(...compareField(old, field));
+    const oldSequence = Array.isArray(old.sequence) ? old.sequence.map(newName) : old.sequence;
+    if (JSON.stringify(oldSequence) !== JSON.stringify(field.sequence))
+      changes.push({ step: "sequence", field: field.name, on: field.sequence !== undefined });
+  }
+  for (const field of before.fields) if (!continued.has(field.name)) steps.push({ step: "drop", field: field.name });
+  // Old values are checked before the owner column moves, and the owner column is handed over before another field takes
+  // the column.
+  const rank = (change: PlanStep): number => {
+    if (change.step === "retarget") return 0;
+    // A field turns single before the owner column takes the value, and turns multiple after the owner column has handed
+    // the value over.
+    if (change.step === "multiple") return change.on ? 3 : 1;
+    return change.step === "owner" ? (change.on ? 2 : 1) : 3;
+  };
+  steps.push(...additions, ...changes.sort((a, b) => rank(a) - rank(b)), ...compareIndexes(before, after, renames));
+  if (JSON.stringify(before.permissions ?? null) !== JSON.stringify(after.permissions ?? null))
+    steps.push({ step: "permissions" });
+  if (isSearchChanged({ before, after, steps })) steps.push({ step: "search", fields: [...(after.search ?? [])] });
+  if (steps.length === 0 && JSON.stringify(before) !== JSON.stringify(after)) steps.push({ step: "order" });
+  return { before, after, steps };
+}

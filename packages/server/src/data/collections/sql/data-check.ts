@@ -1,0 +1,312 @@
+/** Data check of a migration: checks before any change whether the records allow the new definition. */
+import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
+import { AppError, count, nextTurn, quote } from "../../../base/kernel/index.ts";
+import { identifier, literal, type SlowReader, type Value } from "../../../store/database/index.ts";
+import {
+  decode,
+  fillOf,
+  isEmptySql,
+  maxItemLength,
+  maxItemsOf,
+  noItems,
+  scopeOf,
+  storedDefault,
+  typeOf,
+} from "../../fields/index.ts";
+import { ownerColumn } from "../../permissions/index.ts";
+import { columnName, recordTimes, tableName } from "../collection.ts";
+import { compilePattern } from "../pattern.ts";
+import { type BoundRule, type CollectionPlan, originOf, type PlanStep } from "../plan.ts";
+import { turnedSql } from "../table.ts";
+
+/** Ids of offending records that an error names. */
+const maxExamples = 5;
+/** The most values that one step matches against a pattern. */
+const pageSize = 500;
+const pageBytes = 512 * 1024;
+
+/** Records that contradict a change. */
+interface Offenders {
+  readonly records: number;
+  /** The ids of the first records. */
+  readonly examples: readonly string[];
+}
+
+/** The parts of the message about records that contradict a change: "field cannot …: 3 records have …". */
+interface Contradiction {
+  readonly field: string;
+  readonly rule: DataRule;
+  readonly why: string;
+  readonly state: string;
+}
+
+/** The check of one collection's records. Each field of the new definition is an expression over the old columns. */
+export class DataCheck {
+  readonly #reader: SlowReader;
+  readonly #plan: CollectionPlan;
+  readonly #table: string;
+  readonly #before: ReadonlyMap<string, FieldDefinition>;
+  readonly #after: ReadonlyMap<string, FieldDefinition>;
+  readonly #added: ReadonlySet<string>;
+  readonly #problems: ErrorDetail[] = [];
+
+  constructor(reader: SlowReader, plan: CollectionPlan) {
+    this.#reader = reader;
+    this.#plan = plan;
+    this.#table = identifier(tableName(plan.after.name));
+    this.#before = byName(plan.before?.fields ?? []);
+    this.#after = byName(plan.after.fields);
+    this.#added = new Set(plan.steps.flatMap((step) => (step.step === "add" ? [step.field] : [])));
+  }
+
+  /** @throws AppError `bad_request` with every contradiction: the number of records, and some ids. */
+  async refuse(): Promise<void> {
+    if (this.#plan.before === null) return;
+    for (const step of this.#plan.steps) {
+      if (step.step === "index" && step.on && step.unique) await this.#refuseDuplicates(step.fields);
+      const field = "field" in step ? this.#after.get(step.field) : undefined;
+      if (field !== undefined) await this.#refuseStep(step, field);
+    }
+    if (this.#problems.length === 0) return;
+    const reasons = this.#problems.map(
+      ({ field, message }) => `field${field.includes(",") ? "s" : ""} "${field}" ${message}`,
+    );
+    throw new AppError("bad_request", reasons.join("; "), { details: this.#problems });
+  }
+
+  /** How many records have a value in a field that is dropped. */
+  async dropped(field: string): Promise<number> {
+    // The owner column stays: the owner is hidden, not lost.
+    if (this.#before.get(field)?.owner === true) return 0;
+    return this.#count(this.#isSet(field));
+  }
+
+  async #refuseStep(step: PlanStep, field: FieldDefinition): Promise<void> {
+    const name = field.name;
+    const value = this.#value(name);
+    switch (step.step) {
+      case "require": {
+        const why = this.#added.has(name) ? "cannot be required: it is new and" : "cannot be required:";
+        return this.#refuseWhere(
+          { field: name, rule: "required", why, state: "no value in it" },
+          isEmptySql(field, value),
+        );
+      }
+      case "unique":
+        return step.on ? this.#refuseDuplicates([name]) : undefined;
+      case "retarget": {
+        const why = `cannot point to "${step.to}" instead of "${step.from}":`;
+        const condition = this.#isSet(originOf(this.#plan, name));
+        return this.#refuseWhere({ field: name, rule: "relation", why, state: "a value in it" }, condition);
+      }
+      case "multiple":
+        return this.#refuseTurn(field);
+      case "sequence":
+        return step.on ? this.#refuseDuplicates([...scopeOf(field), name]) : undefined;
+      case "values":
+        return this.#refuseOthers(field, value);
+      case "rules":
+        return this.#refuseBounds(field, value, step.stricter);
+      default:
+    }
+  }
+
+  /** Refuses records with a text that is not among the values, and names the texts. */
+  async #refuseOthers({ name, values, multiple }: FieldDefinition, value: string): Promise<void> {
+    if (values === undefined) return;
+    const text = multiple === true ? "_item.value" : value;
+    const other = `${text} NOT IN (${values.map(() => "?").join(", ")})`;
+    const items = `json_each(${value}) _item`;
+    const others = await this.#reader.all<{ value: string }>(
+      `SELECT DISTINCT substr(${text}, 1, 100) AS value FROM ${this.#table}${multiple === true ? `, ${items}` : ""} WHERE ${other} LIMIT ${maxExamples + 1}`,
+      ...values,
+    );
+    const condition = multiple === true ? `EXISTS (SELECT 1 FROM ${items} WHERE ${other})` : other;
+    const shown = others.slice(0, maxExamples).map((row) => quote(row.value));
+    const state = `another value: ${shown.join(", ")}${others.length > maxExamples ? ", …" : ""}`;
+    const why = `cannot have "values" ${quote(values)}:`;
+    await this.#refuseWhere({ field: name, rule: "type", why, state }, condition, ...values);
+  }
+
+  async #refuseBounds(field: FieldDefinition, value: string, rules: readonly BoundRule[]): Promise<void> {
+    const { bounds } = typeOf(field).rules;
+    const measure =
+      bounds === "length" ? `length(${value})` : bounds === "items" ? `nullif(json_array_length(${value}), 0)` : value;
+    const has = {
+      length: { min: "a text that is shorter", max: "a text that is longer" },
+      items: { min: "fewer items", max: "more items" },
+      value: { min: "a value below it", max: "a value above it" },
+    }[bounds ?? "value"];
+    for (const [bound, sign] of [
+      ["min", "<"],
+      ["max", ">"],
+    ] as const) {
+      const limit = bound === "max" && field.multiple === true ? maxItemsOf(field) : field[bound];
+      if (limit === undefined || !rules.includes(bound)) continue;
+      await this.#refuseWhere(
+        { field: field.name, rule: bound, why: `cannot have "${bound}" ${limit}:`, state: has[bound] },
+        `${measure} ${sign} ?`,
+        limit,
+      );
+    }
+    if (field.regex !== undefined && rules.includes("regex")) {
+      const why = `cannot have "regex" ${quote(field.regex)}:`;
+      this.#refuse(
+        { field: field.name, rule: "regex", why, state: "a text that does not match" },
+        await this.#unmatched(field, value),
+      );
+    }
+  }
+
+  /** Refuses records with several items in a field that turns single, or with a value that is too long for an item. */
+  async #refuseTurn(field: FieldDefinition): Promise<void> {
+    const { name, multiple } = field;
+    const old = this.#column(originOf(this.#plan, name));
+    if (multiple === true)
+      return this.#refuseWhere(
+        {
+          field: name,
+          rule: "max",
+          why: "cannot be multiple:",
+          state: `a text of more than ${maxItemLength} characters`,
+        },
+        `length(${old}) > ${maxItemLength}`,
+      );
+    const contradiction = {
+      field: name,
+      rule: "max",
+      why: "cannot hold a single value:",
+      state: "several items",
+    } as const;
+    await this.#refuseWhere(contradiction, `json_array_length(${old}) > 1`);
+  }
+
+  /** Refuses records that share the values of all of these fields, without nulls. */
+  async #refuseDuplicates(fields: readonly string[]): Promise<void> {
+    const values = fields.map((name) => this.#value(name));
+    const list = values.join(", ");
+    const isSet = values.map((value) => `${value} IS NOT NULL`).join(" AND ");
+    const places = values.map((_, i) => i + 1).join(", ");
+    const repeated = `(${list}) IN (SELECT ${list} FROM ${this.#table} WHERE ${isSet} GROUP BY ${places} HAVING count(*) > 1)`;
+    const [why, state] =
+      fields.length === 1
+        ? ["cannot be unique:", "a value that another has too"]
+        : ["cannot be unique together:", "values that another has too"];
+    await this.#refuseWhere({ field: fields.join(", "), rule: "unique", why, state }, repeated);
+  }
+
+  async #refuseWhere(contradiction: Contradiction, condition: string, ...values: Value[]): Promise<void> {
+    const records = await this.#count(condition, ...values);
+    if (records === 0) return;
+    const rows = await this.#reader.all<{ id: string }>(
+      `SELECT id FROM ${this.#table} WHERE ${condition} ORDER BY _seq LIMIT ${maxExamples}`,
+      ...values,
+    );
+    this.#refuse(contradiction, { records, examples: rows.map(({ id }) => id) });
+  }
+
+  #refuse({ field, rule, why, state }: Contradiction, { records, examples }: Offenders): void {
+    if (records === 0) return;
+    const ids = `${examples.join(", ")}${records > examples.length ? ", …" : ""}`;
+    const reason = `${why} ${count(records, "record")} ${records === 1 ? "has" : "have"} ${state} (${ids})`;
+    this.#problems.push({ field, rule, message: reason });
+  }
+
+  /** Patterns are no part of SQL, so the values are read: as many at a time as are not too heavy. */
+  async #unmatched(field: FieldDefinition, value: string): Promise<Offenders> {
+    const pattern = await compilePattern(field.regex ?? "");
+    const matches = (stored: string): boolean =>
+      [decode(field, stored)].flat().every((each) => pattern.test(String(each)));
+    const examples: string[] = [];
+    let [records, after] = [0, 0];
+    while (true) {
+      const until = await this.#pageEnd(value, after);
+      if (until === null) return { records, examples };
+      const rows = await this.#reader.all<{ id: string; value: string }>(
+        `SELECT id, ${value} AS value FROM ${this.#table} WHERE _seq > ? AND _seq <= ? AND ${value} IS NOT NULL ORDER BY _seq`,
+        after,
+        until,
+      );
+      for (const row of rows) {
+        if (matches(row.value)) continue;
+        records += 1;
+        if (examples.length < maxExamples) examples.push(row.id);
+      }
+      after = until;
+      await nextTurn();
+    }
+  }
+
+  /** The end of the page that starts after a seq; null after the last record. */
+  async #pageEnd(value: string, after: number): Promise<number | null> {
+    const sizes = await this.#reader.all<{ seq: number; bytes: number | null }>(
+      `SELECT _seq AS seq, octet_length(${value}) AS bytes FROM ${this.#table} WHERE _seq > ? ORDER BY _seq LIMIT ${pageSize}`,
+      after,
+    );
+    let [end, bytes]: [number | null, number] = [null, 0];
+    for (const row of sizes) {
+      bytes += row.bytes ?? 0;
+      if (end !== null && bytes > pageBytes) break;
+      end = row.seq;
+    }
+    return end;
+  }
+
+  async #count(condition: string, ...values: Value[]): Promise<number> {
+    const row = await this.#reader.get<{ n: number }>(
+      `SELECT count(*) AS n FROM ${this.#table} WHERE ${condition}`,
+      ...values,
+    );
+    return row?.n ?? 0;
+  }
+
+  /** The value that a field, or a time of the record, will have. */
+  #value(name: string): string {
+    if (recordTimes.some((time) => time === name)) return this.#qualified(name);
+    const owner = this.#qualified(ownerColumn);
+    const isOwner = this.#after.get(name)?.owner === true;
+    if (this.#added.has(name)) return isOwner ? owner : this.#fill(name);
+    const origin = originOf(this.#plan, name);
+    const column = this.#turned(name, this.#column(origin));
+    // The creator stays the owner of a record with an empty field.
+    return isOwner && column !== owner ? `coalesce(${column}, ${owner})` : column;
+  }
+
+  /** The value of a field that turns multiple, or single. @param column of the old field. */
+  #turned(name: string, column: string): string {
+    const field = this.#after.get(name);
+    const turns = this.#plan.steps.some((step) => step.step === "multiple" && step.field === name);
+    return field !== undefined && turns ? turnedSql(field, column) : column;
+  }
+
+  /** Whether a record has a value in an old field. */
+  #isSet(name: string): string {
+    const column = this.#column(name);
+    return this.#before.get(name)?.multiple === true ? `${column} <> ${literal(noItems)}` : `${column} IS NOT NULL`;
+  }
+
+  /** The value that records get of a field that comes, as SQL. */
+  #fill(name: string): string {
+    const field = this.#after.get(name);
+    if (field === undefined || fillOf(field) === undefined) return "NULL";
+    const value = storedDefault(field, { now: "", userId: null });
+    return typeof value === "string" ? literal(value) : String(value);
+  }
+
+  /** The column of an old field. */
+  #column(name: string): string {
+    const field = this.#before.get(name);
+    return field === undefined ? "NULL" : this.#qualified(columnName(field));
+  }
+
+  /** SQLite takes an unknown quoted name for a string, unless the name of the table stands before the name. */
+  #qualified(column: string): string {
+    return `${this.#table}.${identifier(column)}`;
+  }
+}
+
+type DataRule = "required" | "type" | "unique" | "relation" | BoundRule;
+
+function byName(fields: readonly FieldDefinition[]): Map<string, FieldDefinition> {
+  return new Map(fields.map((field) => [field.name, field]));
+}

@@ -1,0 +1,267 @@
+/** Table of a collection: created, changed and dropped by the steps of a migration. */
+import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
+import { identifier, literal, type SlowReader, type SlowTransactor } from "../../store/database/index.ts";
+import { noItems, positionSql, storedDefault, typeOf } from "../fields/index.ts";
+import { ownerColumn } from "../permissions/index.ts";
+import { indexColumn, orderColumn, plainColumn, tableName } from "./collection.ts";
+import { Counters } from "./counter-table.ts";
+import { ItemTables } from "./item-table.ts";
+import { type CollectionPlan, originOf, type PlanStep } from "./plan.ts";
+import { SearchTable } from "./search-table.ts";
+import { isSameColumn, isSameIndex, type TableIndex, tableIndexes } from "./table-indexes.ts";
+
+/** The seq of the newest record: about as many records as the collection ever had. */
+export async function lastNumber(reader: SlowReader, collection: string): Promise<number> {
+  const row = await reader.get<{ seq: number | null }>(
+    `SELECT max(_seq) AS seq FROM ${identifier(tableName(collection))}`,
+  );
+  return row?.seq ?? 0;
+}
+
+/** Whether a plan reads or writes every record, rather than the schema alone. */
+export function touchesRecords(plan: CollectionPlan): boolean {
+  if (plan.before === null) return false;
+  const isLight = (step: PlanStep): boolean =>
+    ["permissions", "order", "rename", "default", "onDelete"].includes(step.step) ||
+    (step.step === "rules" && step.stricter.length === 0) ||
+    (step.step === "index" && !step.on);
+  return !plan.steps.every(isLight) || makesIndex(plan.before, plan);
+}
+
+/** Whether a plan makes an index. A rule may need an index, too: lists by owner search by the owner. */
+function makesIndex(before: CollectionDefinition, plan: CollectionPlan): boolean {
+  const oldColumns = new Map(
+    plan.after.fields.map((field) => [indexColumn(field), indexColumn({ ...field, name: originOf(plan, field.name) })]),
+  );
+  const present = tableIndexes(before);
+  return tableIndexes(plan.after).some(({ columns, unique }) => {
+    const old = { columns: columns.map((column) => oldColumns.get(column) ?? column), unique };
+    return !present.some((index) => isSameIndex(index, old));
+  });
+}
+
+/** The indexes of a table, without SQLite's own. @param sqlName quoted. */
+async function presentIndexes(reader: SlowReader, sqlName: string): Promise<(TableIndex & { name: string })[]> {
+  // Pragmas as statements: their table-valued form is shadowed by a collection of that name.
+  const found: (TableIndex & { name: string })[] = [];
+  const list = `PRAGMA index_list(${sqlName})`;
+  for (const index of await reader.all<{ name: string; unique: number; origin: string }>(list)) {
+    if (index.origin !== "c") continue;
+    const columns = await reader.all<{ name: string }>(`PRAGMA index_info(${identifier(index.name)})`);
+    found.push({ name: index.name, columns: columns.map(({ name }) => name), unique: index.unique === 1 });
+  }
+  return found;
+}
+
+/** Whether a table lacks indexes: earlier versions made fewer automatic indexes. */
+export async function lacksIndexes(reader: SlowReader, definition: CollectionDefinition): Promise<boolean> {
+  const sqlName = identifier(tableName(definition.name));
+  // A pragma answers from the schema that the connection has read; a query reads a changed schema again.
+  await reader.get(`SELECT 1 FROM ${sqlName} LIMIT 1`);
+  const present = await presentIndexes(reader, sqlName);
+  return !tableIndexes(definition).every((index) => present.some((other) => isSameIndex(index, other)));
+}
+
+/** The value of a field that turns multiple, or single, as SQL of the old column. */
+export function turnedSql({ multiple }: FieldDefinition, column: string): string {
+  if (multiple !== true) return `json_extract(${column}, '$[0]')`;
+  return `CASE WHEN coalesce(${column}, '') = '' THEN ${literal(noItems)} ELSE json_array(${column}) END`;
+}
+
+/** A collection's table, during one migration. Fields are valid; every name is quoted. */
+export class Table {
+  readonly #tx: SlowTransactor;
+  readonly #name: string;
+  readonly #sqlName: string;
+  readonly #now: string;
+  readonly #search: SearchTable;
+  readonly #items: ItemTables;
+  readonly #counters: Counters;
+
+  /** @param now the time of the migration, as records have theirs. */
+  constructor(tx: SlowTransactor, collection: string, now: string) {
+    this.#tx = tx;
+    this.#now = now;
+    this.#search = new SearchTable(tx, collection);
+    this.#items = new ItemTables(tx, collection);
+    this.#counters = new Counters(tx, collection);
+    this.#name = tableName(collection);
+    this.#sqlName = identifier(this.#name);
+  }
+
+  async drop(definition: CollectionDefinition | undefined): Promise<void> {
+    if (definition?.search !== undefined) await this.#search.drop();
+    if (definition !== undefined) await this.#items.drop(definition);
+    await this.#tx.run(`DROP TABLE ${this.#sqlName}`);
+    await this.#counters.drop();
+  }
+
+  /** Changes the table. Whether its records allow that was asked before. */
+  async apply(plan: CollectionPlan): Promise<void> {
+    const { before, after } = plan;
+    await this.#search.release(before);
+    await this.#items.release(before);
+    if (before === null) await this.#create(after);
+    else await this.#change(before, plan);
+    await this.#reconcileIndexes(tableIndexes(after));
+    await this.#search.restore(plan);
+    await this.#items.restore(plan);
+  }
+
+  /** Makes the indexes that are missing. */
+  async completeIndexes(definition: CollectionDefinition): Promise<void> {
+    await this.#reconcileIndexes(tableIndexes(definition));
+  }
+
+  async #create(definition: CollectionDefinition): Promise<void> {
+    const columns = definition.fields
+      .filter((field) => field.owner !== true)
+      .flatMap((field) => [this.#declaration(field), ...this.#orderDeclaration(field)])
+      .map((declaration) => `, ${declaration}`);
+    await this.#tx.run(
+      `CREATE TABLE ${this.#sqlName} (_seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, createdAt TEXT NOT NULL, updatedAt TEXT NOT NULL, ${ownerColumn} TEXT${columns.join("")}) STRICT`,
+    );
+  }
+
+  async #change(before: CollectionDefinition, plan: CollectionPlan): Promise<void> {
+    const newField = new Map(plan.after.fields.map((field) => [field.name, field]));
+    const oldField = new Map(before.fields.map((field) => [field.name, field]));
+    // Through a name that no field can have: two fields may swap names, and a field may take the name of a dropped field.
+    const moved = plan.steps.filter((step) => step.step === "rename" && oldField.get(step.from)?.owner !== true);
+    for (const step of plan.steps) if (step.step === "drop") await this.#dropOrder(oldField.get(step.field));
+    for (const step of moved)
+      if (step.step === "rename") await this.#renameField(oldField.get(step.from), `_new_${step.field}`);
+    for (const step of plan.steps) {
+      if (step.step !== "drop" || oldField.get(step.field)?.owner === true) continue;
+      await this.#dropColumn(plainColumn(step.field));
+      await this.#counters.drop(step.field);
+    }
+    for (const step of moved) {
+      if (step.step !== "rename") continue;
+      const old = oldField.get(step.from);
+      await this.#renameField(old && { ...old, name: `_new_${step.field}` }, plainColumn(step.field));
+    }
+
+    for (const step of plan.steps) {
+      const field = "field" in step ? newField.get(step.field) : undefined;
+      if (field === undefined) continue;
+      if (step.step === "sequence")
+        await (step.on ? this.#counters.begin(plan.after, field) : this.#counters.drop(field.name));
+      else if (step.step === "values") await this.#changeOrder(oldField.get(originOf(plan, field.name)), field);
+      else if (step.step === "multiple")
+        await this.#turn(plan, { old: oldField.get(originOf(plan, field.name)), field });
+      else await this.#applyStep(step, field);
+    }
+  }
+
+  /** A value becomes the only item, or the only item the value. */
+  async #turn(
+    plan: CollectionPlan,
+    { old, field }: { old: FieldDefinition | undefined; field: FieldDefinition },
+  ): Promise<void> {
+    const column = identifier(plainColumn(field.name));
+    await this.#tx.run(`UPDATE ${this.#sqlName} SET ${column} = ${turnedSql(field, `${this.#sqlName}.${column}`)}`);
+    const isChanged = plan.steps.some((step) => step.step === "values" && step.field === field.name);
+    if (!isChanged) await this.#changeOrder(old, field);
+  }
+
+  /** A column of positions is computed, not stored: another order is another column, and its indexes are made anew. */
+  async #changeOrder(old: FieldDefinition | undefined, field: FieldDefinition): Promise<void> {
+    await this.#dropOrder(old && { ...old, name: field.name });
+    for (const declaration of this.#orderDeclaration(field))
+      await this.#tx.run(`ALTER TABLE ${this.#sqlName} ADD COLUMN ${declaration}`);
+  }
+
+  async #dropOrder(field: FieldDefinition | undefined): Promise<void> {
+    const order = field === undefined ? null : orderColumn(field);
+    if (order !== null) await this.#dropColumn(order);
+  }
+
+  /** Renames the column of a field, and that of its order. */
+  async #renameField(field: FieldDefinition | undefined, to: string): Promise<void> {
+    if (field === undefined) return;
+    await this.#rename(plainColumn(field.name), to);
+    const order = orderColumn(field);
+    if (order !== null) await this.#rename(order, `_order_${to}`);
+    if (field.sequence !== undefined) await this.#counters.rename(field.name, to);
+  }
+
+  async #applyStep(step: PlanStep, field: FieldDefinition): Promise<void> {
+    const column = identifier(plainColumn(field.name));
+    switch (step.step) {
+      case "add":
+        if (field.owner === true) return;
+        for (const declaration of [this.#declaration(field), ...this.#orderDeclaration(field)])
+          await this.#tx.run(`ALTER TABLE ${this.#sqlName} ADD COLUMN ${declaration}`);
+        if (step.default !== undefined)
+          await this.#tx.run(
+            `UPDATE ${this.#sqlName} SET ${column} = ?`,
+            storedDefault(field, { now: this.#now, userId: null }),
+          );
+        return;
+      case "owner":
+        if (step.on) {
+          // The creator stays the owner of a record with an empty field.
+          await this.#tx.run(`UPDATE ${this.#sqlName} SET ${ownerColumn} = coalesce(${column}, ${ownerColumn})`);
+          await this.#dropColumn(plainColumn(field.name));
+        } else {
+          await this.#tx.run(`ALTER TABLE ${this.#sqlName} ADD COLUMN ${this.#declaration(field)}`);
+          await this.#tx.run(`UPDATE ${this.#sqlName} SET ${column} = ${ownerColumn}`);
+        }
+        return;
+      default:
+    }
+  }
+
+  #declaration(field: FieldDefinition): string {
+    const standing = field.multiple === true ? ` DEFAULT ${literal(noItems)}` : "";
+    return `${identifier(plainColumn(field.name))} ${typeOf(field).column}${standing}`;
+  }
+
+  /** The declaration of the generated column of positions; empty without `values`. */
+  #orderDeclaration(field: FieldDefinition): string[] {
+    const order = orderColumn(field);
+    if (order === null) return [];
+    const position = positionSql(field.values ?? [], identifier(plainColumn(field.name)));
+    return [`${identifier(order)} INTEGER GENERATED ALWAYS AS (${position}) VIRTUAL`];
+  }
+
+  async #rename(from: string, to: string): Promise<void> {
+    await this.#tx.run(`ALTER TABLE ${this.#sqlName} RENAME COLUMN ${identifier(from)} TO ${identifier(to)}`);
+  }
+
+  async #dropColumn(column: string): Promise<void> {
+    for (const { name, columns } of await this.#indexes())
+      if (columns.some((each) => isSameColumn(each, column))) await this.#tx.run(`DROP INDEX ${identifier(name)}`);
+    await this.#tx.run(`ALTER TABLE ${this.#sqlName} DROP COLUMN ${identifier(column)}`);
+  }
+
+  #indexes(): Promise<(TableIndex & { name: string })[]> {
+    return presentIndexes(this.#tx, this.#sqlName);
+  }
+
+  /** Drops superfluous indexes, and makes missing indexes. */
+  async #reconcileIndexes(wanted: readonly TableIndex[]): Promise<void> {
+    const present = await this.#indexes();
+    for (const index of present)
+      if (!wanted.some((other) => isSameIndex(index, other)))
+        await this.#tx.run(`DROP INDEX ${identifier(index.name)}`);
+    for (const index of wanted) {
+      if (present.some((other) => isSameIndex(index, other))) continue;
+      const unique = index.unique ? "UNIQUE " : "";
+      const name = identifier(await this.#freeIndexName(index.columns));
+      const columns = index.columns.map(identifier).join(", ");
+      await this.#tx.run(`CREATE ${unique}INDEX ${name} ON ${this.#sqlName} (${columns})`);
+    }
+  }
+
+  /** After a rename, an index keeps its name, made from the old names of its fields. */
+  async #freeIndexName(columns: readonly string[]): Promise<string> {
+    const base = [this.#name, ...columns].join(".");
+    for (let n = 1; ; n++) {
+      const name = n === 1 ? base : `${base}.${n}`;
+      const taken = await this.#tx.get("SELECT 1 FROM sqlite_schema WHERE name = ? COLLATE NOCASE", name);
+      if (taken === null) return name;
+    }
+  }
+}

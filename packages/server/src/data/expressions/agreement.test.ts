@@ -1,0 +1,106 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { fill } from "../../../test/expression-schemas.ts";
+import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
+import { randomSeed } from "../../../test/random.ts";
+import {
+  expression,
+  idsByPredicate,
+  idsBySql,
+  literal,
+  severalPath,
+  text,
+  world,
+} from "../../../test/random-expressions.ts";
+import { type Database, SqliteDatabase } from "../../store/database/index.ts";
+import type { EvaluationContext } from "./expression.ts";
+
+const onFatal = (error: unknown): void => {
+  throw error;
+};
+
+function openDatabase(): Database {
+  return new SqliteDatabase({ path: `${temporaryFolder()}/test.db`, logger: quietLogger(), onFatal });
+}
+
+test("SQL and predicate agree, whatever the records and the expression", async () => {
+  const database = openDatabase();
+  const seed = randomSeed("agreement");
+  let matched = 0;
+  const property = fc.asyncProperty(
+    world,
+    fc.array(expression, { minLength: 1, maxLength: 25 }),
+    fc.constantFrom("u1", "u2", null),
+    async (records, expressions, userId) => {
+      await fill(database, records);
+      const user = userId === null ? null : { id: userId, role: "authenticated", email: `${userId}@example.com` };
+      const context: EvaluationContext = { now: Date.parse("2026-03-01T09:30:00.000Z"), user };
+      for (const one of expressions) {
+        const bySql = await idsBySql(database, one, context);
+        expect([one, ...bySql]).toEqual([one, ...idsByPredicate(records, one, context)]);
+        expect([one, ...bySql]).toEqual([one, ...(await idsBySql(database, one, { ...context, isOfOneRecord: true }))]);
+        if (bySql.length > 0 && bySql.length < records.posts.length) matched += 1;
+      }
+    },
+  );
+  await fc.assert(property, { seed, numRuns: 600 });
+  // A suite in which nothing matches, or everything, would agree about nothing.
+  expect(matched).toBeGreaterThan(500);
+  await database.close();
+});
+
+test("and on numbers in JSON that have more digits than a number has", async () => {
+  const database = openDatabase();
+  const large = [2 ** 60 + 128, 1234567890123456800, -(2 ** 62) - 1024, 1e21];
+  const posts = large.map((n, i) => ({ id: `p${i}`, meta: { a: n }, score: n }));
+  await fill(database, { posts, authors: [] });
+  const context: EvaluationContext = { now: 0, user: null };
+  for (const [i, n] of large.entries())
+    for (const one of [`meta.a = ${n}`, `meta.a in (1, ${n})`, `meta.a = score && score = ${n}`, `!(meta.a != ${n})`]) {
+      expect([one, await idsBySql(database, one, context)]).toEqual([one, [`p${i}`]]);
+      expect([one, idsByPredicate({ posts, authors: [] }, one, context)]).toEqual([one, [`p${i}`]]);
+    }
+  await database.close();
+});
+
+test("a multiple field is a set of items: some fulfils = and ~, none != and !~, and null is no item", async () => {
+  const database = openDatabase();
+  const seed = randomSeed("multiple");
+  const property = fc.asyncProperty(
+    world,
+    fc.array(fc.tuple(severalPath, text.map(literal), text.map(literal)), { minLength: 1, maxLength: 10 }),
+    async (records, cases) => {
+      await fill(database, records);
+      const context: EvaluationContext = { now: 0, user: { id: "u1", role: "authenticated", email: null } };
+      const ids = (one: string): string[] => idsBySql(database, one, context);
+      const all = records.posts.map(({ id }) => String(id));
+      const others = (some: readonly string[]): string[] => all.filter((id) => !some.includes(id));
+      const where = (holds: (tags: readonly string[]) => boolean): string[] =>
+        records.posts.filter(({ tags }) => holds(tags)).map(({ id }) => String(id));
+      for (const [path, a, b] of cases) {
+        const isOpposite = !path.startsWith("posts(") && !path.startsWith("author.posts(");
+        const named = `links[published = true || title = ${b}].title`;
+        expect([named, await ids(`${named} != ${a}`)]).toEqual([named, others(await ids(`${named} = ${a}`))]);
+        if (isOpposite)
+          for (const [operator, opposite] of [
+            ["=", "!="],
+            ["~", "!~"],
+          ])
+            expect([path, a, await ids(`${path} ${opposite} ${a}`)]).toEqual([
+              path,
+              a,
+              others(await ids(`${path} ${operator} ${a}`)),
+            ]);
+        const found = new Set([...(await ids(`${path} = ${a}`)), ...(await ids(`${path} = ${b}`))]);
+        expect(await ids(`${path} in (${a}, ${b})`)).toEqual(all.filter((id) => found.has(id)));
+        expect(await ids(`tags = ${a}`)).toEqual(where((tags) => tags.includes(String(JSON.parse(a)))));
+      }
+      expect(await ids("tags = null")).toEqual(where((tags) => tags.length === 0));
+      expect(await ids("tags != null")).toEqual(where((tags) => tags.length > 0));
+      expect(await ids("length(tags) = 2")).toEqual(where((tags) => tags.length === 2));
+      expect(await ids('tags in ("a", null)')).toEqual(where((tags) => tags.includes("a") || tags.length === 0));
+    },
+  );
+  await fc.assert(property, { seed, numRuns: 60 });
+  await database.close();
+});

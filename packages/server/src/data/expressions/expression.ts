@@ -1,0 +1,282 @@
+/**
+ * Expressions: conditions over a record whose names are known and whose types fit, and their operands.
+ */
+
+import type { Call, Comparison, Macro } from "@socle/protocol/filter";
+import type { Value } from "../../store/database/index.ts";
+import type { ValueType } from "../fields/index.ts";
+
+/** A field that an expression can name. */
+export interface SchemaField {
+  readonly name: string;
+  /** The type of the value; for a multiple field, the type of an item. */
+  readonly valueType: ValueType;
+  /** Its column, unquoted. */
+  readonly column: string;
+  /** Whether the value, or each item, is the id of a record, so that a path can go on. */
+  readonly isRelation: boolean;
+  /** Whether an index begins with the field, so that the records with a value are found without looking at others. */
+  readonly isIndexed: boolean;
+  /** For a multiple field: the SQL name of the table of its items, unquoted, and the allowed texts of an item. The column is JSON. */
+  readonly items?: { readonly table: string; readonly values: readonly string[] | null };
+  /** The texts that an item may be. */
+  readonly allowed?: readonly string[];
+  /** For a field with `values`: the values in their order, and the column of the position, unquoted. */
+  readonly order?: { readonly values: readonly string[]; readonly column: string };
+}
+
+/** The records of a collection for expressions, and for a class of callers. */
+export interface ExpressionSchema {
+  /** The name of the collection in messages. */
+  readonly name: string;
+  /** The SQL name of its table, unquoted. */
+  readonly table: string;
+  /** The condition under which the caller may read a record that a path enters; null for all records. */
+  readonly condition: Expression | null;
+  field(name: string): SchemaField | undefined;
+  fieldNames(): readonly string[];
+  /**
+   * The records that a relation leads to.
+   * @throws AppError for a caller who may read none of the records.
+   */
+  follow(field: SchemaField): ExpressionSchema;
+  /**
+   * The records of a collection whose field points to records of this collection. Answers the reason, a sentence without its end,
+   * for a collection or field that does not.
+   * @throws AppError for a caller who may read none of the records.
+   */
+  back(collection: string, field: string): { target: ExpressionSchema; pointer: SchemaField } | string;
+}
+
+export type Scalar = string | number | boolean;
+
+/** A step into JSON: a member of an object, an item of an array (from 0), or null for any item of an array. */
+export type Member = string | number | null;
+
+/** A way from a record to a value: through relations, to a field, and on into its JSON. */
+export interface Path {
+  readonly type: "path";
+  /**
+   * The number of steps to several, backward or to items, between the record of the path and the compared value; 0 for the record
+   * itself.
+   */
+  readonly up: number;
+  readonly hops: readonly Hop[];
+  readonly field: SchemaField;
+  /** From the outermost, with at most a single `null`. */
+  readonly members: readonly Member[];
+  readonly valueType: ValueType;
+}
+
+/** A step through a relation: the field that holds the id, and the records of the target. */
+export interface Hop {
+  readonly field: SchemaField;
+  readonly target: ExpressionSchema;
+}
+
+/** A value that does not depend on the record. */
+export type Constant =
+  /** A datetime has its stored form. */
+  | { readonly type: "value"; readonly value: Scalar | null; readonly valueType: ValueType | "null" }
+  /** `user.…` is null without a caller, and then equals no field. `shift` is in milliseconds. */
+  | { readonly type: "macro"; readonly name: Macro; readonly shift: number; readonly valueType: ValueType };
+
+/** `lower(text)`, or `length(text)`: its code points, or the items of a JSON array. */
+export interface CallOperand {
+  readonly type: "call";
+  readonly call: Call;
+  readonly argument: Path;
+  readonly valueType: ValueType;
+}
+
+export type Operand = Path | CallOperand | Constant;
+
+export type Expression =
+  | { readonly type: "and" | "or"; readonly items: readonly Expression[] }
+  | { readonly type: "not"; readonly item: Expression }
+  | { readonly type: "compare"; readonly operator: Comparison; readonly left: Operand; readonly right: Operand }
+  | { readonly type: "in"; readonly left: Operand; readonly items: readonly Operand[] }
+  | Some
+  | SomeItem;
+
+/** Some record of `target` whose field `pointer` points to the record at the end of `from` fulfils `item`. */
+export interface Some {
+  readonly type: "some";
+  readonly from: readonly Hop[];
+  readonly target: ExpressionSchema;
+  readonly pointer: SchemaField;
+  /** Null for any record. */
+  readonly item: Expression | null;
+}
+
+/** Some item of the multiple field `field`, of the record at the end of `from`, or the record of the item, fulfils `item`. */
+export interface SomeItem {
+  readonly type: "someItem";
+  readonly from: readonly Hop[];
+  readonly field: SchemaField & { readonly items: NonNullable<SchemaField["items"]> };
+  /** The records of the items, for an `item` about records; null for an `item` about the items themselves. */
+  readonly record: ExpressionSchema | null;
+  /** Null for any item. The field stands for the item: see `itemOf`. */
+  readonly item: Expression | null;
+}
+
+/** An item of a multiple field, as a column of the rows of its table and of its JSON. */
+export function itemOf({ items, ...field }: SomeItem["field"]): SchemaField {
+  return { ...field, column: "value", isIndexed: true, ...(items.values !== null && { allowed: items.values }) };
+}
+
+/** The caller of an expression. */
+export interface ExpressionCaller {
+  readonly id: string;
+  readonly role: string;
+  /** Called only for an expression with `@user.email`; null for an unknown address. */
+  readonly email: string | null;
+}
+
+/** The values of macros, as `@now`, for an evaluation. */
+export interface EvaluationContext {
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** Null without a caller. */
+  readonly user: ExpressionCaller | null;
+}
+
+/** The stored form of a constant. */
+export function constantValue(constant: Constant, { now, user }: EvaluationContext): Scalar | null {
+  if (constant.type === "value") return constant.value;
+  switch (constant.name) {
+    case "now":
+      return new Date(now + constant.shift).toISOString();
+    case "today":
+      return new Date(Math.floor(now / 86_400_000) * 86_400_000 + constant.shift).toISOString();
+    case "user.id":
+      return user?.id ?? null;
+    case "user.role":
+      return user?.role ?? null;
+    case "user.email":
+      return user?.email ?? null;
+  }
+}
+
+/** A field of the record itself. */
+export function ownPath(field: SchemaField): Path {
+  return { type: "path", up: 0, hops: [], field, members: [], valueType: field.valueType };
+}
+
+/** Whether a path begins and ends at the record itself. */
+export function isOwn({ up, hops }: Path): boolean {
+  return up === 0 && hops.length === 0;
+}
+
+/** The field holds the id of the caller. Null, a missing caller or a missing value, equals nothing. */
+export function isCaller(field: SchemaField): Expression {
+  const caller: Constant = { type: "macro", name: "user.id", shift: 0, valueType: "text" };
+  return { type: "compare", operator: "=", left: ownPath(field), right: caller };
+}
+
+/** Whether an operand is the word `null`. */
+export function isNull(operand: Operand): boolean {
+  return operand.type === "value" && operand.value === null;
+}
+
+/** Whether an operand is the same for every record. */
+export function isConstant(operand: Operand): operand is Constant {
+  return operand.type === "value" || operand.type === "macro";
+}
+
+/** The column that holds the value of a path, or the position of the value. */
+export function columnOf({ field, valueType }: Path): string {
+  return isPosition({ field, valueType }) ? (field.order?.column ?? field.column) : field.column;
+}
+
+/** Whether a path stands for the position of a text among the values of its field. */
+export function isPosition({ field, valueType }: Pick<Path, "field" | "valueType">): boolean {
+  return field.order !== undefined && valueType === "number";
+}
+
+/** The path to the position of a text among the `values` of its field; for any other field, the path. */
+export function inOrder(path: Path): Path {
+  return path.field.order === undefined ? path : { ...path, valueType: "number" };
+}
+
+/** The path of an operand; null for a constant. */
+export function pathOf(operand: Operand): Path | null {
+  if (operand.type === "call") return operand.argument;
+  return operand.type === "path" ? operand : null;
+}
+
+/** The operands of a comparison or of `in`. */
+function operandsOf(expression: Expression): readonly Operand[] {
+  if (expression.type === "compare") return [expression.left, expression.right];
+  return expression.type === "in" ? [expression.left, ...expression.items] : [];
+}
+
+/** The expressions inside an expression. */
+function partsOf(expression: Expression): readonly Expression[] {
+  switch (expression.type) {
+    case "and":
+    case "or":
+      return expression.items;
+    case "not":
+      return [expression.item];
+    case "some":
+    case "someItem":
+      return expression.item === null ? [] : [expression.item];
+    default:
+      return [];
+  }
+}
+
+/** The columns of the record itself that an expression needs. */
+export function ownColumnsIn(expression: Expression): Set<string> {
+  const columns = new Set<string>();
+  const visit = (each: Expression, depth: number): void => {
+    for (const operand of operandsOf(each)) {
+      const path = pathOf(operand);
+      if (path !== null && path.up === depth) columns.add(path.hops[0]?.field.column ?? path.field.column);
+    }
+    if (each.type === "some" && depth === 0) columns.add(each.from[0]?.field.column ?? "id");
+    if (each.type === "someItem" && depth === 0) columns.add(each.from[0]?.field.column ?? each.field.column);
+    const isInside = each.type === "some" || each.type === "someItem";
+    for (const part of partsOf(each)) visit(part, isInside ? depth + 1 : depth);
+  };
+  visit(expression, 0);
+  return columns;
+}
+
+/** The names of the collections that an expression enters, "users" included. */
+export function collectionsIn(expression: Expression): Set<string> {
+  const names = new Set<string>();
+  const follow = (hops: readonly Hop[]): void => {
+    for (const { target } of hops) names.add(target.name);
+  };
+  const visit = (each: Expression): void => {
+    for (const operand of operandsOf(each)) follow(pathOf(operand)?.hops ?? []);
+    if (each.type === "some") {
+      follow(each.from);
+      names.add(each.target.name);
+    }
+    if (each.type === "someItem") {
+      follow(each.from);
+      if (each.record !== null) names.add(each.record.name);
+    }
+    for (const part of partsOf(each)) visit(part);
+  };
+  visit(expression);
+  return names;
+}
+
+/** Visits every operand, also inside backward steps and of items. */
+export function eachOperand(expression: Expression, visit: (operand: Operand) => void): void {
+  for (const operand of operandsOf(expression)) visit(operand);
+  for (const part of partsOf(expression)) eachOperand(part, visit);
+}
+
+/** The values for the `?` of an SQL text, in their order. */
+export function bind(values: readonly (Value | Constant)[], context: EvaluationContext): Value[] {
+  return values.map((value) => {
+    if (typeof value !== "object" || value === null) return value;
+    const bound = constantValue(value, context);
+    return typeof bound === "boolean" ? Number(bound) : bound;
+  });
+}

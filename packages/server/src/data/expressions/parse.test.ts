@@ -1,0 +1,290 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { schemaOf } from "../../../test/expression-schemas.ts";
+import { randomSeed } from "../../../test/random.ts";
+import { AppError } from "../../base/kernel/index.ts";
+import { ownColumnsIn } from "./expression.ts";
+import { ExpressionError } from "./expression-error.ts";
+import { parseExpression } from "./parse.ts";
+import { toPredicate } from "./predicate.ts";
+import { toSql } from "./sql/compile.ts";
+
+const posts = schemaOf("posts");
+
+function refused(text: string): AppError {
+  try {
+    parseExpression(text, posts);
+  } catch (thrown) {
+    if (thrown instanceof AppError) return thrown;
+    throw thrown;
+  }
+  throw new Error(`${text} was not refused`);
+}
+
+const operators = "= != > >= < <= ~ !~ or in";
+const operand = 'a field, a value such as "text", 5, true or null, or @now';
+
+describe("what is wrong is told with its position, and what was expected", () => {
+  test.each([
+    ["", `at position 1: expected ${operand}, the end came`],
+    ["   ", `at position 4: expected ${operand}, the end came`],
+    ["title", `at position 6: expected ${operators}, the end came`],
+    ["title =", `at position 8: expected ${operand}, the end came`],
+    ['title = "a', 'at position 9: this text has no end; expected "'],
+    ["title = 'a\\'", "at position 9: this text has no end; expected '"],
+    [
+      'title = "a\\x"',
+      String.raw`at position 9: the text has \x, which is no escape; allowed are \" \' \\ \/ \b \f \n \r \t and \u with four hexadecimal digits`,
+    ],
+    ['title = "\\u0000"', "at position 9: a text must be Unicode text without NUL and lone surrogates"],
+    ['title = "\\ud800"', "at position 9: a text must be Unicode text without NUL and lone surrogates"],
+    ['title == "a"', 'at position 7: "==" means nothing here; write "="'],
+    ['title <> "a"', 'at position 7: "<>" means nothing here; write "!="'],
+    ['title = "a" & count = 1', 'at position 13: "&" means nothing here; write "&&"'],
+    ['title = "a" and count = 1', 'at position 13: expected && or ||, or the end, found "and"; for "and" write &&'],
+    ['title LIKE "a"', `at position 7: expected ${operators}, found "LIKE"; for "like" write ~`],
+    ['title = "a") ', 'at position 12: expected && or ||, or the end, found ")"'],
+    ['(title = "a"', "at position 13: expected &&, || or ), the end came"],
+    ["count in 5", 'at position 10: expected "(" and the values, found 5'],
+    ["count in ()", `at position 11: expected ${operand}, found ")"`],
+    ["count in (1 2)", 'at position 13: expected "," or ")", found 2'],
+    ["count = 5x", 'at position 9: "5x" is no number'],
+    ["count = 1e999", 'at position 9: "1e999" is too large for a number'],
+    ["count = .5", `at position 9: expected ${operand}, found "."`],
+    [
+      "due > @yesterday",
+      'at position 7: expected @now, @today, @user.id, @user.role or @user.email, found "@yesterday"',
+    ],
+    ["titel = 1", 'at position 1: "posts" has no field "titel"; did you mean "title"?'],
+    ["author.nam = 1", 'at position 8: "authors" has no field "nam"; did you mean "name"?'],
+    ["title.length = 1", 'at position 7: "title" is a text: only relations and json have something in them'],
+    [
+      "parent.parent.parent.parent.parent.parent.title = 'x'",
+      "at position 43: a path may go through 5 relations, not more",
+    ],
+    [
+      'count = "5"',
+      'at position 9: "count", a number, cannot be compared with "5", a text; expected a number such as 5',
+    ],
+    [
+      "title > 5",
+      'at position 9: "title", a text, cannot be compared with 5, a number; expected a text such as "news"',
+    ],
+    [
+      "published = 1",
+      'at position 13: "published", a boolean, cannot be compared with 1, a number; expected true or false',
+    ],
+    [
+      "published > true",
+      'at position 13: "published", a boolean, cannot be compared with true, a boolean: > means nothing for booleans; expected true or false',
+    ],
+    [
+      "count > null",
+      'at position 9: "count", a number, cannot be compared with null: > needs two values; expected a number such as 5',
+    ],
+    [
+      'due > "soon"',
+      'at position 7: "soon" is no datetime; expected a datetime such as "2026-03-01" or "2026-03-01T09:30:00Z", or @now',
+    ],
+    [
+      "due = title",
+      'at position 7: "due", a datetime, cannot be compared with "title", a text; expected a datetime such as "2026-03-01" or "2026-03-01T09:30:00Z", or @now',
+    ],
+    [
+      "meta.due > @now",
+      'at position 12: "meta.due", JSON, cannot be compared with @now, a datetime; expected a text, a number, true, false or null',
+    ],
+    [
+      "meta = author.notes",
+      'at position 8: "meta", JSON, cannot be compared with "author.notes", JSON; expected a text, a number, true, false or null',
+    ],
+    ['count ~ "5"', 'at position 1: ~ looks in texts; "count", a number, cannot contain one'],
+    ["title ~ 5", "at position 9: ~ looks for a text, not for 5, a number"],
+    ["title !~ null", "at position 10: !~ looks for a text, not for null"],
+    ['"a" in (title)', 'at position 1: expected a field before in, found "a"'],
+    [
+      'count in (1, "2")',
+      'at position 14: "count", a number, cannot be compared with "2", a text; expected a number such as 5',
+    ],
+    [
+      "title[count = 1]",
+      'at position 1: "title" is none: only a multiple relation, or collection(field), has records for a condition in brackets',
+    ],
+    [
+      "tags[title = 'a']",
+      'at position 1: "tags" is none: only a multiple relation, or collection(field), has records for a condition in brackets',
+    ],
+    [
+      "author[age = 1]",
+      'at position 1: "author" is none: only a multiple relation, or collection(field), has records for a condition in brackets',
+    ],
+    ["links[tilte = 'a']", 'at position 7: "posts" has no field "tilte"; did you mean "title"?'],
+    ["lniks[title = 'a']", 'at position 1: "posts" has no field "lniks"; did you mean "links"?'],
+    ["links[title = 'a'", "at position 18: expected &&, || or ], the end came"],
+    ["links[]", 'at position 7: expected the number of an item, from 0, or * for any, found "]"'],
+    [
+      "title = links[count = 1]",
+      "at position 9: a path that leads back to several records can stand only left of a comparison",
+    ],
+    ["title = tags", 'at position 9: "tags" has several items; only the left side of a comparison can name it'],
+    ["title in (tags)", 'at position 11: "tags" has several items; only the left side of a comparison can name it'],
+    ["count > links.count", 'at position 9: "links" has several items; only the left side of a comparison can name it'],
+    ["links.tilte = 'x'", 'at position 7: "posts" has no field "tilte"; did you mean "title"?'],
+    ["tags = 5", 'at position 8: "tags", a text, cannot be compared with 5, a number; expected a text such as "news"'],
+    ["tags.a = 'x'", 'at position 6: "tags" is a text: only relations and json have something in them'],
+    ["links", `at position 6: expected ${operators}, the end came`],
+    ["kinds = 'donee'", 'at position 9: "donee" is none of the values of the field; did you mean "done"?'],
+    [
+      "kinds in ('todo', 'x')",
+      'at position 19: "x" is none of the values of the field; allowed: "todo", "doing", "done"',
+    ],
+    ["kinds > 'todo'", 'at position 9: > means nothing for the items of a field with "values"'],
+    ["links.links.links.links.links.links.title = 'x'", "at position 37: a path may go through 5 relations, not more"],
+    ["title = #", 'at position 9: "#" means nothing here'],
+    [
+      "__proto__ = 1",
+      'at position 1: "posts" has no field "__proto__"; there are: id, title, slug, count, score, published, createdAt, due, status, before, meta, author, parent, vault, tags, kinds, links, fans',
+    ],
+  ])("%s", (text, message) => {
+    const error = refused(text);
+    expect(error.message).toBe(message);
+    expect(error).toBeInstanceOf(ExpressionError);
+  });
+
+  test("a collection of which the caller may read nothing is not looked into", () => {
+    expect(refused("vault.code = 'x'")).toMatchObject({ code: "forbidden" });
+    // Its id is a value of the record itself.
+    expect(toSql(parseExpression("vault = 'x'", posts), "p").text).toBe('(p."vault" = +?)'.slice(1, -1));
+  });
+});
+
+test.each([
+  ['tags = "a" && title != null', ["tags", "title"]],
+  ['links.title = title || !(fans.name ~ "x")', ["links", "title", "fans"]],
+  ['parent.tags = "a" || length(kinds) = 1', ["parent", "kinds"]],
+  ['links[tags = "a" && title = slug]', ["links"]],
+  ["posts(links).tags = title", ["id", "title"]],
+])("the columns of the record that %s asks about", (text, columns) => {
+  expect([...ownColumnsIn(parseExpression(text, posts))]).toEqual(columns);
+});
+
+describe("limits", () => {
+  const terms = (n: number): string => Array.from({ length: n }, () => "count=1").join("||");
+  const levels = (n: number): string => `${"(".repeat(n)}count = 1${")".repeat(n)}`;
+  const nots = (n: number): string => `${"!".repeat(n)}(count = 1)`;
+  const bytes = (n: number): string => `title = "${"é".repeat((n - 10) / 2)}"`;
+
+  test.each([
+    ["100 comparisons", terms(100)],
+    ["20 levels", levels(20)],
+    ["20 levels of !", nots(19)],
+    ["4,096 bytes", bytes(4_096)],
+  ])("%s are allowed", (_, text) => {
+    expect(() => parseExpression(text, posts)).not.toThrow();
+  });
+
+  test.each([
+    ["101 comparisons", terms(101), "at position 901: more than 100 comparisons"],
+    ["21 levels", levels(21), "at position 21: more than 20 levels of ( and !"],
+    ["21 levels of !", nots(20), "at position 21: more than 20 levels of ( and !"],
+    ["4,098 bytes", bytes(4_098), "at position 1: 4098 bytes are too many; at most 4096 are allowed"],
+  ])("%s are not", (_, text, message) => {
+    expect(refused(text).message).toBe(message);
+  });
+});
+
+describe("whatever the text", () => {
+  const pieces = fc.constantFrom(
+    "title",
+    "count",
+    "author.name",
+    "meta.a",
+    "vault.code",
+    "due",
+    "published",
+    "@now",
+    "@user.id",
+    "@x",
+    "=",
+    "!=",
+    ">=",
+    "~",
+    "!~",
+    "in",
+    "(",
+    ")",
+    "!",
+    "&&",
+    "||",
+    ",",
+    '"a"',
+    "'",
+    '"',
+    "\\",
+    "5",
+    "-1.5e3",
+    "1e999",
+    "true",
+    "null",
+    " ",
+    "\n",
+    "é",
+    "\u{1f600}",
+    "\0",
+    "--",
+    "/*",
+    ";",
+    "%",
+    ".",
+    "..",
+    "_probe(1)",
+    "$",
+    "constructor",
+  );
+  const term = fc.constantFrom(
+    ...['title = "a"', "count > 5", "author.name ~ 'a'", "meta.a = true", "due < @now", "published != null"],
+    ...["count in (5, 6)", '(title in ("a", null))', "@user.id = author", "!(meta.b.c !~ title)", "parent.due >= due"],
+  );
+  const terms = fc.array(term, { minLength: 1, maxLength: 5 }).map((all) => all.join(" && "));
+  const broken = fc
+    .tuple(terms, fc.nat(200), pieces)
+    .map(([text, at, piece]) => text.slice(0, at % text.length) + piece + text.slice(at % text.length));
+  const written = fc.oneof(
+    terms,
+    broken,
+    fc.string({ unit: "binary", maxLength: 300 }),
+    fc.array(pieces, { maxLength: 60 }).map((all) => all.join(" ")),
+    fc.array(pieces, { maxLength: 60 }).map((all) => all.join("")),
+  );
+
+  test("it is an expression, or refused as one; what it says never gets into the SQL", () => {
+    const seed = randomSeed("parse");
+    let understood = 0;
+    fc.assert(
+      fc.property(written, (text) => {
+        try {
+          const expression = parseExpression(text, posts);
+          toPredicate(expression);
+          const { text: sql, values } = toSql(expression, "p");
+          expect(sql.match(/\?/g)?.length ?? 0).toBe(values.length);
+          // All that was written is a parameter, or the name of a column.
+          const own = /'(?:text|integer|real|null|true|false|array)'/g;
+          expect(sql.replace(own, "")).not.toMatch(/['\\;]|--|\/\*/);
+          understood += 1;
+        } catch (thrown) {
+          if (!(thrown instanceof AppError)) throw thrown;
+          expect(["bad_request", "forbidden"]).toContain(thrown.code);
+        }
+      }),
+      { seed, numRuns: 5_000 },
+    );
+    expect(understood).toBeGreaterThan(100);
+  });
+
+  test("what looks like SQL is a value", () => {
+    const text = `x' OR 1=1; DROP TABLE posts; -- " \\`;
+    const { text: sql, values } = toSql(parseExpression(`title = ${JSON.stringify(text)}`, posts), "p");
+    expect(sql).toBe('p."title" = +?');
+    expect(values).toEqual([{ type: "value", value: text, valueType: "text" }]);
+  });
+});

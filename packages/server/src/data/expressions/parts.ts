@@ -1,0 +1,62 @@
+/** Parts of an expression: its operands and comparisons with their places in the text, each a condition of its own. */
+
+import type { Span, Syntax } from "@socle/protocol/filter";
+import { checkSyntax } from "./check.ts";
+import type { Expression, ExpressionSchema, Some, SomeItem } from "./expression.ts";
+import { syntaxOf } from "./parse.ts";
+
+/** A part of an expression's text, and its condition. */
+export interface ExpressionPart extends Span {
+  /** The parts of `some` are the parts in its brackets: see `within`. */
+  readonly kind: "and" | "or" | "not" | "some" | "comparison";
+  readonly condition: Expression;
+  readonly parts: readonly ExpressionPart[];
+}
+
+/** Parses an expression into its parts. Throws as `parseExpression` does. */
+export function parseParts(text: string, schema: ExpressionSchema): ExpressionPart {
+  const syntax = syntaxOf(text);
+  return partOf(syntax, checkSyntax(syntax, schema));
+}
+
+function partOf(syntax: Syntax, condition: Expression): ExpressionPart {
+  const { start, end } = syntax;
+  const kind = syntax.type === "compare" || syntax.type === "in" ? "comparison" : kindOf(syntax);
+  return { kind, start, end, condition, parts: partsBelow(syntax, condition) };
+}
+
+function kindOf({ type }: Exclude<Syntax, { type: "compare" | "in" }>): ExpressionPart["kind"] {
+  return type === "exists" ? "some" : type;
+}
+
+/** The two trees have the same shape: the condition was made of the syntax. */
+function partsBelow(syntax: Syntax, condition: Expression): ExpressionPart[] {
+  if (syntax.type === "not" && condition.type === "not") return [partOf(syntax.item, condition.item)];
+  if ((syntax.type === "and" || syntax.type === "or") && condition.type === syntax.type)
+    return syntax.items.flatMap((item, i) => {
+      const inner = condition.items[i];
+      return inner === undefined ? [] : [partOf(item, inner)];
+    });
+  if (syntax.type !== "exists" || (condition.type !== "some" && condition.type !== "someItem")) return [];
+  const backward = syntax.path.steps.filter((step) => step.type === "backward" || step.type === "items");
+  const [step] = backward;
+  // A way through several collections would need the records of each.
+  if (backward.length !== 1 || step === undefined || step.filter === null || condition.item === null) return [];
+  const inner = within(condition, partOf(step.filter, condition.item), []);
+  return inner.kind === "and" ? [...inner.parts] : [inner];
+}
+
+/**
+ * The condition that some record in the brackets fulfils the part and, joined by &&, the parts before. So the first part that
+ * fails is the part that excludes the last records.
+ */
+function within(some: Some | SomeItem, part: ExpressionPart, before: readonly Expression[]): ExpressionPart {
+  const items = [...before, part.condition];
+  const item: Expression = items.length > 1 ? { type: "and", items } : part.condition;
+  const condition: Expression = { ...some, item };
+  const parts = part.parts.map((each, i) => {
+    const joined = part.kind === "and" ? part.parts.slice(0, i).map((other) => other.condition) : [];
+    return within(some, each, [...before, ...joined]);
+  });
+  return { ...part, condition, parts };
+}

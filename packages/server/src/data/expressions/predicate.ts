@@ -1,0 +1,220 @@
+/** Expressions as predicates over records in memory. */
+import type { JsonValue } from "@socle/protocol";
+import type { Comparison } from "@socle/protocol/filter";
+import { compareText, containsText, isObject } from "../../base/kernel/index.ts";
+import {
+  constantValue,
+  type EvaluationContext,
+  type Expression,
+  type Hop,
+  isConstant,
+  isNull,
+  isPosition,
+  type Operand,
+  type Path,
+  type Some,
+  type SomeItem,
+} from "./expression.ts";
+
+/** A record in memory, with the names of its fields. */
+export interface Fields {
+  readonly [field: string]: JsonValue;
+}
+
+/** The input of a predicate beside the record. */
+interface Surroundings extends EvaluationContext {
+  /** The records that backward steps, and steps to items, have left, in their order. */
+  readonly outer?: readonly Fields[];
+  /** The records of a collection whose field points to a record. Records that the caller may not read are left out. */
+  pointing?(collection: string, field: string, id: string): readonly Fields[];
+  /** The record of a collection that a relation names; null for a record that the caller may not read. */
+  related(collection: string, id: string): Fields | null;
+}
+
+export type Predicate = (record: Fields, surroundings: Surroundings) => boolean;
+
+type Read = (record: Fields, surroundings: Surroundings) => JsonValue;
+
+/** An array has no members with a name. */
+function isFields(value: JsonValue): value is { [name: string]: JsonValue } {
+  return isObject(value);
+}
+
+function memberOf(fields: Fields, name: string): JsonValue {
+  return Object.hasOwn(fields, name) ? (fields[name] ?? null) : null;
+}
+
+function recordAt(hops: readonly Hop[], record: Fields, surroundings: Surroundings): Fields | null {
+  let at: Fields | null = record;
+  for (const hop of hops) {
+    const id = memberOf(at, hop.field.name);
+    at = typeof id === "string" ? surroundings.related(hop.target.name, id) : null;
+    if (at === null) return null;
+  }
+  return at;
+}
+
+/** The value that a path leads to, or the values of all items of an array. */
+function valuesOf(path: Path, record: Fields, surroundings: Surroundings): JsonValue[] {
+  const root = path.up === 0 ? record : (surroundings.outer?.at(-path.up) ?? record);
+  const at = recordAt(path.hops, root, surroundings);
+  let values: JsonValue[] = [at === null ? null : memberOf(at, path.field.name)];
+  for (const member of path.members)
+    values = values.flatMap((value): JsonValue[] => {
+      if (member === null) return Array.isArray(value) ? value : [];
+      if (typeof member === "number") return [Array.isArray(value) ? (value[member] ?? null) : null];
+      return [isFields(value) ? memberOf(value, member) : null];
+    });
+  const { order } = path.field;
+  return order !== undefined && isPosition(path) ? values.map((value) => positionOf(value, order.values)) : values;
+}
+
+function positionOf(value: JsonValue, values: readonly string[]): number | null {
+  const position = typeof value === "string" ? values.indexOf(value) : -1;
+  return position < 0 ? null : position;
+}
+
+function readPath(path: Path, record: Fields, surroundings: Surroundings): JsonValue {
+  return valuesOf(path, record, surroundings)[0] ?? null;
+}
+
+function reader(operand: Operand): Read {
+  switch (operand.type) {
+    case "path":
+      return (record, surroundings) => readPath(operand, record, surroundings);
+    case "call":
+      return (record, surroundings) => called(operand.call, readPath(operand.argument, record, surroundings));
+    default:
+      return (_record, surroundings) => constantValue(operand, surroundings);
+  }
+}
+
+function called(call: "lower" | "length", value: JsonValue): JsonValue {
+  if (call === "length" && Array.isArray(value)) return value.length;
+  if (typeof value !== "string") return null;
+  return call === "lower" ? value.toLowerCase() : [...value].length;
+}
+
+function isOrdered(left: JsonValue, right: JsonValue, operator: ">" | ">=" | "<" | "<="): boolean {
+  let order: number;
+  if (typeof left === "number" && typeof right === "number") order = left - right;
+  else if (typeof left === "string" && typeof right === "string") order = compareText(left, right);
+  else return false;
+  switch (operator) {
+    case ">":
+      return order > 0;
+    case ">=":
+      return order >= 0;
+    case "<":
+      return order < 0;
+    case "<=":
+      return order <= 0;
+  }
+}
+
+function holds(value: JsonValue, wanted: JsonValue): boolean {
+  if (typeof wanted !== "string") return false;
+  if (Array.isArray(value)) return value.some((item) => typeof item === "string" && containsText(item, wanted));
+  return typeof value === "string" && containsText(value, wanted);
+}
+
+function equality(left: Operand, right: Operand): Predicate {
+  const [readLeft, readRight] = [reader(left), reader(right)];
+  // Null equals null, but a missing caller equals no field.
+  const isForNull = isNull(left) || isNull(right) || (!isConstant(left) && !isConstant(right));
+  return (record, surroundings) => {
+    const value = readLeft(record, surroundings);
+    return value === readRight(record, surroundings) && (value !== null || isForNull);
+  };
+}
+
+function comparison(operator: Comparison, left: Operand, right: Operand): Predicate {
+  const [readLeft, readRight] = [reader(left), reader(right)];
+  switch (operator) {
+    case "=":
+      return equality(left, right);
+    case "!=":
+      return not(equality(left, right));
+    case "~":
+      return (record, surroundings) => holds(readLeft(record, surroundings), readRight(record, surroundings));
+    case "!~":
+      return (record, surroundings) => !holds(readLeft(record, surroundings), readRight(record, surroundings));
+    default:
+      return (record, surroundings) =>
+        isOrdered(readLeft(record, surroundings), readRight(record, surroundings), operator);
+  }
+}
+
+function not(predicate: Predicate): Predicate {
+  return (record, surroundings) => !predicate(record, surroundings);
+}
+
+/** The comparison holds for any item of the array that its left side names. */
+function forAnyItem(left: Operand, make: (left: Operand) => Predicate): Predicate {
+  if (left.type !== "path" || !left.members.includes(null)) return make(left);
+  return (record, surroundings) =>
+    valuesOf(left, record, surroundings).some((value) => {
+      // The item takes the place of the field with the array, before all others, so the right side finds its own record.
+      const outer = [{ item: value }, ...(surroundings.outer ?? [])];
+      const field = { ...left.field, name: "item" };
+      const item: Path = { ...left, up: outer.length, hops: [], field, members: [] };
+      return make(item)(record, { ...surroundings, outer });
+    });
+}
+
+function some({ from, target, pointer, item }: Some): Predicate {
+  const fulfils = item === null ? () => true : toPredicate(item);
+  return (record, surroundings) => {
+    const at = recordAt(from, record, surroundings);
+    if (at === null) return false;
+    const id = memberOf(at, "id");
+    const found = surroundings.pointing?.(target.name, pointer.name, String(id)) ?? [];
+    const outer = [...(surroundings.outer ?? []), record];
+    return found.some((each) => fulfils(each, { ...surroundings, outer }));
+  };
+}
+
+/** The record that an item names, or the item in place of its field. */
+function someItem({ from, field, record: named, item }: SomeItem): Predicate {
+  const fulfils = item === null ? () => true : toPredicate(item);
+  return (record, surroundings) => {
+    const at = recordAt(from, record, surroundings);
+    const items = at === null ? null : memberOf(at, field.name);
+    const outer = [...(surroundings.outer ?? []), record];
+    const found = (Array.isArray(items) ? items : []).flatMap((each): Fields[] => {
+      if (named === null) return [{ [field.name]: each }];
+      return [surroundings.related(named.name, String(each)) ?? []].flat();
+    });
+    return found.some((each) => fulfils(each, { ...surroundings, outer }));
+  };
+}
+
+/**
+ * An expression as a predicate over a record in memory. Its result for each record equals that of the expression as
+ * SQL.
+ */
+export function toPredicate(expression: Expression): Predicate {
+  switch (expression.type) {
+    case "and": {
+      const items = expression.items.map(toPredicate);
+      return (record, surroundings) => items.every((item) => item(record, surroundings));
+    }
+    case "or": {
+      const items = expression.items.map(toPredicate);
+      return (record, surroundings) => items.some((item) => item(record, surroundings));
+    }
+    case "not":
+      return not(toPredicate(expression.item));
+    case "compare":
+      return forAnyItem(expression.left, (left) => comparison(expression.operator, left, expression.right));
+    case "in":
+      return forAnyItem(expression.left, (left) => {
+        const equalities = expression.items.map((item) => equality(left, item));
+        return (record, surroundings) => equalities.some((equal) => equal(record, surroundings));
+      });
+    case "some":
+      return some(expression);
+    case "someItem":
+      return someItem(expression);
+  }
+}

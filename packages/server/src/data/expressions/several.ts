@@ -1,0 +1,132 @@
+/**
+ * Steps to several: the parts of a path that lead back to records, or to the items of a multiple field. A comparison through
+ * such a step holds when some record, or some item, fulfils the comparison. For items, `!=` and `!~` are the opposites of `=` and `~`.
+ */
+
+import type { Step, Syntax } from "@socle/protocol/filter";
+import { quote } from "../../base/kernel/index.ts";
+import type { ExpressionSchema } from "./expression.ts";
+import { type Expression, isNull, itemOf, type Operand, type SomeItem } from "./expression.ts";
+import { ExpressionError } from "./expression-error.ts";
+import { type Forward, followRelations, type LookupScope, refuseLong, unknownField } from "./paths.ts";
+
+/** A path from the records of a scope, which `up` steps to several have reached. */
+export interface PathFrom {
+  readonly scope: LookupScope;
+  readonly steps: readonly Step[];
+  readonly up: number;
+  /** Whether a step to items was passed. */
+  readonly isOfItem: boolean;
+}
+
+/** The comparison whose left side the path is. */
+interface Compared {
+  /** Whether its operator is `!=` or `!~`. */
+  readonly isOpposite: boolean;
+  /** Whether a multiple field at the end stands for all its items. */
+  readonly isWhole: boolean;
+  /** The condition in the brackets of a backward step. */
+  check(filter: Syntax, scope: LookupScope): Expression;
+  /** The condition at the end of the path. An item gets the opposite operator, which is negated outside. */
+  atEnd(end: PathFrom): Expression;
+}
+
+/** The condition that a path begins. */
+export function alongPath(path: PathFrom, compared: Compared): Expression {
+  // A look ahead: only the end of the path notes references.
+  const ahead = followRelations({ ...path.scope, references: [] }, path.steps);
+  const [step] = ahead.rest;
+  if (step?.type === "backward") return someRecord(path, compared);
+  if (step?.type === "items") return someNamed(path, compared);
+  const field = step?.type === "name" ? ahead.at.field(step.name) : undefined;
+  const isWhole = compared.isWhole && ahead.rest.length === 1;
+  if (field?.items === undefined || isWhole) return compared.atEnd(path);
+  return someOf(path, { ...field, items: field.items }, compared);
+}
+
+function someRecord(path: PathFrom, compared: Compared): Expression {
+  const { scope, steps } = path;
+  const { hops: from, at, rest } = followRelations(scope, steps);
+  const [step, ...further] = rest;
+  if (step?.type !== "backward") throw new Error("The path has no backward step");
+  const hops = scope.hops + from.length + 1;
+  refuseLong(hops, step);
+  const found = at.back(step.collection, step.field);
+  if (typeof found === "string") throw new ExpressionError(step.offset, found);
+  const { references } = scope;
+  references.push({ collection: step.collection, field: step.field, offset: step.fieldOffset });
+  const inner: LookupScope = { schema: found.target, hops, references };
+  const item = within({ ...path, scope: inner, steps: further, up: path.up + 1 }, step.filter, compared);
+  return { type: "some", from, ...found, item };
+}
+
+/** The condition in brackets, and the condition of the path behind the brackets. */
+function within(path: PathFrom, filter: Syntax | null, compared: Compared): Expression | null {
+  const conditions: Expression[] = [];
+  if (filter !== null) conditions.push(compared.check(filter, path.scope));
+  if (path.steps.length > 0) conditions.push(alongPath(path, compared));
+  const [only = null] = conditions;
+  return conditions.length > 1 ? { type: "and", items: conditions } : only;
+}
+
+/** A multiple relation with a condition in brackets: some readable record of the relation. */
+function someNamed(path: PathFrom, compared: Compared): Expression {
+  const { scope, steps, up, isOfItem } = path;
+  const { hops: from, at, rest } = followRelations(scope, steps);
+  const [step, ...further] = rest;
+  if (step?.type !== "items") throw new Error("The path has no brackets");
+  const field = at.field(step.name);
+  if (field === undefined) throw unknownField(at, step);
+  if (field.items === undefined || !field.isRelation) {
+    const why = "only a multiple relation, or collection(field), has records for a condition in brackets";
+    throw new ExpressionError(step.offset, `${quote(step.name)} is none: ${why}`);
+  }
+  const { references } = scope;
+  references.push({ collection: at.name, field: step.name, offset: step.offset });
+  const hops = scope.hops + from.length + 1;
+  refuseLong(hops, step);
+  const record = at.follow(field);
+  const inner = { schema: record, hops, references };
+  const item = within({ scope: inner, steps: further, up: up + 1, isOfItem: true }, step.filter, compared);
+  const some: SomeItem = { type: "someItem", from, field: { ...field, items: field.items }, record, item };
+  return compared.isOpposite && !isOfItem ? { type: "not", item: some } : some;
+}
+
+function someOf(path: PathFrom, field: SomeItem["field"], compared: Compared): Expression {
+  const { scope, steps, up, isOfItem } = path;
+  const forward = followRelations(scope, steps);
+  const inner: LookupScope = { ...scope, schema: itemsOf(forward, field), hops: scope.hops + forward.hops.length };
+  const item = alongPath({ scope: inner, steps: forward.rest, up: up + 1, isOfItem: true }, compared);
+  const some = withNull({ type: "someItem", from: forward.hops, field, record: null, item });
+  return compared.isOpposite && !isOfItem ? { type: "not", item: some } : some;
+}
+
+/** The schema of the items of a field: the name of the field stands for the item. */
+function itemsOf({ at }: Forward, field: SomeItem["field"]): ExpressionSchema {
+  const item = itemOf(field);
+  return {
+    name: at.name,
+    table: field.items.table,
+    condition: null,
+    field: (name) => (name === field.name ? item : undefined),
+    fieldNames: () => [field.name],
+    follow: () => at.follow(field),
+    back: (collection, name) => at.back(collection, name),
+  };
+}
+
+/** An item is never null: a field that is compared with null has no items. */
+function withNull(some: SomeItem): Expression {
+  const { item } = some;
+  const none: Expression = { type: "not", item: { ...some, item: null } };
+  if (item?.type === "compare" && item.operator === "=" && isItem(item.left) && isNull(item.right)) return none;
+  if (item?.type !== "in" || !isItem(item.left) || !item.items.some(isNull)) return some;
+  const items = item.items.filter((each) => !isNull(each));
+  if (items.length === 0) return none;
+  return { type: "or", items: [{ ...some, item: { ...item, items } }, none] };
+}
+
+/** Whether an operand is the item itself, and no value behind the item. */
+function isItem(operand: Operand): boolean {
+  return operand.type === "path" && operand.up === 0 && operand.hops.length === 0;
+}

@@ -1,0 +1,115 @@
+/** The check of one value: the type of the field, and the rules without the database. */
+import type { ErrorRule, FieldDefinition } from "@socle/protocol";
+import { count, quote } from "../../base/kernel/index.ts";
+import type { Value } from "../../store/database/index.ts";
+import { valuesProblem } from "./attributes/values.ts";
+import type { FieldType, Pattern } from "./field-type.ts";
+import { maxItemLength, maxItemsOf } from "./multiple.ts";
+import { emptyOf, typeOf } from "./registry.ts";
+
+/**
+ * The broken rule, with the end of a sentence that begins with the field's name. `item` is the position of the bad item,
+ * from 0.
+ */
+interface ValueProblem {
+  readonly rule: ErrorRule;
+  readonly message: string;
+  readonly item?: number;
+}
+
+/** The value to store, or its problem. */
+export type CheckedValue = { readonly stored: Value } | ValueProblem;
+
+function codePoints(text: string): number {
+  let length = text.length;
+  for (let i = 0; i < text.length - 1; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit >= 0xd800 && unit <= 0xdbff) {
+      length -= 1;
+      i += 1;
+    }
+  }
+  return length;
+}
+
+function boundProblem(field: FieldDefinition, type: FieldType, value: Value): ValueProblem | null {
+  const { min, max } = field;
+  if (min === undefined && max === undefined) return null;
+  const isText = type.rules.bounds === "length";
+  const measure = isText ? codePoints(String(value)) : Number(value);
+  const unit = (bound: number): string => (isText ? `${count(bound, "character")} long` : String(bound));
+  if (min !== undefined && measure < min) return { rule: "min", message: `must be at least ${unit(min)}` };
+  if (max !== undefined && measure > max) return { rule: "max", message: `must be at most ${unit(max)}` };
+  return null;
+}
+
+/** A value that is neither null nor several, by its type. */
+function checkType(field: FieldDefinition, type: FieldType, value: unknown): CheckedValue {
+  const stored = type.encode(value);
+  if (stored === undefined) return { rule: "type", message: `must be ${type.expected}` };
+  const outside = field.values === undefined ? null : valuesProblem(field.values, stored);
+  return outside === null ? { stored } : { rule: "type", message: outside };
+}
+
+function patternProblem(field: FieldDefinition, stored: Value, pattern: Pattern | undefined): ValueProblem | null {
+  const isMatch = pattern === undefined || pattern.test(String(stored));
+  return isMatch ? null : { rule: "regex", message: `must match ${field.regex}` };
+}
+
+/** The rules of an item beside its type. */
+function itemProblem(field: FieldDefinition, stored: Value, pattern: Pattern | undefined): ValueProblem | null {
+  if (stored === "") return { rule: "type", message: "must not be empty" };
+  if (codePoints(String(stored)) > maxItemLength)
+    return { rule: "max", message: `must be at most ${count(maxItemLength, "character")} long` };
+  return patternProblem(field, stored, pattern);
+}
+
+/** Checks the value of a multiple field. Its first bad item is told. */
+function checkItems(
+  field: FieldDefinition,
+  type: FieldType,
+  { value, pattern }: { value: unknown; pattern: Pattern | undefined },
+): CheckedValue {
+  const { item = type } = type;
+  if (!Array.isArray(value)) return { rule: "type", message: `must be ${type.expected}` };
+  const [min, max] = [field.min ?? 0, maxItemsOf(field)];
+  if (value.length < min) return { rule: "min", message: `must have at least ${count(min, "item")}` };
+  if (value.length > max) return { rule: "max", message: `must have at most ${count(max, "item")}` };
+  const places = new Map<Value, number>();
+  for (const [place, each] of value.entries()) {
+    const checked = checkType(field, item, each);
+    if ("rule" in checked) return { ...checked, item: place };
+    const { stored } = checked;
+    const problem = itemProblem(field, stored, pattern);
+    if (problem !== null) return { ...problem, item: place };
+    const twin = places.get(stored);
+    if (twin !== undefined)
+      return {
+        item: place,
+        rule: "unique",
+        message: `is ${quote(stored)}, as item ${twin} is, and items are distinct`,
+      };
+    places.set(stored, place);
+  }
+  return { stored: JSON.stringify(value) };
+}
+
+function isEmpty(value: unknown, field: FieldDefinition): boolean {
+  if (field.multiple === true) return value === null || (Array.isArray(value) && value.length === 0);
+  return value === null || (value === "" && field.required === true);
+}
+
+/** The check of a field's values. @param pattern the `regex` rule of the field. */
+export function checkOf(field: FieldDefinition, pattern: Pattern | undefined): (value: unknown) => CheckedValue {
+  const type = typeOf(field);
+  const empty: CheckedValue =
+    field.required === true ? { rule: "required", message: "is required" } : { stored: emptyOf(field) };
+  return (value) => {
+    if (isEmpty(value, field)) return empty;
+    if (type.item !== undefined) return checkItems(field, type, { value, pattern });
+    const checked = checkType(field, type, value);
+    if ("rule" in checked) return checked;
+    const { stored } = checked;
+    return boundProblem(field, type, stored) ?? patternProblem(field, stored, pattern) ?? checked;
+  };
+}

@@ -1,0 +1,86 @@
+/** Index advice: the indexes that would help a slow query, for the log. */
+import { indexesOf } from "../collections/index.ts";
+import type { Expression, Path } from "../expressions/index.ts";
+import type { ListQuery } from "./list-query.ts";
+import type { Sort } from "./sort.ts";
+
+/** The comparisons that must all hold, at the top of a filter. */
+function conjuncts(filter: Expression | null): Expression[] {
+  if (filter === null) return [];
+  return filter.type === "and" ? filter.items.flatMap(conjuncts) : [filter];
+}
+
+/** A field that an index can hold. */
+interface Searched {
+  readonly path: Path;
+  readonly isEqual: boolean;
+}
+
+function searchedField(expression: Expression): Searched | null {
+  if (expression.type === "in" && expression.left.type === "path") return { path: expression.left, isEqual: true };
+  if (expression.type !== "compare") return null;
+  const { operator, left, right } = expression;
+  if (operator === "!=" || operator === "~" || operator === "!~") return null;
+  const path = left.type === "path" ? left : right.type === "path" ? right : null;
+  if (path === null || (left.type === "path" && right.type === "path")) return null;
+  return { path, isEqual: operator === "=" };
+}
+
+/** Names of fields as a definition has them. */
+function listOf(fields: readonly string[]): string {
+  return `[${fields.map((field) => `"${field}"`).join(", ")}]`;
+}
+
+/** The own fields by which a list is sorted, up to the first key that is no own field. */
+function leadingFields({ keys }: Sort): string[] {
+  const end = keys.findIndex(({ path }) => path.hops.length > 0 || path.members.length > 0);
+  return keys.slice(0, end < 0 ? keys.length : end).map(({ path }) => path.field.name);
+}
+
+/** Whether a list goes up by some keys and down by others. */
+function isMixed({ keys }: Sort): boolean {
+  return new Set(keys.map(({ isDescending }) => isDescending)).size > 1;
+}
+
+/**
+ * Advice for the list's own collection: fields compared for equality, then the sort fields. Without a sort, fields compared for
+ * order.
+ */
+function ownAdvice({ collection, entered, sort }: ListQuery, searched: readonly Searched[]): string | null {
+  const { definition } = collection;
+  const own = searched.filter(({ path }) => path.hops.length === 0 && path.valueType !== "json");
+  const names = (isEqual: boolean): string[] =>
+    own.filter((each) => each.isEqual === isEqual).map(({ path }) => path.field.name);
+  const owner =
+    entered.get(collection)?.access === "own" ? definition.fields.filter((field) => field.owner === true) : [];
+  const sorted = leadingFields(sort);
+  const range = sorted.length > 0 ? sorted : names(false).slice(0, 1);
+  const fields = [...new Set([...owner.map(({ name }) => name), ...names(true), ...range])];
+  if (fields.length === owner.length) return null;
+  const isThere = indexesOf(definition).some((index) => fields.every((field, i) => index.fields[i] === field));
+  if (isThere && isMixed(sort)) return `none: ${listOf(fields)} is there, but gives an order in one direction alone`;
+  if (isThere && sorted.length === 0 && range.length > 0)
+    return `${listOf(fields)} is there; it helps with "sort" by ${range[0]}`;
+  if (isThere) return `none: ${listOf(fields)} is there`;
+  return `add ${listOf(fields)} to "indexes" of "${collection.name}"`;
+}
+
+/** Advice for the other collections that the filter reaches. */
+function reachedAdvice(searched: readonly Searched[]): string[] {
+  const advice = searched.flatMap(({ path, isEqual }) => {
+    const target = path.hops.at(-1)?.target.name;
+    if (target === undefined || target === "users" || !isEqual || path.valueType === "json" || path.field.name === "id")
+      return [];
+    return [`add ${listOf([path.field.name])} to "indexes" of "${target}"`];
+  });
+  return [...new Set(advice)];
+}
+
+/** The indexes that would help a query, or the reason why no index helps. */
+export function indexAdvice(query: ListQuery): string {
+  const searched = conjuncts(query.filter).flatMap((each) => searchedField(each) ?? []);
+  const own = ownAdvice(query, searched);
+  const advice = [...reachedAdvice(searched), ...(own === null ? [] : [own])];
+  if (advice.length > 0) return advice.join("; ");
+  return "none: only =, in, >, >=, < and <= on fields, joined by &&, and a sort by fields of the collection use one";
+}

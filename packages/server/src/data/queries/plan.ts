@@ -1,0 +1,202 @@
+/**
+ * Plans: a query as plain data, which runs on the event loop or is sent to a reader thread. A plan depends on the collection,
+ * on the parameters and on the rights of the caller's class; the caller's id and the time are bound when the plan runs.
+ */
+import type { FieldDefinition } from "@socle/protocol";
+import type { SearchTerm } from "../../base/kernel/index.ts";
+import type { Value } from "../../store/database/index.ts";
+import type { Constant, EvaluationContext } from "../expressions/index.ts";
+import type { ValueType } from "../fields/index.ts";
+import type { CursorPosition } from "./cursor.ts";
+
+/** A part of an SQL text, and the values or constants that stand for its `?`, in their order. */
+export interface SqlPart {
+  readonly text: string;
+  readonly values: readonly (Value | Constant)[];
+}
+
+/** A sort key as SQL. */
+export interface KeyPlan extends SqlPart {
+  readonly isDescending: boolean;
+  /** Whether some records may have no value. */
+  readonly isNullable: boolean;
+  readonly valueType: ValueType;
+  /** The field whose stored value the key is; absent for any other value. */
+  readonly field?: string;
+}
+
+export interface SortPlan {
+  readonly keys: readonly KeyPlan[];
+  /** The hidden number of a record in the order of creation, as SQL. */
+  readonly seq: string;
+  readonly isSeqDescending: boolean;
+  /** Whether an index, or the table itself, gives the order. Without an index, SQL joins the segments and sorts their records. */
+  readonly isIndexed: boolean;
+}
+
+/** The way into the JSON of a field: names of members, from the outermost. */
+type MemberPath = readonly string[];
+
+/** The fields of a record that are read and answered, and the records beside it. */
+export interface SelectionPlan {
+  /** The quoted SQL name of the table. */
+  readonly table: string;
+  /** The selected columns, each value under the name of its field, and those of the guards. */
+  readonly columns: SqlPart;
+  /** Fields that are left out of a record unless the column, which is no field, is 1. */
+  readonly guards: readonly { readonly column: string; readonly fields: readonly string[] }[];
+  /** The fields whose stored values are decoded. */
+  readonly decoded: readonly FieldDefinition[];
+  /** The fields that are answered, in their order, with the paths into their JSON; null answers all that is read. */
+  readonly answered: readonly (readonly [name: string, paths: readonly MemberPath[] | null])[] | null;
+  readonly expansions: readonly ExpansionPlan[];
+}
+
+/** Records beside a record: the record that a field points to, or the records that point here. */
+export interface ExpansionPlan {
+  /** The name in the query, and in the answer. */
+  readonly name: string;
+  /** `forward`: a field of the record holds the id. `backward`: a field of theirs does. */
+  readonly direction: "forward" | "backward";
+  /** The field that holds the id, or several. */
+  readonly field: string;
+  /** The records that the path leads to; null for records that the caller may not read. */
+  readonly target: {
+    /** The collection, for error messages. */
+    readonly name: string;
+    readonly selection: SelectionPlan;
+    /** The pointer of a backward field. */
+    readonly pointer: PointerPlan | null;
+    /** A condition on the records that the caller may read; null for all. */
+    readonly condition: SqlPart | null;
+  } | null;
+}
+
+/** A field by which records point to others: its column, and of a multiple field the table of its items, as quoted SQL names. */
+export interface PointerPlan {
+  readonly column: string;
+  readonly items: string | null;
+}
+
+/** A search: the records that match, and the texts around what is found. */
+export interface SearchPlan {
+  /** The quoted SQL name of the search table. */
+  readonly table: string;
+  /** The query in the language of FTS5. */
+  readonly match: string;
+  readonly terms: readonly SearchTerm[];
+  /** Whether nothing but the search says which records are on a page: the records that match need not be read for that. */
+  readonly isAlone: boolean;
+  /** The columns whose text weighs the matches, as SQL; null for the rank of FTS5, which counts the words of every record and field. */
+  readonly weighed: readonly string[] | null;
+  readonly snippets: readonly { readonly field: string; readonly column: string }[];
+}
+
+/** The keys of a page, and the field that holds a key, as SQL. */
+export interface PageKeys {
+  readonly column: string;
+  readonly keys: readonly string[];
+}
+
+/** A page of a list. */
+export interface PagePlan {
+  readonly type: "records";
+  /** Null without a search. */
+  readonly search: SearchPlan | null;
+  readonly selection: SelectionPlan;
+  /** A condition on the records of the list; null for the whole collection. */
+  readonly where: SqlPart | null;
+  /** Keys whose records are read in order, and merged up to the end of the page; null for a list without keys. */
+  readonly keyed: PageKeys | null;
+  readonly sort: SortPlan;
+  readonly limit: number;
+  readonly offset: number;
+  /** Whether a page that would be too heavy is refused: with `offset`, a page that ends early would lose records. */
+  readonly isExact: boolean;
+  /** Whether the records of the list are counted by SQL. */
+  readonly isCounted: boolean;
+}
+
+/** A column of groups: a value that the records of a group share, or a value over them. */
+export interface GroupColumn extends SqlPart {
+  /** The name in the query, and in the answer. */
+  readonly name: string;
+  /** The texts whose positions are the values; null for values that stand for themselves. */
+  readonly texts: readonly string[] | null;
+  readonly isBoolean: boolean;
+}
+
+/** A page of groups. */
+export interface GroupsPlan {
+  readonly type: "groups";
+  /** The quoted SQL name of the table. */
+  readonly table: string;
+  readonly where: SqlPart | null;
+  /** The keys, then the aggregates, named `_c0`, `_c1`, … in SQL: no field begins with an underscore. */
+  readonly columns: readonly GroupColumn[];
+  /** The number of columns that are keys. Without keys, all records are a single group. */
+  readonly keys: number;
+  /** A complete order of the groups. */
+  readonly sort: readonly KeyPlan[];
+  readonly limit: number;
+}
+
+/** A column that holds the ids of files. */
+export interface FileColumn extends PointerPlan {
+  readonly collection: string;
+  readonly field: string;
+  /** The quoted SQL names of its table and of the column. */
+  readonly table: string;
+}
+
+/** The part that every input has. */
+interface Input {
+  readonly context: EvaluationContext;
+  /** Runs that take longer, in milliseconds, report how SQLite reads. */
+  readonly slowMs: number;
+}
+
+export interface PageInput extends Input {
+  readonly type: "page";
+  readonly plan: PagePlan | GroupsPlan;
+  /** The beginning of the page; null for the first page. */
+  readonly position: CursorPosition | null;
+}
+
+export interface RecordInput extends Input {
+  readonly type: "record";
+  readonly selection: SelectionPlan;
+  readonly id: string;
+}
+
+/** The records that hold the id of a file. */
+export interface FileUsesInput extends Input {
+  readonly type: "file uses";
+  readonly columns: readonly FileColumn[];
+  readonly fileId: string;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** A column that holds ids of files, and the records whose column the caller may read; null for all. */
+export interface ReadableFileColumn extends FileColumn {
+  readonly condition: SqlPart | null;
+}
+
+/** Whether some record that the caller may read holds the id of a file. */
+export interface FileShownInput extends Input {
+  readonly type: "file shown";
+  readonly columns: readonly ReadableFileColumn[];
+  readonly fileId: string;
+}
+
+export type QueryInput = FileShownInput | PageInput | RecordInput | FileUsesInput;
+
+/** A page, with its records as the text of a JSON array. */
+export interface PageOutcome {
+  readonly items: string;
+  /** The last record, with the values that the list is sorted by; null on the last page. */
+  readonly next: { readonly id: string; readonly values: readonly Value[] } | null;
+  /** The number of records in the list; null when SQL does not count. */
+  readonly total: number | null;
+}

@@ -1,0 +1,385 @@
+/**
+ * Queries: filtered and sorted lists in pages, single records with chosen fields, and the expansions of both.
+ *
+ * 1. **Text → query.** `query-text.ts` picks the parameters; `list-query.ts` parses the parameters against the read scope
+ *    (`read-scope.ts`): filter, sort (`sort.ts`), fields and expansions (`selection.ts`), cursor (`cursor.ts`).
+ * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with its SQL (`sql/`). `index-use.ts` tells whether a single
+ *    index of the definition answers the query.
+ * 3. **Plan → records.** `run.ts` reads a page (`sql/keyset.ts` finds its start), `expand.ts` reads the related records. A list
+ *    that an index answers, or that has few keys (`keyed-list.ts`), runs on the event loop. Every other list runs on a reader
+ *    thread (`query-thread.ts`) with a limit of time.
+ */
+
+import { AppError, BoundedMap, isAdmin, JsonText, type Principal } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import { type Database, type Reader, SchemaChanged } from "../../store/database/index.ts";
+import type { Collection, Collections } from "../collections/index.ts";
+import { callerOf, type Decision } from "../permissions/index.ts";
+
+import {
+  fieldLimits,
+  missingRecord,
+  type Records,
+  recordTableOf,
+  recordTag,
+  selectionTag,
+  type TaggedRecord,
+} from "../records/index.ts";
+
+import { type CursorPosition, Cursors } from "./cursor.ts";
+import { type FileUses, fileColumns, isShownIn, readableFileColumns } from "./file-uses.ts";
+import { indexAdvice } from "./index-advice.ts";
+import { type KeyedList, KeyedLists } from "./keyed-list.ts";
+import { isForEverybody, type ListQuery, parseListQuery } from "./list-query.ts";
+import type {
+  FileShownInput,
+  FileUsesInput,
+  PageInput,
+  PageOutcome,
+  QueryInput,
+  ReadableFileColumn,
+  RecordInput,
+} from "./plan.ts";
+import { readQueryText, selectionParameters } from "./query-text.ts";
+import { ReadScope } from "./read-scope.ts";
+import { type RecordOutcome, type Reported, runQuery } from "./run.ts";
+import { parseSelection } from "./selection.ts";
+import { classOf } from "./source.ts";
+import { TooMuchForLoop } from "./sql/statement.ts";
+import { listChanged, type RecordPages, readByPages, readWhole } from "./whole-list.ts";
+
+/** The most parsed queries in memory, and the longest text of a query in memory. */
+const maxQueries = 1_500;
+const maxCharacters = 1_000;
+/** Records in a page when a whole list is read. */
+const wholePageSize = 200;
+/** The most records of other collections that the rules of expansions may read on the event loop; a larger query needs a thread. */
+const maxVisits = 5_000;
+/** The attempts of a query that migrations interrupt, and the pause between two attempts. */
+const maxAttempts = 5;
+const attemptMs = 5;
+
+export interface QueriesOptions {
+  database: Database;
+  collections: Collections;
+  records: Records;
+  /** The secret of cursors; called for the first cursor. */
+  cursorKey: () => string;
+  logger: Logger;
+  /** Slower queries, in milliseconds, are logged with advice. */
+  slowQueryMs: number;
+}
+
+/** A requested list. */
+export interface PreparedList {
+  /** The parameters as sent. */
+  readonly search: string;
+  /** Null for the whole list. */
+  readonly query: ListQuery | null;
+  /** The start of the page; null for the first page. */
+  readonly position: CursorPosition | null;
+}
+
+/** The state of a list, known before the list is read. */
+export interface ListState {
+  /** Changes when the list may have changed; null for a list without a version: only the text of the answer shows a change. */
+  readonly version: string | null;
+  /** Whether the list is the same for all callers with the right to read the list. */
+  readonly isShared: boolean;
+}
+
+/** The caller of a query. */
+export interface QueryCaller {
+  readonly principal: Principal;
+  /** A user id or an address: identifies the caller whose share of the reader threads is counted. Called only for a thread. */
+  readonly caller: () => string;
+  /** Aborted when the caller has gone. Called only for a query that may take a while. */
+  readonly signal: () => AbortSignal;
+}
+
+/** The caller of the service's own reads. */
+const forService = { caller: (): string => "service", signal: (): AbortSignal => new AbortController().signal };
+
+/** The input of a run with its site, and the collections whose rights the run depends on. */
+interface Planned<T extends QueryInput> extends Pick<ListQuery, "site" | "entered"> {
+  readonly input: T;
+  /** See `ListQuery`. */
+  readonly keyed?: KeyedList | null;
+}
+
+/** The list that cursors belong to. */
+function listOf({ cursorScope }: ListQuery, principal: Principal): string {
+  return `${cursorScope} ${principal?.userId ?? ""}`;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // A text with a malformed escape is refused later, as a malformed cursor.
+    return text;
+  }
+}
+
+export class Queries {
+  readonly #options: QueriesOptions;
+  readonly #cursors: Cursors;
+  readonly #keyedLists: KeyedLists;
+  /** Parsed queries, by their parameters without the cursor; null for parameters that make no query. */
+  readonly #prepared = new BoundedMap<string, ListQuery | null>(maxQueries);
+
+  /** The columns of files that the last caller of `isShownNow` may read: a record may name hundreds of files. */
+  #shown: { principal: Principal; epoch: number; columns: ReadableFileColumn[] } | null = null;
+
+  constructor(options: QueriesOptions) {
+    this.#options = options;
+    this.#cursors = new Cursors(options.cursorKey);
+    const { collections, records } = options;
+    this.#keyedLists = new KeyedLists((asked) => `${collections.epoch} ${records.versions.of(new Map(), null, asked)}`);
+  }
+
+  /**
+   * Parses the parameters of a list.
+   * @param search the percent-encoded parameters as sent.
+   * @throws AppError, see `parseListQuery`.
+   */
+  prepare(collection: Collection, principal: Principal, search: string): PreparedList {
+    if (search === "") return { search, query: null, position: null };
+    // The next page is the same query with another cursor.
+    const found = search.includes("cursor=") ? /(^|&)cursor=([^&]*)/.exec(search) : null;
+    const cursorFlag = (found?.[2] ?? "") === "" ? "" : "1";
+    const withoutCursor = found === null ? search : search.replace(found[0], `${found[1]}cursor=${cursorFlag}`);
+    const query = this.#query(collection, principal, withoutCursor);
+    const given = decoded(found?.[2] ?? "");
+    const cursor = given === "" ? query?.text.cursor : given;
+    if (query === null || cursor === undefined) return { search, query, position: null };
+    return { search, query, position: this.#cursors.read(cursor, listOf(query, principal)) };
+  }
+
+  /** The version of a list, for caches and conditional requests. */
+  state(collection: Collection, principal: Principal, { query }: PreparedList): ListState {
+    const { versions } = this.#options.records;
+    if (query !== null) {
+      const version = query.hasVersion ? versions.of(query.entered, principal) : null;
+      return { version, isShared: query.isPublic };
+    }
+    const scope = this.#scope(principal);
+    scope.source(collection);
+    const version = scope.hasVersion ? versions.of(scope.entered, principal) : null;
+    return { version, isShared: isForEverybody(collection) };
+  }
+
+  /** All records of a collection that the caller may read, newest first. @throws AppError if the caller may read no record. */
+  async whole(
+    collection: Collection,
+    principal: Principal,
+    waiter: Omit<QueryCaller, "principal"> = forService,
+  ): Promise<RecordPages> {
+    const { access } = collection.policies.read.admit(principal);
+    if (access !== "where" && fieldLimits(collection, principal) === null)
+      return readWhole(this.#options, collection, principal);
+    return readByPages(async (cursor) => {
+      const now = this.#options.database.recheck(principal);
+      // A caller with another role must get another list.
+      if (isAdmin(now) !== isAdmin(principal)) throw listChanged();
+      const search = String(new URLSearchParams({ limit: String(wholePageSize), ...(cursor !== "" && { cursor }) }));
+      const current = this.#readable(collection.name, principal);
+      return this.page(current, this.prepare(current, principal, search), { principal, ...waiter });
+    });
+  }
+
+  /** A page of a list, as JSON: `items`, `nextCursor`, and `total` with `count=exact`. */
+  async page(collection: Collection, list: PreparedList, caller: QueryCaller): Promise<string> {
+    const { principal } = caller;
+    let { query, position } = list;
+    const plan = (): Planned<PageInput> => {
+      if (query !== null && !this.#isCurrent(query))
+        ({ query, position } = this.prepare(this.#readable(collection.name, principal), principal, list.search));
+      if (query === null) throw new Error("The whole list has no pages");
+      return { input: { type: "page", plan: query.plan, position, ...this.#basics(caller) }, ...query };
+    };
+    const { outcome, report } = await this.#run<PageOutcome>(plan, caller);
+    if (query === null) throw new Error("The whole list has no pages");
+    if (report.steps !== null) this.#logSlow(query, report.ms, report.steps);
+    const { next } = outcome;
+    const cursor = next === null ? null : this.#cursors.write(next, listOf(query, principal));
+    const total = query.countsAll ? this.#options.records.count(query.collection) : outcome.total;
+    const end = total === null ? "" : `,"total":${total}`;
+    return `{"items":${outcome.items},"nextCursor":${cursor === null ? null : `"${cursor}"`}${end}}`;
+  }
+
+  /**
+   * A record as JSON, with the requested fields and expansions, and the tag of that JSON.
+   * @param search the parameters as sent; parameters of lists are ignored.
+   * @throws AppError `not_found`, `forbidden` for a record of another owner; see `parseSelection`.
+   */
+  async one(collection: Collection, id: string, request: QueryCaller & { search: string }): Promise<TaggedRecord> {
+    const { principal, search } = request;
+    const { records } = this.#options;
+    const { name } = collection;
+    // Rights and record are checked before the parameters.
+    records.admit(name, "read", { principal, id });
+    const text = readQueryText(new URLSearchParams(search), selectionParameters);
+    if (text === null) {
+      const record = records.get(collection, principal, id);
+      return { json: JsonText.of(record), tag: recordTag(collection, record) };
+    }
+    let current = collection;
+    const plan = (): Planned<RecordInput> => {
+      current = this.#readable(name, principal);
+      const scope = this.#scope(principal);
+      const parsed = parseSelection(scope.source(current), text, scope);
+      const site = parsed.leadsToMany ? "thread" : "event-loop";
+      const selection = parsed.plan;
+      const input: RecordInput = { type: "record", selection, id, ...this.#basics(request) };
+      return { input, site, entered: scope.entered };
+    };
+    const { outcome } = await this.#run<RecordOutcome | null>(plan, request);
+    if (outcome === null) throw missingRecord(current, id);
+    const { owner } = outcome;
+    const missing = (): AppError => missingRecord(current, id);
+    const target = { table: recordTableOf(current), principal, id, owner, missing };
+    records.rights.admit(this.#options.database.reader, "read", target);
+    return { json: JsonText.from(outcome.record), tag: selectionTag(outcome, outcome.record) };
+  }
+
+  /** The records that hold the id of a file, for admins: no rule is checked. */
+  async fileUses(fileId: string, page: { limit: number; offset: number }, caller: QueryCaller): Promise<FileUses> {
+    const plan = (): Planned<FileUsesInput> => {
+      const columns = fileColumns(this.#options.collections);
+      const input: FileUsesInput = { type: "file uses", columns, fileId, ...page, ...this.#basics(caller) };
+      return { input, site: "thread", entered: new Map() };
+    };
+    return (await this.#run<FileUses>(plan, caller)).outcome;
+  }
+
+  /**
+   * Whether a caller may read a record that points to a file. Rules about the record are checked on a thread.
+   * @throws AppError `unavailable` when the query takes too long, or too many queries wait.
+   */
+  async isShownByRecord(fileId: string, caller: QueryCaller): Promise<boolean> {
+    const plan =
+      (isOpen: boolean): (() => Planned<FileShownInput>) =>
+      () => {
+        const scope = this.#scope(caller.principal);
+        const columns = readableFileColumns(this.#options.collections, scope, { isProbed: true }).filter(
+          ({ condition }) => (condition === null) === isOpen,
+        );
+        const input: FileShownInput = { type: "file shown", columns, fileId, ...this.#basics(caller) };
+        return { input, site: isOpen ? "event-loop" : "thread", entered: scope.entered };
+      };
+    if ((await this.#run<boolean>(plan(true), caller)).outcome) return true;
+    const conditional = plan(false);
+    return conditional().input.columns.length > 0 && (await this.#run<boolean>(conditional, caller)).outcome;
+  }
+
+  /** Like `isShownByRecord`, in a transaction of the caller; checks the newest records of each collection that point to the file. */
+  isShownNow(reader: Reader, fileId: string, principal: Principal): boolean {
+    const { collections } = this.#options;
+    if (this.#shown?.principal !== principal || this.#shown.epoch !== collections.epoch) {
+      const columns = readableFileColumns(collections, this.#scope(principal), { isProbed: false });
+      this.#shown = { principal, epoch: collections.epoch, columns };
+    }
+    const { columns } = this.#shown;
+    const context = { now: Date.now(), user: callerOf(principal) };
+    return isShownIn(reader, { columns, fileId, context });
+  }
+
+  #query(collection: Collection, principal: Principal, parameters: string): ListQuery | null {
+    const key = `${collection.name} ${classOf(principal)} ${parameters}`;
+    const known = this.#prepared.get(key);
+    if (known !== undefined && (known === null || this.#isCurrent(known))) return known;
+    const text = readQueryText(new URLSearchParams(parameters));
+    const { epoch } = this.#options.collections;
+    const query = text && { ...parseListQuery(collection, text, this.#scope(principal)), epoch };
+    if (key.length <= maxCharacters) this.#prepared.set(key, query);
+    return query;
+  }
+
+  /**
+   * Runs a query at the site of its plan. `plan` is called again when a thread begins the query: definitions and tables may have
+   * changed by then.
+   */
+  async #run<T>(plan: () => Planned<QueryInput>, { principal, caller, signal }: QueryCaller): Promise<Reported<T>> {
+    const { database } = this.#options;
+    const { input, site, keyed = null } = plan();
+    let reported = site === "event-loop" ? this.#runHere<T>(input) : null;
+    const page = keyed && this.#keyedLists.page(database.rows, keyed, input.context);
+    if (page !== null && input.type === "page") reported = this.#runHere({ ...input, plan: page });
+    if (reported !== null) return reported;
+    const waiter = { principal, caller: caller(), signal: signal() };
+    for (let attempt = 1; ; attempt++) {
+      let entered: Planned<QueryInput>["entered"] = new Map();
+      // JSON text, because a thread receives a text in a sixth of the time of an object.
+      const makeInput = (): string => {
+        const planned = plan();
+        entered = planned.entered;
+        return JSON.stringify(planned.input);
+      };
+      try {
+        const outcome = await database.task<Reported<T>>(makeInput, waiter);
+        if (this.#isAllowedStill(entered)) return outcome;
+      } catch (thrown) {
+        if (!(thrown instanceof SchemaChanged)) throw thrown;
+      }
+      if (attempt >= maxAttempts)
+        throw new AppError("unavailable", "The definitions change too often at the moment; try again.");
+      // This thread learns of a migration on another thread a moment after the commit.
+      await Bun.sleep(attemptMs);
+    }
+  }
+
+  /** Runs a query on the event loop; null for a query that reads or answers too much, and so needs a thread. */
+  #runHere<T>(input: QueryInput): Reported<T> | null {
+    const { rows } = this.#options.database;
+    try {
+      // The outcome has the type that belongs to the input.
+      return rows.within(maxVisits, () => runQuery(rows, input, false)) as Reported<T> | null;
+    } catch (thrown) {
+      if (thrown instanceof TooMuchForLoop) return null;
+      throw thrown;
+    }
+  }
+
+  #basics({ principal }: QueryCaller): Pick<QueryInput, "context" | "slowMs"> {
+    const context = { now: Date.now(), user: callerOf(principal) };
+    return { context, slowMs: this.#options.slowQueryMs };
+  }
+
+  #scope(principal: Principal): ReadScope {
+    return new ReadScope(this.#options.collections, principal);
+  }
+
+  #readable(name: string, principal: Principal): Collection {
+    const collection = this.#options.records.collection(name);
+    collection.policies.read.admit(principal);
+    return collection;
+  }
+
+  /** Whether the definitions of a query are still in force. */
+  #isCurrent({ epoch }: ListQuery): boolean {
+    return epoch === this.#options.collections.epoch;
+  }
+
+  /** Whether the rights of a query are still in force after the query has waited. */
+  #isAllowedStill(entered: ReadonlyMap<Collection, Decision>): boolean {
+    for (const { name, createdAt, policies, fieldPolicies } of entered.keys()) {
+      const now = this.#options.collections.get(name);
+      if (now?.createdAt !== createdAt || now.policies.read.rule !== policies.read.rule) return false;
+      if (now.fieldPolicies?.key !== fieldPolicies?.key) return false;
+    }
+    return true;
+  }
+
+  #logSlow(query: ListQuery, ms: number, steps: readonly string[]): void {
+    const { cursor, ...text } = query.text;
+    this.#options.logger.warn("A query was slow", {
+      collection: query.collection.name,
+      ms: Math.round(ms),
+      ...text,
+      ...(cursor === undefined ? {} : { page: "a later one" }),
+      plan: steps.join("; "),
+      index: indexAdvice(query),
+    });
+  }
+}

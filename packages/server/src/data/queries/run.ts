@@ -1,0 +1,214 @@
+/**
+ * Running a plan: the statements of a query, on the event loop or on a reader thread. All statements of a run read
+ * the same snapshot. The answer is text, so that the thread does the work of serialising.
+ */
+import type { Reader, Value } from "../../store/database/index.ts";
+import { type CursorPosition, digestOf } from "./cursor.ts";
+import { Expander } from "./expand.ts";
+import { runFileShown, runFileUses } from "./file-uses.ts";
+import type { PageOutcome, PagePlan, QueryInput, RecordInput, SelectionPlan } from "./plan.ts";
+import { refuseParameter } from "./query-text.ts";
+import { runGroups } from "./run-groups.ts";
+import { concealValues, plainRecords, type Row, rowBytes } from "./shape.ts";
+import { snippetOf } from "./snippet.ts";
+import { groupsSql } from "./sql/groups.ts";
+import { keyNames, positionOf, type SortPosition, segmentsAfter } from "./sql/keyset.ts";
+import {
+  countSql,
+  ownerAlias,
+  pageSql,
+  positionSql,
+  recordSql,
+  seqBeforeSql,
+  seqSql,
+  snippetAlias,
+  updatedAlias,
+} from "./sql/page.ts";
+import { type Run, refuseOnLoop } from "./sql/statement.ts";
+
+/** The bytes of a page; further records are on the next. */
+const maxPageBytes = 4 * 1024 ** 2;
+
+/** @throws AppError `bad_request` when a page that must not end early is too heavy, or expansions bring too much. */
+function runPage(run: Run, plan: PagePlan, cursor: CursorPosition | null): PageOutcome {
+  const { limit, selection } = plan;
+  const rows: Row[] = [];
+  const isCut = readRows(run, { plan, position: cursor }, rows);
+  const hasMore = isCut || rows.length > limit;
+  if (hasMore) rows.pop();
+  const last = hasMore ? rows.at(-1) : undefined;
+  const next = last === undefined ? null : nextOf(run, plan, last);
+  const total = plan.isCounted ? countRows(run, plan) : null;
+  if (plan.search !== null) dropPositions(plan, rows);
+  const snippets = takeSnippets(plan, rows);
+  const records = recordsOf(run, selection, rows);
+  const items = snippets === null ? records : records.map((record, i) => ({ ...record, snippet: snippets[i] }));
+  return { items: JSON.stringify(items), next, total };
+}
+
+function recordsOf(run: Run, selection: SelectionPlan, rows: Row[]): Row[] {
+  return selection.expansions.length === 0 ? plainRecords(selection, rows) : new Expander(run).records(selection, rows);
+}
+
+/** Reads the records of a page, and a record more. Answers whether the last record made the page too heavy. */
+function readRows(
+  run: Run,
+  { plan, position }: { plan: PagePlan; position: CursorPosition | null },
+  rows: Row[],
+): boolean {
+  let bytes = 0;
+  let isCut = false;
+  const isLast = (row: Row): boolean => {
+    concealValues(plan.selection, row);
+    bytes += rowBytes(row);
+    refuseOnLoop(run, bytes);
+    rows.push(row);
+    isCut = bytes > maxPageBytes && rows.length > 1;
+    return isCut;
+  };
+  for (const segment of position === null ? [null] : segmentsAfter(plan.sort, resolve(run, plan, position))) {
+    const limit = plan.limit + 1 - rows.length;
+    run.reader.some<Row>(pageSql(run, plan, { segment, limit }), isLast);
+    if (isCut || rows.length > plan.limit) break;
+  }
+  // A client that counts pages would miss the records that were left out.
+  if (isCut && plan.isExact && rows.length <= plan.limit)
+    throw refuseParameter(
+      "limit",
+      `this page is larger than ${maxPageBytes / 1024 ** 2} MiB; ask for fewer records, for less of each with "fields", or use "cursor"`,
+    );
+  return isCut;
+}
+
+/** The last record of a page, with the values that the list is sorted by: most rows have them, before they are decoded. */
+function nextOf(run: Run, plan: PagePlan, row: Row): PageOutcome["next"] {
+  const id = String(row["id"]);
+  const columns = plan.search === null ? plan.sort.keys.map(({ field = "" }) => field) : keyNames(plan.sort);
+  const values = columns.map((name) => row[name]);
+  if (values.every(isValue)) return { id, values };
+  const position = readPosition(run, plan, id);
+  return position === null ? null : { id, values: position.values };
+}
+
+/** Takes the positions of a search out of its rows. */
+function dropPositions({ sort }: PagePlan, rows: readonly Row[]): void {
+  const names = ["_seq", ...keyNames(sort)];
+  for (const row of rows) for (const name of names) delete row[name];
+}
+
+function isValue(value: unknown): value is Value {
+  return value === null || typeof value === "string" || typeof value === "number";
+}
+
+/** Takes the texts of snippets out of rows, and cuts the snippets out of the texts; null without `snippet`. */
+function takeSnippets({ search }: PagePlan, rows: Row[]): { [field: string]: string | null }[] | null {
+  if (search === null || search.snippets.length === 0) return null;
+  return rows.map((row) => {
+    const snippets: { [field: string]: string | null } = {};
+    for (const [i, { field }] of search.snippets.entries()) {
+      const text = row[snippetAlias(i)];
+      delete row[snippetAlias(i)];
+      snippets[field] = typeof text === "string" ? snippetOf(text, search.terms) : null;
+    }
+    return snippets;
+  });
+}
+
+/** The position of a cursor. Values that were too long for the cursor are read again. */
+function resolve(run: Run, plan: PagePlan, { id, values, digest }: CursorPosition): SortPosition {
+  if (values !== null) return { seq: seqOf(run, plan, id), values };
+  const position = readPosition(run, plan, id);
+  if (position === null || digestOf(position.values) !== digest)
+    throw refuseParameter("cursor", "the record that it stands at has changed or is gone; begin with the first page");
+  return position;
+}
+
+/** The place of a record; of a deleted record, just after the record with the next lower id. Ids rise with creation. */
+function seqOf({ reader }: Run, { selection: { table } }: PagePlan, id: string): number {
+  const found = reader.get<{ seq: number }>(seqSql(table), id);
+  if (found !== null) return found.seq;
+  return (reader.get<{ seq: number }>(seqBeforeSql(table), id)?.seq ?? 0) + 0.5;
+}
+
+function readPosition(run: Run, plan: PagePlan, id: string): SortPosition | null {
+  const { sql, values } = positionSql(run, plan, id);
+  const row = run.reader.get<{ [column: string]: Value }>(sql, ...values);
+  return row === null ? null : positionOf(plan.sort, row);
+}
+
+function countRows(run: Run, plan: PagePlan): number {
+  const { sql, values } = countSql(run, plan);
+  return run.reader.get<{ n: number }>(sql, ...values)?.n ?? 0;
+}
+
+/** A record with its owner and its version. */
+export interface RecordOutcome {
+  readonly id: string;
+  readonly updatedAt: string;
+  readonly record: string;
+  readonly owner: string | null;
+}
+
+/**
+ * Reads a record; null for an unknown id. The owner is read as well: a right may have ended while the query waited.
+ */
+function runRecord(run: Run, input: RecordInput): RecordOutcome | null {
+  const { selection, id } = input;
+  const { sql, values } = recordSql(run, input);
+  const found = run.reader.get<Row>(sql, ...values);
+  if (found === null) return null;
+  concealValues(selection, found);
+  const { [ownerAlias]: owner, [updatedAlias]: updatedAt, ...row } = found;
+  const [record] = recordsOf(run, selection, [row]);
+  return {
+    id,
+    updatedAt: String(updatedAt),
+    record: JSON.stringify(record ?? null),
+    owner: typeof owner === "string" ? owner : null,
+  };
+}
+
+/** The duration of a run in milliseconds and, for a slow run, the steps of SQLite's plan. */
+interface RunReport {
+  readonly ms: number;
+  readonly steps: readonly string[] | null;
+}
+
+/** An outcome with its report. */
+export interface Reported<T> {
+  readonly outcome: T;
+  readonly report: RunReport;
+}
+
+/** Runs an input. @param reader of a single snapshot. */
+export function runQuery(reader: Reader, input: QueryInput, isProbed: boolean): Reported<unknown> {
+  const start = performance.now();
+  const run: Run = { reader, context: input.context, isProbed };
+  const outcome = outcomeOf(run, input);
+  const ms = performance.now() - start;
+  return { outcome, report: { ms, steps: ms > input.slowMs ? stepsOf(run, input) : null } };
+}
+
+function outcomeOf(run: Run, input: QueryInput): unknown {
+  switch (input.type) {
+    case "page":
+      return input.plan.type === "groups"
+        ? runGroups(run, input.plan, input.position)
+        : runPage(run, input.plan, input.position);
+    case "record":
+      return runRecord(run, input);
+    case "file uses":
+      return runFileUses(run, input);
+    case "file shown":
+      return runFileShown(run, input);
+  }
+}
+
+/** The steps by which SQLite reads the first page of a list. */
+function stepsOf(run: Run, input: QueryInput): string[] | null {
+  if (input.type !== "page") return null;
+  const { plan } = input;
+  const { sql, values } =
+    plan.type === "groups" ? groupsSql(run, plan, null) : pageSql(run, plan, { segment: null, limit: plan.limit + 1 });
+  return run.reader.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...values).map(({ detail }) => detail);
+}

@@ -1,0 +1,109 @@
+/** The parameter `sort`: names of fields, or paths through relations; a `-` puts the greatest values first. */
+
+import { quote } from "../../base/kernel/index.ts";
+import { type Collection, indexesOf } from "../collections/index.ts";
+import {
+  ExpressionError,
+  type ExpressionSchema,
+  inOrder,
+  type Path,
+  parsePath,
+  pathSql,
+  type SqlOptions,
+} from "../expressions/index.ts";
+import type { KeyPlan } from "./plan.ts";
+import { refuseParameter } from "./query-text.ts";
+
+/** Fields that a list may be sorted by. */
+const maxKeys = 5;
+
+interface SortKey {
+  readonly path: Path;
+  readonly isDescending: boolean;
+}
+
+/** The order of a list. */
+export interface Sort {
+  readonly keys: readonly SortKey[];
+  /** Whether ties, which are broken by the order of creation, have the newest first. */
+  readonly isSeqDescending: boolean;
+}
+
+/** The order of a list without `sort`. */
+export const newestFirst: Sort = { keys: [], isSeqDescending: true };
+
+function pathOf(name: string, schema: ExpressionSchema): Path {
+  try {
+    return parsePath(name, schema);
+  } catch (thrown) {
+    throw thrown instanceof ExpressionError ? refuseParameter("sort", thrown.problem) : thrown;
+  }
+}
+
+/** Whether a definition asks for an index with the field. */
+function isIndexed(field: string, { definition }: Collection): boolean {
+  return indexesOf(definition).some(({ fields }) => fields.includes(field));
+}
+
+function parseKey(part: string, schema: ExpressionSchema): SortKey {
+  const name = part.replace(/^[-+]/, "");
+  const word = /^(\S+)\s+(asc|desc)$/i.exec(name);
+  if (word !== null) {
+    const meant = word[2]?.toLowerCase() === "desc" ? `-${word[1]}` : word[1];
+    throw refuseParameter("sort", `${quote(name)} is no field; did you mean "${meant}"?`);
+  }
+  if (name === "") throw refuseParameter("sort", "there is a comma too much, or a name is missing");
+  const path = pathOf(name, schema);
+  if (path.valueType === "json" && path.members.length === 0)
+    throw refuseParameter("sort", `${quote(name)} is JSON; name what is in it, such as ${name}.size`);
+  return { path: inOrder(path), isDescending: part.startsWith("-") };
+}
+
+/**
+ * @throws AppError `bad_request`; `unauthorized` or `forbidden` for a path to a collection that the caller may not
+ * read.
+ */
+export function parseSort(text: string, collection: Collection, schema: ExpressionSchema): Sort {
+  const parts = text.split(",").map((part) => part.trim());
+  if (parts.length > maxKeys) throw refuseParameter("sort", `at most ${maxKeys} fields are allowed`);
+  const names = parts.map((part) => part.replace(/^[-+]/, ""));
+  const keys = parts.map((part, i) => {
+    const name = names[i] ?? "";
+    if (name !== "" && names.indexOf(name) < i) throw refuseParameter("sort", `${quote(name)} is there twice`);
+    return parseKey(part, schema);
+  });
+  // Creation is the order of the table itself, which needs no index: times never run backwards.
+  const last = keys.at(-1);
+  const isSeqDescending = last?.isDescending ?? true;
+  const isCreation = last?.path.hops.length === 0 && last.path.field.name === "createdAt";
+  if (last === undefined || !isCreation || isIndexed("createdAt", collection)) return { keys, isSeqDescending };
+  return { keys: keys.slice(0, -1), isSeqDescending };
+}
+
+/** Whether some record may have no value at the end of a path. */
+function isNullable(path: Path, collection: Collection): boolean {
+  if (path.hops.length > 0 || path.members.length > 0) return true;
+  if (["id", "createdAt", "updatedAt"].includes(path.field.name)) return false;
+  const field = collection.definition.fields.find(({ name }) => name === path.field.name);
+  return field?.required !== true && field?.sequence === undefined;
+}
+
+/** The sort keys as SQL. @param at the quoted SQL name of the collection's table, and how paths are compiled. */
+export function keyPlans(
+  { keys }: Sort,
+  collection: Collection,
+  at: { table: string; options: SqlOptions },
+): KeyPlan[] {
+  return keys.map(({ path, isDescending }) => {
+    const { text, values } = pathSql(path, at.table, at.options);
+    const isField = path.hops.length === 0 && path.members.length === 0 && path.field.order === undefined;
+    return {
+      text,
+      values,
+      isDescending,
+      isNullable: isNullable(path, collection),
+      valueType: path.valueType,
+      ...(isField && { field: path.field.name }),
+    };
+  });
+}

@@ -1,0 +1,105 @@
+/**
+ * Keyset pagination: the order of a list, the position of a record in it, and the part of the list after a position.
+ *
+ * The sort keys give the order, then creation (`_seq`) in the direction of the last key, so that an index over the keys gives the
+ * whole order. Null sorts before every value. The part after a position is a sequence of segments: first the records that are
+ * equal in all keys, then the records that are equal in fewer. Each segment is a range of the index.
+ */
+import type { Value } from "../../../store/database/index.ts";
+import type { ValueType } from "../../fields/index.ts";
+import type { KeyPlan, SortPlan, SqlPart } from "../plan.ts";
+
+/** The position of a record in a sorted list. */
+export interface SortPosition {
+  readonly seq: number;
+  readonly values: readonly Value[];
+}
+
+/** The least value of each type as SQL; null for a type without an order. */
+const leastOf: { readonly [type in ValueType]: string | null } = {
+  text: "''",
+  datetime: "''",
+  number: "-9e999",
+  boolean: "0",
+  json: null,
+};
+
+/** The text after ORDER BY. */
+export function orderBy({ keys, seq, isSeqDescending }: SortPlan): SqlPart {
+  const terms = keys.map(({ text, isDescending }) => `${text} ${direction(isDescending)}`);
+  return {
+    text: [...terms, `${seq} ${direction(isSeqDescending)}`].join(", "),
+    values: keys.flatMap(({ values }) => values),
+  };
+}
+
+/** The names of the sort keys among the columns of a position: `_k0`, `_k1`, …. No field begins with an underscore. */
+export function keyNames({ keys }: SortPlan): string[] {
+  return keys.map((_, i) => `_k${i}`);
+}
+
+/** The columns of a position: `_seq`, which no field is called, and the sort keys. */
+export function positionColumns({ keys, seq }: SortPlan): SqlPart {
+  return {
+    text: [`${seq} AS _seq`, ...keys.map(({ text }, i) => `${text} AS _k${i}`)].join(", "),
+    values: keys.flatMap(({ values }) => values),
+  };
+}
+
+/** The order of rows of `positionColumns`. @param of their alias with a dot, or nothing. */
+export function positionOrder({ keys, isSeqDescending }: SortPlan, of = ""): string {
+  const terms = keys.map(({ isDescending }, i) => `${of}_k${i} ${direction(isDescending)}`);
+  return [...terms, `${of}_seq ${direction(isSeqDescending)}`].join(", ");
+}
+
+/** The position in a row of `positionColumns`. */
+export function positionOf({ keys }: SortPlan, row: { readonly [column: string]: Value }): SortPosition {
+  return { seq: Number(row["_seq"]), values: keys.map((_, i) => row[`_k${i}`] ?? null) };
+}
+
+/** The conditions of the segments after a position, in the order of the list. */
+export function segmentsAfter(sort: SortPlan, { seq, values }: SortPosition): SqlPart[] {
+  const { keys, isSeqDescending, isIndexed } = sort;
+  const later: SqlPart = { text: `${sort.seq} ${sign(isSeqDescending)} ?`, values: [seq] };
+  const ties = keys.map((key, i) => tie(key, values[i] ?? null));
+  const segments = [allOf([...ties, later])];
+  for (const [level, key] of [...keys.entries()].reverse())
+    for (const segment of after(key, values[level] ?? null)) segments.push(allOf([...ties.slice(0, level), segment]));
+  return isIndexed || segments.length === 1 ? segments : [anyOf(segments)];
+}
+
+/** The records with a later value of a key. */
+function after(key: KeyPlan, value: Value): SqlPart[] {
+  const { text, values, isDescending, isNullable, valueType } = key;
+  if (value === null) {
+    // Null sorts before every value, so nothing comes after it in a descending order.
+    if (isDescending) return [];
+    const least = leastOf[valueType];
+    return [{ text: least === null ? `${text} IS NOT NULL` : `${text} >= ${least}`, values }];
+  }
+  const further = { text: `${text} ${sign(isDescending)} ?`, values: [...values, value] };
+  return isDescending && isNullable ? [further, { text: `${text} IS NULL`, values }] : [further];
+}
+
+/** The records with the same value of a key. */
+function tie({ text, values }: KeyPlan, value: Value): SqlPart {
+  // The sign: see `parameter` of expressions.
+  return value === null ? { text: `${text} IS NULL`, values } : { text: `${text} = +?`, values: [...values, value] };
+}
+
+function allOf(parts: readonly SqlPart[]): SqlPart {
+  return { text: parts.map(({ text }) => text).join(" AND "), values: parts.flatMap(({ values }) => values) };
+}
+
+function anyOf(parts: readonly SqlPart[]): SqlPart {
+  const text = `(${parts.map((part) => `(${part.text})`).join(" OR ")})`;
+  return { text, values: parts.flatMap(({ values }) => values) };
+}
+
+function sign(isDescending: boolean): "<" | ">" {
+  return isDescending ? "<" : ">";
+}
+
+function direction(isDescending: boolean): "DESC" | "ASC" {
+  return isDescending ? "DESC" : "ASC";
+}

@@ -1,0 +1,284 @@
+/**
+ * Changes of records inside a transaction: create, update and delete one record, each with its permission, its rules and
+ * its event.
+ */
+import type { ErrorDetail, FieldDefinition, StoredRecord } from "@socle/protocol";
+import { AppError, type Clock, JsonText, newId, type Principal, toTimestamp } from "../../base/kernel/index.ts";
+import { isUniqueViolation, type Transactor, type Value } from "../../store/database/index.ts";
+import type { EventLog } from "../../store/events/index.ts";
+import type { Collections } from "../collections/index.ts";
+import type { RecordCounts } from "./counts.ts";
+import { Deletions } from "./deletions.ts";
+import type { FieldRights } from "./field-rights.ts";
+import { type GivenFields, type Observe, Preparation } from "./preparation.ts";
+import { RecordEffects } from "./record-effects.ts";
+import { missingRecord, type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
+import { checkVersion, recordTag } from "./record-tag.ts";
+import { type Lookups, References } from "./references.ts";
+import type { Rights, RightsTarget } from "./rights.ts";
+import { answerWithout, type SavedRecord } from "./saved-record.ts";
+import { keepNumbers, withoutNumbers } from "./sequences.ts";
+import type { Body } from "./validate.ts";
+import type { Versions } from "./versions.ts";
+import type { WriteHooks } from "./write-hooks.ts";
+
+/** A part of a write. `hooks` is null for a write without hooks, and for a write that goes around hooks. */
+interface Hooked {
+  readonly hooks: WriteHooks | null;
+}
+
+interface Observed {
+  readonly observe?: Observe;
+}
+
+/** A record to create. */
+export interface NewRecord extends Hooked, Observed {
+  /** The name of its collection. */
+  readonly collection: string;
+  readonly body: Body;
+  /** The given fields of an imported record. */
+  readonly given?: GivenFields;
+}
+
+/** A record and the version that `If-Match` names; null for any version. */
+export interface RecordVersion {
+  readonly id: string;
+  readonly ifMatch: string | null;
+}
+
+/** A record to change or delete. */
+export interface RecordTarget extends RecordVersion, Hooked {
+  /** The name of its collection. */
+  readonly collection: string;
+}
+
+export interface ChangedRecord extends RecordTarget, Observed {
+  readonly body: Body;
+}
+
+/** A record that is to be changed, with its table. */
+interface Found {
+  readonly table: RecordTable;
+  readonly row: OwnedRow;
+  /** About its bytes. */
+  readonly weight: number;
+}
+
+/**
+ * Every method runs in the given transaction, checks the caller's right inside the transaction, and throws as `Records`
+ * does. The transaction must be taken back after an error, and while hooks are pending.
+ */
+export class RecordChanges {
+  readonly #collections: Collections;
+  readonly #clock: Clock;
+  readonly #references: References;
+  readonly #effects: RecordEffects;
+  readonly #deletions: Deletions;
+  readonly #rights: Rights;
+  readonly #fieldRights: FieldRights;
+  readonly #preparation: Preparation;
+
+  constructor(options: {
+    collections: Collections;
+    events: EventLog;
+    clock: Clock;
+    lookups: Lookups;
+    counts: RecordCounts;
+    versions: Versions;
+    rights: Rights;
+    fieldRights: FieldRights;
+    /** Records that a deletion may change beside its own (`limits.cascade`). */
+    maxCascade: number;
+  }) {
+    this.#collections = options.collections;
+    this.#clock = options.clock;
+    this.#effects = new RecordEffects(options);
+    this.#deletions = new Deletions({ ...options, effects: this.#effects, limit: options.maxCascade });
+    this.#rights = options.rights;
+    this.#fieldRights = options.fieldRights;
+    this.#references = new References(options);
+    this.#preparation = new Preparation({ ...options, references: this.#references });
+  }
+
+  /** To be awaited before a create or an update whose body `mayNameManyFiles`, in the same transaction. */
+  async lookAhead(
+    tx: Transactor,
+    principal: Principal,
+    { collection, id, body }: { collection: string; id: string | null; body: Body },
+  ): Promise<void> {
+    const table = recordTableOf(this.#collections.named(collection));
+    const row = id === null ? null : tx.get<StoredRecord>(table.byIdWithOwner, id);
+    const before = row === null ? null : table.toOwned(row).record;
+    await this.#references.lookAhead(tx, { table, principal }, { body, before });
+  }
+
+  /** A create that throws `validation_error` has written nothing: the transaction may go on. */
+  create(
+    tx: Transactor,
+    principal: Principal,
+    { collection: name, body, given, hooks, observe }: NewRecord,
+  ): SavedRecord {
+    const table = recordTableOf(this.#collections.named(name));
+    const { collection } = table;
+    collection.policies.create.admit(principal);
+    const now = this.#clock.now();
+    const id = given?.id ?? (hooks === null ? newId("rec", now) : hooks.newId(now));
+    const createdAt = given?.createdAt ?? toTimestamp(now);
+    const updatedAt = given?.updatedAt ?? createdAt;
+    const times = { createdAt, updatedAt };
+    const isHooked = hooks?.has(name, "create") === true;
+    const first = { table, principal, body, given, observe, id, times };
+    let made = this.#preparation.create(tx, { ...first, defaultsAt: isHooked ? hooks.now(createdAt) : createdAt });
+    if (isHooked) {
+      const { createdAt: _, updatedAt: __, ...record } = withoutNumbers(table, made.record);
+      const returned = otherValues(
+        hooks.valuesFor({ table, operation: "create", principal, record, previous: null }),
+        record,
+      );
+      if (Object.keys(returned).length > 0 || table.defaults.length > 0)
+        made = this.#preparation.create(tx, {
+          ...first,
+          body: { ...body, ...returned },
+          returned,
+          defaultsAt: createdAt,
+        });
+    }
+    const { values, record, owner, stored } = made;
+    try {
+      tx.run(table.insert, id, createdAt, updatedAt, owner, ...stored);
+    } catch (thrown) {
+      throw this.#refusalOf(thrown, () => this.#references.duplicates(tx, table, { id, values, createdAt, updatedAt }));
+    }
+    // Also while hooks are pending: the next record of the same write gets the next number.
+    if (table.sequences.length > 0) keepNumbers(tx, table, { values, record });
+    if (hooks?.isPending === true) return pendingAnswer(record);
+    const json = JsonText.of(record);
+    this.#effects.created(tx, { table, row: { record, owner }, principal, now, json });
+    return this.#answer(tx, { table, principal, id, record, owner }, { json, body, weight: json.text.length });
+  }
+
+  update(tx: Transactor, principal: Principal, change: ChangedRecord): SavedRecord {
+    const { body, observe, hooks, id } = change;
+    const { table, row, weight } = this.#find(tx, principal, { operation: "update", target: change });
+    const { collection } = table;
+    const now = this.#clock.now();
+    // Strictly later than before, also within one millisecond.
+    const updatedAt = toTimestamp(Math.max(now, Date.parse(row.record.updatedAt) + 1));
+    const given = { table, principal, body, observe, row, updatedAt };
+    let made = this.#preparation.change(tx, given);
+    if (hooks?.has(collection.name, "update") === true && made.values.some((value) => value !== undefined)) {
+      const record = withoutNumbers(table, table.changed(row.record, made.values));
+      const about = { table, operation: "update", principal, record, previous: row.record } as const;
+      const returned = otherValues(hooks.valuesFor(about), record);
+      if (Object.keys(returned).length > 0)
+        made = this.#preparation.change(tx, { ...given, body: { ...body, ...returned }, returned });
+    }
+    const { values, owner } = made;
+    const changed: FieldDefinition[] = [];
+    const stored: Value[] = [];
+    for (const [position, field] of table.fields.entries()) {
+      const value = values[position];
+      if (value === undefined) continue;
+      changed.push(field);
+      stored.push(value);
+    }
+    if (changed.length === 0)
+      return this.#answer(tx, { table, principal, id, ...row }, { json: JsonText.of(row.record), body, weight });
+    try {
+      tx.run(table.update(changed), ...stored, updatedAt, id);
+    } catch (thrown) {
+      throw this.#refusalOf(thrown, () => this.#references.duplicates(tx, table, { id, values, updatedAt }));
+    }
+    const record = table.changed(row.record, values);
+    record.updatedAt = updatedAt;
+    if (table.sequences.length > 0) keepNumbers(tx, table, { values, record });
+    if (hooks?.isPending === true) return pendingAnswer(record);
+    const json = JsonText.of(record);
+    this.#effects.updated(tx, { table, row: { record, owner }, principal, now, json }, row);
+    const answer = { json, body, weight: json.text.length + weight };
+    return this.#answer(tx, { table, principal, id, record, owner }, answer);
+  }
+
+  /** The error of a refused write: a unique index becomes the problems of its fields. */
+  #refusalOf(thrown: unknown, duplicates: () => ErrorDetail[]): unknown {
+    const problems = isUniqueViolation(thrown) ? duplicates() : [];
+    return problems.length === 0 ? thrown : AppError.validation(problems);
+  }
+
+  /** Answers about the bytes of the records that are gone or were cleared, which wait in memory for the flush. */
+  async delete(tx: Transactor, principal: Principal, target: RecordTarget): Promise<number> {
+    const found = this.#find(tx, principal, { operation: "delete", target });
+    return found.weight + (await this.#deletions.delete(tx, principal, { ...found, hooks: target.hooks }));
+  }
+
+  /** Deletes a record that no other record points to. @returns false, with nothing changed, for any other record. */
+  deleteAlone(tx: Transactor, principal: Principal, target: RecordTarget): boolean {
+    return this.#deletions.deleteAlone(tx, principal, this.#find(tx, principal, { operation: "delete", target }));
+  }
+
+  /** Whether a record points to a user by a relation with `onDelete`. */
+  isUserPointedTo(tx: Transactor, id: string): boolean {
+    return this.#deletions.isPointedTo(tx, { collection: "users", id });
+  }
+
+  /**
+   * Applies `onDelete` to the records that point to a user who is about to be deleted. @throws AppError `bad_request` for
+   * `restrict`.
+   */
+  async followUser(tx: Transactor, principal: Principal, id: string): Promise<void> {
+    await this.#deletions.followUser(tx, principal, id);
+  }
+
+  /** The record that an update or delete is about, once the caller may do that. */
+  #find(
+    tx: Transactor,
+    principal: Principal,
+    { operation, target }: { operation: "update" | "delete"; target: RecordTarget },
+  ): Found {
+    const collection = this.#collections.named(target.collection);
+    const { access } = collection.policies[operation].admit(principal);
+    const table = recordTableOf(collection);
+    const { id, ifMatch } = target;
+    const missing = (): AppError => missingRecord(collection, id);
+    const found = tx.get<StoredRecord>(table.byIdWithOwner, id);
+    if (found === null) throw missing();
+    const weight = table.weightOf(found);
+    const row = table.toOwned(found);
+    if (access !== "all") this.#rights.admit(tx, operation, { table, principal, id, owner: row.owner, missing });
+    checkVersion(row.record, ifMatch);
+    return { table, row, weight };
+  }
+
+  /**
+   * The answer to a create or update: the whole record, or the caller's part of the record. @param whole the JSON of the
+   * record.
+   */
+  #answer(
+    tx: Transactor,
+    target: RightsTarget & { record: StoredRecord },
+    whole: Pick<SavedRecord, "json" | "weight"> & { body: Body },
+  ): SavedRecord {
+    const { table, record, principal } = target;
+    const { collection } = table;
+    const { json, body, weight } = whole;
+    const isOpen = collection.policies.read.decide(principal).access === "all";
+    if (isOpen && collection.fieldPolicies === null)
+      return { record, tag: () => recordTag(collection, record), weight, json };
+    const shown = this.#fieldRights.shown(tx, target);
+    const tag = (): string => recordTag(collection, shown);
+    if (!isOpen && !this.#rights.allows(tx, "read", target))
+      return { record, tag, weight, json: answerWithout(shown, body) };
+    return { record, tag, weight, json: shown === record ? json : JsonText.of(shown) };
+  }
+}
+
+/** The values that a hook changed. A hook may return the whole record, with fields that the caller may not write. */
+function otherValues(returned: Body, record: Body): Body {
+  const isOther = (value: unknown, name: string): boolean => JSON.stringify(value) !== JSON.stringify(record[name]);
+  return Object.fromEntries(Object.entries(returned).filter(([name, value]) => isOther(value, name)));
+}
+
+/** The answer of a transaction that is taken back: never sent. */
+function pendingAnswer(record: StoredRecord): SavedRecord {
+  return { record, tag: () => "", json: JsonText.of({}), weight: 0 };
+}

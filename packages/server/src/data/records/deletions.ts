@@ -1,0 +1,308 @@
+/**
+ * Deletions: a record or a user is deleted, and each relation that points to the deleted record applies its `onDelete`.
+ *
+ * 1. **Collect.** The indexes of the relations give the records that `cascade` deletes too, each record once, so that rings
+ *    end.
+ * 2. **Refuse.** A record that stays and points to a deleted record by `restrict` refuses the deletion. No row has changed
+ *    yet.
+ * 3. **Clear.** In records that stay, a field that points to a deleted record by `clear` is set to null, or loses the item.
+ * 4. **Delete.** The records are deleted in the reverse order of step 1.
+ *
+ * A deletion is one transaction: all of the steps or no change, also after a crash. The deletion takes turns with the event
+ * loop, so reads go on; other writes wait, so `limits.cascade` bounds the deletion.
+ */
+import type { ErrorDetail, JsonValue, StoredRecord } from "@socle/protocol";
+import {
+  AppError,
+  type Clock,
+  count,
+  JsonText,
+  LoopTurns,
+  type Principal,
+  toTimestamp,
+} from "../../base/kernel/index.ts";
+import type { Transactor, Value } from "../../store/database/index.ts";
+import type { Collections } from "../collections/index.ts";
+import { fieldLimits } from "./field-rights.ts";
+import { type Pointer, Pointers } from "./pointers.ts";
+import { DeletedRecords, type RecordEffects } from "./record-effects.ts";
+import type { OwnedRow, RecordTable } from "./record-table.ts";
+import { keepNumbers, numberChanged } from "./sequences.ts";
+import type { WriteHooks } from "./write-hooks.ts";
+
+const pageSize = 500;
+
+/** Bytes of the records that one deletion may change beside its own record: the records stay in memory until the flush. */
+const maxBytes = 64 * 1024 ** 2;
+
+/** A record, or a user, that other records point to. */
+interface Target {
+  readonly collection: string;
+  readonly id: string;
+}
+
+/** A record that goes along. */
+interface Doomed extends Target {
+  readonly table: RecordTable;
+}
+
+/** Records that stay and point to a record that would be deleted. */
+interface Kept extends Pick<Pointer, "table" | "field"> {
+  readonly n: number;
+}
+
+/** The records that `cascade` deletes, and the keys of these records and of the root. */
+interface Collected {
+  readonly doomed: readonly Doomed[];
+  readonly going: ReadonlySet<string>;
+}
+
+/** The transaction of a deletion, its caller, and its turns of the event loop. */
+class Work {
+  readonly tx: Transactor;
+  readonly principal: Principal;
+  /** The hooks of deletions; null without hooks. */
+  readonly hooks: WriteHooks | null;
+  readonly deleted = new DeletedRecords();
+  readonly #turns = new LoopTurns();
+  #bytes = 0;
+
+  constructor(tx: Transactor, principal: Principal, hooks: WriteHooks | null) {
+    this.tx = tx;
+    this.principal = principal;
+    this.hooks = hooks;
+  }
+
+  /** About the bytes of the records that were changed. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Counts a changed record. @throws AppError `bad_request` when the changed records are too many bytes. */
+  weigh(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes > maxBytes) throw tooMuch(`more than ${maxBytes / 1024 ** 2} MiB of records`);
+  }
+
+  /** To be called for each visited record. */
+  turn(): Promise<void> | undefined {
+    return this.#turns.isDue() ? this.#turns.next() : undefined;
+  }
+}
+
+export class Deletions {
+  readonly #pointers: Pointers;
+  readonly #effects: RecordEffects;
+  readonly #clock: Clock;
+  readonly #limit: number;
+
+  /** @param options `limit`: records that one deletion may change beside its own record. */
+  constructor(options: { collections: Collections; effects: RecordEffects; clock: Clock; limit: number }) {
+    this.#pointers = new Pointers(options.collections);
+    this.#effects = options.effects;
+    this.#clock = options.clock;
+    this.#limit = options.limit;
+  }
+
+  /**
+   * Deletes a record that the caller may delete. Rules are not asked for records that `cascade` deletes, hooks are; hooks
+   * are not asked for cleared records.
+   * @returns about the bytes of the other records that were deleted or cleared.
+   * @throws AppError `bad_request` for `restrict` and beyond the bound.
+   */
+  async delete(
+    tx: Transactor,
+    principal: Principal,
+    { table, row, hooks }: { table: RecordTable; row: OwnedRow; hooks: WriteHooks | null },
+  ): Promise<number> {
+    const { name } = table.collection;
+    const work = new Work(tx, principal, hooks);
+    this.#effects.onDeleted(tx, work.deleted);
+    if (this.#pointers.to(name).length > 0) await this.#follow(work, { collection: name, id: row.record.id });
+    this.#remove(work, { table, row });
+    return work.bytes;
+  }
+
+  /**
+   * Deletes a record that no other record points to, at once.
+   * @returns false, with nothing changed, for a record that others point to: `delete` applies their `onDelete`.
+   */
+  deleteAlone(tx: Transactor, principal: Principal, { table, row }: { table: RecordTable; row: OwnedRow }): boolean {
+    if (this.isPointedTo(tx, { collection: table.collection.name, id: row.record.id })) return false;
+    const work = new Work(tx, principal, null);
+    this.#effects.onDeleted(tx, work.deleted);
+    this.#remove(work, { table, row });
+    return true;
+  }
+
+  /** Whether a record points to a target by a relation with `onDelete`. */
+  isPointedTo(tx: Transactor, { collection, id }: Target): boolean {
+    return this.#pointers.to(collection).some(({ table, field }) => tx.get(table.pointing(field, 1), id, 0) !== null);
+  }
+
+  /** Applies the `onDelete` of relations to a user who is about to be deleted. @throws as `delete`. */
+  async followUser(tx: Transactor, principal: Principal, id: string): Promise<void> {
+    const work = new Work(tx, principal, null);
+    this.#effects.onDeleted(tx, work.deleted);
+    await this.#follow(work, { collection: "users", id });
+  }
+
+  /** Everything but the root itself. */
+  async #follow(work: Work, root: Target): Promise<void> {
+    const { doomed, going } = await this.#collect(work, root);
+    const targets: readonly Target[] = [root, ...doomed];
+    await this.#refuse(work, targets, going);
+    await this.#clear(work, targets, { going, room: this.#limit - doomed.length });
+    for (const { table: of, id } of doomed.toReversed()) {
+      const row = work.tx.get<StoredRecord>(of.byIdWithOwner, id);
+      if (row === null) continue;
+      work.weigh(of.weightOf(row));
+      this.#remove(work, { table: of, row: of.toOwned(row) });
+      await work.turn();
+    }
+  }
+
+  #remove({ tx, principal, hooks, deleted }: Work, { table, row }: { table: RecordTable; row: OwnedRow }): void {
+    const { record } = row;
+    if (hooks?.has(table.collection.name, "delete") === true)
+      hooks.valuesFor({ table, operation: "delete", principal, record, previous: record });
+    tx.run(table.delete, row.record.id);
+    deleted.add(table.collection, row.owner);
+    this.#effects.deleted(tx, { table, row, principal });
+  }
+
+  /** The records that `cascade` deletes, in the order of the search. */
+  async #collect(work: Work, root: Target): Promise<Collected> {
+    const doomed: Doomed[] = [];
+    const seen = new Set([keyOf(root)]);
+    for (let at = -1; at < doomed.length; at++) {
+      const target = doomed[at] ?? root;
+      await work.turn();
+      for (const { table, field } of this.#pointersTo(target, "cascade"))
+        for await (const id of pointing(work, { table, field }, target.id)) {
+          const found: Doomed = { collection: table.collection.name, id, table };
+          if (seen.has(keyOf(found))) continue;
+          seen.add(keyOf(found));
+          doomed.push(found);
+          if (doomed.length > this.#limit) throw this.#tooMany();
+        }
+    }
+    return { doomed, going: seen };
+  }
+
+  async #refuse(work: Work, targets: readonly Target[], going: ReadonlySet<string>): Promise<void> {
+    const kept = new Map<string, Kept>();
+    for (const target of targets) {
+      await work.turn();
+      for (const { table, field } of this.#pointersTo(target, "restrict")) {
+        const { name } = table.collection;
+        for await (const id of pointing(work, { table, field }, target.id)) {
+          if (going.has(keyOf({ collection: name, id }))) continue;
+          const { n } = kept.get(`${name}.${field}`) ?? { n: 0 };
+          kept.set(`${name}.${field}`, { table, field, n: n + 1 });
+        }
+      }
+    }
+    if (kept.size === 0) return;
+    const details = [...kept].map(([path, found]): ErrorDetail => {
+      return { field: path, rule: "relation", message: `${told(work.principal, found)} here by ${path}` };
+    });
+    const reasons = details.map(({ message }) => message).join("; ");
+    throw new AppError("bad_request", `It cannot be deleted: ${reasons}.`, { details });
+  }
+
+  async #clear(
+    work: Work,
+    targets: readonly Target[],
+    { going, room }: { going: ReadonlySet<string>; room: number },
+  ): Promise<void> {
+    let cleared = 0;
+    for (const target of targets) {
+      await work.turn();
+      for (const { table, field } of this.#pointersTo(target, "clear"))
+        for await (const id of pointing(work, { table, field }, target.id)) {
+          if (going.has(keyOf({ collection: table.collection.name, id }))) continue;
+          cleared += 1;
+          if (cleared > room) throw this.#tooMany();
+          this.#clearOne(work, { table, field }, { id, target: target.id });
+        }
+    }
+  }
+
+  /** Sets a field to null, or takes an item out of an array, with an event. Neither can break a rule of the record. */
+  #clearOne(
+    work: Work,
+    { table, field }: Pick<Pointer, "table" | "field">,
+    { id, target }: { id: string; target: string },
+  ): void {
+    const { tx, principal } = work;
+    const definition = table.field(field);
+    const found = tx.get<StoredRecord>(table.byIdWithOwner, id);
+    if (definition === null || found === null) return;
+    work.weigh(table.weightOf(found));
+    const before = table.toOwned(found);
+    const now = this.#clock.now();
+    const updatedAt = toTimestamp(Math.max(now, Date.parse(before.record.updatedAt) + 1));
+    const cleared = definition.multiple === true ? withoutItem(before.record[field], target) : null;
+    const values = table.fields.map((each): Value | undefined => (each === definition ? cleared : undefined));
+    // Without the value the record may be counted by another counter.
+    const { record } = before;
+    if (table.sequences.length > 0) numberChanged(tx, table, { values, record, problems: [] });
+    const changed = table.fields.filter((_, position) => values[position] !== undefined);
+    const stored = values.filter((value) => value !== undefined);
+    tx.run(table.update(changed), ...stored, updatedAt, id);
+    const owner = definition.owner === true ? null : before.owner;
+    const row: OwnedRow = { record: { ...table.changed(record, values), updatedAt }, owner };
+    if (table.sequences.length > 0) keepNumbers(tx, table, { values, record: row.record });
+    this.#effects.updated(tx, { table, row, principal, now, json: JsonText.of(row.record) }, before);
+  }
+
+  #pointersTo({ collection }: Target, onDelete: Pointer["onDelete"]): readonly Pointer[] {
+    return this.#pointers.to(collection).filter((pointer) => pointer.onDelete === onDelete);
+  }
+
+  #tooMany(): AppError {
+    return tooMuch(`more than ${this.#limit} records (limits.cascade)`);
+  }
+}
+
+/** The number of pointing records; without the number for a caller who may not read all of these records. */
+function told(principal: Principal, { table: { collection }, field, n }: Kept): string {
+  const limits = fieldLimits(collection, principal);
+  const isOpen = limits === null || !(limits.closed.has(field) || limits.conditional.has(field));
+  if (!isOpen || collection.policies.read.decide(principal).access !== "all") return "records point";
+  return `${count(n, "record")} ${n === 1 ? "points" : "point"}`;
+}
+
+/** The stored form of the other items. */
+function withoutItem(items: JsonValue | undefined, item: string): string {
+  return JSON.stringify(Array.isArray(items) ? items.filter((each) => each !== item) : []);
+}
+
+function tooMuch(what: string): AppError {
+  const message = `It cannot be deleted at once: ${what} would go or change with it. Delete some of them first.`;
+  return new AppError("bad_request", message, { limit: "cascade" });
+}
+
+function keyOf({ collection, id }: Target): string {
+  return `${collection} ${id}`;
+}
+
+/** The ids of the records whose field points to a target, in the order of creation. The records may change meanwhile. */
+async function* pointing(
+  work: Work,
+  { table, field }: Pick<Pointer, "table" | "field">,
+  id: string,
+): AsyncGenerator<string> {
+  const sql = table.pointing(field, pageSize);
+  for (let after = 0; ; ) {
+    const page = work.tx.all<{ seq: number; id: string }>(sql, id, after);
+    for (const row of page) {
+      yield row.id;
+      await work.turn();
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageSize) return;
+    after = last.seq;
+  }
+}

@@ -1,0 +1,341 @@
+/** Record tables: the SQL of a collection's records, and values derived from its definition once for all requests. */
+import type { FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
+import { AppError, BoundedMap, quote } from "../../base/kernel/index.ts";
+import { identifier, type Value } from "../../store/database/index.ts";
+import { type Collection, columnName, columnsOf, indexesOf, itemTableName, orderColumn } from "../collections/index.ts";
+import { type CheckedValue, checkOf, decode, needsDecoding, positionSql, scopeOf, typeOf } from "../fields/index.ts";
+import { ownerColumn } from "../permissions/index.ts";
+
+const idPattern = /^rec_[0-9a-f-]{36}$/;
+
+/** Whether a text has the form of the id of a record. */
+export function isRecordId(text: string): boolean {
+  return idPattern.test(text);
+}
+
+export function missingRecord(collection: Collection, id: string): AppError {
+  return new AppError("not_found", `There is no record ${quote(id)} in "${collection.name}".`);
+}
+
+/** A row: the record's own columns and the hidden owner. */
+export interface OwnedRow {
+  readonly record: StoredRecord;
+  readonly owner: string | null;
+}
+
+const owned = "_owned_by";
+/** The most sets of fields whose update statement stays in memory. */
+const maxUpdates = 100;
+
+/** A unique key: the value of a unique field, or the values of a unique index. */
+export interface UniqueKey {
+  readonly fields: readonly string[];
+  /**
+   * Finds another record with the same key. Parameters: for each field the value and the id of the record, whose stored
+   * value replaces a null value; then the id.
+   */
+  readonly duplicate: string;
+}
+
+export class RecordTable {
+  readonly collection: Collection;
+  readonly fields: readonly FieldDefinition[];
+  readonly positions: ReadonlyMap<string, number>;
+  /** The names of the fields, in their order, after the system fields. */
+  readonly names: readonly string[];
+  /** The position of the owner field among the fields, or -1. */
+  readonly ownerPosition: number;
+  /** The positions of the fields that point to something. */
+  readonly references: readonly number[];
+  /** The positions of the fields that have a default. */
+  readonly defaults: readonly number[];
+  /** The positions of the fields that number the records. */
+  readonly sequences: readonly number[];
+  /** The checks of the fields' values. */
+  readonly checks: readonly ((value: unknown) => CheckedValue)[];
+  readonly uniqueKeys: readonly UniqueKey[];
+  /** The fields with a separate column, in the order of `insert`. */
+  readonly storedFields: readonly FieldDefinition[];
+  readonly #decoded: readonly FieldDefinition[];
+  /** The quoted SQL name. */
+  readonly sqlName: string;
+  readonly #columns: string;
+  readonly insert: string;
+  readonly delete: string;
+  readonly byId: string;
+  readonly byIdWithOwner: string;
+  readonly exists: string;
+  /** The ids of a JSON array that no record has, as `value`. */
+  readonly missing: string;
+  /** The owner of a record, named as in `OwnedRow`. */
+  readonly owner: string;
+  /** The id and the time of the newest record. */
+  readonly newest: string;
+  /** The seq of a record, which gives the order of creation. Parameter: the id. */
+  readonly seqOfId: string;
+  /** The number of records, as `n`. */
+  readonly count: string;
+  /** The fields that may be long. */
+  readonly #longFields: readonly string[];
+  /** The approximate bytes of a record's JSON without the long fields. */
+  readonly #leastWeight: number;
+  /** Statements of updates, by the names of their fields. */
+  readonly #updates = new BoundedMap<string, string>(maxUpdates);
+
+  constructor(collection: Collection) {
+    this.collection = collection;
+    this.fields = collection.definition.fields;
+    this.positions = new Map(this.fields.map((field, position) => [field.name, position]));
+    this.names = ["id", "createdAt", "updatedAt", ...this.positions.keys()];
+    this.ownerPosition = this.fields.findIndex((field) => field.owner === true);
+    this.references = [...this.fields.keys()].filter((position) => {
+      const field = this.fields[position];
+      return field !== undefined && typeOf(field).reference !== null;
+    });
+    this.defaults = [...this.fields.keys()].filter((position) => this.fields[position]?.default !== undefined);
+    this.sequences = [...this.fields.keys()].filter((position) => this.fields[position]?.sequence !== undefined);
+    this.checks = this.fields.map((field) => checkOf(field, collection.patterns.get(field.name)));
+    this.storedFields = this.fields.filter((field) => field.owner !== true);
+    this.#decoded = this.fields.filter(needsDecoding);
+    this.sqlName = identifier(collection.table);
+    this.uniqueKeys = this.#uniqueKeys();
+    const selected = this.fields.map((field) => `${this.#column(field)} AS ${identifier(field.name)}`);
+    this.#columns = ["id", "createdAt", "updatedAt", ...selected].join(", ");
+    const stored = this.storedFields.map((field) => identifier(columnName(field)));
+    const inserted = ["id", "createdAt", "updatedAt", ownerColumn, ...stored];
+    this.insert = `INSERT INTO ${this.sqlName} (${inserted.join(", ")}) VALUES (${inserted.map(() => "?").join(", ")})`;
+    this.delete = `DELETE FROM ${this.sqlName} WHERE id = ?`;
+    this.byId = `SELECT ${this.#columns} FROM ${this.sqlName} WHERE id = ?`;
+    this.byIdWithOwner = `SELECT ${this.#columns}, ${ownerColumn} AS ${owned} FROM ${this.sqlName} WHERE id = ?`;
+    this.newest = `SELECT id, createdAt FROM ${this.sqlName} ORDER BY _seq DESC LIMIT 1`;
+    this.owner = `SELECT ${ownerColumn} AS owner FROM ${this.sqlName} WHERE id = ?`;
+    this.exists = `SELECT 1 FROM ${this.sqlName} WHERE id = ?`;
+    this.missing = this.missingOf("1");
+    this.count = `SELECT count(*) AS n FROM ${this.sqlName}`;
+    this.seqOfId = `SELECT _seq AS seq FROM ${this.sqlName} WHERE id = ?`;
+    this.#longFields = this.fields.filter((field) => typeOf(field).mayBeLong(field)).map(({ name }) => name);
+    this.#leastWeight = this.fields.reduce((weight, { name }) => weight + name.length + 20, 150);
+  }
+
+  /** SQLite takes an unknown quoted name for a string, unless the name of the table stands before the name. */
+  #column(field: FieldDefinition): string {
+    return `${this.sqlName}.${identifier(columnName(field))}`;
+  }
+
+  /** The field of a name; null for an unknown name. */
+  field(name: string): FieldDefinition | null {
+    return this.fields[this.positions.get(name) ?? -1] ?? null;
+  }
+
+  /** The unquoted column of a field, or of a system field. */
+  columnName(name: string): string {
+    const field = this.field(name);
+    return field === null ? name : columnName(field);
+  }
+
+  /** The column of a field, or of a system field, as SQL. */
+  column(name: string): string {
+    const field = this.field(name);
+    return field === null ? `${this.sqlName}.${identifier(name)}` : this.#column(field);
+  }
+
+  /**
+   * The ids of a JSON array whose records do not exist or do not fulfil a condition, as `value`. Parameters: the array,
+   * then the parameters of the condition.
+   */
+  missingOf(condition: string): string {
+    return `SELECT _item.value FROM json_each(?) _item WHERE NOT EXISTS (SELECT 1 FROM ${this.sqlName} WHERE ${this.sqlName}.id = _item.value AND (${condition}))`;
+  }
+
+  /** A row if the record of an id fulfils a condition. Parameters: the id, then the parameters of the condition. */
+  fulfils(condition: string): string {
+    return `SELECT 1 FROM ${this.sqlName} WHERE ${this.sqlName}.id = ? AND (${condition})`;
+  }
+
+  /** Changes the given columns and `updatedAt`. Parameters: their values, the time, the id. */
+  update(fields: readonly FieldDefinition[]): string {
+    const names = fields.map(({ name }) => name).join();
+    let sql = this.#updates.get(names);
+    if (sql === undefined) {
+      const set = fields.map((field) => `${identifier(columnName(field))} = ?, `).join("");
+      sql = `UPDATE ${this.sqlName} SET ${set}updatedAt = ? WHERE id = ?`;
+      this.#updates.set(names, sql);
+    }
+    return sql;
+  }
+
+  /**
+   * The records whose field holds an id, alone or in an array, in the order of creation. Parameters: the id, the seq before
+   * the first record.
+   */
+  pointing(field: string, limit: number): string {
+    const seq = `${this.sqlName}._seq`;
+    if (this.field(field)?.multiple === true) {
+      const items = identifier(itemTableName(this.collection.name, field));
+      return `SELECT ${seq} AS seq, ${this.sqlName}.id FROM ${items} AS _item, ${this.sqlName} WHERE _item.value = ? AND _item.record > ? AND ${seq} = _item.record ORDER BY _item.record LIMIT ${limit}`;
+    }
+    return `SELECT ${seq} AS seq, id FROM ${this.sqlName} WHERE ${this.column(field)} = ? AND ${seq} > ? ORDER BY ${seq} LIMIT ${limit}`;
+  }
+
+  #uniqueKeys(): UniqueKey[] {
+    const { definition } = this.collection;
+    const unique = this.fields.filter((field) => field.unique === true).map(({ name }) => [name]);
+    const numbered = this.fields
+      .filter((field) => field.sequence !== undefined)
+      .map((field) => [...scopeOf(field), field.name]);
+    const indexed = indexesOf(definition).filter((index) => index.unique);
+    const keys = new Map(
+      [...unique, ...numbered, ...indexed.map(({ fields }) => fields)].map((fields) => [fields.join(), fields]),
+    );
+    return [...keys.values()].map((fields) => {
+      const conditions = columnsOf(definition, fields).map((name, i) => {
+        const column = identifier(name);
+        const own = `SELECT own.${column} FROM ${this.sqlName} AS own WHERE own.id = ?`;
+        const values = this.field(fields[i] ?? "")?.values;
+        const given = values === undefined ? "?" : positionSql(values, "?");
+        return `${this.sqlName}.${column} = coalesce(${given}, (${own})) AND `;
+      });
+      return { fields, duplicate: `SELECT 1 FROM ${this.sqlName} WHERE ${conditions.join("")}id <> ?` };
+    });
+  }
+
+  /**
+   * The newest records, at most `limit` (in the text: a literal is measurably quicker). Parameter: the owner if
+   * `byOwner`; its sign spares a new plan for each value, see `parameter` of expressions.
+   */
+  firstPage(byOwner: boolean, limit: number): string {
+    const where = byOwner ? ` WHERE ${ownerColumn} = +?` : "";
+    return `SELECT ${this.#columns} FROM ${this.sqlName}${where} ORDER BY _seq DESC LIMIT ${limit}`;
+  }
+
+  /** The newest records before a place, at most `limit`. Parameters: the place, the owner if `byOwner`. */
+  nextPage(byOwner: boolean, limit: number): string {
+    const where = byOwner ? ` AND ${ownerColumn} = +?` : "";
+    return `SELECT ${this.#columns} FROM ${this.sqlName} WHERE _seq < ?${where} ORDER BY _seq DESC LIMIT ${limit}`;
+  }
+
+  /** The oldest records behind a place, at most `limit`. Parameter: the place. */
+  oldestAfter(limit: number): string {
+    return `SELECT ${this.#columns} FROM ${this.sqlName} WHERE _seq > ? ORDER BY _seq LIMIT ${limit}`;
+  }
+
+  /** A row if the state of a record fulfils a condition. Parameters: `stateValues`, then the parameters of the condition. */
+  stateFulfils(alias: string, condition: string): string {
+    return `SELECT 1 FROM ${this.state(alias)} WHERE ${condition}`;
+  }
+
+  /** Expressions over the state of a record. Parameters: the parameters of the expressions, then `stateValues`. */
+  selectState(alias: string, columns: readonly string[]): string {
+    return `SELECT ${columns.join(", ")} FROM ${this.state(alias)}`;
+  }
+
+  /** A row with the values of a record, as a table with that alias. Parameters: `stateValues`. */
+  state(alias: string): string {
+    const columns = ["id", "createdAt", "updatedAt", ownerColumn, ...this.storedFields.map(columnName)];
+    const given = columns.map((column) => `? AS ${identifier(column)}`);
+    const orders = this.storedFields.flatMap((field) => {
+      const column = orderColumn(field);
+      if (column === null) return [];
+      return [`${positionSql(field.values ?? [], identifier(columnName(field)))} AS ${identifier(column)}`];
+    });
+    const state = `SELECT ${given.join(", ")}`;
+    return orders.length === 0
+      ? `(${state}) AS ${alias}`
+      : `(SELECT *, ${orders.join(", ")} FROM (${state})) AS ${alias}`;
+  }
+
+  /**
+   * The beginning of a statement in which `_state` is a row with the values of a record. Parameters: `stateValues`.
+   * @param isStored whether the collection's table has these values in this statement, too, in place of the record's row: for a
+   * record that points to itself.
+   */
+  givenState(isStored: boolean): string {
+    const state = `WITH _state AS (SELECT * FROM ${this.state("_given")})`;
+    if (!isStored) return state;
+    const orders = this.storedFields.flatMap((field) => orderColumn(field) ?? []);
+    const stored = this.storedFields.map(columnName);
+    const columns = ["id", "createdAt", "updatedAt", ownerColumn, ...stored, ...orders].map(identifier).join(", ");
+    const others = `SELECT ${columns}, _seq, _seq AS rowid FROM main.${this.sqlName} WHERE id <> (SELECT id FROM _state)`;
+    const seq = `coalesce((SELECT _seq FROM main.${this.sqlName} WHERE id = (SELECT id FROM _state)), -1)`;
+    const items = this.storedFields.flatMap((field) => {
+      if (field.multiple !== true) return [];
+      const table = identifier(itemTableName(this.collection.name, field.name));
+      const held = `SELECT ${seq}, value FROM _state, json_each(_state.${identifier(columnName(field))})`;
+      return [`${table} AS (SELECT record, value FROM main.${table} WHERE record <> ${seq} UNION ALL ${held})`];
+    });
+    const own = `${this.sqlName} AS (${others} UNION ALL SELECT ${columns}, ${seq}, ${seq} FROM _state)`;
+    return [state, own, ...items].join(", ");
+  }
+
+  /** The stored values of a record, in memory, with its owner. */
+  stateValues(record: Readonly<Record<string, unknown>>, owner: string | null): Value[] {
+    const text = (name: string): string | null => {
+      const value = record[name];
+      return typeof value === "string" ? value : null;
+    };
+    const stored = this.storedFields.map((field): Value => {
+      const value = record[field.name] ?? null;
+      return value === null ? null : (typeOf(field).encode(value) ?? null);
+    });
+    return [text("id"), text("createdAt"), text("updatedAt"), owner, ...stored];
+  }
+
+  /** Stored values, by the positions of the fields, in the form of a record; undefined values are left out. */
+  decoded(values: readonly (Value | undefined)[]): Record<string, JsonValue> {
+    const fields: Record<string, JsonValue> = {};
+    for (const [position, field] of this.fields.entries()) {
+      const value = values[position];
+      if (value !== undefined) fields[field.name] = this.#decoded.includes(field) ? decode(field, value) : value;
+    }
+    return fields;
+  }
+
+  /** A copy of a record with other values: see `decoded`. */
+  changed(record: StoredRecord, values: readonly (Value | undefined)[]): StoredRecord {
+    return Object.assign({ ...record }, this.decoded(values));
+  }
+
+  /** The approximate bytes of a record's JSON, from its row. */
+  weightOf(row: StoredRecord): number {
+    let weight = this.#leastWeight;
+    for (const name of this.#longFields) {
+      const value = row[name];
+      if (typeof value === "string") weight += value.length;
+    }
+    return weight;
+  }
+
+  /** Turns a row into the record of the answer, in place. */
+  toRecord(row: StoredRecord): StoredRecord {
+    for (const field of this.#decoded) {
+      const value = row[field.name];
+      if (typeof value === "number" || typeof value === "string") row[field.name] = decode(field, value);
+    }
+    return row;
+  }
+
+  /** Turns rows into records, in place. */
+  toRecords(rows: StoredRecord[]): StoredRecord[] {
+    if (this.#decoded.length > 0) for (const row of rows) this.toRecord(row);
+    return rows;
+  }
+
+  /** Takes the owner out of a row of `byIdWithOwner`. */
+  toOwned(row: StoredRecord): OwnedRow {
+    const { [owned]: owner, ...record } = row;
+    // `id` and the timestamps are among the columns.
+    return { record: this.toRecord(record as StoredRecord), owner: typeof owner === "string" ? owner : null };
+  }
+}
+
+const tables = new WeakMap<Collection, RecordTable>();
+
+/** The record table of a collection, made once: a collection is immutable. */
+export function recordTableOf(collection: Collection): RecordTable {
+  let table = tables.get(collection);
+  if (table === undefined) {
+    table = new RecordTable(collection);
+    tables.set(collection, table);
+  }
+  return table;
+}

@@ -1,0 +1,343 @@
+/** Records of every collection: create, read, update and delete a record, with permissions, rules and events. */
+import type { Operation as RecordOperation, StoredRecord } from "@socle/protocol";
+import { type AppError, type Clock, type JsonText, messageOf, type Principal } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import {
+  type CallersLongWork,
+  type CallersWork,
+  type Database,
+  hasMetDamage,
+  type Reader,
+  type TransactOptions,
+  type Transactor,
+} from "../../store/database/index.ts";
+import type { EventBasis, EventLog, LoggedEvent } from "../../store/events/index.ts";
+import type { Collection, Collections } from "../collections/index.ts";
+import { typeOf } from "../fields/index.ts";
+import { Batch, hookRefusal } from "./batch.ts";
+import type { Operation } from "./batch-operations.ts";
+import { type NewRecord, RecordChanges, type RecordTarget, type RecordVersion } from "./changes.ts";
+import { RecordCounts } from "./counts.ts";
+import { FieldRights, fieldLimits } from "./field-rights.ts";
+import { createAll, type ImportedRecord, type Rejection } from "./import.ts";
+import { isRecordId, missingRecord, recordTableOf } from "./record-table.ts";
+import type { Lookups } from "./references.ts";
+import { Rights } from "./rights.ts";
+import type { SavedRecord } from "./saved-record.ts";
+import { Trials } from "./trials.ts";
+import { type Body, mayNameManyFiles } from "./validate.ts";
+import { Versions } from "./versions.ts";
+import { type HookedOperation, type RecordHooks, WriteHooks } from "./write-hooks.ts";
+
+/** A record that an event tells, with its owner after the change. */
+type ToldRecord = Pick<LoggedEvent, "payload" | "owner">;
+/** The hooks of a write, null without hooks, and whether the write may use the reserve of the disk. */
+interface WriteOptions {
+  readonly hooks: WriteHooks | null;
+  readonly makesRoom: boolean;
+}
+
+/** A create and an update refuse before their first write, so a second call is safe. */
+const single: TransactOptions = { isRepeatable: true };
+/** Rolls a transaction back until its hooks have been asked. */
+const hooksPending = new Error("Hooks have to be asked first");
+
+/**
+ * Every method throws AppError: `not_found`, `unauthorized`, `forbidden`, `bad_request`, `validation_error`, `unavailable`, in
+ * this order of checks. A change checks the caller's right inside its transaction, by the definition of that moment.
+ */
+export class Records {
+  readonly #database: Database;
+  readonly #collections: Collections;
+  readonly #clock: Clock;
+  readonly #changes: RecordChanges;
+  readonly #counts: RecordCounts;
+  readonly #logger: Logger;
+  #hooks: RecordHooks | null = null;
+  /** The time of the last change in each collection. */
+  readonly versions = new Versions();
+  readonly rights: Rights;
+  readonly trials: Trials;
+  readonly #fieldRights: FieldRights;
+
+  constructor(options: {
+    database: Database;
+    collections: Collections;
+    events: EventLog;
+    clock: Clock;
+    lookups: Lookups;
+    logger: Logger;
+    /** See `RecordChanges`. */
+    maxCascade: number;
+  }) {
+    this.#database = options.database;
+    this.#collections = options.collections;
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+    this.rights = new Rights(options.collections.users.table);
+    this.#fieldRights = new FieldRights(this.rights);
+    this.#counts = new RecordCounts(options);
+    const { versions, rights } = this;
+    const fieldRights = this.#fieldRights;
+    this.#changes = new RecordChanges({ ...options, counts: this.#counts, versions, rights, fieldRights });
+    this.trials = new Trials({ ...options, rights, changes: this.#changes });
+  }
+
+  /** Sets the clock after every stored time, and completes the indexes of every table. */
+  async start(): Promise<void> {
+    for (const collection of this.#collections.all()) {
+      const newest = await this.#newest(collection);
+      if (newest !== null) this.#clock.atLeast(Date.parse(newest.createdAt));
+    }
+  }
+
+  /** Prepares a collection and finds its newest record. A damaged collection fails its own requests, and not the start. */
+  async #newest(collection: Collection): Promise<{ createdAt: string } | null> {
+    try {
+      if (hasFiles(collection) && (await this.#collections.completeIndexes(collection)))
+        this.#logger.info(`The files of the collection ${collection.name} are indexed now`);
+      return this.#database.reader.get<{ createdAt: string }>(recordTableOf(collection).newest);
+    } catch (thrown) {
+      if (!hasMetDamage(thrown)) throw thrown;
+      this.#logger.error(`The collection ${collection.name} cannot be read: ${messageOf(thrown)}`);
+      return null;
+    }
+  }
+
+  /** The collection of a path. @throws AppError `not_found`. */
+  collection(name: string): Collection {
+    return this.#collections.named(name);
+  }
+
+  /** The number of records in a collection. */
+  count(collection: Collection): number {
+    return this.#counts.of(collection);
+  }
+
+  /** @throws AppError; a record that an expression keeps the caller from reading is `not_found`. */
+  get(collection: Collection, principal: Principal, id: string): StoredRecord {
+    const { access } = collection.policies.read.admit(principal);
+    const table = recordTableOf(collection);
+    const { reader } = this.#database;
+    if (access === "all" && fieldLimits(collection, principal) === null) {
+      const row = reader.get<StoredRecord>(table.byId, id);
+      if (row === null) throw missingRecord(collection, id);
+      return table.toRecord(row);
+    }
+    const row = reader.get<StoredRecord>(table.byIdWithOwner, id);
+    if (row === null) throw missingRecord(collection, id);
+    const { record, owner } = table.toOwned(row);
+    const missing = (): AppError => missingRecord(collection, id);
+    this.rights.admit(reader, "read", { table, principal, id, owner, missing });
+    return this.#fieldRights.shown(reader, { table, principal, record, owner });
+  }
+
+  isReadable(collection: Collection, principal: Principal, id: string): boolean {
+    const table = recordTableOf(collection);
+    const { reader } = this.#database;
+    const row = reader.get<{ owner: string | null }>(table.owner, id);
+    return row !== null && this.rights.allows(reader, "read", { table, principal, id, owner: row.owner });
+  }
+
+  /** Whether the present rule lets a caller read the record of a past event. */
+  wasReadable(collection: Collection, principal: Principal, { fields, owner }: EventBasis): boolean {
+    const state = { table: recordTableOf(collection), principal, record: fields, owner };
+    return this.rights.allowsState(this.#database.reader, "read", state);
+  }
+
+  /** The fields of the record of an event that the present rules hide from a caller. */
+  hiddenAt(collection: Collection, principal: Principal, { payload, owner }: ToldRecord): Set<string> {
+    const state = { table: recordTableOf(collection), principal, record: payload, owner };
+    return new Set(this.#fieldRights.hidden(this.#database.reader, state));
+  }
+
+  /** Checks that a record exists and that the caller has the right to the operation. */
+  admit(
+    name: string,
+    operation: Exclude<RecordOperation, "create">,
+    target: { principal: Principal; id: string },
+  ): void {
+    const { principal, id } = target;
+    const collection = this.collection(name);
+    collection.policies[operation].admit(principal);
+    const missing = (): AppError => missingRecord(collection, id);
+    if (!isRecordId(id)) throw missing();
+    const table = recordTableOf(collection);
+    const { reader } = this.#database;
+    const row = reader.get<{ owner: string | null }>(table.owner, id);
+    if (row === null) throw missing();
+    this.rights.admit(reader, operation, { table, principal, id, owner: row.owner, missing });
+  }
+
+  /** Sets the hooks for all later writes. */
+  hookWith(hooks: RecordHooks): void {
+    this.#hooks = hooks;
+  }
+
+  create(collection: string, principal: Principal, body: Body): Promise<SavedRecord> {
+    const hooks = this.#hooksBefore(collection, "create");
+    const work: CallersWork<SavedRecord> = (tx, caller) =>
+      this.#changes.create(tx, caller, { collection, body, hooks });
+    return this.#save(principal, { hooks, change: { collection, id: null, body } }, work);
+  }
+
+  /** @param change `record`: the id, or the version that `If-Match` requires; another version is `conflict`. */
+  async update(
+    collection: string,
+    principal: Principal,
+    { record, body }: { record: string | RecordVersion; body: Body },
+  ): Promise<SavedRecord> {
+    const target = this.#target(collection, record);
+    const hooks = this.#hooksBefore(collection, "update");
+    const work: CallersWork<SavedRecord> = (tx, caller) => this.#changes.update(tx, caller, { ...target, body, hooks });
+    return this.#save(principal, { hooks, change: { ...target, body } }, work);
+  }
+
+  /** @param record as for `update`. */
+  async delete(collection: string, principal: Principal, record: string | RecordVersion): Promise<void> {
+    const target = this.#target(collection, record);
+    const hooks = this.#hooksBefore(collection, "delete");
+    if (hooks === null) {
+      const alone: CallersWork<boolean> = (tx, caller) => this.#changes.deleteAlone(tx, caller, { ...target, hooks });
+      if (await this.#database.transactFor(principal, alone, { ...single, makesRoom: true })) return;
+    }
+    await this.#writeLong(principal, { hooks, makesRoom: true }, (tx, caller) =>
+      this.#changes.delete(tx, caller, { ...target, hooks }),
+    );
+  }
+
+  /** Runs a create or an update: in a short transaction, unless many files must be looked up before. */
+  #save(
+    principal: Principal,
+    { hooks, change }: { hooks: WriteHooks | null; change: Parameters<RecordChanges["lookAhead"]>[2] },
+    work: CallersWork<SavedRecord>,
+  ): Promise<SavedRecord> {
+    const looksAhead = mayNameManyFiles(change.body);
+    if (!looksAhead && hooks === null) return this.#database.transactFor(principal, work, single);
+    if (!looksAhead && hooks !== null)
+      return askingFirst(hooks, () => this.#database.transactFor(principal, pendingIn(hooks, work)));
+    return this.#writeLong(principal, { hooks, makesRoom: false }, async (tx, caller) => {
+      if (looksAhead) await this.#changes.lookAhead(tx, caller, change);
+      return work(tx, caller);
+    });
+  }
+
+  #hooksBefore(collection: string, operation: HookedOperation): WriteHooks | null {
+    return this.#hooks !== null && this.#isHooked(collection, operation) ? new WriteHooks(this.#hooks) : null;
+  }
+
+  /** Whether a change may need hooks. A deletion may delete records of other collections, too. */
+  #isHooked(collection: string, operation: HookedOperation): boolean {
+    if (this.#hooks === null || !this.#hooks.hasAny(operation)) return false;
+    return operation === "delete" || this.#hooks.has(collection, operation);
+  }
+
+  /** Runs a write in a long transaction. @throws as `askingFirst`. */
+  #writeLong<T>(principal: Principal, { hooks, makesRoom }: WriteOptions, work: CallersLongWork<T>): Promise<T> {
+    if (hooks === null) return this.#database.transactLongFor(principal, work, { makesRoom });
+    const attempt: CallersLongWork<T> = async (tx, caller) => {
+      hooks.begin();
+      const saved = await work(tx, caller);
+      if (hooks.isPending) throw hooksPending;
+      return saved;
+    };
+    return askingFirst(hooks, () => this.#database.transactLongFor(principal, attempt, { makesRoom }));
+  }
+
+  /**
+   * Runs many changes in one transaction: all of the changes or no change.
+   * @param after more work of the transaction, with the ids of the records.
+   * @returns the JSON of an array of `BatchResult`. @throws AppError: see `Batch`.
+   */
+  async batch(
+    principal: Principal,
+    operations: readonly Operation[],
+    after?: (tx: Transactor, ids: readonly string[]) => void,
+  ): Promise<JsonText> {
+    const isHooked = operations.some(({ collection, method }) => this.#isHooked(collection, method));
+    const hooks =
+      this.#hooks === null || !isHooked
+        ? null
+        : new WriteHooks(this.#hooks, (failures) => hookRefusal(operations, failures));
+    const makesRoom = operations.every(({ method }) => method === "delete");
+    const changes = this.#changes;
+    return this.#writeLong(principal, { hooks, makesRoom }, async (tx, caller) => {
+      const batch = new Batch({ operations, changes, hooks });
+      const results = await batch.run(tx, caller);
+      after?.(tx, batch.ids);
+      return results;
+    });
+  }
+
+  /** Creates a record, without hooks, in a transaction that must be rolled back after an error. */
+  createIn(
+    tx: Transactor,
+    principal: Principal,
+    { collection, body }: Pick<NewRecord, "collection" | "body">,
+  ): SavedRecord {
+    return this.#changes.create(tx, principal, { collection, body, hooks: null });
+  }
+
+  /** The newest record of a collection, in a reader's view; null for an empty collection. */
+  newest(reader: Reader, collection: string): { createdAt: string } | null {
+    return reader.get<{ createdAt: string }>(recordTableOf(this.collection(collection)).newest);
+  }
+
+  /**
+   * Creates records in one transaction. Refused records are left out and reported by their positions.
+   * @throws AppError `forbidden` unless the caller is an admin.
+   */
+  async importAll(principal: Principal, collection: string, records: readonly ImportedRecord[]): Promise<Rejection[]> {
+    const run = (tx: Transactor, caller: Principal): Promise<Rejection[]> =>
+      createAll(tx, caller, { collection, records, changes: this.#changes });
+    return this.#database.transactLongFor(principal, run);
+  }
+
+  /** Whether a record points to a user by a relation with `onDelete`. */
+  isUserPointedTo(tx: Transactor, id: string): boolean {
+    return this.#changes.isUserPointedTo(tx, id);
+  }
+
+  /**
+   * Applies `onDelete` to the records that point to a user, in the transaction that deletes the user. @throws AppError
+   * `bad_request`.
+   */
+  followUser(tx: Transactor, principal: Principal, id: string): Promise<void> {
+    return this.#changes.followUser(tx, principal, id);
+  }
+
+  /** Checks the id: a malformed id is refused without a wait for the writer. */
+  #target(name: string, record: string | RecordVersion): Omit<RecordTarget, "hooks"> {
+    const { id, ifMatch } = typeof record === "string" ? { id: record, ifMatch: null } : record;
+    const collection = this.collection(name);
+    if (!isRecordId(id)) throw missingRecord(collection, id);
+    return { collection: name, id, ifMatch };
+  }
+}
+
+/** A short write that is rolled back until its hooks have seen the write. */
+function pendingIn<T>(hooks: WriteHooks, work: CallersWork<T>): CallersWork<T> {
+  return (tx, caller) => {
+    hooks.begin();
+    const saved = work(tx, caller);
+    if (hooks.isPending) throw hooksPending;
+    return saved;
+  };
+}
+
+/** Repeats a write until its hooks have seen the write. @throws AppError also of hooks, and `conflict`. */
+async function askingFirst<T>(hooks: WriteHooks, write: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await write();
+    } catch (thrown) {
+      if (thrown !== hooksPending) throw thrown;
+    }
+    await hooks.ask();
+  }
+}
+
+/** Whether a collection has fields of files, for which earlier versions made no index. */
+function hasFiles({ definition }: Collection): boolean {
+  return definition.fields.some((field) => typeOf(field).reference === "file");
+}

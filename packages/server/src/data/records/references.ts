@@ -1,0 +1,161 @@
+/** References: the checks of a record that need the database (relations, files, unique fields). */
+import type { ErrorDetail, FieldDefinition, StoredRecord } from "@socle/protocol";
+import { allOf, LoopTurns, type Principal, quote, system } from "../../base/kernel/index.ts";
+import type { Reader, Transactor, Value } from "../../store/database/index.ts";
+import type { Collections } from "../collections/index.ts";
+import { typeOf } from "../fields/index.ts";
+import { type RecordTable, recordTableOf } from "./record-table.ts";
+import type { Rights } from "./rights.ts";
+import { type Body, longArray, type ValidatedBody } from "./validate.ts";
+
+/** Lookups of users and files, which other modules keep. */
+export interface Lookups {
+  userExists(reader: Reader, id: string): boolean;
+  /** Whether a stored file exists and a caller may download the file. */
+  isReadableFile(reader: Reader, id: string, principal: Principal): boolean;
+}
+
+/** A record before its write; an undefined value stays unchanged. */
+interface Candidate {
+  readonly id: string;
+  /** The values by the positions of the fields. */
+  readonly values: readonly (Value | undefined)[];
+  readonly createdAt?: string;
+  readonly updatedAt?: string;
+  /** The problems so far; the value of a field with a problem is not known. */
+  readonly problems?: readonly ErrorDetail[];
+}
+
+/** The most lost ids of a field that an error names. */
+const maxMissing = 20;
+
+/** The ids that a body adds to a field, and the caller whose rights count. */
+interface Added {
+  readonly field: FieldDefinition;
+  readonly principal: Principal;
+  readonly ids: readonly string[];
+}
+
+export class References {
+  readonly #collections: Collections;
+  readonly #lookups: Lookups;
+  readonly #rights: Rights;
+  /** The files that `lookAhead` has found, by transaction. */
+  readonly #found = new WeakMap<Transactor, Set<string>>();
+
+  constructor(options: { collections: Collections; lookups: Lookups; rights: Rights }) {
+    this.#collections = options.collections;
+    this.#lookups = options.lookups;
+    this.#rights = options.rights;
+  }
+
+  /**
+   * Adds a problem for each id of a record or file that does not exist or is not readable by the caller; both have the same
+   * message. An id that the record holds already is not checked: its target may be deleted, and a body from GET can be sent
+   * back.
+   * @param by `trusted` has the fields that a hook has set, which may point anywhere. A caller who is not admitted learns
+   * nothing of fields that may point anywhere.
+   * @param body `before` is the record before the update; null for a new record.
+   */
+  check(
+    tx: Transactor,
+    by: { table: RecordTable; principal: Principal; trusted: Body; isAdmitted: boolean },
+    { values, problems, before }: ValidatedBody & { before: StoredRecord | null },
+  ): void {
+    const { table, principal, trusted, isAdmitted } = by;
+    for (const position of table.references) {
+      const [field, value] = [table.fields[position], values[position]];
+      if (field === undefined || typeof value !== "string") continue;
+      const { name, multiple, anyTarget } = field;
+      const known = new Set([before?.[name] ?? []].flat());
+      // The stored value of a multiple field is the JSON of an array of ids.
+      const given = multiple === true ? (JSON.parse(value) as string[]) : [value];
+      const ids = given.filter((id) => !known.has(id));
+      if (ids.length === 0) continue;
+      const isFree = anyTarget === true || field.collection === "users" || Object.hasOwn(trusted, name);
+      if (isFree && !isAdmitted) continue;
+      const reference = typeOf(field).reference === "file" ? "file" : "relation";
+      const missing = reference === "file" ? "stored file" : `record of "${field.collection}"`;
+      const lost = this.#lost(tx, { field, principal: isFree ? system : principal, ids });
+      for (const id of lost.slice(0, maxMissing)) {
+        const item = given.indexOf(id);
+        const path = multiple === true ? `${name}[${item}]` : name;
+        const message = `${path} points to ${quote(id)}, but there is no such ${missing}`;
+        problems.push({ field: name, ...(multiple === true && { item }), rule: reference, message });
+      }
+    }
+  }
+
+  /**
+   * Looks the files of long arrays up, in turns with the event loop. `check` skips the found files: a transaction sees no
+   * other change.
+   * @param before the record before the update; null for a new record.
+   */
+  async lookAhead(
+    tx: Transactor,
+    { table, principal }: { table: RecordTable; principal: Principal },
+    { body, before }: { body: Body; before: StoredRecord | null },
+  ): Promise<void> {
+    const turns = new LoopTurns();
+    const found = new Set<string>();
+    this.#found.set(tx, found);
+    for (const position of table.references) {
+      const field = table.fields[position];
+      const given = field === undefined ? null : body[field.name];
+      if (field === undefined || typeOf(field).reference !== "file" || !Array.isArray(given)) continue;
+      const known = new Set([before?.[field.name] ?? []].flat());
+      for (const id of given) {
+        if (typeof id !== "string" || known.has(id)) continue;
+        if (this.#lookups.isReadableFile(tx, id, principal)) found.add(id);
+        if (turns.isDue()) await turns.next();
+      }
+    }
+  }
+
+  /** The ids that lead to nothing that the caller may read. */
+  #lost(tx: Transactor, { field, principal, ids }: Added): readonly string[] {
+    if (typeOf(field).reference === "file") {
+      // Shorter arrays were not looked up: an earlier change of the transaction may have ended a right.
+      const found = ids.length > longArray ? this.#found.get(tx) : undefined;
+      return lostOf(ids, (id) => found?.has(id) === true || this.#lookups.isReadableFile(tx, id, principal));
+    }
+    // Users have no read rule: every id of a user may be set.
+    if (field.collection === "users") return lostOf(ids, (id) => this.#lookups.userExists(tx, id));
+    const target = this.#collections.get(field.collection ?? "");
+    return target === undefined ? ids : this.#rights.unreadable(tx, { table: recordTableOf(target), principal, ids });
+  }
+
+  /** Unique values that another record has; a problem for each field. */
+  duplicates(tx: Transactor, table: RecordTable, candidate: Candidate): ErrorDetail[] {
+    const { id, values, createdAt, updatedAt, problems = [] } = candidate;
+    const known = new Map([
+      ["createdAt", createdAt],
+      ["updatedAt", updatedAt],
+      ...table.fields.map(({ name }, position) => [name, values[position]] as const),
+    ]);
+    const found: ErrorDetail[] = [];
+    for (const { fields, duplicate } of table.uniqueKeys) {
+      const key = fields.map((name) => known.get(name));
+      const isRefused = fields.some((name, i) => key[i] === undefined && problems.some(({ field }) => field === name));
+      // Null never counts, and an unchanged value was no duplicate before.
+      if (isRefused || key.includes(null) || key.every((value) => value === undefined)) continue;
+      if (tx.get(duplicate, ...key.flatMap((value) => [value ?? null, id]), id) === null) continue;
+      const message =
+        fields.length === 1
+          ? `${fields[0]} is taken by another record`
+          : `${allOf(fields)} together are taken by another record`;
+      found.push(...fields.map((field) => ({ field, rule: "unique" as const, message })));
+    }
+    return found;
+  }
+}
+
+/** The ids for which a lookup answers no. */
+function lostOf(ids: readonly string[], isThere: (id: string) => boolean): string[] {
+  const lost: string[] = [];
+  for (const id of ids) {
+    if (!isThere(id)) lost.push(id);
+    if (lost.length >= maxMissing) break;
+  }
+  return lost;
+}

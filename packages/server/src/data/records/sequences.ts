@@ -1,0 +1,91 @@
+/**
+ * Sequences: the numbers that the service gives to records. A counter for each field and scope has the last number and
+ * never falls, so that each number is given once, also after a deletion. Counters change in the transaction of the record.
+ */
+import type { ErrorDetail, FieldDefinition, StoredRecord } from "@socle/protocol";
+import type { Reader, Transactor, Value } from "../../store/database/index.ts";
+import { type Counter, counterKey, keepNumber, lastNumber } from "../collections/index.ts";
+import { scopeOf, typeOf } from "../fields/index.ts";
+import type { RecordTable } from "./record-table.ts";
+
+/** Values by the positions of the fields; an undefined value stays unchanged. */
+type Values = readonly (Value | undefined)[];
+
+/** The values of a write, and the record before; null for a new record. */
+interface NumberedRecord {
+  readonly table: RecordTable;
+  readonly values: Values;
+  readonly record: StoredRecord | null;
+}
+
+/** The new value of a field, or the value of the record. */
+function storedValue({ table, values, record }: NumberedRecord, position: number): Value {
+  const value = values[position];
+  if (value !== undefined || record === null) return value ?? null;
+  const field = table.fields[position];
+  const before = field === undefined ? null : (record[field.name] ?? null);
+  return before === null || field === undefined ? null : (typeOf(field).encode(before) ?? null);
+}
+
+/** The counter of a field for a record. */
+function counterOf(field: FieldDefinition, numbered: NumberedRecord): Counter {
+  const { table } = numbered;
+  const scope = scopeOf(field).map((name) => storedValue(numbered, table.positions.get(name) ?? -1));
+  return { collection: table.collection.name, field: field.name, scope: counterKey(scope) };
+}
+
+/** Gives a new record its numbers; an imported record may bring numbers. `keepNumbers` follows after the write. */
+export function numberNew(reader: Reader, table: RecordTable, values: (Value | undefined)[]): void {
+  for (const position of table.sequences) {
+    const field = table.fields[position];
+    if (field === undefined || typeof values[position] === "number") continue;
+    values[position] = lastNumber(reader, counterOf(field, { table, values, record: null })) + 1;
+  }
+}
+
+/**
+ * Gives a record that changes its scope the next number of the new scope. A number in the body is refused unless the number
+ * is unchanged.
+ */
+export function numberChanged(
+  reader: Reader,
+  table: RecordTable,
+  { values, record, problems }: { values: (Value | undefined)[]; record: StoredRecord; problems: ErrorDetail[] },
+): void {
+  for (const position of table.sequences) {
+    const field = table.fields[position];
+    if (field === undefined) continue;
+    const given = values[position];
+    values[position] = undefined;
+    if (given !== undefined && given !== record[field.name]) problems.push(readonlyProblem(field.name));
+    const counter = counterOf(field, { table, values, record });
+    if (counter.scope === counterOf(field, { table, values: [], record }).scope) continue;
+    values[position] = lastNumber(reader, counter) + 1;
+  }
+}
+
+/** Raises the counters to the numbers of a written record. */
+export function keepNumbers(
+  tx: Transactor,
+  table: RecordTable,
+  { values, record }: { values: Values; record: StoredRecord },
+): void {
+  for (const position of table.sequences) {
+    const [field, number] = [table.fields[position], values[position]];
+    if (field === undefined || typeof number !== "number") continue;
+    keepNumber(tx, counterOf(field, { table, values, record }), number);
+  }
+}
+
+/** A record without its numbers, as hooks see the record: the numbers are not certain before the commit. */
+export function withoutNumbers(table: RecordTable, record: StoredRecord): StoredRecord {
+  if (table.sequences.length === 0) return record;
+  const seen = { ...record };
+  for (const position of table.sequences) delete seen[table.fields[position]?.name ?? ""];
+  return seen;
+}
+
+/** A number is given by the service alone. */
+export function readonlyProblem(field: string): ErrorDetail {
+  return { field, rule: "readonly", message: `${field} is numbered by the service` };
+}

@@ -1,0 +1,215 @@
+/**
+ * Hooks before a write: the user's code sees the record after the write, and may change its values or refuse the write.
+ *
+ * Hooks run outside of transactions, because a waiting hook would hold up all other writes. A write with hooks is tried in
+ * a transaction with every check, and rolled back if hooks have not seen the resulting record. The hooks are asked, and the
+ * write is tried again with the returned values.
+ */
+
+import { AppError, newId, type Principal } from "../../base/kernel/index.ts";
+import type { Collection } from "../collections/index.ts";
+import type { RecordTable } from "./record-table.ts";
+import { isSameValue } from "./saved-record.ts";
+import { validateBody } from "./validate.ts";
+
+export type HookedOperation = "create" | "update" | "delete";
+
+/** The values of a record; without the times of a new record. */
+type Values = Readonly<Record<string, unknown>>;
+
+/** A change to ask hooks about. */
+export interface HookedChange {
+  readonly collection: string;
+  readonly operation: HookedOperation;
+  /** The record after the write; for a deletion, the stored record. */
+  readonly record: Values;
+  /** The stored record; null for a create. */
+  readonly previous: Values | null;
+  readonly principal: Principal;
+  /** The approximate bytes of the change in memory. */
+  readonly bytes: number;
+  /**
+   * Takes the values that a hook returned, and answers the record for the next hook.
+   * @throws AppError `validation_error`.
+   */
+  readonly accept: (returned: Values) => Values;
+}
+
+/** The hooks in force. `Functions` implements `RecordHooks`. */
+export interface RecordHooks {
+  /** Whether any collection has hooks before an operation. */
+  hasAny(operation: HookedOperation): boolean;
+  has(collection: string, operation: HookedOperation): boolean;
+  /** Asks the hooks of a change. @throws AppError: a refusal, or `unavailable` when a hook does not answer. */
+  run(change: HookedChange): Promise<void>;
+}
+
+/** A change, in the form that a transaction tries. */
+interface Attempted {
+  readonly table: RecordTable;
+  readonly operation: HookedOperation;
+  readonly principal: Principal;
+  readonly record: Values;
+  readonly previous: Values | null;
+}
+
+/** A change with a record that hooks have not seen yet. */
+interface Pending extends Attempted {
+  readonly seen: string;
+  /** See `WriteHooks.part`. */
+  readonly part: number;
+}
+
+/** A change with a record that hooks have seen, and the returned values. */
+interface Answered {
+  readonly collection: Collection;
+  readonly seen: string;
+  readonly values: Values;
+  /** How often hooks were asked about the change. */
+  readonly times: number;
+}
+
+/** A part of a write that hooks have refused or have not decided. */
+export interface HookFailure {
+  readonly part: number;
+  readonly error: unknown;
+}
+
+/** The most questions about a change. */
+const maxTimes = 3;
+/** The most transactions of a write. A batch may change a record many times, and each change waits for the change before. */
+const maxRounds = 32;
+/** The most changes of a write whose hooks are asked at the same time. */
+const width = 32;
+/** The time after which no further hooks of a write are asked: the caller's connection would end. */
+const longestMs = 30_000;
+
+/** The hooks of a write, which may change several records, over all transactions of the write. */
+export class WriteHooks {
+  readonly #hooks: RecordHooks;
+  readonly #toError: (failures: readonly [HookFailure, ...HookFailure[]]) => unknown;
+  readonly #beganAt = performance.now();
+  /** The answered changes, by their position in the write. */
+  readonly #answers = new Map<number, Answered>();
+  readonly #pending = new Map<number, Pending>();
+  /** The records that are in `#pending`. */
+  readonly #pendingIds = new Set<unknown>();
+  /** The ids of new records: hooks see the id that the record will have. */
+  readonly #ids: string[] = [];
+  #now: string | null = null;
+  #position = 0;
+  #created = 0;
+  #rounds = 0;
+  /** The part of the write that the next changes belong to: an operation of a batch. */
+  part = 0;
+
+  /** @param toError the error of a write from the failures of its parts, in their order. */
+  constructor(
+    hooks: RecordHooks,
+    toError: (failures: readonly [HookFailure, ...HookFailure[]]) => unknown = ([first]) => first.error,
+  ) {
+    this.#hooks = hooks;
+    this.#toError = toError;
+  }
+
+  /** Begins a transaction that tries the write. */
+  begin(): void {
+    this.#position = 0;
+    this.#created = 0;
+    this.#pending.clear();
+    this.#pendingIds.clear();
+  }
+
+  /** Whether hooks must be asked before the write can be made: the transaction must be rolled back. */
+  get isPending(): boolean {
+    return this.#pending.size > 0;
+  }
+
+  has(collection: string, operation: HookedOperation): boolean {
+    return this.#hooks.has(collection, operation);
+  }
+
+  /** The id of the next record that the write creates. */
+  newId(now: number): string {
+    const id = this.#ids[this.#created] ?? newId("rec", now);
+    this.#ids[this.#created] = id;
+    this.#created += 1;
+    return id;
+  }
+
+  /** The time of the defaults of new records in hooks: the same in each transaction. */
+  now(timestamp: string): string {
+    this.#now ??= timestamp;
+    return this.#now;
+  }
+
+  /** The returned values for the next change with hooks; empty while hooks must be asked. */
+  valuesFor(change: Attempted): Values {
+    const position = this.#position;
+    this.#position += 1;
+    const seen = seenOf(change);
+    const answered = this.#answers.get(position);
+    if (answered?.collection === change.table.collection && answered.seen === seen) return answered.values;
+    const { id } = change.record;
+    // The hooks of an earlier change of this record have not answered, so the record is unknown: the next round asks.
+    if (this.#pendingIds.has(id)) return {};
+    this.#pending.set(position, { ...change, seen, part: this.part });
+    this.#pendingIds.add(id);
+    return {};
+  }
+
+  /** Asks hooks about the pending changes. @throws AppError as `RecordHooks.run`, and `conflict`. */
+  async ask(): Promise<void> {
+    this.#rounds += 1;
+    if (this.#rounds > maxRounds) throw changedAgain();
+    const waiting = [...this.#pending];
+    const failures: HookFailure[] = [];
+    let isOver = false;
+    const work = async (): Promise<void> => {
+      for (let next = waiting.shift(); next !== undefined && !isOver; next = waiting.shift()) {
+        const [position, change] = next;
+        try {
+          this.#answers.set(position, await this.#askAbout(change, this.#answers.get(position)?.times ?? 0));
+        } catch (error) {
+          failures.push({ part: change.part, error });
+          // All problems of values are reported at once.
+          isOver ||= !(error instanceof AppError && error.code === "validation_error");
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(width, waiting.length) }, work));
+    const [first, ...others] = failures.sort((a, b) => a.part - b.part);
+    if (first !== undefined) throw this.#toError([first, ...others]);
+  }
+
+  async #askAbout(change: Pending, times: number): Promise<Answered> {
+    if (times >= maxTimes) throw changedAgain();
+    if (performance.now() - this.#beganAt > longestMs)
+      throw new AppError("unavailable", "The hooks of the changes take too long in all. Send fewer changes at a time.");
+    const { table, operation, principal, previous, seen } = change;
+    const collection = table.collection.name;
+    const values: Record<string, unknown> = {};
+    let { record } = change;
+    const accept = (returned: Values): Values => {
+      if (operation === "delete") return record;
+      const changed = Object.entries(returned).filter(([name, value]) => !isSameValue(value, record[name]));
+      const { values: stored, problems } = validateBody(table, Object.fromEntries(changed), "update");
+      if (problems.length > 0) throw AppError.validation(problems);
+      for (const [name, value] of changed) values[name] = value;
+      record = { ...record, ...table.decoded(stored) };
+      return record;
+    };
+    await this.#hooks.run({ collection, operation, record, previous, principal, bytes: seen.length, accept });
+    return { collection: table.collection, seen, values, times: times + 1 };
+  }
+}
+
+function changedAgain(): AppError {
+  return new AppError("conflict", "The record was changed again and again while hooks looked at it. Try again.");
+}
+
+/** Changes of the same values are the same to hooks: a record that the write itself has made or changed has other times in each transaction. */
+function seenOf({ operation, record, previous }: Attempted): string {
+  const times = { createdAt: null, updatedAt: null };
+  return JSON.stringify([operation, { ...record, ...times }, previous && { ...previous, ...times }]);
+}

@@ -1,0 +1,112 @@
+/**
+ * An export: all records of a collection, the oldest first, as a stream. An import of the export gives the same records in
+ * the same order. A record that is created meanwhile is exported; a changed or deleted record is exported as found.
+ */
+import type { FieldDefinition, StoredRecord } from "@socle/protocol";
+import Papa from "papaparse";
+import { nextTurn } from "../../base/kernel/index.ts";
+import type { Database, LongRead } from "../../store/database/index.ts";
+import type { Collection } from "../collections/index.ts";
+import { recordTableOf } from "../records/index.ts";
+import { cellOf } from "./csv-values.ts";
+import type { TransferFormat } from "./format.ts";
+
+/** Records and bytes of a piece. */
+const pageSize = 500;
+const pageBytes = 64 * 1024;
+
+const encoder = new TextEncoder();
+
+/** Pieces of a file, made on demand. A consumer that stops early calls `return`. */
+export interface ExportedPieces {
+  /** The number of records that were given so far. */
+  readonly exported: number;
+  next(): Promise<IteratorResult<Uint8Array, undefined>>;
+  return(): Promise<IteratorReturnResult<undefined>>;
+}
+
+/** @param mayGoOn throws once the caller's right has ended; asked before each piece. */
+export function exportRecords(
+  database: Database,
+  collection: Collection,
+  { format, mayGoOn }: { format: TransferFormat; mayGoOn: () => Promise<void> },
+): ExportedPieces {
+  return new Pieces(database.longRead(), collection, { format, mayGoOn });
+}
+
+class Pieces implements ExportedPieces {
+  readonly #reader: LongRead;
+  readonly #collection: Collection;
+  readonly #format: TransferFormat;
+  readonly #mayGoOn: () => Promise<void>;
+  /** The place behind which the next piece begins; null at the end. */
+  #after: number | null = 0;
+  #header: string;
+  exported = 0;
+
+  constructor(
+    reader: LongRead,
+    collection: Collection,
+    { format, mayGoOn }: { format: TransferFormat; mayGoOn: () => Promise<void> },
+  ) {
+    this.#reader = reader;
+    this.#collection = collection;
+    this.#format = format;
+    this.#mayGoOn = mayGoOn;
+    this.#header = format === "csv" ? csvOf([columnsOf(collection).map(([name]) => name)]) : "";
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    try {
+      await nextTurn();
+      await this.#mayGoOn();
+      const text = this.#header + this.#page();
+      this.#header = "";
+      if (text === "" && this.#after === null) return await this.return();
+      return { done: false, value: encoder.encode(text) };
+    } catch (thrown) {
+      await this.return();
+      throw thrown;
+    }
+  }
+
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    this.#after = null;
+    this.#reader.end();
+    return { done: true, value: undefined };
+  }
+
+  /** The text of the next records; "" at the end. */
+  #page(): string {
+    if (this.#after === null) return "";
+    const table = recordTableOf(this.#collection);
+    let weight = 0;
+    const statement = { sql: table.oldestAfter(pageSize), values: [this.#after] };
+    const rows = this.#reader.some<StoredRecord>(statement, (row) => {
+      weight += table.weightOf(row);
+      return weight >= pageBytes;
+    });
+    const last = rows.at(-1);
+    // In the turn of the rows: one snapshot.
+    const found = last === undefined ? null : this.#reader.get<{ seq: number }>(table.seqOfId, last.id);
+    this.#after = found?.seq ?? null;
+    this.exported += rows.length;
+    return rows.length === 0 ? "" : this.#textOf(table.toRecords(rows));
+  }
+
+  #textOf(records: readonly StoredRecord[]): string {
+    if (this.#format === "ndjson") return `${records.map((record) => JSON.stringify(record)).join("\n")}\n`;
+    const columns = columnsOf(this.#collection);
+    return csvOf(records.map((record) => columns.map(([name, field]) => cellOf(field, record[name] ?? null))));
+  }
+}
+
+function columnsOf({ definition }: Collection): [string, FieldDefinition | null][] {
+  const system = ["id", "createdAt", "updatedAt"].map((name): [string, null] => [name, null]);
+  return [...system, ...definition.fields.map((field): [string, FieldDefinition] => [field.name, field])];
+}
+
+/** Rows of CSV. The empty text stands in quotes, null does not. */
+function csvOf(rows: (string | null)[][]): string {
+  return `${Papa.unparse(rows, { header: false, newline: "\r\n", quotes: (value) => value === "" })}\r\n`;
+}

@@ -1,0 +1,52 @@
+/** Imports and exports, as routes ask for them. */
+import type { ImportReport } from "@socle/protocol";
+import { Admission, type Clock, type SignedIn, type System } from "../../base/kernel/index.ts";
+import type { Database } from "../../store/database/index.ts";
+import type { Collection } from "../collections/index.ts";
+import type { Records } from "../records/index.ts";
+import { type ExportedPieces, exportRecords } from "./export.ts";
+import type { TransferFormat } from "./format.ts";
+import { Import } from "./import.ts";
+
+/** A file that an admin imports. */
+export interface ImportedFile {
+  readonly principal: SignedIn | System;
+  readonly format: TransferFormat;
+  /** Bytes of a row. */
+  readonly maxRow: number;
+  readonly content: AsyncIterable<Uint8Array>;
+  /** Aborted when the client has disconnected. */
+  readonly signal: AbortSignal;
+}
+
+export class Transfers {
+  readonly #database: Database;
+  readonly #records: Records;
+  readonly #clock: Clock;
+  readonly #imports = new Admission({
+    limit: "imports",
+    message: "Other imports are running. Try again later.",
+    width: 2,
+    share: 1,
+    maxWaiting: 8,
+    waitingShare: 4,
+  });
+
+  constructor(options: { database: Database; records: Records; clock: Clock }) {
+    this.#database = options.database;
+    this.#records = options.records;
+    this.#clock = options.clock;
+  }
+
+  /** @throws AppError as `Import.run`; `unavailable` while too many imports run. */
+  import(collection: Collection, { content, signal, ...file }: ImportedFile): Promise<ImportReport> {
+    const [records, clock] = [this.#records, this.#clock];
+    const run = (): Promise<ImportReport> => new Import({ records, clock, collection, ...file }).run(content);
+    return this.#imports.run(run, { caller: file.principal.userId ?? "system", signal });
+  }
+
+  /** @param mayGoOn throws once the caller's right has ended; asked before each piece. */
+  export(collection: Collection, format: TransferFormat, mayGoOn: () => Promise<void>): ExportedPieces {
+    return exportRecords(this.#database, collection, { format, mayGoOn });
+  }
+}

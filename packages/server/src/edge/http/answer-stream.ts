@@ -1,0 +1,170 @@
+/** The body of an answer that leaves in pieces, no faster than the client takes the pieces, and counts meanwhile. */
+import { overloaded, releasedMemory } from "../../base/kernel/index.ts";
+import { countedBytes, type Hold, type InFlight } from "./in-flight.ts";
+
+const encoder = new TextEncoder();
+
+/**
+ * Larger pieces leave in parts, because the runtime copies bytes that a socket cannot take at once. Each part that has
+ * gone is progress, by which a slow client is told from a client that takes nothing.
+ */
+const partBytes = 128 * 1024;
+
+/** The pieces of a body, in their order. `return` ends the pieces before the last; an async generator has both. */
+export interface Pieces {
+  next(): Promise<IteratorResult<Uint8Array, unknown>>;
+  return(): Promise<unknown>;
+}
+
+export interface StreamOptions {
+  readonly inFlight: InFlight;
+  readonly caller: string;
+  /** Counts the memory of the first piece, which is made already. */
+  readonly hold: Hold;
+  /** Told why the answer could not be finished. */
+  readonly onBroken: (thrown: unknown) => void;
+  /** Called once, when the answer has gone or the client has. */
+  readonly onEnd: () => void;
+}
+
+/**
+ * A body of pieces, each asked for when the client has taken the earlier piece and the next has room. When a piece fails,
+ * the connection breaks off: no client takes a part for the whole. When the client goes, `pieces` ends at once.
+ */
+export function streamOf(
+  pieces: Pieces,
+  { inFlight, caller, hold: first, onBroken, onEnd }: StreamOptions,
+): ReadableStream<Uint8Array> {
+  let hold = first;
+  let piece: Uint8Array | null = null;
+  let at = 0;
+  let width = countedBytes;
+  let hasBegun = false;
+  let hasEnded = false;
+  const leaving = new AbortController();
+
+  /** Lets everything go that the answer has in memory. */
+  function end(): void {
+    if (hasEnded) return;
+    hasEnded = true;
+    hold.release();
+    if (piece !== null) releasedMemory(piece.byteLength);
+    piece = null;
+    leaving.abort();
+    onEnd();
+  }
+
+  /** Gives the next part of the piece. */
+  function give(controller: ReadableStreamDefaultController<Uint8Array>, from: Uint8Array): void {
+    // A view would keep all of the piece in memory for as long as the runtime has the part.
+    const part = from.byteLength <= partBytes ? from : from.slice(at, at + partBytes);
+    at += part.byteLength;
+    if (at >= from.byteLength) {
+      piece = null;
+      releasedMemory(from.byteLength);
+    }
+    controller.enqueue(part);
+  }
+
+  async function giveNext(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    try {
+      if (hasBegun) {
+        hold.next(0);
+        if (inFlight.hasRoom(caller, width)) hold.next(width);
+        else {
+          hold.release();
+          const taken = await inFlight.goOn(caller, width, leaving.signal);
+          if (hasEnded) {
+            taken.release();
+            return;
+          }
+          taken.onCut = cut;
+          hold = taken;
+        }
+      }
+      hasBegun = true;
+      const isLarge = width > countedBytes;
+      const next = await (isLarge ? inFlight.inTurn(caller, () => pieces.next(), leaving.signal) : pieces.next());
+      if (hasEnded) return;
+      if (next.done === true) {
+        end();
+        controller.close();
+        return;
+      }
+      width = next.value.byteLength;
+      hold.next(width);
+      piece = next.value;
+      at = 0;
+      give(controller, piece);
+    } catch (thrown) {
+      if (hasEnded) return;
+      end();
+      void pieces.return();
+      onBroken(thrown);
+      controller.error(thrown);
+    }
+  }
+
+  let cut = (): void => undefined;
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        cut = () => {
+          const error = overloaded("answers", "The client took nothing of the answer while others waited.");
+          end();
+          void pieces.return();
+          controller.error(error);
+        };
+        first.onCut = cut;
+      },
+      pull(controller) {
+        if (piece === null) return giveNext(controller);
+        hold.progressed();
+        return give(controller, piece);
+      },
+      async cancel() {
+        end();
+        await pieces.return();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** From so many bytes on, the runtime sends the headers of a late answer singly, with four system calls for each. */
+const uncorkedBytes = 15 * 1024;
+/** The most bytes in UTF-8 of a unit of a text. */
+const unitBytes = 3;
+
+/** The body of an answer that is given after the turn of its request: from some length on a stream, which leaves with its headers. */
+export function lateBody(body: string | Uint8Array): string | Uint8Array | ReadableStream<Uint8Array> {
+  if (typeof body === "string" && body.length * unitBytes < uncorkedBytes) return body;
+  const bytes = typeof body === "string" ? encoder.encode(body) : body;
+  if (bytes.byteLength < uncorkedBytes) return bytes;
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(bytes);
+      controller.close();
+    },
+  });
+}
+
+/** A single piece. */
+export function onePiece(bytes: Uint8Array): Pieces {
+  let left: Uint8Array | null = bytes;
+  return {
+    async next() {
+      const value = left;
+      left = null;
+      return value === null ? { done: true, value: undefined } : { done: false, value };
+    },
+    async return() {
+      left = null;
+    },
+  };
+}
+
+/** Copies of the parts of bytes that others share. */
+export async function* partsOf(shared: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  for (let at = 0; at < shared.byteLength; at += partBytes) yield shared.slice(at, at + partBytes);
+}

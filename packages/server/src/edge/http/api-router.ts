@@ -1,0 +1,119 @@
+/** The router of the whole API, with every route in the order in which paths are matched. */
+
+import type { Secret } from "../../base/kernel/index.ts";
+import type { LimitMeter, Logger, RequestMeter } from "../../base/logging/index.ts";
+import type { Endpoints } from "../../code/endpoints/index.ts";
+import type { Queries } from "../../data/queries/index.ts";
+import type { Records } from "../../data/records/index.ts";
+import type { Transfers } from "../../data/transfer/index.ts";
+import type { Storage } from "../../files/storage/index.ts";
+import type { Realtime } from "../../live/realtime/index.ts";
+import type { Admin } from "../../operate/admin/index.ts";
+import type { Auth } from "../../people/auth/index.ts";
+import type { AccessLog } from "./access-log.ts";
+import { Bodies } from "./bodies.ts";
+import { Cors } from "./cors.ts";
+import type { Dashboard } from "./dashboard.ts";
+import { InFlight } from "./in-flight.ts";
+import type { LiveStreams } from "./live-streams.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
+import { Router } from "./router.ts";
+import { adminRoutes } from "./routes/admin/index.ts";
+import { authRoutes } from "./routes/auth.ts";
+import { batchRoutes } from "./routes/batch.ts";
+import { endpointRoutes } from "./routes/endpoints.ts";
+import { firstAdminRoutes } from "./routes/first-admin.ts";
+import { healthRoutes } from "./routes/health.ts";
+import { metricsRoutes } from "./routes/metrics.ts";
+import { realtimeRoutes, type Upgrade } from "./routes/realtime.ts";
+import { recordRoutes } from "./routes/records.ts";
+import { storageRoutes } from "./routes/storage.ts";
+import { transferRoutes } from "./routes/transfer.ts";
+import type { StaticFiles } from "./static-files.ts";
+
+/** The parts that the routes and their router are built of, wherever requests come from. */
+export interface ApiParts {
+  auth: Auth;
+  records: Records;
+  queries: Queries;
+  transfers: Transfers;
+  storage: Storage;
+  realtime: Realtime;
+  admin: Admin;
+  meter: RequestMeter;
+  /** Null for no access log. */
+  access: AccessLog | null;
+  limits: LimitMeter;
+  metricsToken: Secret | undefined;
+  /** Files served for paths without a route; null for no files. */
+  files: StaticFiles | null;
+  /** The dashboard, served under `/_/`; null for no dashboard. */
+  dashboard: Dashboard | null;
+  /** Why the service is not ready; empty for a ready service. */
+  readiness: () => Promise<readonly string[]>;
+  logger: Logger;
+  version: string;
+  corsOrigins: readonly string[];
+  bodyLimit: number;
+  /** Bytes of the body of a batch. */
+  batchBodyLimit: number;
+  /** Large batches that may wait for their turn. */
+  maxBatches: number;
+  endpoints: Endpoints;
+  /** Bytes of the body of a request to an endpoint. */
+  endpointBodyLimit: number;
+  /** Requests to endpoints under way. */
+  maxEndpointRequests: number;
+  rates: RateLimiter;
+  /** Requests and sockets of an address at a time. */
+  connectionsPerAddress: number;
+  /** Bytes of JSON bodies that are being read. */
+  bodiesLimit: number;
+  /** Bytes of answers in flight. */
+  answersLimit: number;
+  /** Bytes of answers to lists that are kept. */
+  listCacheSize: number;
+  /** Uploads that may wait to be read. */
+  maxUploads: number;
+}
+
+/** The side of the router on which connections are. */
+export interface Connections {
+  liveStreams: LiveStreams;
+  upgrade: Upgrade;
+  /** The address that a request comes from, as a key. */
+  addressOf: (request: Request) => string;
+}
+
+/** The router of the whole API. Names are matched before parameters: a collection is asked for last. */
+export function openRouter(parts: ApiParts, { addressOf, ...connections }: Connections): Router {
+  const { auth, admin, limits, connectionsPerAddress, answersLimit } = parts;
+  const options = { ...parts, ...connections, cors: new Cors(parts.corsOrigins) };
+  return new Router({
+    ...parts,
+    routes: [
+      ...healthRoutes(options),
+      ...metricsRoutes({ overviews: admin.overviews, token: parts.metricsToken }),
+      ...authRoutes(options),
+      ...firstAdminRoutes({ ...options, firstAdmin: admin.firstAdmin }),
+      ...adminRoutes(options),
+      ...storageRoutes(options),
+      ...realtimeRoutes(options),
+      ...batchRoutes(options),
+      ...transferRoutes(options),
+      ...endpointRoutes(options),
+      ...recordRoutes(options),
+    ],
+    service: {
+      cors: options.cors,
+      auth,
+      addressOf,
+      inFlight: new InFlight({
+        connectionsPerAddress,
+        answersLimit,
+        onLimit: (address) => limits.reached("answers", { address }),
+      }),
+      bodies: new Bodies(parts.bodiesLimit),
+    },
+  });
+}

@@ -1,0 +1,148 @@
+import { expect, test } from "bun:test";
+import { AppError } from "../../base/kernel/index.ts";
+import { Bodies, declaredLength } from "./bodies.ts";
+
+const mib = 1024 ** 2;
+const patient = { patienceMs: 60_000, stalledMs: 60_000, slowMs: 60_000, lookMs: 1 };
+
+/** A request whose body arrives with each push. */
+function sending(length: number | null): { request: Request; push: (bytes: number) => void; end: () => void } {
+  const { promise, resolve } = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();
+  const body = new ReadableStream<Uint8Array>({ start: (controller) => resolve(controller) });
+  const headers: Record<string, string> = length === null ? {} : { "Content-Length": String(length) };
+  return {
+    request: new Request("http://socle.test/", { method: "POST", body, headers }),
+    push: (bytes) => void promise.then((controller) => controller.enqueue(new Uint8Array(bytes))),
+    end: () => void promise.then((controller) => controller.close()),
+  };
+}
+
+function read(bodies: Bodies, request: Request, caller = "a"): Promise<unknown> {
+  return bodies.read(request, { limit: mib, caller: () => caller }).then(
+    (bytes) => bytes.byteLength,
+    (thrown: unknown) => (thrown instanceof AppError ? [thrown.code, thrown.limit, thrown.message] : thrown),
+  );
+}
+
+const tooSlow = "The body came too slowly.";
+
+test("a body counts while it is read: its length, or the most that it may have", async () => {
+  const bodies = new Bodies(64 * mib, patient);
+  const [known, unknown] = [sending(500_000), sending(null)];
+  const reads = [read(bodies, known.request), read(bodies, unknown.request)];
+  expect(bodies.bytes).toBe(500_000 + mib);
+  for (const { push, end } of [known, unknown]) {
+    push(200_000);
+    push(300_000);
+    end();
+  }
+  expect(await Promise.all(reads)).toEqual([500_000, 500_000]);
+  expect(bodies.bytes).toBe(0);
+});
+
+test("a body that turns out larger than allowed ends there", async () => {
+  const bodies = new Bodies(64 * mib, patient);
+  const { request, push } = sending(null);
+  const answer = read(bodies, request);
+  push(mib);
+  push(1);
+  expect(await answer).toEqual(["payload_too_large", undefined, "The body is larger than 1048576 bytes."]);
+  expect(bodies.bytes).toBe(0);
+});
+
+test("without room a large body waits, then gets 503; a small one, and one of another caller, is read", async () => {
+  const bodies = new Bodies(8 * mib, { ...patient, patienceMs: 5 });
+  const held = Array.from({ length: 3 }, () => read(bodies, sending(mib).request));
+  const tooMany = "Too many large bodies are being read. Try again in a moment.";
+  expect(await read(bodies, sending(mib).request)).toEqual(["unavailable", "bodies", tooMany]);
+  const small = sending(10);
+  small.push(10);
+  small.end();
+  expect(await read(bodies, small.request)).toBe(10);
+  const other = sending(20_000);
+  other.push(20_000);
+  other.end();
+  expect(await read(bodies, other.request, "b")).toBe(20_000);
+  expect(bodies.bytes).toBe(3 * mib);
+  expect(held.length).toBe(3);
+});
+
+test("a body that waits is read when there is room", async () => {
+  const bodies = new Bodies(4 * mib, patient);
+  const first = sending(mib);
+  const read1 = read(bodies, first.request);
+  const second = sending(mib);
+  const read2 = read(bodies, second.request);
+  expect(bodies.bytes).toBe(mib);
+  first.push(mib);
+  first.end();
+  expect(await read1).toBe(mib);
+  second.push(mib);
+  second.end();
+  expect(await read2).toBe(mib);
+});
+
+test("where room is wanted, the slowest body ends and the quicker one goes on", async () => {
+  const bodies = new Bodies(4 * mib, { ...patient, slowMs: 0 });
+  const [slow, quick] = [sending(700_000), sending(700_000)];
+  const answers = [read(bodies, slow.request), read(bodies, quick.request)];
+  quick.push(600_000);
+  await Bun.sleep(1);
+  const wanted = sending(700_000);
+  const answer = read(bodies, wanted.request);
+  expect(await answers[0]).toEqual(["bad_request", "bodies", tooSlow]);
+  for (const { push, end, bytes } of [
+    { ...quick, bytes: 100_000 },
+    { ...wanted, bytes: 700_000 },
+  ]) {
+    push(bytes);
+    end();
+  }
+  expect(await Promise.all([answers[1], answer])).toEqual([700_000, 700_000]);
+});
+
+test("a body that stalls ends, also a small one, and a reader that was told so waits no more", async () => {
+  const bodies = new Bodies(64 * mib, { ...patient, stalledMs: 20 });
+  const [large, small] = [sending(500_000), sending(5)];
+  large.push(10);
+  const answers = await Promise.all([read(bodies, large.request), read(bodies, small.request)]);
+  expect(answers).toEqual([
+    ["bad_request", undefined, tooSlow],
+    ["bad_request", undefined, tooSlow],
+  ]);
+  expect(bodies.bytes).toBe(0);
+});
+
+test.each(["2, 2", "-1", "1e3", "0x10", "9".repeat(20)])("a Content-Length of %p is refused", (length) => {
+  expect(() => declaredLength(new Headers({ "Content-Length": length }))).toThrow("Content-Length");
+});
+
+test("a length that is none counts nothing, and the next body is read", async () => {
+  const bodies = new Bodies(4 * mib, patient);
+  const headers = { "Content-Length": "2, 2" };
+  const broken = new Request("http://socle.test/", { method: "POST", body: "{}", headers });
+  expect(await read(bodies, broken)).toEqual(["bad_request", undefined, expect.stringContaining("Content-Length")]);
+  expect(bodies.bytes).toBe(0);
+  const { request, push, end } = sending(10);
+  push(10);
+  end();
+  expect(await read(bodies, request)).toBe(10);
+});
+
+test("of the bodies that wait, no more start than there is room for", async () => {
+  const bodies = new Bodies(4 * mib, patient);
+  const all = Array.from({ length: 12 }, () => sending(mib));
+  const reads = all.map(({ request }, n) => read(bodies, request, `caller ${n}`));
+  let most = 0;
+  for (const { push, end } of all) {
+    await Bun.sleep(1);
+    most = Math.max(most, bodies.bytes);
+    push(mib);
+    end();
+    await Bun.sleep(1);
+    most = Math.max(most, bodies.bytes);
+  }
+  expect(await Promise.all(reads)).toEqual(all.map(() => mib));
+  expect(most).toBeLessThanOrEqual(3 * mib);
+  expect(bodies.bytes).toBe(0);
+});

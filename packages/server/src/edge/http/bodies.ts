@@ -1,0 +1,280 @@
+/** Bodies of requests: the bound on their bytes, the end of bodies that come too slowly, and JSON objects of bodies. */
+import { Admission, AppError, type Holder, isObject, type LimitName, releasedMemory } from "../../base/kernel/index.ts";
+import { Stopping } from "./in-flight.ts";
+import { jsonError, parseInSlices } from "./json-slices.ts";
+
+/** Bodies up to this are read in a single step, and find room when large bodies do not. */
+const smallBytes = 16 * 1024;
+/** The first buffer of a body without a declared length. */
+const firstBuffer = 64 * 1024;
+/** The part of the bound that large bodies may take. */
+const largePart = 0.75;
+/** The runtime receives up to 1 MiB of an unread body: few may wait. */
+const maxWaiting = 32;
+/** After `stalledMs`, a body must have come with at least so many bytes per millisecond. */
+const minRate = 1;
+/** While others wait for room, bodies slower than so many bytes per millisecond are ended. */
+const slowRate = 64;
+
+const defaultTiming = {
+  /** How long a large body waits for room. */
+  patienceMs: 1_000,
+  /** A body of which nothing comes for so long is ended. */
+  stalledMs: 10_000,
+  /** While others wait for room, slow bodies are ended at this age. */
+  slowMs: 1_000,
+  /** The time between two looks for bodies that have stalled. */
+  lookMs: 1_000,
+};
+
+function tooLarge(limit: number): AppError {
+  return new AppError("payload_too_large", `The body is larger than ${limit} bytes.`);
+}
+
+/** The error of a body that came too slowly. The connection is closed with the answer: the rest is not waited for. */
+export class SlowBody extends AppError {
+  /** @param limit the bound that has ended the body, if any. */
+  constructor(limit?: LimitName) {
+    super("bad_request", "The body came too slowly.", limit === undefined ? {} : { limit });
+  }
+}
+
+/** A body on its way. While others wait for room, the slowest bodies are ended. */
+class Reading implements Holder {
+  readonly #timing: typeof defaultTiming;
+  /** The length of a small body, which is read in a single step; null for a large body. */
+  readonly #smallSize: number | null;
+  readonly #startedAt = performance.now();
+  #progressAt = this.#startedAt;
+  #received = 0;
+  #isWhole = false;
+  /** Ends the reading. */
+  cut: (error: AppError) => void = () => undefined;
+
+  constructor(timing: typeof defaultTiming, smallSize: number | null) {
+    this.#timing = timing;
+    this.#smallSize = smallSize;
+  }
+
+  /** Counts a piece. Answers the bytes that have come. */
+  received(bytes: number): number {
+    this.#progressAt = performance.now();
+    this.#received += bytes;
+    return this.#received;
+  }
+
+  slowness(now: number): number {
+    const age = now - this.#startedAt;
+    return !this.#isWhole && age > this.#timing.slowMs && this.#received < age * slowRate
+      ? age / (this.#received + 1)
+      : 0;
+  }
+
+  end(): void {
+    this.cut(new SlowBody("bodies"));
+  }
+
+  /** The body is whole: its client is not waited for any more. */
+  isOver(): void {
+    this.#isWhole = true;
+  }
+
+  /** Ends a body that came too slowly. How much of a small body has come is not known. */
+  look(now: number): void {
+    if (this.#isWhole) return;
+    const { stalledMs } = this.#timing;
+    const isLate = now - this.#startedAt >= stalledMs + (this.#smallSize ?? this.#received) / minRate;
+    if (isLate || (this.#smallSize === null && now - this.#progressAt >= stalledMs)) this.cut(new SlowBody());
+  }
+}
+
+/**
+ * The length of a body as its header declares it (RFC 9110, 8.6); null without one.
+ * @throws AppError `bad_request` for a header that is no length, such as a repeated header.
+ */
+export function declaredLength(headers: Headers): number | null {
+  const header = headers.get("content-length");
+  if (header === null) return null;
+  if (!/^\d{1,15}$/.test(header))
+    throw new AppError("bad_request", "The header Content-Length must be one whole number.");
+  return Number(header);
+}
+
+export interface BodyOptions {
+  /** The most bytes that the body may have. */
+  readonly limit: number;
+  /** The key of the caller's share: a user id or an address. */
+  readonly caller: () => string;
+}
+
+/** Reads bodies. A body counts with its declared length, or with its limit. */
+export class Bodies {
+  readonly #large: Admission;
+  readonly #small: Admission;
+  /** Large bodies are parsed singly, each over several turns of the event loop. */
+  readonly #parsing = new Admission({ width: 1 });
+  readonly #timing: typeof defaultTiming;
+  readonly #readings = new Set<Reading>();
+  #timer: Timer | null = null;
+
+  /** @param limit bytes of all bodies at a time. */
+  constructor(limit: number, timing = defaultTiming) {
+    const queue = {
+      limit: "bodies",
+      message: "Too many large bodies are being read. Try again in a moment.",
+      maxWaiting,
+      patienceMs: timing.patienceMs,
+    } as const;
+    const width = limit * largePart;
+    this.#large = new Admission({ ...queue, width, share: width / 2 });
+    this.#small = new Admission({ ...queue, width: limit - width });
+    this.#timing = timing;
+  }
+
+  /** Bytes of the bodies that are being read. */
+  get bytes(): number {
+    return this.#large.taken + this.#small.taken;
+  }
+
+  /**
+   * The bytes of a body.
+   * @throws AppError `payload_too_large`, `bad_request` for a body that breaks off or comes too slowly, `unavailable` when
+   * there is no room.
+   */
+  async read(request: Request, options: BodyOptions): Promise<Uint8Array> {
+    return this.#read(request, options, (bytes) => bytes);
+  }
+
+  /**
+   * The body as a JSON object; null for an empty body.
+   * @throws AppError as `read`; `bad_request` for anything that is no JSON object.
+   */
+  async object(request: Request, options: BodyOptions): Promise<Record<string, unknown> | null> {
+    return this.#read(request, options, (bytes) => this.parse(bytes, options.caller));
+  }
+
+  /**
+   * Bytes as a JSON object; null for no bytes.
+   * @throws AppError `bad_request` for anything that is no JSON object.
+   */
+  parse(
+    bytes: Uint8Array,
+    caller: () => string,
+  ): Record<string, unknown> | null | Promise<Record<string, unknown> | null> {
+    if (bytes.byteLength === 0) return null;
+    if (bytes.byteLength <= smallBytes) return asObject(parseSmall(decoded(bytes)));
+    const parse = async (): Promise<Record<string, unknown>> => {
+      // The bytes, their pieces and text, and values of the body before, which takes several times its bytes.
+      releasedMemory(bytes.byteLength * 12);
+      return asObject(await parseInSlices(decoded(bytes)));
+    };
+    return this.#parsing.run(parse, { caller: caller() });
+  }
+
+  /** Reads a body, which counts until `use` is over. */
+  async #read<T>(request: Request, options: BodyOptions, use: (bytes: Uint8Array) => T | Promise<T>): Promise<T> {
+    const length = declaredLength(request.headers);
+    if (length !== null && length > options.limit) throw tooLarge(options.limit);
+    if (length === 0 || (length === null && request.body === null)) return use(new Uint8Array());
+    const size = length ?? options.limit;
+    const isSmall = size <= smallBytes;
+    const reading = new Reading(this.#timing, isSmall ? size : null);
+    const ask = { size, caller: isSmall ? null : options.caller(), holder: reading };
+    const admission = isSmall ? this.#small : this.#large;
+    const place = admission.has(ask) ? admission.hold(ask) : await admission.take({ ...ask, signal: request.signal });
+    this.#readings.add(reading);
+    this.#timer ??= setInterval(() => this.#look(), this.#timing.lookMs).unref();
+    try {
+      const bytes = await new Promise<Uint8Array>((resolve, reject) => {
+        reading.cut = reject;
+        const whole =
+          isSmall && length !== null ? request.bytes() : readPieces(request, reading, { ...options, length });
+        whole.then(resolve, reject);
+      });
+      reading.isOver();
+      return await use(bytes);
+    } catch (thrown) {
+      if (thrown instanceof AppError) throw thrown;
+      // The client went away in the middle; this answer has no reader.
+      throw new AppError("bad_request", "The body broke off.", { cause: thrown });
+    } finally {
+      this.#readings.delete(reading);
+      place.release();
+    }
+  }
+
+  /** Ends every body that is not whole: the service stops. */
+  giveUp(): void {
+    for (const reading of this.#readings) reading.cut(new Stopping());
+  }
+
+  #look(): void {
+    const now = performance.now();
+    for (const reading of this.#readings) reading.look(now);
+  }
+}
+
+/** Reads piece by piece, and stops beyond the limit. Pieces go into a single buffer: memory holds a body once. */
+async function readPieces(
+  { body }: Request,
+  reading: Reading,
+  { limit, length }: { limit: number; length: number | null },
+): Promise<Uint8Array> {
+  let bytes = new Uint8Array(length ?? firstBuffer);
+  let end = 0;
+  for await (const piece of body ?? []) {
+    const start = end;
+    end = reading.received(piece.byteLength);
+    if (end > limit) throw tooLarge(limit);
+    if (end > bytes.byteLength) {
+      const larger = new Uint8Array(Math.min(limit, end * 2));
+      larger.set(bytes.subarray(0, start));
+      bytes = larger;
+    }
+    bytes.set(piece, start);
+  }
+  return bytes.subarray(0, end);
+}
+
+const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
+
+function decoded(bytes: Uint8Array): string {
+  try {
+    return strictUtf8.decode(bytes);
+  } catch (thrown) {
+    throw jsonError(thrown);
+  }
+}
+
+function parseSmall(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    throw jsonError(thrown);
+  }
+}
+
+function asObject(value: unknown): Record<string, unknown> {
+  if (isObject(value)) return value;
+  throw new AppError("bad_request", `The body must be a JSON object, not ${kindOf(value)}.`);
+}
+
+/** The kind of a body that is no object: "an array", "a string", … */
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "an array" : `a ${typeof value}`;
+}
+
+/** A body that must not be empty. @throws AppError `bad_request`. */
+export function required(body: Record<string, unknown> | null): Record<string, unknown> {
+  if (body === null) throw new AppError("bad_request", "The body is missing; it must be a JSON object.");
+  return body;
+}
+
+const jsonType = /^application\/json\s*(;|$)/i;
+
+/** Spec, "Endpoints": bodies on record routes are declared as JSON. */
+export function isJsonType(request: Request): boolean {
+  const type = request.headers.get("content-type");
+  return type === "application/json" || (type !== null && jsonType.test(type));
+}

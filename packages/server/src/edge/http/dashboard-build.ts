@@ -1,0 +1,7 @@
+/**
+ * The build of the dashboard that is inside the executable. The source tree has no build: `scripts/compile.ts` puts a
+ * module with the same export in the place of this module.
+ */
+import type { EmbeddedBuild } from "./embedded-files.ts";
+
+export const dashboardBuild: EmbeddedBuild | null = null;

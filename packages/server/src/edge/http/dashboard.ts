@@ -1,0 +1,80 @@
+/** The dashboard under `/_/` (spec, "Dashboard"): a single-page app of static files, with the headers that fence the app in. */
+import { AppError } from "../../base/kernel/index.ts";
+import type { Exchange } from "./exchange.ts";
+import { namesOf } from "./static-files.ts";
+
+/** The page on which a browser sets up the first admin. */
+export const dashboardSetupPath = "/_/setup";
+/** The first page. */
+export const dashboardPath = "/_/";
+
+/** A build of the dashboard: inside the executable, or in a folder. */
+export interface DashboardFiles {
+  /** Whether a path such as "/assets/app.js" leads to a file; `/` is the index page. */
+  has(pathname: string): Promise<boolean>;
+  /** Answers the file at a path; the headers come on top of its own. */
+  answer(exchange: Exchange, pathname: string, headers: Readonly<Record<string, string>>): Promise<Response>;
+}
+
+/**
+ * Nothing but the dashboard's own files and the API of the same origin, sockets included (CSP 3, "self"). Styles are
+ * inline because the component library sets styles on elements, small fonts because the build puts fonts into the styles;
+ * scripts never are.
+ */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data: blob:",
+  // Sound and films of protected files, which only a request with a token brings.
+  "media-src 'self' blob:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+  "worker-src 'self' blob:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+const fence = {
+  "Content-Security-Policy": policy,
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Referrer-Policy": "no-referrer",
+  "X-Frame-Options": "DENY",
+};
+
+/** A file whose name changes with its content: eight characters of a hash before its ending. */
+const hashed = /-[\w-]{8}\.\w+$/;
+const forever = "public, max-age=31536000, immutable";
+
+export class Dashboard {
+  readonly #files: DashboardFiles;
+
+  constructor(files: DashboardFiles) {
+    this.#files = files;
+  }
+
+  /** Whether a path is the dashboard's. */
+  static owns(pathname: string): boolean {
+    return pathname === "/_" || pathname.startsWith("/_/");
+  }
+
+  /** A file; the index page for a path without a file, because the app does its own routing; 404 for a missing asset. */
+  async answer(exchange: Exchange, pathname: string): Promise<Response> {
+    if (pathname === "/_") {
+      // Relative: a proxy may have put something before the path.
+      const query = exchange.search === "" ? "" : `?${exchange.search}`;
+      return exchange.respond(308, null, { ...fence, Location: `./_/${query}` });
+    }
+    const path = pathname.slice("/_".length);
+    const isAsset = namesOf(path)?.[0] === "assets";
+    if (!path.endsWith("/") && (await this.#files.has(path))) {
+      const caching = isAsset && hashed.test(path) ? forever : "no-cache";
+      return this.#files.answer(exchange, path, { ...fence, "Cache-Control": caching });
+    }
+    const headers = { ...fence, "Cache-Control": "no-cache" };
+    // A page in place of a script would hide that the script is gone.
+    if (isAsset) return exchange.error(new AppError("not_found", "The dashboard has no such file."), { headers });
+    return this.#files.answer(exchange, "/", headers);
+  }
+}

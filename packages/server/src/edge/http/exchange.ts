@@ -1,0 +1,396 @@
+/** Exchange: a request with its parameters, its caller, its limits, and the headers of its answer. */
+import type { ErrorBody } from "@socle/protocol";
+import {
+  AppError,
+  excerpt,
+  JsonText,
+  type Principal,
+  presentTurn,
+  releasedMemory,
+  type SignedIn,
+} from "../../base/kernel/index.ts";
+import type { FileBody } from "../../files/storage/index.ts";
+import { lateBody, onePiece, type Pieces, partsOf, streamOf } from "./answer-stream.ts";
+import { type Bodies, required, SlowBody } from "./bodies.ts";
+import type { Cors } from "./cors.ts";
+import { countedBytes, type Hold, type InFlight, NoRoom, pathIn, Stopping } from "./in-flight.ts";
+import { statusOf } from "./status.ts";
+
+/** Answers the caller of a token. */
+interface Authenticator {
+  authenticate(token: string): SignedIn | Promise<SignedIn>;
+}
+
+const encoder = new TextEncoder();
+const jsonType = { "Content-Type": "application/json" };
+
+/** A body of at most this size, in characters or bytes, is sent at once, however late the answer is. */
+const shortBody = 5_000;
+/** A large answer was a text, and the parts of that text, before becoming bytes. */
+const textCopies = 2;
+/** While a large answer is made, its records, its text and its bytes take about so many times the bytes of the answer. */
+const makingCopies = 3;
+/** Shorter texts wait for the garbage collector. */
+const noteworthyText = 1024 ** 2;
+
+const bearer = /^bearer +(\S+)$/i;
+
+/** The parts of the service that all exchanges share. */
+export interface ExchangeService {
+  readonly cors: Cors;
+  readonly auth: Authenticator;
+  readonly addressOf: (request: Request) => string;
+  readonly inFlight: InFlight;
+  readonly bodies: Bodies;
+  /** Called with the reason when a streamed answer could not be finished. */
+  onBrokenStream(exchange: Exchange, thrown: unknown): void;
+}
+
+/** A request on its way to its answer: its parameters, its caller, and the headers that every answer carries. */
+export class Exchange {
+  readonly request: Request;
+  /** The named parts of the path, percent-decoded once. */
+  readonly params: { readonly [name: string]: string };
+  readonly requestId: string;
+  /** Whether the request has taken its token of a rate: a request that waits for room runs its handler again. */
+  isRateCounted = false;
+  readonly #service: ExchangeService;
+  /** Kept, because the server forgets the address of a request that has ended. */
+  #address: string | null = null;
+  /** The room that the request has waited for, until an answer takes the room. */
+  #reserved: Hold | null = null;
+  #isStreaming = false;
+  /** See `InFlight`. */
+  countedBy: "all" | "address" | null = null;
+  /** Whether the answer is made and on its way. */
+  #isMade = false;
+  /** The turn of the event loop in which the request came. */
+  readonly #turn = presentTurn();
+
+  constructor(
+    request: Request,
+    params: { readonly [name: string]: string },
+    { requestId, service }: { requestId: string; service: ExchangeService },
+  ) {
+    this.request = request;
+    this.params = params;
+    this.requestId = requestId;
+    this.#service = service;
+  }
+
+  /** The address of the request, as a key of limits. */
+  get address(): string {
+    this.#address ??= this.#service.addressOf(this.request);
+    return this.#address;
+  }
+
+  /** The key of the caller's share: a user id, or the address of a request without a user. */
+  callerKey(principal: Principal): string {
+    return principal?.userId ?? this.address;
+  }
+
+  /** The address and the signal of a waiting request, for a queue. The signal has a cost, so ask for the signal only if needed. */
+  get waiter(): { key: string; signal: AbortSignal } {
+    return { key: this.address, signal: this.request.signal };
+  }
+
+  /** A part of the path. The router has made sure that the route has this part. */
+  param(name: string): string {
+    return this.params[name] ?? "";
+  }
+
+  /**
+   * The caller; null without a token. The answer is no promise when the token was seen before.
+   * @throws AppError `unauthorized` for a header that holds no valid token.
+   */
+  principal(): SignedIn | null | Promise<SignedIn | null> {
+    const token = this.token();
+    return token === null ? null : this.#service.auth.authenticate(token);
+  }
+
+  /**
+   * The caller, if the caller is an admin (spec, "Authentication" 5).
+   * @throws AppError `unauthorized`, `forbidden`.
+   */
+  async admin(): Promise<SignedIn> {
+    const principal = await this.principal();
+    if (principal === null) throw new AppError("unauthorized", "This is for admins: sign in as one.");
+    if (principal.role !== "admin") throw new AppError("forbidden", "This is for admins only.");
+    return principal;
+  }
+
+  /**
+   * The token of the header, unchecked.
+   * @throws AppError `unauthorized` for a header without a token.
+   */
+  token(): string | null {
+    const header = this.request.headers.get("authorization");
+    if (header === null || header === "") return null;
+    const token = header.startsWith("Bearer ") ? header.slice(7) : bearer.exec(header)?.[1];
+    if (token === undefined) throw new AppError("unauthorized", "The Authorization header must be: Bearer TOKEN.");
+    return token;
+  }
+
+  /** The query string after the `?`, as sent; "" without a query. */
+  get search(): string {
+    const { url } = this.request;
+    const start = url.indexOf("?");
+    if (start < 0) return "";
+    const end = url.indexOf("#", start);
+    return end < 0 ? url.slice(start + 1) : url.slice(start + 1, end);
+  }
+
+  /** A parameter of the query, or null. */
+  query(name: string): string | null {
+    return new URLSearchParams(this.search).get(name);
+  }
+
+  /** The bytes of the body, at most `limit`. Throws as `Bodies` does. */
+  body(limit: number): Promise<Uint8Array> {
+    return this.#service.bodies.read(this.request, { limit, caller: () => this.address });
+  }
+
+  /** The body as a JSON object, of at most `limit` bytes; null for an empty body. Throws as `Bodies` does. */
+  optionalObject(limit: number): Promise<Record<string, unknown> | null> {
+    return this.#service.bodies.object(this.request, { limit, caller: () => this.address });
+  }
+
+  /** Like `optionalObject`, but the body must not be empty. */
+  async object(limit: number): Promise<Record<string, unknown>> {
+    return required(await this.optionalObject(limit));
+  }
+
+  /** Bytes of the body as a JSON object. Throws as `Bodies` does. */
+  async parse(bytes: Uint8Array): Promise<Record<string, unknown>> {
+    return required(await this.#service.bodies.parse(bytes, () => this.address));
+  }
+
+  /** A large answer leaves in pieces. Throws as `reserve` does. */
+  json(status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response {
+    const { text } = body instanceof JsonText ? body : JsonText.of(body);
+    if (text.length > countedBytes) return this.#large(status, text, { ...jsonType, ...headers });
+    return new Response(this.#body(text), {
+      status,
+      headers: Object.assign(this.#headers("application/json"), headers),
+    });
+  }
+
+  /**
+   * An answer whose JSON comes in pieces, each asked for when the client has taken the earlier piece. When a piece fails, the
+   * connection breaks off: no client takes a part for the whole.
+   */
+  stream(status: number, pieces: Pieces, headers: Readonly<Record<string, string>> = {}): Response {
+    return this.#stream(status, pieces, { ...jsonType, ...headers });
+  }
+
+  /** Any answer; `headers` come in addition to the headers that every answer carries. */
+  respond(
+    status: number,
+    body: FileBody | Uint8Array | string | null,
+    headers: Readonly<Record<string, string>>,
+  ): Response {
+    const isLarge =
+      typeof body === "string"
+        ? body.length > countedBytes
+        : body instanceof Uint8Array && body.byteLength > countedBytes;
+    if (isLarge && (typeof body === "string" || body instanceof Uint8Array)) return this.#large(status, body, headers);
+    const isOwn = typeof body === "string" || body instanceof Uint8Array;
+    return new Response(isOwn ? this.#body(body) : body, { status, headers: this.#with(headers) });
+  }
+
+  /** The body of a small answer in the form that the runtime sends soonest. */
+  #body(body: string | Uint8Array): string | Uint8Array | ReadableStream<Uint8Array> {
+    return body.length <= shortBody || this.#isHead || presentTurn() === this.#turn ? body : lateBody(body);
+  }
+
+  /**
+   * Counts bytes that were read for an answer that is streamed, or is large.
+   * @throws NoRoom without room for the bytes, if the request can be run again: the caller lets the bytes go.
+   */
+  reserve(bytes: number): void {
+    const counted = Math.max(bytes, countedBytes);
+    if (this.#reserved !== null) {
+      this.#reserved.next(counted);
+      return;
+    }
+    const { inFlight } = this.#service;
+    if (this.#canRunAgain && bytes > countedBytes) inFlight.note(this.request.url, bytes);
+    if (this.#canRunAgain && !inFlight.hasRoom(this.address, counted)) {
+      releasedMemory(bytes * textCopies);
+      throw new NoRoom(counted);
+    }
+    this.#reserved = inFlight.hold(this.address, counted);
+  }
+
+  /** Whether the answer is made in a turn of the event loop of its own. */
+  get wantsTurn(): boolean {
+    return this.#canRunAgain && this.#service.inFlight.wantsTurn(this.request.url);
+  }
+
+  /** See `InFlight`. */
+  inTurn<T>(make: () => Promise<T>): Promise<T> {
+    // The room may have been taken meanwhile.
+    const foreseen = (): Promise<T> => {
+      this.foresee();
+      return make();
+    };
+    return this.#service.inFlight.inTurn(this.address, foreseen, this.request.signal);
+  }
+
+  /** @throws NoRoom when the answer is going to lack room, as far as answers to queries of the same shape tell. */
+  foresee(): void {
+    const { inFlight } = this.#service;
+    if (!inFlight.isFilling || !this.#canRunAgain || this.#reserved !== null) return;
+    const bytes = inFlight.expected(this.request.url);
+    if (bytes !== null && !inFlight.hasRoom(this.address, bytes)) throw new NoRoom(bytes);
+  }
+
+  /**
+   * Waits for room for an answer that had no room, and reserves the room.
+   * @throws AppError `unavailable` without room after some seconds.
+   */
+  async waitForRoom({ bytes }: NoRoom): Promise<void> {
+    this.#reserved = await this.#service.inFlight.take(this.address, bytes * makingCopies, this.request.signal);
+  }
+
+  /**
+   * The request counts for its address until its answer has gone: to be called once, with the answer made. Room
+   * that was reserved for another answer is freed.
+   */
+  made(): void {
+    this.#reserved?.release();
+    this.#reserved = null;
+    this.#isMade = true;
+    if (!this.#isStreaming) this.#service.inFlight.leave(this);
+  }
+
+  /** A request that has changed something is answered in any case, and never run twice. */
+  get #canRunAgain(): boolean {
+    return this.request.method === "GET" || this.#isHead;
+  }
+
+  get #isHead(): boolean {
+    return this.request.method === "HEAD";
+  }
+
+  /** An answer that is complete in memory, and leaves in pieces. Bytes are shared, a text is not. */
+  #large(status: number, body: string | Uint8Array, headers: Readonly<Record<string, string>>): Response {
+    if (this.#isHead) return new Response(body, { status, headers: this.#with(headers) });
+    const isShared = typeof body !== "string";
+    this.reserve(isShared ? countedBytes : body.length);
+    if (isShared) return this.#stream(status, partsOf(body), headers);
+    const bytes = encoder.encode(body);
+    this.#reserved?.next(bytes.byteLength);
+    if (body.length > noteworthyText) releasedMemory(body.length * textCopies);
+    return this.#stream(status, onePiece(bytes), headers);
+  }
+
+  /**
+   * An answer of the user's code. Its headers stay, except the headers that every answer carries; a body of pieces is sent as
+   * in `stream`.
+   */
+  forward(
+    status: number,
+    body: Uint8Array | Pieces | null,
+    headers: readonly (readonly [name: string, value: string])[],
+  ): Response {
+    const all = new Headers();
+    for (const [name, value] of headers) if (name !== "content-length" || this.#isHead) all.append(name, value);
+    for (const [name, value] of Object.entries(this.#headers(null)))
+      if (name === "Vary") all.append(name, value);
+      else all.set(name, value);
+    if (body === null || body instanceof Uint8Array) return new Response(body, { status, headers: all });
+    if (!this.#isHead) return new Response(this.#streamBody(body), { status, headers: all });
+    void body.return();
+    return new Response(null, { status, headers: all });
+  }
+
+  #stream(status: number, pieces: Pieces, headers: Readonly<Record<string, string>>): Response {
+    return new Response(this.#streamBody(pieces), { status, headers: this.#with(headers) });
+  }
+
+  #streamBody(pieces: Pieces): ReadableStream<Uint8Array> {
+    const caller = this.address;
+    const hold = this.#reserved ?? this.#service.inFlight.hold(caller, countedBytes);
+    this.#reserved = null;
+    this.#isStreaming = true;
+    return streamOf(pieces, {
+      inFlight: this.#service.inFlight,
+      caller,
+      hold,
+      onBroken: (thrown) => this.#service.onBrokenStream(this, thrown),
+      onEnd: () => {
+        this.#isStreaming = false;
+        if (this.#isMade) this.#service.inFlight.leave(this);
+      },
+    });
+  }
+
+  /** The headers of the answer that makes a socket of the connection. */
+  upgradeHeaders(): Record<string, string> {
+    return { "X-Request-Id": this.requestId };
+  }
+
+  /** 204. */
+  empty(): Response {
+    return new Response(null, { status: 204, headers: this.#headers(null) });
+  }
+
+  /** 204 to OPTIONS. */
+  options(allow: string): Response {
+    const headers = this.#headers(null);
+    headers["Allow"] = allow;
+    this.#service.cors.preflight(headers, this.request, allow);
+    return new Response(null, { status: 204, headers });
+  }
+
+  /** @param special a status without an error code, and headers of that status. */
+  error(error: AppError, special: { status?: number; headers?: Record<string, string> } = {}): Response {
+    const { code, message, details, retryAfter, allow } = error;
+    const body: ErrorBody = { error: { code, message, ...(details === undefined ? {} : { details }) } };
+    const headers = this.#headers("application/json");
+    if (allow !== undefined) headers["Allow"] = allow;
+    const status = special.status ?? statusOf(error);
+    if (retryAfter !== undefined || status === 503) headers["Retry-After"] = String(retryAfter ?? 1);
+    if (code === "unauthorized") headers["WWW-Authenticate"] = "Bearer";
+    if (error instanceof SlowBody) headers["Connection"] = "close";
+    Object.assign(headers, special.headers);
+    return new Response(this.#body(JSON.stringify(body)), { status, headers });
+  }
+
+  /** The result of work that may take long, for example user code or an upload. Ends with the service. */
+  untilStop<T>(work: Promise<T>): Promise<T> {
+    return this.#service.inFlight.untilStop(work);
+  }
+
+  /** 503 at a stop: the connection is closed with the answer, so that the client finds another instance or tries again. */
+  stopping(): Response {
+    return this.error(new Stopping(), { headers: { Connection: "close" } });
+  }
+
+  /** Headers in addition to the headers that every answer carries; names in `Vary` add up. */
+  #with(headers: Readonly<Record<string, string>>): Record<string, string> {
+    const all = this.#headers(null);
+    const vary = [all["Vary"], headers["Vary"]].filter((names) => names !== undefined).join(", ");
+    Object.assign(all, headers);
+    if (vary !== "") all["Vary"] = vary;
+    return all;
+  }
+
+  #headers(contentType: string | null): Record<string, string> {
+    const headers: Record<string, string> = { "X-Content-Type-Options": "nosniff", "X-Request-Id": this.requestId };
+    if (contentType !== null) headers["Content-Type"] = contentType;
+    this.#service.cors.apply(headers, this.request);
+    return headers;
+  }
+}
+
+/** The path as sent. */
+export function pathOf(request: Request): string {
+  return pathIn(request.url);
+}
+
+/** The path in the form of the log. */
+export function shownPath(request: Request): string {
+  return excerpt(pathOf(request), 200);
+}

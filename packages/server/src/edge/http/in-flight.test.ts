@@ -1,0 +1,256 @@
+import { describe, expect, test } from "bun:test";
+import { AppError } from "../../base/kernel/index.ts";
+import { onePiece, type Pieces, streamOf } from "./answer-stream.ts";
+import { InFlight } from "./in-flight.ts";
+
+const mib = 1024 ** 2;
+const patient = { patienceMs: 60_000, stalledMs: 60_000 };
+const never = new AbortController().signal;
+
+function open(limit: number, timing = patient) {
+  const cut: string[] = [];
+  return {
+    cut,
+    answers: new InFlight({
+      answersLimit: limit,
+      connectionsPerAddress: 10,
+      timing,
+      onLimit: (caller) => cut.push(caller),
+    }),
+  };
+}
+
+/** How an error tells of itself. */
+async function errorOf(promise: Promise<unknown>): Promise<unknown> {
+  const error = await promise.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  return error instanceof AppError ? [error.code, error.limit, error.retryAfter] : error;
+}
+
+test("large answers start one in a turn of the event loop; work that goes on later keeps none", async () => {
+  const { answers } = open(10 * mib);
+  const order: string[] = [];
+  const slow = Promise.withResolvers<void>();
+  const make = (name: string, until?: Promise<void>) =>
+    answers.inTurn(
+      name,
+      async () => {
+        order.push(name);
+        await until;
+      },
+      never,
+    );
+  const first = make("a", slow.promise);
+  const second = make("b");
+  order.push("others");
+  await second;
+  expect(order).toEqual(["others", "a", "b"]);
+  slow.resolve();
+  await first;
+});
+
+describe("the bound", () => {
+  test("an answer waits until others have gone, and counts from then on", async () => {
+    const { answers } = open(10 * mib);
+    const first = answers.hold("a", 4 * mib);
+    const second = answers.hold("b", 4 * mib);
+    let hasRoom = false;
+    const third = answers.take("c", 4 * mib, never).then((hold) => {
+      hasRoom = true;
+      return hold;
+    });
+    await Bun.sleep(1);
+    expect([hasRoom, answers.bytes]).toEqual([false, 8 * mib]);
+    first.release();
+    first.release();
+    const hold = await third;
+    expect(answers.bytes).toBe(8 * mib);
+    second.release();
+    hold.release();
+    expect(answers.bytes).toBe(0);
+  });
+
+  test("of those that wait, no more start than there is room for, and all is free in the end", async () => {
+    const { answers } = open(10 * mib);
+    const first = answers.hold("a", 10 * mib);
+    let most = 0;
+    const waiting = Array.from({ length: 20 }, async (_, n) => {
+      const hold = await answers.take(`caller ${n}`, mib, never);
+      most = Math.max(most, answers.bytes);
+      await Bun.sleep(1);
+      hold.release();
+    });
+    first.release();
+    await Promise.all(waiting);
+    expect(most).toBeLessThanOrEqual(10 * mib);
+    expect(answers.bytes).toBe(0);
+  });
+
+  test("one caller has at most half of it; others still find room", async () => {
+    const { answers } = open(10 * mib);
+    const own = answers.hold("a", 5 * mib);
+    expect(answers.hasRoom("a", 1)).toBe(false);
+    expect(answers.hasRoom("b", 5 * mib)).toBe(true);
+    own.next(0);
+    expect(answers.hasRoom("a", 1)).toBe(true);
+  });
+
+  test("an answer that is larger than it goes alone", () => {
+    const { answers } = open(mib);
+    expect(answers.hasRoom("a", 20 * mib)).toBe(true);
+    answers.hold("a", 20 * mib);
+    expect(answers.hasRoom("b", 1)).toBe(false);
+  });
+
+  test("who waits too long gets 503 with Retry-After, who leaves waits no more", async () => {
+    const { answers } = open(mib, { ...patient, patienceMs: 5 });
+    const hold = answers.hold("a", mib);
+    expect(await errorOf(answers.take("b", mib, never))).toEqual(["unavailable", "answers", 1]);
+    const leaving = new AbortController();
+    const waiting = errorOf(answers.goOn("b", mib, leaving.signal));
+    leaving.abort();
+    expect(await waiting).toEqual(["bad_request", undefined, undefined]);
+    hold.release();
+    expect(answers.bytes).toBe(0);
+  });
+
+  test("too many that wait are refused at once", async () => {
+    const { answers } = open(mib);
+    answers.hold("a", mib);
+    const waiting = Array.from({ length: 1_000 }, () => answers.take("b", mib, never));
+    expect(await errorOf(answers.take("b", mib, never))).toEqual(["unavailable", "answers", 1]);
+    for (const each of waiting) each.catch(() => undefined);
+  });
+});
+
+describe("an answer that nobody takes", () => {
+  const quick = { patienceMs: 60_000, stalledMs: 1 };
+
+  test("is broken off when another caller waits, and not before", async () => {
+    const { answers, cut } = open(mib, quick);
+    const hold = answers.hold("a", mib);
+    const broken = Promise.withResolvers<void>();
+    hold.onCut = broken.resolve;
+    await Bun.sleep(20);
+    expect([cut, answers.bytes]).toEqual([[], mib]);
+    const taken = await answers.take("b", mib, never);
+    await broken.promise;
+    expect([cut, answers.bytes]).toEqual([["a"], mib]);
+    taken.release();
+  });
+
+  test("is left alone when it is the caller's own share that is full", async () => {
+    const { answers, cut } = open(10 * mib, quick);
+    answers.hold("other", mib);
+    answers.hold("a", 5 * mib);
+    await answers.take("a", 4 * mib, never);
+    expect(cut).toEqual(["a"]);
+  });
+});
+
+describe("a stream", () => {
+  function stream(answers: InFlight, pieces: Pieces) {
+    const seen = { broken: [] as unknown[], ends: 0 };
+    const body = streamOf(pieces, {
+      inFlight: answers,
+      caller: "a",
+      hold: answers.hold("a", 64 * 1024),
+      onBroken: (thrown) => seen.broken.push(thrown),
+      onEnd: () => {
+        seen.ends += 1;
+      },
+    });
+    return { seen, reader: body.getReader() };
+  }
+
+  /** Pieces of 1 MiB without an end. */
+  function endless() {
+    const state = { made: 0, isOver: false };
+    const pieces: Pieces = {
+      async next() {
+        state.made += 1;
+        return { done: false, value: new Uint8Array(mib) };
+      },
+      async return() {
+        state.isOver = true;
+      },
+    };
+    return { state, pieces };
+  }
+
+  test("makes no piece before the one before it was taken, and counts it", async () => {
+    const { answers } = open(100 * mib);
+    const { state, pieces } = endless();
+    const { reader } = stream(answers, pieces);
+    expect([state.made, answers.bytes]).toEqual([0, 64 * 1024]);
+    await reader.read();
+    await Bun.sleep(1);
+    expect([state.made, answers.bytes]).toEqual([1, mib]);
+    await reader.cancel();
+    expect([state.isOver, answers.bytes]).toEqual([true, 0]);
+  });
+
+  test("waits for room between two pieces, and lets go of everything when the client goes meanwhile", async () => {
+    const { answers } = open(2 * mib);
+    const { state, pieces } = endless();
+    const { reader, seen } = stream(answers, pieces);
+    let left = mib;
+    while (left > 0) left -= (await reader.read()).value?.byteLength ?? 0;
+    const other = answers.hold("b", 2 * mib);
+    const next = reader.read();
+    await Bun.sleep(5);
+    expect([state.made, answers.bytes]).toEqual([1, 2 * mib]);
+    await reader.cancel();
+    other.release();
+    expect([(await next).done, state, seen, answers.bytes]).toEqual([
+      true,
+      { made: 1, isOver: true },
+      { broken: [], ends: 1 },
+      0,
+    ]);
+  });
+
+  test("is the bytes that it was given", async () => {
+    const { answers } = open(10 * mib);
+    const bytes = crypto.getRandomValues(new Uint8Array(60_000));
+    const whole = Buffer.concat(Array.from({ length: 12 }, () => bytes));
+    const { reader, seen } = stream(answers, onePiece(whole));
+    const parts: Uint8Array[] = [];
+    for (let part = await reader.read(); !part.done; part = await reader.read()) parts.push(part.value);
+    expect(parts.length).toBeGreaterThan(1);
+    expect(Buffer.concat(parts).equals(whole)).toBe(true);
+    expect([answers.bytes, seen]).toEqual([0, { broken: [], ends: 1 }]);
+  });
+
+  test("that fails ends its pieces, so that what they hold is let go", async () => {
+    const { answers } = open(10 * mib);
+    let hasEnded = false;
+    const pieces: Pieces = {
+      next: () => Promise.reject(new Error("damaged")),
+      async return() {
+        hasEnded = true;
+      },
+    };
+    const options = {
+      inFlight: answers,
+      caller: "a",
+      hold: answers.hold("a", mib),
+      onBroken: () => undefined,
+      onEnd: () => undefined,
+    };
+    await expect(new Response(streamOf(pieces, options)).bytes()).rejects.toThrow("damaged");
+    expect(hasEnded).toBe(true);
+    expect(answers.bytes).toBe(0);
+  });
+
+  test("breaks off when a piece fails, and counts no more", async () => {
+    const { answers } = open(10 * mib);
+    const failure = new Error("no more");
+    const pieces: Pieces = { next: () => Promise.reject(failure), return: async () => undefined };
+    const { reader, seen } = stream(answers, pieces);
+    expect(await errorOf(reader.read())).toBe(failure);
+    expect([answers.bytes, seen]).toEqual([0, { broken: [failure], ends: 1 }]);
+  });
+});

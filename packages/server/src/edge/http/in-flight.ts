@@ -1,0 +1,309 @@
+/**
+ * Requests in flight: how many requests and sockets an address has open, the bytes of answers that no client has taken yet,
+ * and the requests that a stop gives up.
+ */
+import {
+  Admission,
+  AppError,
+  BoundedMap,
+  type Holder,
+  type LimitName,
+  type Place,
+  presentTurn,
+} from "../../base/kernel/index.ts";
+
+/** Smaller answers are not counted: the system's socket buffers take these answers at once. */
+export const countedBytes = 64 * 1024;
+const defaultTiming = {
+  /** How long a new answer waits for room. */
+  patienceMs: 5_000,
+  /** An answer is broken off if its client takes nothing for this time and other answers wait for the bytes. */
+  stalledMs: 4_000,
+};
+/** The most new answers that may wait for room. */
+const maxWaiting = 1_000;
+/** The most large pieces that may wait to be made; at most half of the pieces belong to a single caller. */
+const maxWaitingTurns = 2_000;
+/** The most paths of large answers in memory. */
+const maxPaths = 1_000;
+
+/** Bytes of large answers that may be made in a turn of the event loop; each further answer gets a separate turn. */
+const turnBytes = 2 * 1024 ** 2;
+
+const limit: LimitName = "answers";
+
+/** The memory of an answer in flight. The memory counts until `release`; a second call has no effect. */
+export class Hold implements Holder {
+  /** Called once when the answer must end to free its memory for other answers. */
+  onCut: (() => void) | null = null;
+  readonly #stalledMs: number;
+  readonly #onLimit: () => void;
+  #progressAt = performance.now();
+  #place: Place | null = null;
+
+  constructor({ stalledMs, onLimit }: { stalledMs: number; onLimit: () => void }) {
+    this.#stalledMs = stalledMs;
+    this.#onLimit = onLimit;
+  }
+
+  in(place: Place): this {
+    this.#place = place;
+    this.progressed();
+    return this;
+  }
+
+  /** Notes that the client has taken all bytes so far, and that more bytes follow. */
+  next(bytes: number): void {
+    this.progressed();
+    this.#place?.resize(bytes);
+  }
+
+  /** Notes that the client has taken a part. */
+  progressed(): void {
+    this.#progressAt = performance.now();
+  }
+
+  slowness(now: number): number {
+    const ms = now - this.#progressAt;
+    return ms < this.#stalledMs ? 0 : ms;
+  }
+
+  end(): void {
+    this.#onLimit();
+    const { onCut } = this;
+    this.onCut = null;
+    onCut?.();
+  }
+
+  release(): void {
+    this.onCut = null;
+    this.#place?.release();
+  }
+}
+
+/** Thrown when an answer to a request that may be run again has no room: the request waits for room, and runs again. */
+export class NoRoom extends Error {
+  override readonly name = "NoRoom";
+  readonly bytes: number;
+
+  constructor(bytes: number) {
+    super("The answer has no room yet");
+    this.bytes = bytes;
+  }
+}
+
+/** The error of a request that is still running when the service stops. */
+export class Stopping extends AppError {
+  constructor() {
+    super("unavailable", "The service is stopping.");
+  }
+}
+
+/** A request, or the socket that the request has become. */
+export interface Open {
+  readonly address: string;
+  /** The way the request is counted: only in the total, for its address, or, before `enter` and after `leave`, not at all. */
+  countedBy: "all" | "address" | null;
+}
+
+export interface InFlightOptions {
+  /** The most requests and sockets that an address may have open. */
+  readonly connectionsPerAddress: number;
+  /** The most bytes of answers. A caller may have half of these bytes. */
+  readonly answersLimit: number;
+  /** Called with the caller of a broken-off answer. */
+  readonly onLimit: (caller: string) => void;
+  readonly timing?: typeof defaultTiming;
+}
+
+/**
+ * Counts requests and sockets by address. Asking for the address of a request costs more than some answers, so the
+ * first open requests count only in the total: these requests are few and soon over. Every further request, and every
+ * socket, is counted for its address.
+ *
+ * Counts the bytes of an answer from the time the bytes are read until the client has taken the bytes. A caller has at most
+ * half of the bound. An answer that is larger than the bound goes alone.
+ */
+export class InFlight {
+  readonly #options: InFlightOptions;
+  readonly #timing: typeof defaultTiming;
+  /** The number of open requests that need not be counted for their address. */
+  readonly #free: number;
+  readonly #counts = new Map<string, number>();
+  #freeRequests = 0;
+  /** The ends of long work. */
+  readonly #ends = new Set<() => void>();
+  readonly #room: Admission;
+  /** Paths of large answers, and the sizes of large answers by the shape of their URL: other queries at a path may have small answers. */
+  readonly #large = new BoundedMap<string, true>(maxPaths);
+  readonly #sizes = new BoundedMap<string, number>(maxPaths);
+  readonly #turns = new Admission({
+    limit,
+    message: "Too many large answers are being made; try again in a moment.",
+    width: 1,
+    maxWaiting: maxWaitingTurns,
+    waitingShare: maxWaitingTurns / 2,
+  });
+  /** The last turn in which a large answer was made, and the bytes of its answers. */
+  #turn = 0;
+  #turnBytes = 0;
+  #hasLarge = false;
+
+  constructor(options: InFlightOptions) {
+    this.#options = options;
+    this.#timing = options.timing ?? defaultTiming;
+    this.#free = Math.floor(options.connectionsPerAddress / 5);
+    this.#room = new Admission({
+      limit,
+      message: "Too many large answers are on their way. Try again in a moment.",
+      width: options.answersLimit,
+      share: options.answersLimit / 2,
+      maxWaiting,
+      patienceMs: this.#timing.patienceMs,
+    });
+  }
+
+  /** @throws AppError `rate_limited` when the address has reached its bound. */
+  enter(one: Open): void {
+    if (this.#freeRequests < this.#free) {
+      this.#freeRequests += 1;
+      one.countedBy = "all";
+    } else {
+      this.#count(one);
+    }
+  }
+
+  /**
+   * A request becomes a socket, which may stay open for long.
+   * @throws AppError as `enter`.
+   */
+  becomeSocket(one: Open): void {
+    if (one.countedBy === "address") return;
+    this.#count(one);
+    this.#freeRequests -= 1;
+  }
+
+  /** Call `leave` when the answer has gone or the socket is closed; a second call does nothing. */
+  leave(one: Open): void {
+    const { countedBy } = one;
+    one.countedBy = null;
+    if (countedBy === "all") this.#freeRequests -= 1;
+    if (countedBy !== "address") return;
+    const own = (this.#counts.get(one.address) ?? 0) - 1;
+    if (own > 0) this.#counts.set(one.address, own);
+    else this.#counts.delete(one.address);
+  }
+
+  #count(one: Open): void {
+    const own = this.#counts.get(one.address) ?? 0;
+    if (own >= this.#options.connectionsPerAddress) {
+      const message = `Your address has ${own} requests and sockets open already.`;
+      throw new AppError("rate_limited", message, { limit: "connectionsPerAddress", retryAfter: 1 });
+    }
+    this.#counts.set(one.address, own + 1);
+    one.countedBy = "address";
+  }
+
+  /** The result of work that may take long. A stop ends the wait with `Stopping`. */
+  untilStop<T>(work: Promise<T>): Promise<T> {
+    const { promise: stopped, reject } = Promise.withResolvers<never>();
+    const end = (): void => reject(new Stopping());
+    this.#ends.add(end);
+    return Promise.race([work, stopped]).finally(() => this.#ends.delete(end));
+  }
+
+  /** Ends all long work. */
+  giveUp(): void {
+    for (const end of [...this.#ends]) end();
+  }
+
+  /** Bytes of answers in flight. */
+  get bytes(): number {
+    return this.#room.taken;
+  }
+
+  /** Remembers that the answer to a URL was large. */
+  note(url: string, bytes: number): void {
+    this.#hasLarge = true;
+    this.#large.set(pathIn(url), true);
+    this.#sizes.set(shapeOf(url), bytes);
+    const turn = presentTurn();
+    this.#turnBytes = turn === this.#turn ? this.#turnBytes + bytes : bytes;
+    this.#turn = turn;
+  }
+
+  /**
+   * Whether little room is left: a request with a probably large answer then waits before any data is read.
+   */
+  get isFilling(): boolean {
+    return this.#room.taken >= this.#options.answersLimit / 4;
+  }
+
+  /** The size of the last answer to a URL of this shape, if that answer was large; otherwise null. */
+  expected(url: string): number | null {
+    return this.#sizes.get(shapeOf(url)) ?? null;
+  }
+
+  /** Whether an answer waits for a separate turn: large answers fill this turn, or the answer of the path was large before. */
+  wantsTurn(url: string): boolean {
+    if (!this.#hasLarge) return false;
+    return (this.#turnBytes > turnBytes && this.#turn === presentTurn()) || this.#large.get(pathIn(url)) === true;
+  }
+
+  /**
+   * Starts to make a large answer, or a piece of a large answer, in a separate turn of the event loop.
+   * @throws AppError `unavailable` when too many wait.
+   */
+  inTurn<T>(caller: string, make: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    return this.#turns.inTurn(make, { caller, signal });
+  }
+
+  hasRoom(caller: string, bytes: number): boolean {
+    return this.#room.has({ caller, size: bytes });
+  }
+
+  /** Counts an answer, also beyond the bound. */
+  hold(caller: string, bytes: number): Hold {
+    const holder = this.#hold(caller);
+    return holder.in(this.#room.hold({ caller, size: bytes, holder }));
+  }
+
+  /**
+   * Waits for room for a new answer, and takes the room.
+   * @throws AppError `unavailable` after some seconds, or when too many wait.
+   */
+  async take(caller: string, bytes: number, signal: AbortSignal): Promise<Hold> {
+    const holder = this.#hold(caller);
+    return holder.in(await this.#room.take({ caller, size: bytes, signal, holder }));
+  }
+
+  /**
+   * Waits until a begun answer may go on with more bytes, however long the wait is: the server closes a
+   * connection on which nothing moves. The hold takes the place of the earlier hold.
+   */
+  async goOn(caller: string, bytes: number, signal: AbortSignal): Promise<Hold> {
+    const holder = this.#hold(caller);
+    return holder.in(await this.#room.takeAgain({ caller, size: bytes, signal, holder }));
+  }
+
+  #hold(caller: string): Hold {
+    return new Hold({ stalledMs: this.#timing.stalledMs, onLimit: () => this.#options.onLimit(caller) });
+  }
+}
+
+/** The path of a URL as sent. `URL` would refuse an odd Host header, which is irrelevant for a path. */
+export function pathIn(url: string): string {
+  return /^(?:[a-z]+:\/\/[^/?#]*)?([^?#]*)/i.exec(url)?.[1] ?? "/";
+}
+
+/** The parts of a URL that the size of an answer depends on most; a parameter without a meaning makes no new shape. */
+function shapeOf(url: string): string {
+  const path = pathIn(url);
+  const start = url.indexOf("?");
+  if (start < 0) return path;
+  const sizing = url
+    .slice(start + 1)
+    .split("&")
+    .filter((parameter) => /^(?:expand|fields|limit)=/.test(parameter));
+  return `${path}?${sizing.join("&")}`;
+}

@@ -1,0 +1,14 @@
+/** HTTP: routes, a file for each noun; the table from error to status; CORS; the server itself. */
+
+export { AccessLog } from "./access-log.ts";
+export { Acme } from "./acme.ts";
+export { type ApiParts, openRouter } from "./api-router.ts";
+export { Certificate } from "./certificate.ts";
+export { Dashboard, dashboardPath, dashboardSetupPath } from "./dashboard.ts";
+export { dashboardBuild } from "./dashboard-build.ts";
+export { EmbeddedFiles } from "./embedded-files.ts";
+export { LiveStreams } from "./live-streams.ts";
+export { RateLimiter } from "./rate-limiter.ts";
+export { firstAdminPath } from "./routes/first-admin.ts";
+export { HttpServer } from "./server.ts";
+export { StaticFiles } from "./static-files.ts";

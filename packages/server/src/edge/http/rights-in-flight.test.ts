@@ -1,0 +1,372 @@
+/**
+ * Rights that end while a request is on its way: its headers came before the end, its body comes after the end. Every changing
+ * route, with everything that can end a right (contract, "Authentication": a right is checked at its
+ * use).
+ */
+import { expect, spyOn, test } from "bun:test";
+import { fileForm, formType } from "../../../test/forms.ts";
+import { openApi, setRole, type TestApi } from "../../../test/kit.ts";
+
+const password = "correct horse";
+
+/** A body that stops after its first byte, until `finish` is called. */
+class PausedBody {
+  readonly stream: ReadableStream<Uint8Array>;
+  readonly #read = Promise.withResolvers<void>();
+  readonly #rest = Promise.withResolvers<void>();
+
+  constructor(bytes: Uint8Array) {
+    let pulls = 0;
+    this.stream = new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          pulls += 1;
+          if (pulls === 1) return controller.enqueue(bytes.subarray(0, 1));
+          this.#read.resolve();
+          await this.#rest.promise;
+          controller.enqueue(bytes.subarray(1));
+          controller.close();
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  /** Resolves when the first byte was read, and more is asked for. */
+  get isRead(): Promise<void> {
+    return this.#read.promise;
+  }
+
+  finish(): void {
+    this.#rest.resolve();
+  }
+}
+
+/** The world of a test: a caller, the caller's objects, and another admin who can end the caller's rights. */
+interface World {
+  readonly api: TestApi;
+  readonly caller: { readonly id: string; readonly token: string; readonly sessionId: string };
+  readonly other: { readonly id: string; readonly token: string };
+  readonly record: string;
+  readonly file: string;
+}
+
+const notes = {
+  name: "notes",
+  fields: [{ name: "text", type: "string" }],
+  permissions: { read: "public", create: "authenticated", update: "owner", delete: "owner" },
+};
+
+async function world(role: "admin" | "authenticated"): Promise<World> {
+  const api = await openApi({ collections: [notes], settings: { SERVICE_LIMITS_RATE_REGISTER: "off" } });
+  await api.admin();
+  const signIn = async (email: string): Promise<World["caller"]> => {
+    const { user, accessToken } = await api.register(email);
+    const { sessionId } = await api.service.auth.authenticate(accessToken);
+    return { id: user.id, token: accessToken, sessionId };
+  };
+  const caller = await signIn("caller@example.com");
+  const other = await signIn("other@example.com");
+  await setRole(api.service, other.id, "admin");
+  if (role === "admin") await setRole(api.service, caller.id, "admin");
+  const record = await api.request("POST", "/api/notes", { token: caller.token, body: { text: "before" } });
+  const file = await api.request("POST", "/api/storage/upload", {
+    token: caller.token,
+    body: fileForm("before"),
+    headers: { "Content-Type": formType },
+  });
+  expect([record.status, file.status]).toEqual([201, 201]);
+  return { api, caller, other, record: String(record.body["id"]), file: String(file.body["id"]) };
+}
+
+/** Everything that ends a right of the caller. Each is done by another admin, or by the caller in another tab. */
+const ends: { readonly [name: string]: (world: World) => Promise<{ status: number }> } = {
+  "the caller is demoted": ({ api, caller, other }) =>
+    api.request("PATCH", `/api/admin/users/${caller.id}`, { token: other.token, body: { role: "authenticated" } }),
+  "the caller is deleted": ({ api, caller, other }) =>
+    api.request("DELETE", `/api/admin/users/${caller.id}`, { token: other.token }),
+  "the caller logs out": ({ api, caller }) => api.request("POST", "/api/auth/logout", { token: caller.token }),
+  "the caller's password is changed": ({ api, caller, other }) =>
+    api.request("POST", `/api/admin/users/${caller.id}/password`, {
+      token: other.token,
+      body: { password: "another password" },
+    }),
+  "an admin ends the session": ({ api, caller, other }) =>
+    api.request("DELETE", `/api/admin/users/${caller.id}/sessions/${caller.sessionId}`, { token: other.token }),
+  "the rule is changed": ({ api, other }) =>
+    api.request("PUT", "/api/admin/collections/notes", {
+      token: other.token,
+      body: { permissions: { read: "admin" } },
+    }),
+  "the collection is dropped": ({ api, other }) =>
+    api.request("DELETE", "/api/admin/collections/notes", { token: other.token }),
+};
+
+interface Change {
+  readonly method: string;
+  readonly path: (world: World) => string;
+  readonly body?: (world: World) => unknown;
+  /** The type of the body; JSON by default. */
+  readonly type?: string;
+  readonly role: "admin" | "authenticated";
+  /** Whether the rule of the collection decides. */
+  readonly isOfCollection?: boolean;
+}
+
+const schema = { collections: [{ name: "others", fields: [] }] };
+
+/** Every route that changes something for a caller with a token. */
+const changes: { readonly [name: string]: Change } = {
+  "create a record": {
+    method: "POST",
+    path: () => "/api/notes",
+    body: () => ({ text: "after" }),
+    role: "authenticated",
+    isOfCollection: true,
+  },
+  "update a record": {
+    method: "PUT",
+    path: ({ record }) => `/api/notes/${record}`,
+    body: () => ({ text: "after" }),
+    role: "authenticated",
+    isOfCollection: true,
+  },
+  "delete a record": {
+    method: "DELETE",
+    path: ({ record }) => `/api/notes/${record}`,
+    role: "authenticated",
+    isOfCollection: true,
+  },
+  "send a batch": {
+    method: "POST",
+    path: () => "/api/batch",
+    body: ({ record }) => ({
+      operations: [
+        { method: "create", collection: "notes", body: { text: "after" } },
+        { method: "delete", collection: "notes", id: record },
+      ],
+    }),
+    role: "authenticated",
+    isOfCollection: true,
+  },
+  "import records": {
+    method: "POST",
+    path: () => "/api/notes/import",
+    body: () => ({ text: "after" }),
+    type: "application/x-ndjson",
+    role: "admin",
+  },
+  "upload a file": {
+    method: "POST",
+    path: () => "/api/storage/upload",
+    body: () => fileForm("after"),
+    role: "authenticated",
+  },
+  "delete a file": { method: "DELETE", path: ({ file }) => `/api/storage/${file}`, role: "authenticated" },
+  "log out": { method: "POST", path: () => "/api/auth/logout", body: () => ({}), role: "authenticated" },
+  "make a user": {
+    method: "POST",
+    path: () => "/api/admin/users",
+    body: () => ({ email: "new@example.com", password, role: "admin" }),
+    role: "admin",
+  },
+  "change a role": {
+    method: "PATCH",
+    path: ({ other }) => `/api/admin/users/${other.id}`,
+    body: () => ({ role: "public" }),
+    role: "admin",
+  },
+  "set a password": {
+    method: "POST",
+    path: ({ other }) => `/api/admin/users/${other.id}/password`,
+    body: () => ({ password: "taken over" }),
+    role: "admin",
+  },
+  "delete a user": { method: "DELETE", path: ({ other }) => `/api/admin/users/${other.id}`, role: "admin" },
+  "make a collection": {
+    method: "POST",
+    path: () => "/api/admin/collections",
+    body: () => ({ name: "others", fields: [] }),
+    role: "admin",
+  },
+  "change a collection": {
+    method: "PUT",
+    path: () => "/api/admin/collections/notes",
+    body: () => ({ fields: [] }),
+    role: "admin",
+  },
+  "plan a change of a collection": {
+    method: "PUT",
+    path: () => "/api/admin/collections/notes?dryRun=true",
+    body: () => ({ fields: [] }),
+    role: "admin",
+  },
+  "drop a collection": { method: "DELETE", path: () => "/api/admin/collections/notes", role: "admin" },
+  "change the schema": { method: "PUT", path: () => "/api/admin/schema.json", body: () => schema, role: "admin" },
+  "retry a function": { method: "POST", path: () => "/api/admin/functions/runs/run_none/retry", role: "admin" },
+};
+
+/** Events that tell of a change of the caller's own, since a place in the log. */
+async function changedBy({ api, caller }: World, since: number): Promise<string[]> {
+  const events = await api.service.events.read(since, 1_000);
+  return events.filter(({ actor, type }) => actor === caller.id && type !== "auth.logout").map(({ type }) => type);
+}
+
+async function lastPlace({ api }: World): Promise<number> {
+  return (await api.service.events.read(0, 10_000)).at(-1)?.seq ?? 0;
+}
+
+/** Keeps the writer busy; `waiting` resolves once so many changes wait for the writer. */
+async function holdWriter({ api }: World): Promise<{ waiting(n: number): Promise<void>; release(): void }> {
+  const { database } = api.service;
+  const hold = Promise.withResolvers<void>();
+  const isHeld = Promise.withResolvers<void>();
+  void database.transactLong("test", async () => {
+    isHeld.resolve();
+    await hold.promise;
+  });
+  await isHeld.promise;
+  const asked = (["transactFor", "transactLongFor", "migrateFor"] as const).map((name) => spyOn(database, name));
+  return {
+    async waiting(n) {
+      while (asked.reduce((sum, { mock }) => sum + mock.calls.length, 0) < n) await Bun.sleep(1);
+    },
+    release: () => hold.resolve(),
+  };
+}
+
+/** The request of a change: with a paused body, if the change has a body. */
+function start(
+  change: Change,
+  world: World,
+): { answer: Promise<{ status: number; body: object }>; body: PausedBody | null } {
+  const { api, caller } = world;
+  const given = change.body?.(world);
+  const [method, path] = [change.method, change.path(world)];
+  if (given === undefined) return { answer: api.request(method, path, { token: caller.token }), body: null };
+  const isForm = given instanceof Uint8Array;
+  const body = new PausedBody(isForm ? given : new TextEncoder().encode(JSON.stringify(given)));
+  const headers = { "Content-Type": isForm ? formType : (change.type ?? "application/json") };
+  return { answer: api.request(method, path, { token: caller.token, headers, body: body.stream }), body };
+}
+
+/** Whether an end takes away the right to a change. */
+function takesAway(end: string, change: Change): boolean {
+  if (end === "the caller is demoted") return change.role === "admin";
+  if (end === "the rule is changed" || end === "the collection is dropped") return change.isOfCollection === true;
+  return true;
+}
+
+const cases = Object.entries(changes).flatMap(([name, change]) =>
+  Object.keys(ends)
+    .filter((end) => takesAway(end, change))
+    .map((end) => [name, end] as const),
+);
+
+test.each(cases)("%s: refused when %s meanwhile", async (name, end) => {
+  const [change, endRight] = [changes[name], ends[end]];
+  if (change === undefined || endRight === undefined) throw new Error("unreachable");
+  const place = await world(change.role);
+  let since = 0;
+  let answer: { status: number; body: object };
+  if (change.body === undefined) {
+    // Without a body, both wait for the writer; the end comes first.
+    since = await lastPlace(place);
+    const writer = await holdWriter(place);
+    const ended = endRight(place);
+    await writer.waiting(1);
+    const { answer: asked } = start(change, place);
+    await writer.waiting(2);
+    writer.release();
+    answer = await asked;
+    expect((await ended).status).toBeLessThan(300);
+  } else {
+    const { answer: asked, body } = start(change, place);
+    await body?.isRead;
+    const ended = await endRight(place);
+    expect(ended.status).toBeLessThan(300);
+    since = await lastPlace(place);
+    body?.finish();
+    answer = await asked;
+  }
+  expect([401, 403, ...(end === "the collection is dropped" ? [404] : [])]).toContain(answer.status);
+  expect(await changedBy(place, since)).toEqual([]);
+  await place.api.close();
+});
+
+test("with its right, each of them is answered", async () => {
+  for (const [name, change] of Object.entries(changes)) {
+    const place = await world(change.role);
+    const { answer, body } = start(change, place);
+    await body?.isRead;
+    body?.finish();
+    const { status } = await answer;
+    expect([name, status < 300 || (name === "retry a function" && status === 404)]).toEqual([name, true]);
+    await place.api.close();
+  }
+}, 120_000);
+
+/** The rights that end while a long list is on its way: the answer breaks off, without newer records. */
+const listEnds = Object.keys(ends).filter((end) => end !== "the caller is demoted");
+
+test.each(listEnds)("a list that is read slowly breaks off when %s", async (end) => {
+  const place = await world("authenticated");
+  const { api, caller } = place;
+  const [endRight, text] = [ends[end], "x".repeat(20_000)];
+  for (let n = 0; n < 40; n++) await api.request("POST", "/api/notes", { token: caller.token, body: { text } });
+  const permissions = { read: "authenticated" };
+  await api.request("PUT", "/api/admin/collections/notes", { token: place.other.token, body: { permissions } });
+  const list = await api.answer("GET", "/api/notes", { token: caller.token });
+  const reader = list.body?.getReader();
+  const first = await reader?.read();
+  expect(first?.done).toBe(false);
+  expect((await endRight?.(place))?.status).toBeLessThan(300);
+  const late = await api.request("PUT", `/api/notes/${place.record}`, {
+    token: place.other.token,
+    body: { text: "late" },
+  });
+  expect(late.status).toBe(end === "the collection is dropped" ? 404 : 200);
+  let rest = "";
+  const broken = await (async () => {
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read())
+      rest += Buffer.from(part.value).toString();
+    return null;
+  })().catch((thrown: unknown) => thrown);
+  expect(broken).toBeInstanceOf(Error);
+  expect(rest).not.toContain("late");
+  expect(api.log.filter((line) => line.startsWith("ERROR"))).toEqual([]);
+  await api.close();
+});
+
+test("a list that is read slowly with its right in force goes to its end", async () => {
+  const place = await world("authenticated");
+  const { api, caller } = place;
+  const text = "x".repeat(20_000);
+  for (let n = 0; n < 40; n++) await api.request("POST", "/api/notes", { token: caller.token, body: { text } });
+  const list = await api.answer("GET", "/api/notes", { token: caller.token });
+  const { items } = (await list.json()) as { items: object[] };
+  expect(items).toHaveLength(41);
+  await api.close();
+});
+
+test("a demoted admin does not go on reading what belongs to others", async () => {
+  const place = await world("admin");
+  const { api, caller, other } = place;
+  const permissions = { read: "owner", create: "authenticated" };
+  await api.request("PUT", "/api/admin/collections/notes", { token: other.token, body: { permissions } });
+  const text = "x".repeat(20_000);
+  for (let n = 0; n < 40; n++) await api.request("POST", "/api/notes", { token: other.token, body: { text } });
+  const list = await api.answer("GET", "/api/notes", { token: caller.token });
+  const reader = list.body?.getReader();
+  expect((await reader?.read())?.done).toBe(false);
+  await setRole(api.service, caller.id, "authenticated");
+  let rest = "";
+  const read = async (): Promise<null> => {
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read())
+      rest += Buffer.from(part.value).toString();
+    return null;
+  };
+  expect(await read().catch((thrown: unknown) => thrown)).toBeInstanceOf(Error);
+  expect(rest.split('"rec_').length).toBeLessThan(40);
+  await api.close();
+});

@@ -1,0 +1,324 @@
+/** Router: matches a request to its route, and answers 404, 405 and OPTIONS itself. */
+import type { ErrorBody } from "@socle/protocol";
+import { AppError, isObject, messageOf } from "../../base/kernel/index.ts";
+import type { LimitMeter, Logger, RequestMeter } from "../../base/logging/index.ts";
+import type { AccessLog } from "./access-log.ts";
+import { Dashboard } from "./dashboard.ts";
+import { Exchange, type ExchangeService, pathOf, shownPath } from "./exchange.ts";
+import { type InFlight, NoRoom, Stopping } from "./in-flight.ts";
+import type { StaticFiles } from "./static-files.ts";
+
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+type Method = (typeof METHODS)[number];
+
+/** Undefined for a request whose connection has become a socket. */
+type Answer = Response | undefined;
+export type Handler = (exchange: Exchange) => Answer | Promise<Answer>;
+
+const withBody: readonly string[] = ["POST", "PUT", "PATCH"] satisfies Method[];
+const noParams: Record<string, string> = {};
+
+/**
+ * Discards the body for a method that reads no body. The runtime would keep the bytes until the answer is made.
+ */
+function dropUnreadBody(request: Request): void {
+  const { method, headers } = request;
+  if (withBody.includes(method)) return;
+  if (headers.get("content-length") === null && headers.get("transfer-encoding") === null) return;
+  // A broken body does not matter here.
+  request.body?.cancel().catch(() => undefined);
+}
+
+/** Whether a browser asks for the rights of a page of another origin (Fetch standard, "CORS-preflight request"). */
+function isPreflight({ method, headers }: Request): boolean {
+  return method === "OPTIONS" && headers.has("access-control-request-method");
+}
+
+/** A path with a handler for each method. `:name` matches a single part of the path, `*` at the end all further parts. */
+export interface Route {
+  readonly path: string;
+  readonly methods: { readonly [method in Method]?: Handler };
+  /** Answers every method, OPTIONS too, in place of `methods`. */
+  readonly any?: Handler;
+}
+
+const nativeMethods = [...METHODS, "OPTIONS"] as const;
+type NativeMethod = (typeof nativeMethods)[number];
+type NativeHandler = (request: Request & { params?: Record<string, string> }) => Promise<Answer>;
+export type NativeRoutes = Record<string, Partial<Record<NativeMethod, NativeHandler>>>;
+
+function allowed(route: Route): string {
+  const methods: string[] = METHODS.filter((method) => route.methods[method] !== undefined);
+  if (methods.includes("GET")) methods.splice(1, 0, "HEAD");
+  return [...methods, "OPTIONS"].join(", ");
+}
+
+/** A decoded part of a path, or null for a part that cannot be a name or an id. */
+function decodePart(part: string): string | null {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    // Not valid percent-encoding: the part names nothing.
+    return null;
+  }
+}
+
+function matchPath(pattern: string, parts: readonly string[]): Record<string, string> | null {
+  const wanted = pattern.split("/");
+  const isOpen = wanted.at(-1) === "*" && parts.length >= wanted.length;
+  if (isOpen) wanted.pop();
+  else if (wanted.length !== parts.length) return null;
+  const params: Record<string, string> = {};
+  for (const [i, want] of wanted.entries()) {
+    const part = parts[i] ?? "";
+    if (want.startsWith(":")) {
+      const value = decodePart(part);
+      if (value === null || value === "") return null;
+      params[want.slice(1)] = value;
+    } else if (want !== part) {
+      return null;
+    }
+  }
+  return params;
+}
+
+/**
+ * Dispatches requests. Bun's own router matches ordinary requests; all other requests (a trailing slash,
+ * OPTIONS, a wrong method, an unknown path) come to `fallback`, which knows the same table.
+ */
+export class Router {
+  readonly #routes: readonly Route[];
+  readonly #service: ExchangeService;
+  readonly #limits: LimitMeter;
+  readonly #logger: Logger;
+  readonly #files: StaticFiles | null;
+  readonly #dashboard: Dashboard | null;
+  readonly #meter: RequestMeter;
+  readonly #access: AccessLog | null;
+  readonly #idPrefix = crypto.randomUUID().slice(0, 8);
+  #count = 0;
+  #isStopping = false;
+  /** The time of the last log line on a refused request, and the refusals since. */
+  #saidAt = Number.NEGATIVE_INFINITY;
+  #unsaid = 0;
+
+  /** @param options.access null for no access log. */
+  constructor(options: {
+    routes: readonly Route[];
+    service: Omit<ExchangeService, "onBrokenStream">;
+    limits: LimitMeter;
+    logger: Logger;
+    files: StaticFiles | null;
+    dashboard: Dashboard | null;
+    meter: RequestMeter;
+    access: AccessLog | null;
+  }) {
+    this.#routes = options.routes;
+    const onBrokenStream = (exchange: Exchange, thrown: unknown): void => this.#broken(exchange, thrown);
+    this.#service = { ...options.service, onBrokenStream };
+    this.#limits = options.limits;
+    this.#logger = options.logger;
+    this.#files = options.files;
+    this.#dashboard = options.dashboard;
+    this.#meter = options.meter;
+    this.#access = options.access;
+  }
+
+  get inFlight(): InFlight {
+    return this.#service.inFlight;
+  }
+
+  /** Answers 503 to requests whose body has not come, and to requests that take long. */
+  giveUp(): void {
+    this.#service.bodies.giveUp();
+    this.#service.inFlight.giveUp();
+  }
+
+  /** The table in the form that `Bun.serve` takes. */
+  native(): NativeRoutes {
+    const routes: NativeRoutes = {};
+    for (const route of this.#routes) {
+      const handlers: Partial<Record<NativeMethod, NativeHandler>> = {};
+      for (const method of nativeMethods) {
+        // If a method were missing here, Bun would look for the method at the next pattern that matches.
+        const handler: Handler =
+          (method === "OPTIONS" ? undefined : route.methods[method]) ?? ((exchange) => this.#byMethod(route, exchange));
+        const guarded = this.#guarded(route.path, handler);
+        handlers[method] = (request) => this.#run(request, request.params ?? noParams, guarded);
+      }
+      routes[route.path] = handlers;
+    }
+    return routes;
+  }
+
+  fallback(request: Request): Promise<Answer> {
+    const pathname = pathOf(request);
+    const path = pathname.length > 1 && pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
+    const parts = path.split("/");
+    for (const route of this.#routes) {
+      const params = matchPath(route.path, parts);
+      if (params === null) continue;
+      const handler: Handler = (exchange) => this.#byMethod(route, exchange);
+      return this.#run(request, params, this.#guarded(path, handler));
+    }
+    return this.#run(
+      request,
+      noParams,
+      this.#guarded(path, (exchange) => this.#file(exchange, pathname)),
+    );
+  }
+
+  /** The dashboard or a static file, for a path without a route. */
+  async #file(exchange: Exchange, pathname: string): Promise<Answer> {
+    const files = this.#files;
+    const dashboard = Dashboard.owns(pathname) ? this.#dashboard : null;
+    if (dashboard !== null)
+      return this.#byMethod({ path: pathname, methods: { GET: () => dashboard.answer(exchange, pathname) } }, exchange);
+    if (files === null || (await files.findFor(exchange.request, pathname)) === null)
+      throw new AppError("not_found", "There is nothing at this path.");
+    const GET: Handler = () => files.answer(exchange, pathname);
+    return this.#byMethod({ path: pathname, methods: { GET } }, exchange);
+  }
+
+  /**
+   * The answer when the error handling of a handler failed, or its answer failed: a file may be deleted between
+   * its look-up and its answer.
+   */
+  crashed(error: unknown): Response {
+    const requestId = this.#nextId();
+    if (isObject(error) && error["code"] === "ENOENT")
+      return this.#bare(404, requestId, { code: "not_found", message: "There is no such file any more." });
+    this.#logger.error("A request failed outside its handler", { requestId, error });
+    return this.#bare(500, requestId, { code: "internal_error", message: "Something went wrong." });
+  }
+
+  /** An error without an exchange. */
+  #bare(status: number, requestId: string, error: ErrorBody["error"]): Response {
+    const headers = {
+      "Content-Type": "application/json",
+      "X-Content-Type-Options": "nosniff",
+      "X-Request-Id": requestId,
+    };
+    return new Response(JSON.stringify({ error }), { status, headers });
+  }
+
+  /** Refuses new requests from now on. */
+  refuse(): void {
+    this.#isStopping = true;
+  }
+
+  async #byMethod(route: Route, exchange: Exchange): Promise<Answer> {
+    if (route.any !== undefined) return route.any(exchange);
+    const { method } = exchange.request;
+    const allow = allowed(route);
+    if (method === "OPTIONS") return exchange.options(allow);
+    const handler = METHODS.find((name) => name === (method === "HEAD" ? "GET" : method));
+    const run = handler === undefined ? undefined : route.methods[handler];
+    if (run === undefined)
+      throw new AppError("method_not_allowed", `${method} is not possible here; allowed: ${allow}.`, { allow });
+    return run(exchange);
+  }
+
+  async #run(request: Request, params: Record<string, string>, handler: Handler): Promise<Answer> {
+    const exchange = new Exchange(request, params, { requestId: this.#nextId(), service: this.#service });
+    const start = performance.now();
+    if (this.#isStopping) return this.#counted(exchange.stopping(), exchange, start);
+    const run: Handler = exchange.wantsTurn ? (asked) => asked.inTurn(async () => handler(asked)) : handler;
+    let answer: Answer;
+    try {
+      dropUnreadBody(request);
+      this.#service.inFlight.enter(exchange);
+      exchange.foresee();
+      answer = await run(exchange);
+    } catch (thrown) {
+      answer = await this.#otherwise(exchange, run, thrown);
+    }
+    return this.#counted(answer, exchange, start);
+  }
+
+  /** Runs a request again if its answer had no room; answers any other error. */
+  async #otherwise(exchange: Exchange, handler: Handler, thrown: unknown): Promise<Answer> {
+    if (!(thrown instanceof NoRoom)) return this.#failed(exchange, thrown);
+    try {
+      await exchange.waitForRoom(thrown);
+      return await handler(exchange);
+    } catch (failure) {
+      return this.#failed(exchange, failure);
+    }
+  }
+
+  /**
+   * The handler, after the check, under `/api/admin/`, that the caller is an admin. The check also covers a path that does not exist
+   * and a method that a route does not have (contract, "HTTP in general"). A CORS preflight of a route is
+   * an exception: a preflight carries no token, and learns only the methods of the route, which are documented.
+   */
+  #guarded(path: string, handler: Handler): Handler {
+    const [, api, noun = ""] = path.split("/");
+    const guarded: Handler = async (exchange) => {
+      if (!isPreflight(exchange.request)) await exchange.admin();
+      return handler(exchange);
+    };
+    if (api !== "api") return handler;
+    if (decodePart(noun) === "admin") return guarded;
+    // A percent-encoded "admin" arrives as the name of a collection.
+    return noun.startsWith(":")
+      ? (exchange) => (exchange.param(noun.slice(1)) === "admin" ? guarded(exchange) : handler(exchange))
+      : handler;
+  }
+
+  #counted<T extends Answer>(answer: T, exchange: Exchange, start: number): T {
+    const status = answer?.status ?? 101;
+    const ms = performance.now() - start;
+    this.#meter.count(exchange.request.method, status, ms);
+    this.#access?.note(exchange, status, ms);
+    // A request that has become a socket stays open until the socket is closed.
+    if (answer !== undefined) exchange.made();
+    return answer;
+  }
+
+  #nextId(): string {
+    this.#count += 1;
+    return `${this.#idPrefix}-${this.#count.toString(36)}`;
+  }
+
+  #broken(exchange: Exchange, thrown: unknown): void {
+    if (thrown instanceof AppError && thrown.limit !== undefined)
+      this.#limits.reached(thrown.limit, { address: exchange.address });
+    // The caller's right has ended, or the list has changed since.
+    else if (thrown instanceof AppError)
+      this.#logger.info("An answer broke off", { requestId: exchange.requestId, cause: thrown.message });
+    else this.#log(exchange, "An answer broke off", thrown);
+  }
+
+  #log({ requestId, request }: Exchange, message: string, error: unknown): void {
+    this.#logger.error(message, { requestId, method: request.method, path: shownPath(request), error });
+  }
+
+  /** Logs many refusals as a single line a minute. */
+  #turnedAway({ requestId, request }: Exchange, error: AppError): void {
+    this.#unsaid += 1;
+    const now = performance.now();
+    if (now - this.#saidAt < 60_000) return;
+    this.#saidAt = now;
+    const cause = error.cause === undefined ? error.message : messageOf(error.cause);
+    const requests = this.#unsaid;
+    this.#unsaid = 0;
+    const where = { requestId, method: request.method, path: shownPath(request) };
+    this.#logger.error("A request was turned away", { ...where, cause, ...(requests > 1 && { requests }) });
+  }
+
+  /** Known errors go to the caller; all others go to the log, and the caller learns only that an error occurred. */
+  #failed(exchange: Exchange, thrown: unknown): Response {
+    const { requestId } = exchange;
+    if (thrown instanceof Stopping) return exchange.stopping();
+    if (!(thrown instanceof AppError) || thrown.code === "internal_error") {
+      this.#log(exchange, "A request failed", thrown);
+      return exchange.error(
+        new AppError("internal_error", `An internal error occurred; the log has it under ${requestId}.`),
+      );
+    }
+    if (thrown.limit !== undefined) this.#limits.reached(thrown.limit, { address: exchange.address });
+    else if (thrown.code === "unavailable") this.#turnedAway(exchange, thrown);
+    return exchange.error(thrown);
+  }
+}

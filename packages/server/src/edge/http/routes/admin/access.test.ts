@@ -1,0 +1,209 @@
+import { describe, expect, test } from "bun:test";
+import { lastSeq, openApi, setRole } from "../../../../../test/kit.ts";
+import { system } from "../../../../base/kernel/index.ts";
+import { LiveStreams } from "../../live-streams.ts";
+import { adminRoutes } from "./index.ts";
+
+const api = await openApi({ collections: [{ name: "posts", fields: [{ name: "title", type: "string" }] }] });
+const { request, service } = api;
+const admin = await api.admin();
+
+const member = await api.register("member@example.com");
+const publicUser = await api.register("public@example.com");
+await setRole(service, publicUser.user.id, "public");
+const revoked = await api.register("revoked@example.com");
+await setRole(service, revoked.user.id, "admin");
+await request("POST", "/api/auth/logout", { token: revoked.accessToken });
+const deleted = await api.register("deleted@example.com");
+await setRole(service, deleted.user.id, "admin");
+await request("DELETE", `/api/admin/users/${deleted.user.id}`, { token: admin });
+const demoted = await api.register("demoted@example.com");
+await setRole(service, demoted.user.id, "admin");
+await setRole(service, demoted.user.id, "authenticated");
+const file = await service.storage.store(system, async (upload) => {
+  await upload.write(new Uint8Array(1));
+  return { filename: "a", visibility: "public" };
+});
+
+const callers: readonly (readonly [who: string, token: string | undefined, status: number])[] = [
+  ["anonymous", undefined, 401],
+  ["authenticated", member.accessToken, 403],
+  ["public role", publicUser.accessToken, 403],
+  ["revoked token of an admin", revoked.accessToken, 401],
+  ["deleted admin", deleted.accessToken, 401],
+  ["demoted admin", demoted.accessToken, 403],
+  ["no token at all", "nonsense", 401],
+];
+
+/** Every route with a request that works for an admin, and the status of that. */
+const requests: readonly (readonly [method: string, path: string, route: string, status: number, body?: object])[] = [
+  ["GET", "/api/admin/overview", "/api/admin/overview", 200],
+  ["GET", "/api/admin/config", "/api/admin/config", 200],
+  ["GET", "/api/admin/scripts", "/api/admin/scripts", 200],
+  ["GET", "/api/admin/collections", "/api/admin/collections", 200],
+  ["POST", "/api/admin/collections", "/api/admin/collections", 201, { name: "made", fields: [] }],
+  ["GET", "/api/admin/collections/made", "/api/admin/collections/:name", 200],
+  ["PUT", "/api/admin/collections/made", "/api/admin/collections/:name", 200, { permissions: { read: "admin" } }],
+  ["POST", "/api/admin/collections/made/try", "/api/admin/collections/:name/try", 200, { as: null, operation: "read" }],
+  ["DELETE", "/api/admin/collections/made", "/api/admin/collections/:name", 204],
+  ["GET", "/api/admin/schema.json", "/api/admin/schema.json", 200],
+  ["PUT", "/api/admin/schema.json", "/api/admin/schema.json", 200, whole()],
+  ["GET", "/api/admin/users", "/api/admin/users", 200],
+  ["POST", "/api/admin/users", "/api/admin/users", 201, { email: "made@example.com", password: "correct horse" }],
+  ["GET", `/api/admin/users/${member.user.id}`, "/api/admin/users/:id", 200],
+  ["PATCH", `/api/admin/users/${member.user.id}`, "/api/admin/users/:id", 200, { role: "authenticated" }],
+  [
+    "POST",
+    `/api/admin/users/${demoted.user.id}/password`,
+    "/api/admin/users/:id/password",
+    200,
+    { password: "battery staple" },
+  ],
+  [
+    "DELETE",
+    `/api/admin/users/${member.user.id}/sessions/${await sessionOf(member.user.id)}`,
+    "/api/admin/users/:id/sessions/:sid",
+    204,
+  ],
+  ["DELETE", `/api/admin/users/${member.user.id}`, "/api/admin/users/:id", 204],
+  ["GET", "/api/admin/storage", "/api/admin/storage", 200],
+  ["GET", `/api/admin/storage/${file.id}`, "/api/admin/storage/:id", 200],
+  ["PATCH", `/api/admin/storage/${file.id}`, "/api/admin/storage/:id", 200, { visibility: "protected" }],
+  ["GET", `/api/admin/storage/${file.id}/records`, "/api/admin/storage/:id/records", 200],
+  ["GET", "/api/admin/backups", "/api/admin/backups", 200],
+  ["GET", "/api/admin/backups/none", "/api/admin/backups/:name", 404],
+  ["DELETE", "/api/admin/backups/none", "/api/admin/backups/:name", 404],
+  ["POST", "/api/admin/backups", "/api/admin/backups", 202],
+  ["GET", "/api/admin/functions", "/api/admin/functions", 200],
+  ["GET", "/api/admin/functions/runs", "/api/admin/functions/runs", 200],
+  ["POST", "/api/admin/functions/runs/run_1/retry", "/api/admin/functions/runs/:runId/retry", 404],
+  ["GET", "/api/admin/endpoints", "/api/admin/endpoints", 200],
+  ["GET", "/api/admin/jobs", "/api/admin/jobs", 200],
+  ["GET", "/api/admin/jobs/none/runs", "/api/admin/jobs/:name/runs", 404],
+  ["POST", "/api/admin/jobs/none/run", "/api/admin/jobs/:name/run", 404],
+  ["POST", "/api/admin/jobs/none/enqueue", "/api/admin/jobs/:name/enqueue", 404, {}],
+  ["GET", "/api/admin/jobs/none/queue", "/api/admin/jobs/:name/queue", 404],
+  ["GET", "/api/admin/jobs/none/queue/run_x", "/api/admin/jobs/:name/queue/:runId", 404],
+  ["DELETE", "/api/admin/jobs/none/queue/run_x", "/api/admin/jobs/:name/queue/:runId", 404],
+  ["POST", "/api/admin/jobs/none/queue/run_x/retry", "/api/admin/jobs/:name/queue/:runId/retry", 404],
+  ["GET", "/api/admin/logs", "/api/admin/logs", 200],
+  ["GET", "/api/admin/events", "/api/admin/events", 200],
+  ["GET", "/metrics", "/metrics", 200],
+];
+
+const liveStreams = ["/api/admin/logs/stream", "/api/admin/events/stream"];
+
+function whole(): object {
+  return { collections: service.collections.all().map(({ definition }) => definition) };
+}
+
+async function sessionOf(userId: string): Promise<string> {
+  const [session] = await service.auth.users.sessions(userId);
+  return session?.id ?? "";
+}
+
+test("the table has every route and method", () => {
+  const options = { admin: api.parts.admin, liveStreams: new LiveStreams(service.auth), bodyLimit: 1_000 };
+  const all = adminRoutes(options).flatMap(({ path, methods }) =>
+    Object.keys(methods).map((method) => `${method} ${path}`),
+  );
+  const tested = requests.map(([method, , route]) => `${method} ${route}`);
+  // Live streams are tested on a real socket.
+  expect(all.filter((route) => !tested.includes(route))).toEqual(liveStreams.map((path) => `GET ${path}`));
+});
+
+describe("who is no admin learns nothing and changes nothing", () => {
+  test.each(callers)("%s", async (_who, token, status) => {
+    const before = await lastSeq(service);
+    for (const [method, path, , , body] of [
+      ...requests,
+      ...liveStreams.map((path) => ["GET", path, "", 200] as const),
+    ]) {
+      // A bad body and an unknown name are not looked at either.
+      for (const sent of [body, body === undefined ? undefined : "{", body === undefined ? undefined : {}]) {
+        const answer = await request(method, path, {
+          ...(token !== undefined && { token }),
+          ...(sent !== undefined && { body: sent }),
+        });
+        expect([method, path, answer.status]).toEqual([method, path, status]);
+        expect(answer.body["error"]?.["code"] as unknown).toBe(status === 401 ? "unauthorized" : "forbidden");
+      }
+      const missing = await request(method, path.replace(/(made|usr_[^/]+|fil_[^/]+|run_1|none)/, "unknown"), {
+        ...(token !== undefined && { token }),
+      });
+      expect(missing.status).toBe(status);
+    }
+    expect(await lastSeq(service)).toBe(before);
+  });
+});
+
+describe("under /api/admin/ the caller is looked at before everything else", () => {
+  const paths = ["", "/", "/nothing", "/nothing/", "/collections", "/users/x/y/z", "/users/%2f", "/overview/", "/%zz"];
+  const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+  test.each(callers)("%s", async (_who, token, status) => {
+    const options = token === undefined ? {} : { token };
+    for (const prefix of ["/api/admin", "/api/%61dmin"])
+      for (const path of paths)
+        for (const method of methods) {
+          const answer = await request(method, prefix + path, options);
+          expect([method, prefix + path, answer.status]).toEqual([method, prefix + path, status]);
+          expect(answer.headers.get("allow")).toBeNull();
+        }
+    // Also for the paths of routes: only a preflight carries no token.
+    for (const path of ["/none", "/collections", "/users/x/y/z", ""])
+      expect([path, (await request("OPTIONS", `/api/admin${path}`, options)).status]).toEqual([path, status]);
+  });
+
+  test("an admin gets 405 with Allow, and 404", async () => {
+    const wrong = await request("DELETE", "/api/admin/collections", { token: admin });
+    expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, HEAD, POST, OPTIONS"]);
+    for (const path of ["/api/admin", "/api/admin/nothing", "/api/admin/users/x/y/z", "/api/%61dmin/users"])
+      expect([path, (await request("GET", path, { token: admin })).status]).toEqual([path, 404]);
+  });
+
+  test("a preflight has no token, and other paths are not under it", async () => {
+    const preflight = await request("OPTIONS", "/api/admin/collections", {
+      headers: { Origin: "https://app.example", "Access-Control-Request-Method": "POST" },
+    });
+    expect([preflight.status, preflight.headers.get("allow")]).toEqual([204, "GET, HEAD, POST, OPTIONS"]);
+    expect((await request("GET", "/api/posts?next=/api/admin/users")).status).toBe(200);
+    expect((await request("GET", "/api/administrators")).status).toBe(404);
+    expect((await request("GET", "/api/posts%2fadmin")).status).toBe(404);
+  });
+});
+
+test("an admin may, and each change is in the log with who, what, before and after", async () => {
+  const before = await lastSeq(service);
+  for (const [method, path, , status, body] of requests) {
+    const answer = await request(method, path, { token: admin, ...(body !== undefined && { body }) });
+    expect([method, path, answer.status, answer.status >= 400 ? answer.body : null]).toEqual([
+      method,
+      path,
+      status,
+      status >= 400 ? expect.anything() : null,
+    ]);
+    if (status >= 400) expect(answer.body["error"]?.["code"] as unknown).toBe("not_found");
+  }
+  const events = (await service.events.read(before, 1_000)).filter(({ type }) => type.startsWith("admin."));
+  const { id } = (await service.auth.users.findByEmail("admin@example.com")) ?? { id: "" };
+  expect(events.every(({ actor, payload }) => actor === id && payload["userId"] === id)).toBe(true);
+  expect(events.map(({ type, payload }) => [type, payload["target"]])).toEqual([
+    ["admin.collection.created", "made"],
+    ["admin.collection.updated", "made"],
+    ["admin.collection.deleted", "made"],
+    ["admin.user.created", expect.stringMatching(/^usr_/)],
+    ["admin.user.password", demoted.user.id],
+    ["admin.session.deleted", expect.stringMatching(/^ses_/)],
+    ["admin.user.deleted", member.user.id],
+    ["admin.file.updated", file.id],
+  ]);
+  expect(events[1]?.payload).toMatchObject({
+    before: { name: "made", fields: [] },
+    after: { name: "made", permissions: { read: "admin" } },
+  });
+  expect(JSON.stringify(events.map(({ payload }) => payload))).not.toMatch(/battery staple|correct horse|argon2/);
+  // The audit is for admins: no channel carries the audit to any caller.
+  const listed = await request("GET", "/api/admin/events?type=admin.*&limit=1000", { token: admin });
+  // The deletion that made one of the callers is listed, too.
+  expect(listed.body["total"] as unknown).toBe(events.length + 1);
+});

@@ -1,0 +1,80 @@
+/** Admin routes of the log: the most recent entries, and a live stream. */
+import { LOG_LEVELS, type LogLevel } from "@socle/protocol";
+import { AppError, containsText, oneOf, quote } from "../../../../base/kernel/index.ts";
+import { type LogEntry as RingEntry, toWire } from "../../../../base/logging/index.ts";
+import type { Admin } from "../../../../operate/admin/index.ts";
+import type { Exchange } from "../../exchange.ts";
+import type { LiveStreams } from "../../live-streams.ts";
+import { pageQuery, toPage } from "../../page-query.ts";
+import type { AdminRoute } from "./for-admins.ts";
+
+/** Characters of a text that is looked for. */
+const maxSearch = 200;
+
+/** `/api/admin/logs`: the most recent entries (spec, "Log entry"), and a live stream. */
+export function logRoutes({ log }: Admin, streams: LiveStreams): AdminRoute[] {
+  return [
+    {
+      path: "/api/admin/logs",
+      methods: {
+        GET(exchange) {
+          const query = pageQuery(exchange, 100);
+          const levels = levelsOf(exchange);
+          const wanted = searchOf(exchange);
+          const ofLevels = log.entries().filter(({ level }) => levels.includes(level));
+          const entries = wanted === null ? ofLevels : ofLevels.filter((entry) => contains(entry, wanted));
+          // The newest entries, in the order of their time.
+          const end = Math.max(0, entries.length - query.offset);
+          const items = entries.slice(Math.max(0, end - query.limit), end).map(toWire);
+          return exchange.json(200, toPage({ items, total: entries.length }, query));
+        },
+      },
+    },
+    {
+      path: "/api/admin/logs/stream",
+      methods: {
+        GET(exchange, admin) {
+          const levels = levelsOf(exchange);
+          return streams.open(exchange, admin, (tell) =>
+            log.listen((entry) => {
+              if (levels.includes(entry.level)) tell(toWire(entry));
+            }),
+          );
+        },
+      },
+    },
+  ];
+}
+
+/** The searched text; null for no search. @throws AppError `bad_request` for a text that is too long. */
+function searchOf(exchange: Exchange): string | null {
+  const text = exchange.query("search");
+  if (text === null || text === "") return null;
+  if (text.length <= maxSearch) return text;
+  throw new AppError("bad_request", `"search" must be at most ${maxSearch} characters, not ${text.length}.`);
+}
+
+/** Whether a text is part of an entry in the shape of its answer: of its message, source, request or fields. */
+function contains(entry: RingEntry, wanted: string): boolean {
+  if (containsText(entry.message, wanted) || containsText(entry.source, wanted)) return true;
+  if (entry.fields === undefined) return false;
+  const { requestId, fields } = toWire(entry);
+  return (
+    containsText(requestId ?? "", wanted) || (fields !== undefined && containsText(JSON.stringify(fields), wanted))
+  );
+}
+
+/** The levels that are asked for: exactly these; without any, all. @throws AppError `bad_request`. */
+function levelsOf(exchange: Exchange): readonly LogLevel[] {
+  const text = exchange.query("level");
+  if (text === null) return LOG_LEVELS;
+  return text.split(",").map((word) => {
+    const level = LOG_LEVELS.find((each) => each === word.trim().toUpperCase());
+    if (level === undefined)
+      throw new AppError(
+        "bad_request",
+        `"level" must be ${oneOf(LOG_LEVELS)}, or several with commas, not ${quote(text)}.`,
+      );
+    return level;
+  });
+}

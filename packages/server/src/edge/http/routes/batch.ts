@@ -1,0 +1,53 @@
+/** `POST /api/batch`: many changes of records in one transaction (contract, "Batch, search, groups"). */
+import { Admission, AppError, JsonText } from "../../../base/kernel/index.ts";
+import { parseBatch, type Records } from "../../../data/records/index.ts";
+import { isJsonType } from "../bodies.ts";
+import type { RateLimiter } from "../rate-limiter.ts";
+import type { Route } from "../router.ts";
+
+/** Bodies from this many bytes on wait for their turn: their changes keep the writer from others for some milliseconds. */
+const largeBytes = 32 * 1024;
+/** Large batches that are read, run or wait for the flush: a batch is made ready while another runs. */
+const width = 2;
+
+export function batchRoutes(options: {
+  records: Records;
+  batchBodyLimit: number;
+  /** Large batches that may wait. */
+  maxBatches: number;
+  rates: RateLimiter;
+}): Route[] {
+  const { records, batchBodyLimit, maxBatches, rates } = options;
+  const admission = new Admission({
+    limit: "batches",
+    message: "Too many large batches wait. Try again in a moment.",
+    width,
+    share: 1,
+    maxWaiting: maxBatches,
+    waitingShare: Math.ceil(maxBatches / 2),
+  });
+
+  const route: Route = {
+    path: "/api/batch",
+    methods: {
+      async POST(exchange) {
+        const principal = await exchange.principal();
+        if (!isJsonType(exchange.request))
+          throw new AppError("bad_request", "The request needs the header Content-Type: application/json.");
+        // Until its turn has come, a batch is kept as the bytes that came.
+        const bytes = await exchange.body(batchBodyLimit);
+        const run = async (): Promise<JsonText> => {
+          const operations = parseBatch(await exchange.parse(bytes));
+          rates.charge("records", exchange, operations.length - 1);
+          return records.batch(principal, operations);
+        };
+        const results =
+          bytes.byteLength < largeBytes
+            ? await run()
+            : await admission.run(run, { caller: exchange.callerKey(principal), signal: exchange.request.signal });
+        return exchange.json(200, JsonText.from(`{"results":${results.text}}`));
+      },
+    },
+  };
+  return [rates.limit("records", route)];
+}

@@ -1,0 +1,200 @@
+/** `/api/function/…`: requests to the endpoints of the user's code. */
+import type { User } from "@socle/protocol";
+import { Admission, AppError, callerGone, isAdmin, type SignedIn } from "../../../base/kernel/index.ts";
+import {
+  ENDPOINT_METHODS,
+  type EndpointMethod,
+  type Endpoints,
+  type FoundEndpoint,
+} from "../../../code/endpoints/index.ts";
+import type { BodyPieces, RequestEnd, ScriptRequest, ScriptResponse } from "../../../code/script-host/index.ts";
+import type { Auth } from "../../../people/auth/index.ts";
+import { declaredLength } from "../bodies.ts";
+import { type Exchange, pathOf } from "../exchange.ts";
+import { piecesOfBody } from "../request-pieces.ts";
+import type { Route } from "../router.ts";
+
+const prefix = "/api/function";
+/** A body up to this is read before the handler is called. */
+const wholeBytes = 64 * 1024;
+const withBody: readonly string[] = ["POST", "PUT", "PATCH"];
+
+/** Headers of the connection to the client (RFC 9110, 7.6.1). */
+const ofConnection: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+export interface EndpointRouteOptions {
+  endpoints: Endpoints;
+  auth: Auth;
+  /** Bytes of the body of a request. */
+  endpointBodyLimit: number;
+  /** Requests under way; as many may wait. */
+  maxEndpointRequests: number;
+}
+
+export function endpointRoutes(options: EndpointRouteOptions): Route[] {
+  const { endpoints, auth, endpointBodyLimit, maxEndpointRequests } = options;
+  const admission = new Admission({
+    limit: "endpoints",
+    message: "Too many requests to endpoints are under way; try again in a moment.",
+    width: maxEndpointRequests,
+    share: Math.ceil(maxEndpointRequests / 2),
+    maxWaiting: maxEndpointRequests,
+    waitingShare: maxEndpointRequests,
+  });
+
+  /** Path (404), method (405), token (401) and role (401, 403), before anything of the user's code runs. */
+  async function admit(exchange: Exchange, { endpoint }: FoundEndpoint): Promise<SignedIn | null> {
+    const caller = await exchange.principal();
+    if (endpoint.access === "public") return caller;
+    if (caller === null) throw new AppError("unauthorized", "Sign in to call this.");
+    if (endpoint.access === "admin" && !isAdmin(caller)) throw new AppError("forbidden", "This is for admins only.");
+    return caller;
+  }
+
+  function userOf(caller: SignedIn | null): User | null {
+    return caller === null ? null : auth.users.find(caller.userId);
+  }
+
+  async function call(exchange: Exchange, found: FoundEndpoint, method: EndpointMethod): Promise<Response> {
+    const first = await admit(exchange, found);
+    const place = await admission.take({ caller: first?.userId ?? exchange.address, signal: exchange.request.signal });
+    let isGoing = false;
+    try {
+      const { body, pieces } = await bodyOf(exchange, endpointBodyLimit);
+      // A right may end while the body comes.
+      const user = userOf(await admit(exchange, found));
+      const request = { method, url: urlOf(exchange), headers: headersOf(exchange.request.headers), body };
+      const { requestId } = exchange;
+      const caller = exchange.request.signal;
+      const answer = await exchange.untilStop(
+        endpoints.call({ found, method, user, requestId, request, pieces, caller }),
+      );
+      if (answer.response === null) return failure(exchange, answer.end);
+      const first = await begun(answer.response);
+      if (first === null) return failure(exchange, await answer.over);
+      isGoing = true;
+      void answer.over.then(() => place.release());
+      return exchange.forward(first.status, first.body, first.headers);
+    } finally {
+      if (!isGoing) place.release();
+    }
+  }
+
+  async function any(exchange: Exchange): Promise<Response> {
+    const found = endpoints.find(partsOf(exchange));
+    if (found === null) throw new AppError("not_found", "There is nothing at this path.");
+    const allow = allowOf(found.endpoint.methods);
+    const { method } = exchange.request;
+    if (method === "OPTIONS") return exchange.options(allow);
+    const wanted = ENDPOINT_METHODS.find((name) => name === (method === "HEAD" ? "GET" : method));
+    if (wanted === undefined || !found.endpoint.methods.includes(wanted))
+      throw new AppError("method_not_allowed", `${method} is not possible here; allowed: ${allow}.`, { allow });
+    return call(exchange, found, wanted);
+  }
+
+  return [prefix, `${prefix}/*`].map((path) => ({ path, methods: {}, any }));
+}
+
+/** The decoded parts of the path behind the prefix. @throws AppError `not_found` for a part that no endpoint can have. */
+function partsOf(exchange: Exchange): string[] {
+  const path = pathOf(exchange.request).slice(prefix.length).replace(/\/$/, "");
+  if (path === "") return [];
+  return path
+    .slice(1)
+    .split("/")
+    .map((part) => {
+      const text = decoded(part);
+      if (text === null || text === "" || text.includes("/") || text.includes("\0"))
+        throw new AppError("not_found", "There is nothing at this path.");
+      return text;
+    });
+}
+
+function decoded(part: string): string | null {
+  if (!part.includes("%")) return part;
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return null;
+  }
+}
+
+function allowOf(methods: readonly string[]): string {
+  const all = methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+  return [...all, "OPTIONS"].join(", ");
+}
+
+/** The URL for the handler, without an odd Host header. */
+function urlOf({ request, search }: Exchange): string {
+  if (URL.canParse(request.url)) return request.url;
+  return `http://localhost${pathOf(request)}${search === "" ? "" : `?${search}`}`;
+}
+
+function headersOf(headers: Headers): [string, string][] {
+  const list: [string, string][] = [];
+  for (const [name, value] of headers) if (!ofConnection.has(name)) list.push([name, value]);
+  return list;
+}
+
+/** A small body whole; a large body, or a body without a declared length, in pieces. */
+async function bodyOf(
+  exchange: Exchange,
+  limit: number,
+): Promise<{ body: ScriptRequest["request"]["body"]; pieces: ScriptRequest["pieces"] }> {
+  const { request } = exchange;
+  const none = { body: null, pieces: null };
+  if (!withBody.includes(request.method)) return none;
+  const length = declaredLength(request.headers);
+  if (length === 0 || request.body === null) return none;
+  if (length !== null && (length <= wholeBytes || length > limit))
+    return { body: await exchange.body(limit), pieces: null };
+  return { body: "pieces", pieces: piecesOfBody(request.body, limit) };
+}
+
+/**
+ * A response whose body has begun: the runtime sends the head with the first bytes, and until then an error can still be
+ * answered. Null for a body that broke off before.
+ */
+async function begun(response: ScriptResponse): Promise<ScriptResponse | null> {
+  const { body } = response;
+  if (body === null || body instanceof Uint8Array) return response;
+  const first = await body.next().catch(() => null);
+  if (first === null) return null;
+  if (first.done === true) return { ...response, body: null };
+  let isFirst = true;
+  const next: BodyPieces["next"] = () => {
+    if (!isFirst) return body.next();
+    isFirst = false;
+    return Promise.resolve(first);
+  };
+  return { ...response, body: { next, return: () => body.return() } };
+}
+
+/** The answer to a request that has ended without a response. */
+function failure(exchange: Exchange, end: RequestEnd): Response {
+  switch (end.status) {
+    case "failed":
+    case "answered":
+      return exchange.error(
+        new AppError("internal_error", `The endpoint failed; the log has it as ${exchange.requestId}.`),
+      );
+    case "late":
+      return exchange.error(new AppError("unavailable", "The endpoint did not answer in time."), { status: 504 });
+    case "lost":
+      return exchange.error(new AppError("unavailable", "The process of the endpoint has ended."), { status: 502 });
+    case "unread":
+      throw end.error;
+    case "left":
+      throw callerGone();
+    default:
+      throw new AppError("unavailable", "The endpoint is not there now; try again in a moment.", { retryAfter: 1 });
+  }
+}

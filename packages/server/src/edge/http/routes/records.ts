@@ -1,0 +1,137 @@
+/** The routes of records: `/api/{collection}` and `/api/{collection}/:id` (spec, "Collection records"). */
+import { isReservedCollectionName, type Operation } from "@socle/protocol";
+import { AppError, JsonText, type Principal } from "../../../base/kernel/index.ts";
+import type { Collection } from "../../../data/collections/index.ts";
+import type { Queries } from "../../../data/queries/index.ts";
+import { type Records, recordTag, type TaggedRecord } from "../../../data/records/index.ts";
+import { isJsonType } from "../bodies.ts";
+import { cacheHeaders, hasTag, jsonType } from "../conditions.ts";
+import type { Exchange } from "../exchange.ts";
+import { Lists } from "../lists.ts";
+import type { RateLimiter } from "../rate-limiter.ts";
+import type { Route } from "../router.ts";
+
+/** A collection, and a caller with a right in that collection. */
+type Admitted = readonly [collection: Collection, principal: Principal];
+
+/**
+ * Collection (404), token (401) and role (401, 403), in the order of the arguments, before the body is read. The
+ * transaction of a change checks the rights again, because a right may end while a body comes.
+ */
+function admitted(operation: Operation, collection: Collection, principal: Principal): Admitted {
+  collection.policies[operation].admit(principal);
+  return [collection, principal];
+}
+
+function ifMatchOf({ request }: Exchange): string | null {
+  return request.headers.get("if-match");
+}
+
+export function recordRoutes(options: {
+  records: Records;
+  queries: Queries;
+  bodyLimit: number;
+  listCacheSize: number;
+  rates: RateLimiter;
+}): Route[] {
+  const { records, queries, bodyLimit, rates } = options;
+  const lists = new Lists({ queries, cacheSize: options.listCacheSize });
+
+  const collectionAt = (exchange: Exchange): Collection => collectionOf(records, exchange.param("collection"));
+
+  /** The body, or its error. A missing record, another owner, or a right that has ended is told before that error. */
+  async function body(exchange: Exchange): Promise<Record<string, unknown> | AppError> {
+    try {
+      if (!isJsonType(exchange.request))
+        throw new AppError("bad_request", "The request needs the header Content-Type: application/json.");
+      return await exchange.object(bodyLimit);
+    } catch (thrown) {
+      if (thrown instanceof AppError) return thrown;
+      throw thrown;
+    }
+  }
+
+  const routes: Route[] = [
+    {
+      path: "/api/:collection",
+      methods: {
+        async GET(exchange) {
+          const [collection, principal] = admitted("read", collectionAt(exchange), await exchange.principal());
+          return lists.answer(exchange, collection, principal);
+        },
+        async POST(exchange) {
+          const [{ name }, principal] = admitted("create", collectionAt(exchange), await exchange.principal());
+          const given = await body(exchange);
+          if (given instanceof AppError) {
+            admitted("create", collectionAt(exchange), await exchange.principal());
+            throw given;
+          }
+          const { json, tag } = await records.create(name, principal, given);
+          return exchange.json(201, json, { ETag: tag() });
+        },
+      },
+    },
+    {
+      path: "/api/:collection/:id",
+      methods: {
+        async GET(exchange) {
+          const [collection, principal] = admitted("read", collectionAt(exchange), await exchange.principal());
+          const [id, { search }] = [exchange.param("id"), exchange];
+          if (search === "") {
+            const record = records.get(collection, principal, id);
+            const tag = recordTag(collection, record);
+            return answerRecord(exchange, principal, { json: JsonText.of(record), tag });
+          }
+          const signal = (): AbortSignal => exchange.request.signal;
+          const caller = (): string => exchange.callerKey(principal);
+          const found = await queries.one(collection, id, { search, principal, caller, signal });
+          return answerRecord(exchange, principal, found);
+        },
+        async PUT(exchange) {
+          const [{ name }, principal] = admitted("update", collectionAt(exchange), await exchange.principal());
+          const given = await body(exchange);
+          const id = exchange.param("id");
+          if (given instanceof AppError) {
+            const [, current] = admitted("update", collectionAt(exchange), await exchange.principal());
+            records.admit(name, "update", { principal: current, id });
+            throw given;
+          }
+          const { json, tag } = await records.update(name, principal, {
+            record: { id, ifMatch: ifMatchOf(exchange) },
+            body: given,
+          });
+          return exchange.json(200, json, { ETag: tag() });
+        },
+        async DELETE(exchange) {
+          const [{ name }, principal] = admitted("delete", collectionAt(exchange), await exchange.principal());
+          const id = exchange.param("id");
+          await records.delete(name, principal, { id, ifMatch: ifMatchOf(exchange) });
+          return exchange.empty();
+        },
+      },
+    },
+  ];
+  return routes.map((route) => rates.limit("records", route));
+}
+
+/**
+ * The collection of a path. A name that the service keeps for itself is an unknown path, rather than a collection that
+ * is missing.
+ * @throws AppError `not_found`.
+ */
+export function collectionOf(records: Records, name: string): Collection {
+  try {
+    return records.collection(name);
+  } catch (thrown) {
+    const isOwn = name !== "users" && isReservedCollectionName(name);
+    throw isOwn ? new AppError("not_found", "There is nothing at this path.") : thrown;
+  }
+}
+
+/** The record with its tag, or 304 for a client that has the record. */
+function answerRecord(exchange: Exchange, principal: Principal, { json, tag }: TaggedRecord): Response {
+  // Two callers may be answered different fields under one tag.
+  const headers = { ...cacheHeaders(tag, principal, jsonType), Vary: "Authorization" };
+  if (hasTag(exchange.request.headers, tag)) return exchange.respond(304, null, headers);
+  return exchange.respond(200, json.text, headers);
+}

@@ -1,0 +1,131 @@
+/** Routes of files: upload, download, thumbnails, deletion. */
+import type { FileLink, StoredFile } from "@socle/protocol";
+import { AppError } from "../../../base/kernel/index.ts";
+import { missingFile, nameOfSize, parseThumbSize, type Storage, type Upload } from "../../../files/storage/index.ts";
+import { BodyReadLimiter } from "../body-read-limiter.ts";
+import type { Exchange } from "../exchange.ts";
+import { type AnswerableFile, answerFile, disposition, uploadedType } from "../file-answer.ts";
+import type { RateLimiter } from "../rate-limiter.ts";
+import type { Route } from "../router.ts";
+import { leastFileSize, readUploadForm } from "../upload-form.ts";
+
+/** Uploads that are read at a time. */
+const uploadsAtATime = 4;
+
+/** An uploaded file runs no code and loads nothing in the name of this origin. */
+const sandbox = "default-src 'none'; img-src 'self' data:; media-src 'self'; style-src 'unsafe-inline'; sandbox";
+
+function headersOf(file: StoredFile): Record<string, string> {
+  return {
+    "Content-Type": uploadedType(file.mimeType),
+    "Content-Disposition": disposition(file.mimeType, file.filename),
+    "Content-Security-Policy": sandbox,
+    // Asked for again each time: a cache has nothing for a user after the logout, nor of a file that was public.
+    "Cache-Control": file.visibility === "public" ? "public, no-cache" : "private, no-cache",
+  };
+}
+
+/** The caller as shares count it; a token that is not valid does not count, because a public file asks for no token. */
+async function callerOf(exchange: Exchange): Promise<string> {
+  try {
+    return exchange.callerKey(await exchange.principal());
+  } catch (thrown) {
+    if (!(thrown instanceof AppError)) throw thrown;
+    return exchange.callerKey(null);
+  }
+}
+
+/** `/api/storage/…` (spec, "Storage endpoints"). */
+export function storageRoutes(options: { storage: Storage; rates: RateLimiter; maxUploads: number }): Route[] {
+  const { storage, rates, maxUploads } = options;
+  const limiter = new BodyReadLimiter({ width: uploadsAtATime, maxWaiting: maxUploads });
+
+  /** The file of a path, when the caller may have it. A public file is for all, whatever the token. */
+  async function admit(exchange: Exchange): Promise<StoredFile> {
+    const file = storage.find(exchange.param("id"));
+    if (file?.visibility === "public") return file;
+    const principal = await exchange.principal();
+    if (file === null) throw missingFile();
+    const caller = (): string => exchange.callerKey(principal);
+    await storage.authorize(file, { principal, caller, signal: () => exchange.request.signal });
+    return file;
+  }
+
+  /** The same for an address that may be a link: a link is for all its holders, whatever the token. */
+  async function admitLink(exchange: Exchange): Promise<StoredFile> {
+    const link = { expires: exchange.query("expires"), signature: exchange.query("signature") };
+    if (link.signature === null) return admit(exchange);
+    const id = exchange.param("id");
+    const file = storage.links.isValid(id, link) ? storage.find(id) : null;
+    if (file !== null) return file;
+    return admit(exchange).catch((thrown: unknown) => {
+      if (!(thrown instanceof AppError) || thrown.code !== "unauthorized") throw thrown;
+      throw new AppError("unauthorized", "The link has expired or is none to this file. Ask for another, or sign in.");
+    });
+  }
+
+  async function thumbnail(exchange: Exchange, file: StoredFile, asked: string): Promise<AnswerableFile> {
+    const size = parseThumbSize(asked);
+    const asker = { caller: await callerOf(exchange), signal: exchange.request.signal };
+    const image = await storage.thumbnail(file, size, asker);
+    return {
+      size: image.size,
+      etag: `"${file.id}-${nameOfSize(size)}"`,
+      modifiedAt: Date.parse(file.createdAt),
+      headers: headersOf(file),
+      read: async (range) => (range === null ? image : image.slice(range.start, range.end)),
+    };
+  }
+
+  return [
+    rates.limit("upload", {
+      path: "/api/storage/upload",
+      methods: {
+        async POST(exchange) {
+          const principal = await exchange.principal();
+          if (principal === null) throw new AppError("unauthorized", "To upload a file, sign in.");
+          const { request } = exchange;
+          const caller = exchange.callerKey(principal);
+          const read = (upload: Upload): ReturnType<typeof readUploadForm> =>
+            limiter.run({ caller, signal: request.signal }, (inTurns) => readUploadForm(request, upload, inTurns));
+          const file = await exchange.untilStop(storage.store(principal, read, leastFileSize(request)));
+          return exchange.json(201, file);
+        },
+      },
+    }),
+    {
+      path: "/api/storage/:id",
+      methods: {
+        async GET(exchange) {
+          const file = await admitLink(exchange);
+          const size = exchange.query("thumb");
+          if (size !== null) return answerFile(exchange, await thumbnail(exchange, file, size));
+          return answerFile(exchange, {
+            size: file.size,
+            etag: `"${file.id}"`,
+            modifiedAt: Date.parse(file.createdAt),
+            headers: headersOf(file),
+            read: (range) => storage.read(file, range),
+          });
+        },
+        async DELETE(exchange) {
+          await storage.delete(exchange.param("id"), await exchange.principal());
+          return exchange.empty();
+        },
+      },
+    },
+    {
+      path: "/api/storage/:id/link",
+      methods: {
+        async POST(exchange) {
+          const { id } = await admit(exchange);
+          const size = exchange.query("thumb");
+          const thumb = size === null ? "" : `&thumb=${nameOfSize(parseThumbSize(size))}`;
+          const { url, expiresAt } = storage.links.make(id);
+          const link: FileLink = { url: `${url}${thumb}`, expiresAt };
+          return exchange.json(200, link);
+        },
+      },
+    },
+  ];
+}

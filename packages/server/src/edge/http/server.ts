@@ -1,0 +1,193 @@
+/** HTTP server: builds the routes, listens, upgrades sockets, and drains requests on stop. */
+import type { Server } from "bun";
+import { isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
+import type { Realtime, SocketConnection } from "../../live/realtime/index.ts";
+import { addressKey } from "./address.ts";
+import { type ApiParts, openRouter } from "./api-router.ts";
+import type { Certificate } from "./certificate.ts";
+import type { Exchange } from "./exchange.ts";
+import { PortListener } from "./listener.ts";
+import { LiveStreams } from "./live-streams.ts";
+import { serveRedirect } from "./redirect.ts";
+import type { Router } from "./router.ts";
+
+export interface HttpOptions extends ApiParts {
+  host: string;
+  /** 0 picks a free port. */
+  port: number;
+  /** Open connections in all. */
+  maxConnections: number;
+  /** For HTTPS; null for plain HTTP. */
+  certificate: Certificate | null;
+  /** The text that an issuer expects on that port; see `Acme`. */
+  answerTo: (token: string) => string | undefined;
+  /** The port of plain HTTP that leads to HTTPS; undefined for no redirect. 0 picks a free port. */
+  redirectPort: number | undefined;
+  /** Aborted when the service begins to stop. */
+  stopping: AbortSignal;
+  /** The number of entries of X-Forwarded-For, from the right, that the operator's proxies have written. */
+  trustedProxies: number;
+}
+
+/** A connection on which nothing moves is closed after this many seconds. */
+const idleTimeout = 60;
+
+const ownHosts = ["0.0.0.0", "::", "127.0.0.1", "::1", "localhost"];
+
+/** Bun reports a port in use also for an address that does not belong to the machine. */
+function cannotListen({ host, port }: { host: string; port: number }, thrown: unknown): SetupError {
+  const isInUse = isObject(thrown) && thrown["code"] === "EADDRINUSE";
+  if (!isInUse) return new SetupError(`cannot listen on host "${host}", port ${port}: ${messageOf(thrown)}`);
+  if (port === 0) return new SetupError(`host "${host}" is no address of this machine; 0.0.0.0 is all of them`);
+  const other = ownHosts.includes(host) ? "" : `, or host "${host}" is no address of this machine`;
+  return new SetupError(`port ${port} is in use${other}; choose another with --port or SERVICE_PORT (0 = any)`);
+}
+
+/** The HTTP API on a port. */
+export class HttpServer {
+  readonly #router: Router;
+  readonly #listener: PortListener<SocketConnection>;
+  /** Plain HTTP beside HTTPS. */
+  readonly #redirect: PortListener<undefined> | null;
+  readonly #isSecure: boolean;
+  /** The requests that have become sockets. */
+  readonly #upgraded = new WeakMap<SocketConnection, Exchange>();
+  readonly #realtime: Realtime;
+  readonly #liveStreams: LiveStreams;
+  readonly #trustedProxies: number;
+
+  /** @throws SetupError when the port cannot be listened on. */
+  constructor(options: HttpOptions) {
+    const { auth, realtime, certificate } = options;
+    this.#isSecure = certificate !== null;
+    this.#realtime = realtime;
+    this.#liveStreams = new LiveStreams(auth);
+    this.#trustedProxies = options.trustedProxies;
+    this.#router = openRouter(options, {
+      liveStreams: this.#liveStreams,
+      upgrade: (exchange, connection) => this.#upgrade(exchange, connection),
+      addressOf: (request) => this.#addressOf(request),
+    });
+    const sockets = realtime.handlers();
+    // A URL writes an IPv6 address in brackets; a socket does not.
+    const hostname = options.host.replace(/^\[(.*)\]$/, "$1");
+    const serve = (port: number): Server<SocketConnection> =>
+      Bun.serve({
+        hostname,
+        port,
+        ...(certificate !== null && { tls: certificate.pair }),
+        routes: this.#router.native(),
+        fetch: (request) => this.#router.fallback(request),
+        error: (error) => this.#router.crashed(error),
+        websocket: {
+          ...sockets,
+          close: (socket, code, reason) => {
+            const exchange = this.#upgraded.get(socket.data);
+            if (exchange !== undefined) this.#router.inFlight.leave(exchange);
+            return sockets.close?.(socket, code, reason);
+          },
+        },
+        idleTimeout,
+        // Each route has its own limits, so that the answer at a limit comes from the API.
+        maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+        development: false,
+        // Outside development Bun would share the port with another listener.
+        reusePort: false,
+      });
+    try {
+      this.#listener = new PortListener({ ...options, serve });
+      options.meter.watch(() => this.#listener.pendingRequests);
+    } catch (thrown) {
+      throw cannotListen(options, thrown);
+    }
+    certificate?.watch(() => this.#listener.renew(), options.stopping);
+    this.#redirect = this.#openRedirect(options, hostname);
+    realtime.start({
+      publish: (topic, text, compress) => {
+        for (const server of this.#listener.servers) server.publish(topic, text, compress);
+      },
+      subscriberCount: (topic) =>
+        this.#listener.servers.reduce((sum, server) => sum + server.subscriberCount(topic), 0),
+    });
+  }
+
+  /** The URL of the API for a browser on this machine. */
+  get url(): string {
+    const { hostname, port } = this.#listener;
+    const isWildcard = hostname === "0.0.0.0" || hostname === "::";
+    const host = isWildcard ? "localhost" : hostname?.includes(":") === true ? `[${hostname}]` : hostname;
+    return `${this.#isSecure ? "https" : "http"}://${host}:${port}`;
+  }
+
+  /** @throws SetupError when its port cannot be listened on; nothing is left open then. */
+  #openRedirect(options: HttpOptions, hostname: string): PortListener<undefined> | null {
+    if (options.redirectPort === undefined || options.certificate === null) return null;
+    try {
+      return new PortListener({
+        ...options,
+        port: options.redirectPort,
+        serve: (port) =>
+          serveRedirect({ hostname, port, httpsPort: () => this.#listener.port, answerTo: options.answerTo }),
+      });
+    } catch (thrown) {
+      void this.#listener.end();
+      throw cannotListen({ host: options.host, port: options.redirectPort }, thrown);
+    }
+  }
+
+  /** The port of plain HTTP that redirects to this server; null without a redirect. */
+  get redirectPort(): number | null {
+    return this.#redirect?.port ?? null;
+  }
+
+  /**
+   * Waits for running requests (`graceMs` at most) and closes every connection. As long as requests run, new ones are
+   * told that the service is stopping.
+   */
+  async stop(graceMs: number): Promise<void> {
+    this.#router.refuse();
+    this.#realtime.stop();
+    this.#liveStreams.stop();
+    void this.#redirect?.end();
+    const end = performance.now() + graceMs;
+    // Counts an answer until its last byte has left, also a stream. Requests that are turned away end at once.
+    while (this.#listener.pendingRequests > 0 && performance.now() < end) await Bun.sleep(5);
+    await this.#listener.end();
+  }
+
+  /** See `Router.giveUp`. */
+  giveUp(): void {
+    this.#router.giveUp();
+  }
+
+  /** Makes a socket of a request; false when the request does not ask for a socket. */
+  #upgrade(exchange: Exchange, connection: SocketConnection): boolean {
+    const { request } = exchange;
+    // Now: a request that has become a socket does not tell its address any more.
+    this.#router.inFlight.becomeSocket(exchange);
+    for (const server of this.#listener.servers) {
+      try {
+        if (!server.upgrade(request, { data: connection, headers: exchange.upgradeHeaders() })) return false;
+        this.#upgraded.set(connection, exchange);
+        return true;
+      } catch {
+        // The request came to another server, which listens no more.
+      }
+    }
+    return false;
+  }
+
+  #addressOf(request: Request): string {
+    if (this.#trustedProxies > 0) {
+      const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
+      const address = forwarded.at(-this.#trustedProxies);
+      if (address !== undefined && address !== "") return addressKey(address);
+    }
+    for (const server of this.#listener.servers) {
+      // Null for a request of another server, which listens no more.
+      const address = server.requestIP(request)?.address;
+      if (address !== undefined) return addressKey(address);
+    }
+    return "unknown";
+  }
+}

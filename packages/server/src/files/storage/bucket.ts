@@ -1,0 +1,134 @@
+/** A bucket of an S3-compatible store: objects under a prefix, with errors that name the store and the cause. */
+import type { S3Client } from "bun";
+import { isObject, messageOf, type Secret, SetupError } from "../../base/kernel/index.ts";
+import type { ByteRange, FileBody } from "./driver.ts";
+
+export interface S3Keys {
+  /** `https://…`; undefined is AWS. */
+  readonly endpoint: string | undefined;
+  readonly region: string | undefined;
+  readonly accessKeyId: string | undefined;
+  readonly secretAccessKey: Secret | undefined;
+}
+
+export interface BucketObject {
+  /** The key without the prefix of the bucket. */
+  readonly name: string;
+  readonly size: number;
+  /** Milliseconds since 1970. */
+  readonly modifiedAt: number;
+}
+
+const addressPattern = /^s3:\/\/([^/]+)\/?(.*)$/;
+/** The message of Bun 1.4 for every store that does not answer as a store does. */
+const meaningless = "an unexpected error has occurred";
+
+export function isBucket(address: string): boolean {
+  return address.startsWith("s3://");
+}
+
+/** The parts of `s3://BUCKET/PATH`. */
+export function partsOf(address: string): { bucket: string; path: string } {
+  const [, bucket = "", path = ""] = addressPattern.exec(address) ?? [];
+  return { bucket, path };
+}
+
+/** The keys of the store. @throws SetupError for missing keys. */
+export function keysFor(
+  address: string,
+  { accessKeyId, secretAccessKey }: S3Keys,
+): { accessKeyId: string; secretAccessKey: string } {
+  if (accessKeyId !== undefined && secretAccessKey !== undefined)
+    return { accessKeyId, secretAccessKey: secretAccessKey.reveal() };
+  throw new SetupError(`${address}: needs s3.accessKeyId and s3.secretAccessKey (SERVICE_S3_SECRET_ACCESS_KEY)`);
+}
+
+/** The code of an error of the store; "" for any other error. */
+export function storeCode(thrown: unknown): string {
+  return isObject(thrown) && typeof thrown["code"] === "string" ? thrown["code"] : "";
+}
+
+export class Bucket {
+  readonly #address: string;
+  /** "" or a path that ends in a slash. */
+  readonly #prefix: string;
+  readonly #client: S3Client;
+
+  /** @param address `s3://BUCKET/FOLDER`. @throws SetupError without keys. */
+  constructor(address: string, keys: S3Keys) {
+    const { bucket, path } = partsOf(address);
+    const { endpoint, region } = keys;
+    this.#address = address;
+    this.#prefix = path === "" || path.endsWith("/") ? path : `${path}/`;
+    this.#client = new Bun.S3Client({
+      bucket,
+      ...keysFor(address, keys),
+      ...(endpoint === undefined ? {} : { endpoint }),
+      ...(region === undefined ? {} : { region }),
+    });
+  }
+
+  async write(name: string, content: Blob | string): Promise<void> {
+    await this.#clearly(this.#client.write(this.#prefix + name, content));
+  }
+
+  /** Null for an object that does not exist. */
+  async find(name: string): Promise<BucketObject | null> {
+    try {
+      const { size, lastModified } = await this.#clearly(this.#client.file(this.#prefix + name).stat());
+      return { name, size, modifiedAt: lastModified.getTime() };
+    } catch (thrown) {
+      if (storeCode(thrown) === "NoSuchKey") return null;
+      throw thrown;
+    }
+  }
+
+  /** The bytes of an existing object, or a part of the bytes. */
+  read(name: string, range: ByteRange | null): Blob | ReadableStream<Uint8Array> {
+    const file = this.#client.file(this.#prefix + name);
+    return range === null ? file.stream() : file.slice(range.start, range.end).stream();
+  }
+
+  /** An object as a blob that is read from the store piece by piece. */
+  blob(name: string): Blob {
+    return this.#client.file(this.#prefix + name);
+  }
+
+  /** The first byte of an object. For this byte alone, Bun 1.4 asks for everything; for the first two, for two. */
+  async firstByte(name: string): Promise<FileBody> {
+    const bytes = await this.#clearly(
+      this.#client
+        .file(this.#prefix + name)
+        .slice(0, 2)
+        .bytes(),
+    );
+    return new Blob([bytes.slice(0, 1)]);
+  }
+
+  async *list(): AsyncIterable<BucketObject> {
+    let startAfter: string | undefined;
+    do {
+      const from = startAfter === undefined ? {} : { startAfter };
+      const page = await this.#clearly(this.#client.list({ prefix: this.#prefix, ...from }));
+      const contents = page.contents ?? [];
+      for (const { key, size = 0, lastModified = "" } of contents)
+        yield { name: key.slice(this.#prefix.length), size, modifiedAt: Date.parse(lastModified) };
+      startAfter = page.isTruncated === true ? contents.at(-1)?.key : undefined;
+    } while (startAfter !== undefined);
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.#clearly(this.#client.delete(this.#prefix + name));
+  }
+
+  /** An error keeps its code, and its message says which store does not answer. */
+  async #clearly<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (thrown) {
+      const code = storeCode(thrown);
+      if (messageOf(thrown) !== meaningless || code === "") throw thrown;
+      throw Object.assign(new Error(`${this.#address} does not answer (${code})`, { cause: thrown }), { code });
+    }
+  }
+}

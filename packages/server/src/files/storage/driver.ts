@@ -1,0 +1,41 @@
+/** The body of a file, as a driver gives it: Bun sends either form without holding it in memory. */
+export type FileBody = Blob | ReadableStream<Uint8Array>;
+
+/** A part of a file: bytes from `start` up to, but not including, `end`. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Keeps the bytes of files, each under the id of its file. Every driver passes the suite in `test/driver-suite.ts`. A
+ * driver throws errors unchanged; `Storage` turns errors of drivers into errors for the caller.
+ */
+export interface StorageDriver {
+  /** A folder on this machine for uploads that are not whole yet, and for thumbnails. */
+  readonly workFolder: string;
+
+  /**
+   * Makes ready and makes sure that files can be written.
+   * @throws SetupError with one readable line.
+   */
+  open(): Promise<void>;
+
+  /**
+   * Takes over a whole file of `workFolder`. Resolves once the file would survive a power cut. After a failure,
+   * `remove` cleans up.
+   */
+  put(id: string, path: string): Promise<void>;
+
+  /** The bytes of a file, or a part of the bytes; null for an id without bytes. */
+  read(id: string, range: ByteRange | null): Promise<FileBody | null>;
+
+  /** Bytes of a file; null for an id without bytes. */
+  size(id: string): Promise<number | null>;
+
+  /** The ids that have bytes, in no order. */
+  list(): AsyncIterable<string>;
+
+  /** Removes the bytes of a file; an id without bytes is fine. */
+  remove(id: string): Promise<void>;
+}

@@ -1,0 +1,48 @@
+/**
+ * File links: addresses that give a file without a token for some minutes, for `<img src>` and for downloads by a
+ * browser. A link is signed and not stored: the link works until the link expires or the file is gone, also after its
+ * maker has lost the right.
+ */
+import { timingSafeEqual } from "node:crypto";
+import type { FileLink } from "@socle/protocol";
+import { toTimestamp } from "../../base/kernel/index.ts";
+
+export interface FileLinksOptions {
+  /** The secret of signatures, made on demand. */
+  key: () => string;
+  /** How long a link works, in milliseconds. */
+  ttlMs: number;
+}
+
+/** The parameters of an address that make it a link. */
+export interface LinkParameters {
+  /** Seconds since 1970. */
+  readonly expires: string | null;
+  readonly signature: string | null;
+}
+
+export class FileLinks {
+  readonly #options: FileLinksOptions;
+
+  constructor(options: FileLinksOptions) {
+    this.#options = options;
+  }
+
+  make(id: string): FileLink {
+    const expires = Math.ceil((Date.now() + this.#options.ttlMs) / 1_000);
+    const query = new URLSearchParams({ expires: String(expires), signature: this.#sign(id, expires) });
+    return { url: `/api/storage/${id}?${query}`, expiresAt: toTimestamp(expires * 1_000) };
+  }
+
+  /** Whether parameters belong to a link to this file that has not expired. */
+  isValid(id: string, { expires, signature }: LinkParameters): boolean {
+    if (expires === null || signature === null || !/^[1-9]\d{0,11}$/.test(expires)) return false;
+    if (Number(expires) * 1_000 <= Date.now()) return false;
+    const [given, expected] = [Buffer.from(signature), Buffer.from(this.#sign(id, Number(expires)))];
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  }
+
+  #sign(id: string, expires: number): string {
+    return new Bun.CryptoHasher("sha256", this.#options.key()).update(`${id} ${expires}`).digest("base64url");
+  }
+}

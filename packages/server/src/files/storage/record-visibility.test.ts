@@ -1,0 +1,252 @@
+/** Files of the visibility `record`: a reader of a record that points to a file may download the file, and no other caller may. */
+import { describe, expect, test } from "bun:test";
+import { fileForm, formType } from "../../../test/forms.ts";
+import { png } from "../../../test/images.ts";
+import { indexTexts } from "../../../test/indexes.ts";
+import { openApi } from "../../../test/kit.ts";
+import { openServer, until } from "../../../test/sockets.ts";
+import { system } from "../../base/kernel/index.ts";
+
+const image = { name: "image", type: "file" };
+const relation = (name: string, collection: string): object => ({ name, type: "relation", collection });
+
+const collections = [
+  { name: "teams", fields: [{ name: "name", type: "string" }], permissions: { read: "admin" } },
+  { name: "members", fields: [relation("team", "teams"), relation("user", "users")], permissions: { read: "admin" } },
+  { name: "open", fields: [image] },
+  { name: "users_only", fields: [image], permissions: { read: "authenticated" } },
+  { name: "own", fields: [image, { ...relation("by", "users"), owner: true }], permissions: { read: "owner" } },
+  { name: "closed", fields: [image], permissions: { read: "admin" } },
+  {
+    name: "team_posts",
+    fields: [image, relation("team", "teams")],
+    permissions: { read: "team.members(team).user = @user.id" },
+  },
+  {
+    name: "hidden",
+    fields: [
+      { ...image, permissions: { read: "admin" } },
+      { name: "photo", type: "file", permissions: { read: "by = @user.id" } },
+      relation("by", "users"),
+    ],
+  },
+  { name: "album", fields: [{ ...image, name: "images", multiple: true }], permissions: { read: "authenticated" } },
+  { name: "other_field", fields: [{ name: "text", type: "string" }] },
+];
+
+async function open() {
+  const api = await openServer({ collections });
+  const { request, service } = api;
+  const root = await api.admin();
+  const [owner, ann, bob] = [
+    await api.register("owner@x.org"),
+    await api.register("ann@x.org"),
+    await api.register("bob@x.org"),
+  ];
+  const tokens = { nobody: undefined, owner: owner.accessToken, ann: ann.accessToken, bob: bob.accessToken, root };
+  type Caller = keyof typeof tokens;
+  const store = async (visibility = "record", content: string | Uint8Array = "content", filename = "a.txt") => {
+    const body = fileForm(content, { filename, visibility });
+    const headers = { "Content-Type": formType };
+    const answer = await request("POST", "/api/storage/upload", { body, token: owner.accessToken, headers });
+    expect(answer.status).toBe(201);
+    return String(answer.body["id"]);
+  };
+  const make = async (name: string, values: object): Promise<string> =>
+    (await service.records.create(name, system, { ...values })).record.id;
+  const as = (caller: Caller): { token?: string } => {
+    const token = tokens[caller];
+    return token === undefined ? {} : { token };
+  };
+  /** The statuses of a download without a token, and by its owner, Ann, Bob and an admin. */
+  const statuses = async (id: string, query = "", method = "GET", headers: Record<string, string> = {}) => {
+    const callers: Caller[] = ["nobody", "owner", "ann", "bob", "root"];
+    return Promise.all(
+      callers.map(
+        async (caller) => (await request(method, `/api/storage/${id}${query}`, { ...as(caller), headers })).status,
+      ),
+    );
+  };
+  return { api, request, service, root, owner, ann, bob, as, store, make, statuses };
+}
+
+const world = await open();
+const { ann, as, bob, make, request, service, statuses, store } = world;
+
+describe("a file is downloaded by", () => {
+  const nobodyElse = [401, 200, 403, 403, 200];
+
+  test("its owner and admins while no record points to it", async () => {
+    const id = await store();
+    await make("other_field", { text: id });
+    expect(await statuses(id)).toEqual(nobodyElse);
+  });
+
+  const cases: [string, object | ((team: string) => object), number[]][] = [
+    ["open", {}, [200, 200, 200, 200, 200]],
+    ["users_only", {}, [401, 200, 200, 200, 200]],
+    ["own", { by: ann.user.id }, [401, 200, 200, 403, 200]],
+    ["own", {}, nobodyElse],
+    ["closed", {}, nobodyElse],
+    ["team_posts", (team: string) => ({ team }), [401, 200, 200, 403, 200]],
+    ["hidden", {}, nobodyElse],
+  ];
+  test.each(cases)("who may read a record of %s that points to it", async (name, values, expected) => {
+    const team = await make("teams", { name: "red" });
+    await make("members", { team, user: ann.user.id });
+    const id = await store("record", png(40, 40), "a.png");
+    const record = await make(name, { image: id, ...(typeof values === "function" ? values(team) : values) });
+    expect(await statuses(id)).toEqual(expected);
+    expect(await statuses(id, "", "HEAD")).toEqual(expected);
+    expect(await statuses(id, "?thumb=16x16")).toEqual(expected);
+    const partial = await statuses(id, "", "GET", { Range: "bytes=0-1" });
+    expect(partial).toEqual(expected.map((status) => (status === 200 ? 206 : status)));
+    expect(await statuses(id, "/link", "POST")).toEqual(expected);
+    // The right to read is not the right to delete.
+    expect((await request("DELETE", `/api/storage/${id}`, as("ann"))).status).toBe(403);
+    await service.records.update(name, system, { record, body: { image: null } });
+    expect(await statuses(id)).toEqual(nobodyElse);
+  });
+
+  test("who may read the field that points to it, where fields have rules", async () => {
+    const id = await store();
+    await make("hidden", { photo: id, by: bob.user.id });
+    expect(await statuses(id)).toEqual([401, 200, 403, 200, 200]);
+  });
+
+  test("nobody by a record that is gone, or a membership that has ended", async () => {
+    const team = await make("teams", { name: "blue" });
+    const membership = await make("members", { team, user: bob.user.id });
+    const [first, second] = [await store(), await store()];
+    const gone = await make("team_posts", { team, image: first });
+    await make("team_posts", { team, image: second });
+    expect([await statuses(first), await statuses(second)]).toEqual([
+      [401, 200, 403, 200, 200],
+      [401, 200, 403, 200, 200],
+    ]);
+    await service.records.delete("team_posts", system, gone);
+    expect(await statuses(first)).toEqual(nobodyElse);
+    await service.records.delete("members", system, membership);
+    expect(await statuses(second)).toEqual(nobodyElse);
+  });
+
+  test("who may read a record whose array has it among others, while it has", async () => {
+    const [first, second] = [await store(), await store()];
+    const album = await make("album", { images: [second, first] });
+    const readers = [401, 200, 200, 200, 200];
+    expect([await statuses(first), await statuses(second)]).toEqual([readers, readers]);
+    const uses = await request("GET", `/api/admin/storage/${first}/records`, as("root"));
+    expect(uses.body["items"]).toEqual([{ collection: "album", field: "images", id: album }] as never);
+    await service.records.update("album", system, { record: album, body: { images: [second] } });
+    expect([await statuses(first), await statuses(second)]).toEqual([nobodyElse, readers]);
+    await service.records.delete("album", system, album);
+    expect(await statuses(second)).toEqual(nobodyElse);
+  });
+
+  test("the visibility of its moment", async () => {
+    const id = await store("protected");
+    await make("open", { image: id });
+    expect(await statuses(id)).toEqual(nobodyElse);
+    for (const [visibility, expected] of [
+      ["record", [200, 200, 200, 200, 200]],
+      ["protected", nobodyElse],
+      ["public", [200, 200, 200, 200, 200]],
+    ] as const) {
+      const changed = await request("PATCH", `/api/admin/storage/${id}`, { ...as("root"), body: { visibility } });
+      expect([changed.status, changed.body["visibility"] as unknown]).toEqual([200, visibility]);
+      expect(await statuses(id)).toEqual([...expected]);
+    }
+  });
+});
+
+describe("nobody gets at a file by a record that they write", () => {
+  /** The status of each change of Bob, with the rule of its first problem. */
+  const statusOf = async (method: string, path: string, body: object): Promise<[number, string | undefined]> => {
+    const answer = await request<{ error?: { details?: { rule: string }[] } }>(method, path, { ...as("bob"), body });
+    return [answer.status, answer.body.error?.details?.[0]?.rule];
+  };
+
+  test("that points to it: neither by a create, nor by an update, nor in a batch", async () => {
+    const id = await store();
+    const record = await make("open", {});
+    expect(await statusOf("POST", "/api/open", { image: id })).toEqual([400, "file"]);
+    expect(await statusOf("PUT", `/api/open/${record}`, { image: id })).toEqual([400, "file"]);
+    const create = { method: "create", collection: "open", body: { image: id } };
+    expect(await statusOf("POST", "/api/batch", { operations: [create] })).toEqual([400, "file"]);
+    expect(await statuses(id)).toEqual([401, 200, 403, 403, 200]);
+  });
+
+  test("but whoever may download it may point to it", async () => {
+    const id = await store();
+    const shown = await make("team_posts", { team: await make("teams", { name: "green" }), image: id });
+    expect(await statusOf("POST", "/api/open", { image: id })).toEqual([400, "file"]);
+    await make("own", { by: bob.user.id, image: id });
+    expect(await statusOf("POST", "/api/users_only", { image: id })).toEqual([201, undefined]);
+    await service.records.delete("team_posts", system, shown);
+    expect(await statusOf("POST", "/api/open", { image: await store("public") })).toEqual([201, undefined]);
+    expect(await statusOf("POST", "/api/open", { image: await store("protected") })).toEqual([400, "file"]);
+    const created = await request("POST", "/api/open", { ...as("owner"), body: { image: await store() } });
+    expect(created.status).toBe(201);
+  });
+
+  test("nor by one whose array has it; what is in the array already can be sent back", async () => {
+    const [own, other] = [await store("public"), await store()];
+    expect(await statusOf("POST", "/api/album", { images: [own, other] })).toEqual([400, "file"]);
+    const album = await make("album", { images: [own] });
+    expect(await statusOf("PUT", `/api/album/${album}`, { images: [other, own] })).toEqual([400, "file"]);
+    expect(await statuses(other)).toEqual([401, 200, 403, 403, 200]);
+    await service.records.update("album", system, { record: album, body: { images: [own, other] } });
+    expect(await statusOf("PUT", `/api/album/${album}`, { images: [other, own] })).toEqual([200, undefined]);
+  });
+
+  test("and a record that points to it already can be sent back as it was", async () => {
+    const id = await store();
+    const record = await make("own", { by: bob.user.id, image: id });
+    const body = (await request("GET", `/api/own/${record}`, as("bob"))).body;
+    expect(await statusOf("PUT", `/api/own/${record}`, body)).toEqual([200, undefined]);
+    const hidden = await make("hidden", { image: id, by: bob.user.id });
+    expect(await statusOf("PUT", `/api/hidden/${hidden}`, { by: null })).toEqual([200, undefined]);
+  });
+});
+
+test("caches keep it for the caller alone, and ask each time", async () => {
+  const id = await store();
+  await make("open", { image: id });
+  const { headers, status } = await request("GET", `/api/storage/${id}`, as("ann"));
+  expect([status, headers.get("cache-control")]).toEqual([200, "private, no-cache"]);
+  const again = await request("GET", `/api/storage/${id}`, {
+    ...as("ann"),
+    headers: { "If-None-Match": headers.get("etag") ?? "" },
+  });
+  expect(again.status).toBe(304);
+});
+
+test("its event tells its name to who may download it", async () => {
+  const { api } = world;
+  const since = (await service.events.at(service.events.flushedSeq))?.id ?? "";
+  const live = await api.connect(ann.accessToken);
+  await live.subscribe("storage.uploaded");
+  const id = await store();
+  const told = async (socket: typeof live): Promise<unknown> => {
+    await until(() => socket.frames.some(({ type }) => type === "event"));
+    return (await socket.events()).map(({ payload }) => [payload["id"], payload["filename"], payload["url"]]);
+  };
+  expect(await told(live)).toEqual([[id, null, null]]);
+  await make("own", { image: id, by: ann.user.id });
+  const [hers, his] = [await api.connect(ann.accessToken), await api.connect(bob.accessToken)];
+  for (const socket of [hers, his]) await socket.subscribe("storage.uploaded", since);
+  expect(await told(hers)).toEqual([[id, "a.txt", `/api/storage/${id}`]]);
+  expect(await told(his)).toEqual([[id, null, null]]);
+});
+
+test("a data folder of an earlier version gets the indexes of its files at the start", async () => {
+  const api = await openApi({ collections: [{ name: "posts", fields: [image, relation("by", "users")] }] });
+  expect(await indexTexts(api.service, "posts")).toEqual(["by", "image"]);
+  await api.service.database.transact((tx) => tx.run('DROP INDEX "posts.image"'));
+  expect(await indexTexts(api.service, "posts")).toEqual(["by"]);
+  await api.service.records.start();
+  expect(await indexTexts(api.service, "posts")).toEqual(["by", "image"]);
+  expect(api.log.filter((line) => line.includes("indexed now"))).toHaveLength(1);
+  await api.service.records.start();
+  expect(api.log.filter((line) => line.includes("indexed now"))).toHaveLength(1);
+});

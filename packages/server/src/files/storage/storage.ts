@@ -1,0 +1,317 @@
+/** Storage: stores, serves and removes files, with their metadata in the database and their bytes in a driver. */
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { StoredFile, Visibility } from "@socle/protocol";
+import {
+  AppError,
+  type Clock,
+  isAdmin,
+  isObject,
+  newId,
+  type Principal,
+  toTimestamp,
+} from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import type { QueryCaller } from "../../data/queries/index.ts";
+import type { Database, Reader, Transactor, Waiter } from "../../store/database/index.ts";
+import type { EventLog } from "../../store/events/index.ts";
+import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
+import { FileLinks, type FileLinksOptions } from "./file-links.ts";
+import {
+  allRemains,
+  deleteFile,
+  type FileFilter,
+  type FileRow,
+  fileExists,
+  findFile,
+  hasRemains,
+  insertFile,
+  lacksSizes,
+  listFiles,
+  markRemains,
+  remakeOwnerIndex,
+  searchFiles,
+  unmarkRemains,
+  updateVisibility,
+} from "./file-table.ts";
+import { HeldRemovals } from "./held-removals.ts";
+import { detectType } from "./mime.ts";
+import { assertFits, Quota, type QuotaOptions, type StoredTotals } from "./quota.ts";
+import { type Asker, Thumbnails, type ThumbSize } from "./thumbnails.ts";
+import { Upload } from "./upload.ts";
+
+export interface StorageOptions {
+  database: Database;
+  events: EventLog;
+  clock: Clock;
+  logger: Logger;
+  driver: StorageDriver;
+  /** The most bytes of thumbnails on disk. */
+  thumbsCacheSize: number;
+  /** The most thumbnails that may wait to be made. */
+  maxThumbnails: number;
+  quota: QuotaOptions;
+  links: FileLinksOptions;
+  /** Whether a caller may read a record that points to a file. @throws AppError `unavailable`. */
+  isShownByRecord: (id: string, caller: QueryCaller) => Promise<boolean>;
+  /** The same inside a transaction; checks only a bounded number of records. */
+  isShownNow: (reader: Reader, id: string, principal: Principal) => boolean;
+}
+
+/** The time for which a start waits for the removal of leftover uploads; the removal then goes on beside the service. */
+const sweepMs = 2_000;
+
+function toFile(row: FileRow): StoredFile {
+  return { ...row, url: `/api/storage/${row.id}` };
+}
+
+/**
+ * Files: their metadata in the database, their bytes with a driver (spec, "Storage endpoints"). A file exists when its
+ * metadata exists. An id under which the driver may hold bytes without a file stands in `_file_remains`, before the
+ * bytes come and until the bytes are gone, so that a start after a crash finds and removes the bytes.
+ */
+export class Storage {
+  readonly #options: StorageOptions;
+  readonly #thumbnails: Thumbnails;
+  /** Links: addresses that work without a token. */
+  readonly links: FileLinks;
+  readonly #quota: Quota;
+  readonly #uploadFolder: string;
+  readonly #removals = new HeldRemovals((id) => this.#removeBytes(id));
+
+  constructor(options: StorageOptions) {
+    this.#options = options;
+    const { driver, logger, thumbsCacheSize, maxThumbnails, quota } = options;
+    this.#quota = new Quota(quota);
+    this.links = new FileLinks(options.links);
+    this.#uploadFolder = join(driver.workFolder, "uploads");
+    this.#thumbnails = new Thumbnails({
+      folder: join(driver.workFolder, "thumbnails"),
+      cacheSize: thumbsCacheSize,
+      maxWaiting: maxThumbnails,
+      logger,
+    });
+  }
+
+  /**
+   * Opens the driver and removes the leftovers of interrupted uploads and deletions. Call `start` once.
+   * @throws SetupError when files cannot be written.
+   */
+  async start(): Promise<void> {
+    const { driver, logger, database } = this.#options;
+    await driver.open();
+    if (lacksSizes(database.reader)) await database.transact(remakeOwnerIndex);
+    this.#quota.start(database);
+    await rm(this.#uploadFolder, { recursive: true, force: true });
+    await mkdir(this.#uploadFolder, { recursive: true });
+    const remains = allRemains(database.reader);
+    if (remains.length === 0) return;
+    logger.info("Removing what interrupted uploads had left", { files: remains.length });
+    const sweep = (async () => {
+      for (const id of remains) await this.#removeBytes(id);
+    })();
+    // A store that does not answer must not delay the start.
+    await Promise.race([sweep, Bun.sleep(sweepMs)]);
+  }
+
+  /**
+   * Stores a file that `receive` writes piece by piece and then names. After a failure, nothing stays.
+   * @param leastSize a lower bound of the file's bytes, known before the file is received.
+   * @throws AppError `payload_too_large`, `unavailable` when the file cannot be stored, and the errors of `receive`.
+   */
+  async store(
+    principal: Principal,
+    receive: (upload: Upload) => Promise<{ filename: string; visibility: Visibility }>,
+    leastSize = 0,
+  ): Promise<StoredFile> {
+    const userId = principal?.userId ?? null;
+    const rooms = this.#quota.roomsFor(this.#options.database.reader, userId);
+    assertFits(rooms, leastSize);
+    const id = newId("fil", this.#options.clock.now());
+    const upload = new Upload({ id, path: join(this.#uploadFolder, id), rooms });
+    try {
+      const { filename, visibility } = await receive(upload);
+      await upload.finish();
+      const mimeType = await detectType(upload.sample, filename);
+      return await this.#keep(upload, principal, { filename, mimeType, size: upload.size, visibility, userId });
+    } catch (thrown) {
+      throw asUnavailable(thrown);
+    } finally {
+      await upload
+        .discard()
+        .catch((error) => this.#options.logger.error("An upload could not be removed", { id, error }));
+    }
+  }
+
+  exists(reader: Reader, id: string): boolean {
+    return fileExists(reader, id);
+  }
+
+  /** The metadata of a file, or null. */
+  find(id: string, reader: Reader = this.#options.database.reader): StoredFile | null {
+    const row = findFile(reader, id);
+    return row === null ? null : toFile(row);
+  }
+
+  /** The number of files, and their bytes. */
+  totals(): Readonly<StoredTotals> {
+    return this.#quota.totals(this.#options.database.reader);
+  }
+
+  /** All files, newest first, and their number. */
+  list(page: { limit: number; offset: number }): { items: StoredFile[]; total: number } {
+    const { reader } = this.#options.database;
+    const rows = listFiles(reader, page);
+    return { items: rows.map(toFile), total: this.totals().files };
+  }
+
+  /**
+   * The files of a filter, newest first, and their number. The search runs on a thread, because the search may read many files.
+   * @throws AppError `unavailable` when the search takes too long, or too many queries wait.
+   */
+  async search(
+    filter: FileFilter,
+    { waiter, ...page }: { limit: number; offset: number; waiter: Waiter },
+  ): Promise<{ items: StoredFile[]; total: number }> {
+    if (Object.values(filter).every((value) => value === null)) return this.list(page);
+    const { items, total } = await this.#options.database.query((reader) => searchFiles(reader, filter, page), waiter);
+    return { items: items.map(toFile), total };
+  }
+
+  /** Sets the visibility of a file. Answers the file before and after. @throws AppError `not_found`. */
+  setVisibility(tx: Transactor, id: string, visibility: Visibility): { before: StoredFile; file: StoredFile } {
+    const before = this.find(id, tx);
+    if (before === null) throw missingFile();
+    updateVisibility(tx, id, visibility);
+    return { before, file: { ...before, visibility } };
+  }
+
+  /** Whether a file exists and a caller may download the file, in the view of a transaction. */
+  isReadable(reader: Reader, id: string, principal: Principal): boolean {
+    const file = this.find(id, reader);
+    if (file === null) return false;
+    if (file.visibility === "public" || isOwner(file, principal)) return true;
+    return file.visibility === "record" && this.#options.isShownNow(reader, id, principal);
+  }
+
+  /** Whether a caller may download a file (spec, "Storage endpoints", Access). @throws AppError `unavailable`. */
+  async mayDownload(file: StoredFile, caller: QueryCaller): Promise<boolean> {
+    if (file.visibility === "public" || isOwner(file, caller.principal)) return true;
+    return file.visibility === "record" && this.#options.isShownByRecord(file.id, caller);
+  }
+
+  /**
+   * Checks that a caller may download a file.
+   * @throws AppError `unauthorized`, `forbidden`, `unavailable`.
+   */
+  async authorize(file: StoredFile, caller: QueryCaller): Promise<void> {
+    if (await this.mayDownload(file, caller)) return;
+    if (caller.principal === null) throw new AppError("unauthorized", "To download this file, sign in.");
+    if (file.visibility !== "record") throw ownersOnly("download");
+    throw new AppError("forbidden", "You may read no record that points to this file.");
+  }
+
+  /** The bytes of a file. @throws AppError `not_found` after a deletion in the meantime, `unavailable`. */
+  async read(file: StoredFile, range: ByteRange | null): Promise<FileBody> {
+    const body = await this.#options.driver.read(file.id, range).catch(unavailable);
+    if (body !== null) return body;
+    if (!this.exists(this.#options.database.reader, file.id)) throw missingFile();
+    throw new Error(`The bytes of the file ${file.id} are missing from the storage`);
+  }
+
+  /**
+   * A smaller picture of an image.
+   * @throws AppError `bad_request` for a file that is no image or has too many pixels; `unavailable`, also when too
+   * many wait.
+   */
+  async thumbnail(file: StoredFile, size: ThumbSize, asker: Asker): Promise<Blob> {
+    const thumbnail = await this.#thumbnails.get({ file, size, read: () => this.read(file, null) }, asker);
+    // The file may have been deleted since.
+    if (!this.exists(this.#options.database.reader, file.id)) await this.#thumbnails.forget(file.id);
+    return thumbnail;
+  }
+
+  /** @throws AppError `unauthorized`, `not_found`, `forbidden`, in this order. */
+  async delete(id: string, principal: Principal): Promise<void> {
+    if (principal === null) throw new AppError("unauthorized", "To delete a file, sign in.");
+    const remove = (tx: Transactor, caller: Principal): void => {
+      const file = this.find(id, tx);
+      if (file === null) throw missingFile();
+      if (!isOwner(file, caller)) throw ownersOnly("delete");
+      deleteFile(tx, id);
+      this.#quota.remove(tx, file.size);
+      markRemains(tx, id);
+      const payload = { id, userId: file.userId };
+      this.#options.events.append(tx, { type: "storage.deleted", source: "storage", payload, principal });
+    };
+    await this.#options.database.transactFor(principal, remove, { makesRoom: true });
+    await this.#removals.remove(id);
+    await this.#thumbnails.forget(id);
+  }
+
+  /** From now on the bytes of deleted files stay, for a backup. Answers a function that resumes the removal. */
+  holdRemovals(): () => Promise<void> {
+    return this.#removals.hold();
+  }
+
+  /** Three steps, each on disk before the next: the id is marked, the bytes are put, the mark becomes metadata. */
+  async #keep(upload: Upload, principal: Principal, values: Omit<FileRow, "id" | "createdAt">): Promise<StoredFile> {
+    const { database, driver, events, clock } = this.#options;
+    const { id } = upload;
+    await database.transactFor(principal, (tx) => markRemains(tx, id));
+    try {
+      await driver.put(id, upload.path);
+      return await database.transactFor(principal, (tx) => {
+        const now = clock.now();
+        const file = toFile({ id, ...values, createdAt: toTimestamp(now) });
+        this.#quota.add(tx, file);
+        insertFile(tx, file);
+        unmarkRemains(tx, id);
+        events.append(tx, { type: "storage.uploaded", source: "storage", payload: file, principal }, now);
+        return file;
+      });
+    } catch (thrown) {
+      // While the id is marked, no file has the id. After a failed flush a file may have the id, and its bytes must
+      // stay.
+      if (hasRemains(database.reader, id)) await this.#removeBytes(id);
+      throw thrown;
+    }
+  }
+
+  /** Removes the bytes; after a failure the next start tries again. */
+  async #removeBytes(id: string): Promise<void> {
+    const { database, driver, logger } = this.#options;
+    try {
+      await driver.remove(id);
+      await database.transact((tx) => unmarkRemains(tx, id), { makesRoom: true });
+    } catch (error) {
+      logger.warn("The bytes of a deleted file could not be removed; the next start tries again", { id, error });
+    }
+  }
+}
+
+/** Whether a caller owns a file, or is an admin. */
+function isOwner({ userId }: StoredFile, principal: Principal): boolean {
+  return isAdmin(principal) || (userId !== null && userId === principal?.userId);
+}
+
+function ownersOnly(action: string): AppError {
+  return new AppError("forbidden", `Only its owner or an admin may ${action} this file.`);
+}
+
+export function missingFile(): AppError {
+  return new AppError("not_found", "There is no such file.");
+}
+
+/**
+ * A full disk, or a store that does not answer (their errors have a code): the caller learns that the file cannot be
+ * stored or read, the log learns the cause. Any other error is a defect, and stays a defect.
+ */
+function asUnavailable(thrown: unknown): unknown {
+  if (thrown instanceof AppError || !isObject(thrown) || typeof thrown["code"] !== "string") return thrown;
+  return new AppError("unavailable", "Files cannot be stored or read at the moment.", { cause: thrown });
+}
+
+function unavailable(thrown: unknown): never {
+  throw asUnavailable(thrown);
+}

@@ -1,0 +1,277 @@
+/** Thumbnails: makes smaller images in a bounded queue, and keeps the thumbnails in a folder cache. */
+import { availableParallelism } from "node:os";
+import type { StoredFile } from "@socle/protocol";
+import { Admission, AppError, callerGone, isObject, overloaded, releasedMemory } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import type { FileBody } from "./driver.ts";
+import { FolderCache } from "./folder-cache.ts";
+
+/** The box that a thumbnail fits into; its sides are steps of the ladder, and null leaves a side free. */
+export interface ThumbSize {
+  readonly width: number | null;
+  readonly height: number | null;
+}
+
+/** The caller of a thumbnail. */
+export interface Asker {
+  /** A user id or an address: identifies the caller whose share of the queue is counted. */
+  readonly caller: string;
+  /** Aborted when the caller has disconnected. */
+  readonly signal: AbortSignal;
+}
+
+/** The source image of a thumbnail, and the thumbnail's size. */
+interface Job {
+  readonly file: StoredFile;
+  readonly size: ThumbSize;
+  /** Reads the image. */
+  read(): Promise<FileBody>;
+}
+
+/** A caller's place in the queue for a thumbnail. */
+interface Place {
+  /** Requests of the caller that wait. */
+  requests: number;
+  isQueued: boolean;
+  /** Aborted when the last request has gone. */
+  readonly leaving: AbortController;
+}
+
+/** A thumbnail that waits or is being made, for all callers of the same thumbnail. */
+interface Shared {
+  readonly result: PromiseWithResolvers<Blob>;
+  /** The places by caller: each caller waits for a turn, and the first turn makes the thumbnail. */
+  readonly places: Map<string, Place>;
+  hasStarted: boolean;
+}
+
+const imageTypes: readonly string[] = ["image/png", "image/jpeg", "image/webp"];
+/** The most pixels of an image: while the image is made smaller, each pixel takes four bytes of memory. */
+const maxPixels = 32_000_000;
+/** The approximate memory for each pixel of the image while a thumbnail is made. */
+const bytesPerPixel = 8;
+/** Images with more pixels are made smaller one after another. */
+const largePixels = 8_000_000;
+/**
+ * Images that are made smaller at a time. The work runs in the runtime's thread pool, which has a thread for each core.
+ * Flushes of the database run in the same pool, and must find a free thread.
+ */
+const maxRunning = Math.max(1, Math.min(2, availableParallelism() - 1));
+/** The sides of thumbnails, in pixels: a requested side is rounded up to the next of these sides. */
+const ladder = [
+  16, 32, 48, 64, 96, 100, 128, 150, 200, 256, 300, 400, 512, 600, 640, 800, 1024, 1200, 1600, 2000,
+] as const;
+/** The longest side of a thumbnail. */
+const maxSide = 2_000;
+/** The value for a side that is left free: an image with at most `maxPixels` has no longer side. */
+const anySide = maxPixels;
+
+/** The time limit for reading an image: a bucket may send the image too slowly, or never end. */
+const defaultReadMs = 30_000;
+const message = "Too many thumbnails wait to be made; try again in a moment.";
+const form = `"thumb" must be WIDTHxHEIGHT, WIDTHx or xHEIGHT, each from 1 to ${maxSide}`;
+
+/** The requested box, with each side rounded up to the ladder. @throws AppError `bad_request`. */
+export function parseThumbSize(text: string): ThumbSize {
+  const [whole, width = "", height = ""] = /^(\d{0,4})x(\d{0,4})$/.exec(text) ?? [];
+  const sides = [width, height].map((side) => (side === "" ? null : Number(side)));
+  const isGood = sides.every((side) => side === null || (side >= 1 && side <= maxSide));
+  const [wide = null, high = null] = sides.map((side) => ladder.find((step) => step >= (side ?? maxSide + 1)) ?? null);
+  if (whole === undefined || !isGood || (wide === null && high === null)) throw new AppError("bad_request", `${form}.`);
+  return { width: wide, height: high };
+}
+
+/** A size, as written in its cache entry and its ETag. */
+export function nameOfSize({ width, height }: ThumbSize): string {
+  return `${width ?? ""}x${height ?? ""}`;
+}
+
+/** Bun's error about an image that cannot be made smaller, turned into an error for the caller. */
+function explain(thrown: unknown): unknown {
+  const code = isObject(thrown) ? thrown["code"] : null;
+  if (code === "ERR_IMAGE_TOO_MANY_PIXELS")
+    return new AppError("bad_request", `The image has more than ${maxPixels} pixels; there are no thumbnails of it.`);
+  if (code === "ERR_IMAGE_DECODE_FAILED" || code === "ERR_IMAGE_UNKNOWN_FORMAT" || code === "ERR_INVALID_STATE")
+    return new AppError("bad_request", "The file is damaged; it cannot be read as an image.");
+  return thrown;
+}
+
+/** Smaller pictures of images: made off the event loop at the first request, then kept on disk. */
+export class Thumbnails {
+  readonly #cache: FolderCache;
+  readonly #admission: Admission;
+  readonly #large = new Admission({ width: 1 });
+  readonly #readMs: number;
+  /** Thumbnails that wait or are being made; another caller of the same thumbnail waits for the same result. */
+  readonly #running = new Map<string, Shared>();
+
+  /** @param readMs how long the image may take to be read. */
+  constructor(
+    options: { folder: string; cacheSize: number; maxWaiting: number; logger: Logger },
+    readMs = defaultReadMs,
+  ) {
+    this.#readMs = readMs;
+    this.#cache = new FolderCache(options);
+    const { maxWaiting } = options;
+    this.#admission = new Admission({
+      limit: "thumbnails",
+      message,
+      width: maxRunning,
+      share: 1,
+      maxWaiting,
+      waitingShare: Math.ceil((maxWaiting * 3) / 4),
+    });
+  }
+
+  /**
+   * @throws AppError `bad_request` for a file that is no image, is damaged or has too many pixels, `unavailable` when
+   * too many thumbnails wait to be made or the image cannot be read in time.
+   */
+  async get(job: Job, asker: Asker): Promise<Blob> {
+    const { file, size } = job;
+    if (!imageTypes.includes(file.mimeType))
+      throw new AppError(
+        "bad_request",
+        `There are thumbnails of PNG, JPEG and WebP images only, not of ${file.mimeType}.`,
+      );
+    const name = nameOfSize(size);
+    const cached = await this.#cache.get(file.id, name);
+    if (cached !== null) return cached;
+    const key = `${file.id}/${name}`;
+    return this.#wait(key, job, asker);
+  }
+
+  /** Removes the thumbnails of a deleted file. */
+  async forget(id: string): Promise<void> {
+    await this.#cache.forget(id);
+  }
+
+  #sharedOf(key: string): Shared {
+    const known = this.#running.get(key);
+    if (known !== undefined) return known;
+    const shared: Shared = { result: Promise.withResolvers(), places: new Map(), hasStarted: false };
+    // After the last caller has gone, a failure has no listener.
+    shared.result.promise.catch(() => undefined);
+    this.#running.set(key, shared);
+    return shared;
+  }
+
+  #remove(key: string, shared: Shared): void {
+    if (this.#running.get(key) === shared) this.#running.delete(key);
+  }
+
+  /**
+   * When the last caller disconnects, the thumbnail leaves the queue; a thumbnail that is being made is finished and
+   * kept.
+   */
+  async #wait(key: string, job: Job, { caller, signal }: Asker): Promise<Blob> {
+    const { promise: gone, reject } = Promise.withResolvers<never>();
+    const leave = (): void => reject(callerGone());
+    signal.addEventListener("abort", leave, { once: true });
+    if (signal.aborted) leave();
+    const shared = this.#sharedOf(key);
+    const place = shared.places.get(caller) ?? this.#enter(key, job, { caller, shared });
+    place.requests += 1;
+    try {
+      return await Promise.race([shared.result.promise, gone]);
+    } finally {
+      signal.removeEventListener("abort", leave);
+      place.requests -= 1;
+      if (place.requests === 0 && !shared.hasStarted) {
+        shared.places.delete(caller);
+        if (shared.places.size === 0) this.#remove(key, shared);
+        place.leaving.abort();
+      }
+    }
+  }
+
+  /** Waits for a turn of the caller. A caller whose queue is full waits for another caller's turn. */
+  #enter(key: string, job: Job, { caller, shared }: { caller: string; shared: Shared }): Place {
+    const place: Place = { requests: 0, isQueued: !shared.hasStarted, leaving: new AbortController() };
+    shared.places.set(caller, place);
+    if (shared.hasStarted) return place;
+    const { signal } = place.leaving;
+    const turn = this.#admission.run(() => this.#makeOnce(key, job, shared), { caller, signal });
+    turn.catch((thrown: unknown) => {
+      place.isQueued = false;
+      if (shared.hasStarted || [...shared.places.values()].some(({ isQueued }) => isQueued)) return;
+      this.#remove(key, shared);
+      shared.result.reject(place.leaving.signal.aborted ? busy() : thrown);
+    });
+    return place;
+  }
+
+  /** The work of the first turn; later turns find the work begun. */
+  async #makeOnce(key: string, job: Job, shared: Shared): Promise<void> {
+    if (shared.hasStarted) return;
+    shared.hasStarted = true;
+    // The other callers need no turn any more.
+    for (const { leaving } of shared.places.values()) leaving.abort();
+    try {
+      const thumbnail = await make(job, { large: this.#large, readMs: this.#readMs });
+      await this.#cache.put(job.file.id, nameOfSize(job.size), thumbnail);
+      shared.result.resolve(thumbnail);
+    } catch (thrown) {
+      shared.result.reject(thrown);
+    } finally {
+      this.#remove(key, shared);
+    }
+  }
+}
+
+function busy(): AppError {
+  return overloaded("thumbnails", message);
+}
+
+/** The bytes of an image. @throws AppError `unavailable` when the bytes do not come in time. */
+async function readWithin(read: Job["read"], milliseconds: number): Promise<Blob | Uint8Array> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new AppError("unavailable", "The image could not be read in time.")),
+    milliseconds,
+  );
+  try {
+    const body = await Promise.race([read(), late]);
+    return body instanceof ReadableStream ? await readPieces(body, late) : body;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The bytes of a stream. When `late` rejects, the stream is cancelled. */
+async function readPieces(body: ReadableStream<Uint8Array>, late: Promise<never>): Promise<Uint8Array> {
+  const reader = body.getReader();
+  const chunks: Uint8Array[] = [];
+  try {
+    while (true) {
+      const { done, value } = await Promise.race([reader.read(), late]);
+      if (done) return Buffer.concat(chunks);
+      chunks.push(value);
+    }
+  } finally {
+    // After the last byte this does nothing.
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+async function make(
+  { read, size: { width, height } }: Job,
+  { large, readMs }: { large: Admission; readMs: number },
+): Promise<Blob> {
+  const source = await readWithin(read, readMs);
+  const resize = (): Promise<Blob> =>
+    new Bun.Image(source, { maxPixels })
+      .resize(width ?? anySide, height ?? anySide, { fit: "inside", withoutEnlargement: true })
+      .blob();
+  let pixels = 0;
+  try {
+    const { width: wide, height: high } = await new Bun.Image(source, { maxPixels }).metadata();
+    pixels = wide * high;
+    return await (pixels > largePixels ? large.run(resize) : resize());
+  } catch (thrown) {
+    throw explain(thrown);
+  } finally {
+    // Memory for the decoded image, the smaller image, and the encoder.
+    releasedMemory(pixels * bytesPerPixel);
+  }
+}

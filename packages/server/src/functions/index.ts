@@ -1,5 +1,0 @@
-/** Functions: triggers, deliveries that survive a crash, and their runs. */
-export { functionSchema } from "./delivery-table.ts";
-export { checkFunction, Functions } from "./functions.ts";
-export { eventAfter } from "./hook-files.ts";
-export type { HookMeter } from "./hook-meter.ts";

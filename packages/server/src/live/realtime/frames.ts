@@ -1,0 +1,139 @@
+/** Realtime frames: parses the frames of a client, and writes the frames of the service. */
+import { type ClientFrame, MAX_SUBSCRIPTION_ID, type RealtimeErrorCode, type ServerFrame } from "@socle/protocol";
+import { isObject, quote } from "../../base/kernel/index.ts";
+
+/** The subject of a frame error: a channel, and for a filter, its subscription and the position. */
+export interface FrameSubject {
+  readonly channel: string | null;
+  readonly id?: string | null;
+  /** In the filter, from 1. */
+  readonly position?: number | null;
+}
+
+/** A frame that cannot be followed. The client is told, and the socket stays open. */
+export class FrameError extends Error {
+  override readonly name = "FrameError";
+  readonly code: RealtimeErrorCode;
+  readonly subject: FrameSubject;
+
+  constructor(code: RealtimeErrorCode, message: string, subject: FrameSubject | string | null = null) {
+    super(message);
+    this.code = code;
+    this.subject = typeof subject === "object" && subject !== null ? subject : { channel: subject };
+  }
+
+  /** The error of a filter, with the subscription of the filter. */
+  about({ name, id }: { name: string; id: string | null }): FrameError {
+    return new FrameError(this.code, this.message, { channel: name, id, position: this.subject.position ?? null });
+  }
+}
+
+const actions = '"subscribe", "unsubscribe" or "ping"';
+/** The length of the longest channel name. A longer text is not sent back. */
+const longestChannel = 100;
+
+/** A value of a frame as an error message shows it. The text of a large value is not made. */
+function shown(value: unknown): string {
+  if (typeof value === "string") return quote(value.slice(0, longestChannel));
+  if (Array.isArray(value)) return "an array";
+  return isObject(value) ? "an object" : quote(value);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // An error of its own: the parser's message may quote the text, and deep nesting is a RangeError.
+    throw new FrameError("invalid_json", "A frame must be a JSON object.");
+  }
+}
+
+/** @throws FrameError `invalid_json`, `invalid_action` or `invalid_channel`. */
+export function parseFrame(text: string): ClientFrame {
+  const frame = parseJson(text);
+  if (!isObject(frame))
+    throw new FrameError("invalid_action", `A frame must be a JSON object with "action": ${actions}.`);
+  const { action, channel, since, filter } = frame;
+  if (action === "ping") return { action };
+  if (action !== "subscribe" && action !== "unsubscribe")
+    throw new FrameError("invalid_action", `"action" must be ${actions}, not ${shown(action)}.`);
+  if (typeof channel !== "string")
+    throw new FrameError("invalid_channel", `"channel" must be a string, not ${shown(channel)}.`);
+  if (channel.length > longestChannel)
+    throw new FrameError("invalid_channel", `${shown(channel)} is longer than any channel's name.`);
+  const id = readId(frame["id"], channel);
+  if (action === "unsubscribe") return { action, channel, id };
+  if (since !== undefined && since !== null && typeof since !== "string")
+    throw new FrameError(
+      "invalid_action",
+      `"since" must be the id of an event, a string, not ${shown(since)}.`,
+      channel,
+    );
+  if (filter !== undefined && filter !== null && typeof filter !== "string")
+    throw new FrameError("invalid_filter", `"filter" must be a string, not ${shown(filter)}.`, { channel, id });
+  // An empty filter counts as no filter, as in a list.
+  const wanted = filter === undefined || filter === null || filter.trim() === "" ? null : filter;
+  if (id !== null && wanted === null)
+    throw new FrameError("invalid_action", 'An "id" is for a subscription with a "filter".', { channel, id });
+  return { action, channel, since: since ?? null, filter: wanted, id };
+}
+
+function readId(id: unknown, channel: string): string | null {
+  if (id === undefined || id === null) return null;
+  if (typeof id === "string" && id !== "" && id.length <= MAX_SUBSCRIPTION_ID) return id;
+  throw new FrameError(
+    "invalid_action",
+    `"id" must be a string of 1 to ${MAX_SUBSCRIPTION_ID} characters, not ${shown(id)}.`,
+    channel,
+  );
+}
+
+export function unknownChannel(name: string): FrameError {
+  return new FrameError(
+    "invalid_channel",
+    `${shown(name)} is no channel. There are "{collection}.created", ".updated", ".deleted" and ".*", and those of auth, storage, function, job and "system.collection.created".`,
+    name,
+  );
+}
+
+/** Some events after `since` cannot be replayed: the log does not hold the events, or the events were closed to this listener. */
+export function gapError(subject: FrameSubject, since: string): FrameError {
+  const message = `The log does not hold everything since ${shown(since)} for this channel and this caller. Subscribe without "since" and read the data anew.`;
+  return new FrameError("resume_gap", message, subject);
+}
+
+/** Without an id, a channel with a filter cannot stand beside another channel of the same events. */
+export function overlap(name: string, other: string): FrameError {
+  const message = `"${other}" is held, and carries events of "${name}". Where one of two such channels has a filter, give it an "id" of its own.`;
+  return new FrameError("invalid_filter", message, { channel: name });
+}
+
+export function toText(frame: ServerFrame): string {
+  return JSON.stringify(frame);
+}
+
+export function errorText(error: FrameError): string {
+  const { code, message, subject } = error;
+  const { channel, id = null, position = null } = subject;
+  return toText({
+    type: "error",
+    code,
+    message,
+    ...(channel !== null && { channel }),
+    ...(id !== null && { id }),
+    ...(position !== null && { position }),
+    error: { code, message },
+  });
+}
+
+/** The answer to a subscribe or unsubscribe frame. */
+export function replyText(type: "subscribed" | "unsubscribed", channel: string, id: string | null): string {
+  return toText({ type, channel, ...(id !== null && { id }) });
+}
+
+/** An event's frame, around its text. @param id of the subscription, or null. */
+export function eventText(event: string, id: string | null = null): string {
+  return id === null
+    ? `{"type":"event","event":${event}}`
+    : `{"type":"event","id":${JSON.stringify(id)},"event":${event}}`;
+}

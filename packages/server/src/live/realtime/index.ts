@@ -1,0 +1,3 @@
+/** Realtime: sockets, their subscriptions, replay from the event log, and the audience of events. */
+export type { SocketConnection } from "./connection.ts";
+export { Realtime } from "./realtime.ts";

@@ -1,0 +1,287 @@
+/** Visibility: the audience of an event of the log, now and in a replay, and the text that a replay sends of it. */
+
+import type { StoredRecord } from "@socle/protocol";
+import { AppError, isAdmin } from "../../base/kernel/index.ts";
+import type { Collection, Collections } from "../../data/collections/index.ts";
+import { type Audience, audienceOf, narrowerThan } from "../../data/permissions/index.ts";
+import { fieldLimits, type Records, recordTableOf, touchesReadRule } from "../../data/records/index.ts";
+import type { Storage } from "../../files/storage/index.ts";
+import type { EventBasis, EventHead, EventLog, LoggedEvent } from "../../store/events/index.ts";
+import { type Listener, mayHear, reducedFor } from "./audience.ts";
+import type { FilterOfOne } from "./filter.ts";
+import { fulfilledBefore } from "./former-states.ts";
+import type { OwnedState } from "./reader-table.ts";
+import { stateOf, toldText, toldType } from "./tellings.ts";
+
+/** An event as a replay tells the event: the type differs from the event's own if the change has taken a record out of sight. */
+export interface Told {
+  readonly type: string;
+  readonly text: string;
+}
+
+/** `trimmed`: the log does not hold the event any more. `null`: the listener hears nothing of the event. */
+export type ReplayedEvent = Told | null | "trimmed";
+
+/** The collection of a replay, and the filter of its subscription, or null. */
+export interface ReplayedThrough {
+  readonly collection: string | null;
+  readonly filter: FilterOfOne | null;
+}
+
+/**
+ * The users to whom events of auth, storage, functions and jobs are told (`realtime.serviceEvents`): all users; the
+ * user an event is about, and admins alone for an event about no user; or admins.
+ */
+export type ServiceEvents = "all" | "own" | "admin";
+
+/** The user an event of the service is about, or null. */
+export function subjectOf({ payload }: LoggedEvent): string | null {
+  const { userId } = payload;
+  return typeof userId === "string" ? userId : null;
+}
+
+/** An event of the log, and a listener who may hear the event. */
+interface Seen {
+  readonly event: LoggedEvent;
+  readonly listener: Listener;
+  readonly collection: Collection;
+}
+
+export class Visibility {
+  readonly #collections: Collections;
+  readonly #events: EventLog;
+  readonly #records: Records;
+  readonly #storage: Storage;
+  readonly #serviceEvents: ServiceEvents;
+
+  constructor(options: {
+    collections: Collections;
+    events: EventLog;
+    records: Records;
+    storage: Storage;
+    serviceEvents: ServiceEvents;
+  }) {
+    this.#serviceEvents = options.serviceEvents;
+    this.#collections = options.collections;
+    this.#events = options.events;
+    this.#records = options.records;
+    this.#storage = options.storage;
+  }
+
+  /**
+   * The audience of an event: by the rule in force, or by a narrower rule that was in force when the event was written.
+   * Events of the service are for all signed-in users (spec, "Authentication" 9 and realtime rule 4), unless
+   * `realtime.serviceEvents` says otherwise; `owner` then means the user an event is about. Events of a dropped
+   * collection are for admins, even if a new collection has the same name.
+   */
+  audience(event: EventHead, name: string | null): Audience {
+    if (name === null) return this.#serviceAudience(event);
+    const collection = this.#collections.get(name);
+    if (collection === undefined || this.isOfPredecessor(event, collection)) return "admins";
+    const { read } = collection.policies;
+    const { widened } = collection.logMarks;
+    const narrower = narrowerThan(read.rule).find((rule) => event.seq <= (widened[rule] ?? 0));
+    return narrower === undefined ? read.audience : audienceOf(narrower);
+  }
+
+  #serviceAudience({ type }: EventHead): Audience {
+    if (this.#serviceEvents === "admin") return "admins";
+    if (this.#serviceEvents === "all" || type.startsWith("system.")) return "users";
+    return type.startsWith("auth.") || type.startsWith("storage.") ? "owner" : "admins";
+  }
+
+  /** Whether some events after a seq were closed to this listener when written, and would be open now. */
+  isClosedAfter(seq: number, listener: Listener, name: string | null): boolean {
+    const collection = name === null ? undefined : this.#collections.get(name);
+    if (collection === undefined) return false;
+    const { widened } = collection.logMarks;
+    // An owner could hear changes of own records; other records were closed.
+    return narrowerThan(collection.policies.read.rule).some(
+      (rule) => seq < (widened[rule] ?? 0) && !mayHear(listener, audienceOf(rule), null),
+    );
+  }
+
+  /** An event as a replay tells the event to a listener of its audience, or to a listener with a filter. */
+  async replayed(head: EventHead, listener: Listener, through: ReplayedThrough): Promise<ReplayedEvent> {
+    const event = this.#events.at(head.seq);
+    if (event === null) return "trimmed";
+    const { collection: name, filter } = through;
+    const collection = name === null ? undefined : this.#collections.get(name);
+    if (filter !== null) {
+      if (collection === undefined || this.isOfPredecessor(event, collection)) return null;
+      return this.#toldByFilter({ event, listener, collection }, filter);
+    }
+    if (collection !== undefined && this.isConditional(collection) && !isAdmin(listener))
+      return this.isOfPredecessor(event, collection) ? null : this.#toldByRule(event, listener, collection);
+    const text = await this.#text(event, listener, name);
+    return text === null ? null : { type: event.type, text };
+  }
+
+  /** Whether the database decides who may read a record of a collection. */
+  isConditional(collection: Collection): boolean {
+    return collection.policies.read.audience === "condition";
+  }
+
+  /**
+   * A change by the rule of this moment. The state after the change is the current record; the state before the change
+   * is the part that the log has kept for the rule. The log keeps nothing if the change touched no field of the rule.
+   */
+  #toldByRule(event: LoggedEvent, listener: Listener, collection: Collection): Told | null {
+    const basis = this.#basisOfRule(event, collection);
+    const couldRead = basis !== null && this.#records.wasReadable(collection, listener, basis);
+    const text = this.#textAfter(event, listener, collection);
+    if (text !== null) {
+      const isInView = event.type.endsWith(".created") || (basis !== null && !couldRead);
+      const type = isInView ? `${collection.name}.created` : event.type;
+      return { type, text: type === event.type ? text : retyped(text, event.type, type) };
+    }
+    const type = `${collection.name}.deleted`;
+    return couldRead ? { type, text: toldText(event, type) } : null;
+  }
+
+  /** The record before a change, if the change touched a field that the read rule asks about; otherwise null. */
+  #basisOfRule(event: LoggedEvent, collection: Collection): EventBasis | null {
+    const { basis } = event;
+    return basis !== null && touchesReadRule(recordTableOf(collection), basis) ? formerOf(event) : null;
+  }
+
+  /**
+   * A change through a filter, by the rule and the definitions of this moment. The record after the change is told only
+   * while the current record may be read and fulfils the filter. The state before the change comes from the log; if the
+   * log has not kept the values, the record may have fulfilled the filter: `.deleted` is told once too often rather
+   * than once too seldom.
+   * @throws FrameError if the filter cannot be asked any more.
+   */
+  async #toldByFilter(seen: Seen, filter: FilterOfOne): Promise<Told | null> {
+    const { event, listener, collection } = seen;
+    const isAsLogged = !event.isPartial && event.seq > collection.logMarks.fields;
+    const isDeletion = event.type.endsWith(".deleted");
+    // The payload of a creation, or of an update that the log has whole, is the record.
+    const logged = isAsLogged ? (event.payload as StoredRecord) : this.#now(event, listener, collection);
+    const became = isDeletion ? null : logged;
+    const canRead = became !== null && this.#couldRead(seen, { fields: became, owner: event.owner });
+    const fulfils =
+      became !== null && (await filter.holds({ record: became, owner: event.owner, other: formerState(event) }));
+    const fulfilled = await fulfilledBefore(event, { collection, filter, became, fulfils });
+    const couldRead = fulfilled !== false && this.#couldReadBefore(seen, canRead);
+    if (canRead && fulfils) {
+      // Read after the decisions, which may have waited for a thread: rights are those of now.
+      const now = this.#now(event, listener, collection);
+      if (now === null) return null;
+      const isSame = JSON.stringify(now) === JSON.stringify(became);
+      // The record may have another owner by now.
+      if (!isSame && !(await filter.holds(stateOf(now, recordTableOf(collection), event.owner)))) return null;
+      const type = toldType(collection.name, { before: couldRead, after: true }) ?? event.type;
+      if (!isAsLogged) return { type, text: event.toText(JSON.stringify(now), type) };
+      return { type, text: toldText(event, type, this.#hidden(seen, now)) };
+    }
+    const type = `${collection.name}.deleted`;
+    return couldRead ? { type, text: toldText(event, type) } : null;
+  }
+
+  /** The fields of an event's record that the listener may not read, in the record after the event or in the current record. */
+  #hidden({ event, listener, collection }: Seen, now: StoredRecord): ReadonlySet<string> {
+    const hidden = this.#records.hiddenAt(collection, listener, event);
+    for (const field of Object.keys(event.payload)) if (!Object.hasOwn(now, field)) hidden.add(field);
+    return hidden;
+  }
+
+  /** The current record of an event; null for a deleted record, or a record closed to the listener. */
+  #now({ subject }: LoggedEvent, listener: Listener, collection: Collection): StoredRecord | null {
+    try {
+      return this.#records.get(collection, listener, subject ?? "");
+    } catch (thrown) {
+      if (thrown instanceof AppError && thrown.code !== "unavailable") return null;
+      throw thrown;
+    }
+  }
+
+  /** Whether the audience of an event lets a listener read the record's state at the event. */
+  #couldRead({ event, listener, collection }: Seen, state: EventBasis): boolean {
+    const audience = this.audience(event, collection.name);
+    if (audience !== "condition") return mayHear(listener, audience, state.owner);
+    return this.#records.wasReadable(collection, listener, state);
+  }
+
+  /** `#couldRead` for the state before the event. @param canRead the answer for the state after the event. */
+  #couldReadBefore(seen: Seen, canRead: boolean): boolean {
+    const { event, collection } = seen;
+    if (event.type.endsWith(".created")) return false;
+    const isUntouched = this.#basisOfRule(event, collection) === null && !event.type.endsWith(".deleted");
+    if (this.isConditional(collection) && isUntouched) return canRead;
+    return this.#couldRead(seen, formerOf(event));
+  }
+
+  /** The record after a change, for a listener who may read both that state and the current record. */
+  #textAfter(event: LoggedEvent, listener: Listener, collection: Collection): string | null {
+    if (event.type.endsWith(".deleted")) return null;
+    const { payload, owner } = event;
+    // For a large record the log has only the changed fields, and the current record is told.
+    const isReadable = event.isPartial || this.#records.wasReadable(collection, listener, { fields: payload, owner });
+    return isReadable ? this.#recordText(event, listener, collection) : null;
+  }
+
+  async #text(event: LoggedEvent, listener: Listener, name: string | null): Promise<string | null> {
+    if (name === null) return this.#serviceText(event, listener);
+    const collection = this.#collections.get(name);
+    if (event.type.endsWith(".deleted")) return event.toText();
+    // The record is gone with its collection; an admin may see the logged payload.
+    if (collection === undefined || this.isOfPredecessor(event, collection))
+      return event.isPartial ? null : event.toText();
+    return this.#recordText(event, listener, collection);
+  }
+
+  async #serviceText(event: LoggedEvent, listener: Listener): Promise<string | null> {
+    if (!mayHear(listener, this.#serviceAudience(event), subjectOf(event))) return null;
+    if (event.type !== "storage.uploaded") return event.toText(reducedFor(listener, event));
+    const file = this.#storage.find(event.subject ?? "");
+    if (file === null) return null;
+    // Since the upload, an admin may have changed the visibility, and a record may point to the file.
+    const caller = {
+      principal: listener,
+      caller: (): string => listener?.userId ?? "",
+      signal: () => new AbortController().signal,
+    };
+    const isShown = file.visibility === "record" && (await this.#storage.mayDownload(file, caller));
+    return event.toText(isShown ? undefined : reducedFor(listener, event, file.visibility));
+  }
+
+  /**
+   * The created or changed record, with the fields that the listener may read both in that state and in the current
+   * record. Null if the record is deleted or closed to the listener. If the log holds only the changed fields, or
+   * fields that were dropped since, the text is that of the current record.
+   */
+  #recordText(event: LoggedEvent, listener: Listener, collection: Collection): string | null {
+    const id = event.subject ?? "";
+    const isAsLogged = !event.isPartial && event.seq > collection.logMarks.fields;
+    const hidesValues = fieldLimits(collection, listener) !== null;
+    if (isAsLogged && !hidesValues) return this.#records.isReadable(collection, listener, id) ? event.toText() : null;
+    const now = this.#now(event, listener, collection);
+    if (now === null) return null;
+    if (!isAsLogged) return event.toText(JSON.stringify(now));
+    return toldText(event, event.type, this.#hidden({ event, listener, collection }, now));
+  }
+
+  /** Whether an event belongs to a dropped collection of the same name. */
+  isOfPredecessor(event: EventHead, { logMarks, createdAt }: Collection): boolean {
+    // A collection from before marks were kept has only its time.
+    return logMarks.created === 0 ? event.timestamp < createdAt : event.seq <= logMarks.created;
+  }
+}
+
+/** The record before an update or a deletion, as far as the log tells. */
+function formerOf({ basis, isPartial, payload, owner }: LoggedEvent): EventBasis {
+  const unchanged = isPartial ? {} : payload;
+  return { fields: { ...unchanged, ...basis?.fields }, owner: basis === null ? owner : basis.owner };
+}
+
+/** `formerOf` as a state: the fields were read from JSON. */
+function formerState(event: LoggedEvent): OwnedState {
+  const { fields, owner } = formerOf(event);
+  return { record: fields as OwnedState["record"], owner };
+}
+
+/** The text of an event with another type. Its own stands once, before the payload. */
+function retyped(text: string, from: string, to: string): string {
+  return text.replace(`"type":"${from}"`, `"type":"${to}"`);
+}

@@ -1,0 +1,112 @@
+/** The admin module's face: everything that only an admin may do, by its noun. */
+import type { EffectiveConfig, EventEntry } from "@socle/protocol";
+import type { Clock } from "../../base/kernel/index.ts";
+import type { EventLoopLag, LimitMeter, Logger, LogRing, RequestMeter } from "../../base/logging/index.ts";
+import type { Endpoints } from "../../code/endpoints/index.ts";
+import type { Functions } from "../../code/functions/index.ts";
+import type { Jobs } from "../../code/jobs/index.ts";
+import type { FileState } from "../../code/script-host/index.ts";
+import type { Collections } from "../../data/collections/index.ts";
+import type { Queries } from "../../data/queries/index.ts";
+import type { Records } from "../../data/records/index.ts";
+import type { Storage } from "../../files/storage/index.ts";
+import type { Realtime } from "../../live/realtime/index.ts";
+import type { Auth } from "../../people/auth/index.ts";
+import type { Database, Waiter } from "../../store/database/index.ts";
+import type { EventFilter, EventLog, LoggedEvent } from "../../store/events/index.ts";
+import type { Backups } from "../backup/index.ts";
+import { AdminChanges } from "./admin-changes.ts";
+import { Audit } from "./audit.ts";
+import { FileAdmin } from "./file-admin.ts";
+import { FirstAdmin } from "./first-admin.ts";
+import { Overviews } from "./overview.ts";
+import { RuleTrials } from "./rule-trials.ts";
+import { SchemaAdmin } from "./schema-admin.ts";
+import { ScriptAdmin } from "./script-admin.ts";
+import { UserAdmin } from "./user-admin.ts";
+
+export interface AdminOptions {
+  version: string;
+  effective: () => EffectiveConfig;
+  database: Database;
+  clock: Clock;
+  events: EventLog;
+  collections: Collections;
+  records: Records;
+  queries: Queries;
+  auth: Auth;
+  storage: Storage;
+  realtime: Realtime;
+  functions: Functions;
+  jobs: Jobs;
+  endpoints: Endpoints;
+  backups: Backups;
+  logger: Logger;
+  /** The most recent entries of the logger. */
+  log: LogRing;
+  meter: RequestMeter;
+  lag: EventLoopLag;
+  /** Paths whose disks the service writes to. */
+  disks: readonly string[];
+  /** The reasons for which the service is not ready; empty for a ready service. */
+  readiness: () => Promise<readonly string[]>;
+  /** How often the process of the user's code was lost. */
+  processesLost: () => number;
+  /** The files of functions and jobs, each with the outcome of its last load. */
+  scriptFiles: () => readonly FileState[];
+  limits: LimitMeter;
+}
+
+/** Operations for admins only, by noun. The caller makes sure to serve an admin. */
+export class Admin {
+  readonly schema: SchemaAdmin;
+  readonly users: UserAdmin;
+  readonly trials: RuleTrials;
+  readonly scripts: ScriptAdmin;
+  readonly overviews: Overviews;
+  readonly firstAdmin: FirstAdmin;
+  readonly files: FileAdmin;
+  readonly backups: Backups;
+  readonly log: LogRing;
+  /** The configuration in force. */
+  readonly config: () => EffectiveConfig;
+  readonly #events: EventLog;
+
+  constructor(options: AdminOptions) {
+    const audit = new Audit(options);
+    const changes = new AdminChanges(options.database);
+    const { users } = options.auth;
+    this.schema = new SchemaAdmin({ ...options, changes, audit });
+    this.users = new UserAdmin({ ...options, changes, users, audit });
+    this.trials = new RuleTrials({ ...options, users });
+    this.scripts = new ScriptAdmin({ ...options, changes, audit });
+    this.overviews = new Overviews({ ...options, users });
+    this.firstAdmin = new FirstAdmin({ ...options, audit });
+    this.files = new FileAdmin({ ...options, changes, audit });
+    this.backups = options.backups;
+    this.log = options.log;
+    this.config = options.effective;
+    this.#events = options.events;
+  }
+
+  /** The event log, newest first. */
+  async events(
+    filter: EventFilter,
+    page: { limit: number; offset: number; waiter: Waiter },
+  ): Promise<{ items: EventEntry[]; total: number }> {
+    const { items, total } = await this.#events.search(filter, page);
+    return { items: items.map(toEntry), total };
+  }
+
+  /**
+   * Calls `listener` with every event from now on, once the event is on disk. Answers a function that removes the
+   * listener.
+   */
+  listen(listener: (event: EventEntry) => void): () => void {
+    return this.#events.listen((event) => listener(toEntry(event)));
+  }
+}
+
+function toEntry({ id, type, timestamp, source, payload, actor, isPartial }: LoggedEvent): EventEntry {
+  return { id, type, timestamp, source, payload, actor, ...(isPartial && { partial: true as const }) };
+}

@@ -1,0 +1,84 @@
+/** Stored files for admins: search, the right to download a file, and the records that use a file. */
+import { type FileUse, type StoredFile, VISIBILITIES, type Visibility } from "@socle/protocol";
+import { AppError, oneOf, quote, type SignedIn } from "../../base/kernel/index.ts";
+import type { Queries } from "../../data/queries/index.ts";
+import { type FileFilter, missingFile, type Storage } from "../../files/storage/index.ts";
+import type { Waiter } from "../../store/database/index.ts";
+import { type AdminChanges, refuseOthers } from "./admin-changes.ts";
+import type { Audit } from "./audit.ts";
+
+interface Page {
+  limit: number;
+  offset: number;
+  waiter: Waiter;
+}
+
+export class FileAdmin {
+  readonly #changes: AdminChanges;
+  readonly #storage: Storage;
+  readonly #queries: Queries;
+  readonly #audit: Audit;
+
+  constructor(options: { changes: AdminChanges; storage: Storage; queries: Queries; audit: Audit }) {
+    this.#changes = options.changes;
+    this.#storage = options.storage;
+    this.#queries = options.queries;
+    this.#audit = options.audit;
+  }
+
+  /**
+   * Newest first.
+   * @param filter as the query has the filter; an empty text counts as no filter.
+   * @throws AppError `bad_request` for an unknown visibility, `unavailable` when the search takes too long.
+   */
+  search(
+    { search, visibility, userId }: { [name in keyof FileFilter]: string | null },
+    page: Page,
+  ): Promise<{ items: StoredFile[]; total: number }> {
+    const filter = {
+      search: search || null,
+      visibility: visibility === null ? null : readVisibility(visibility),
+      userId: userId || null,
+    };
+    return this.#storage.search(filter, page);
+  }
+
+  /** @throws AppError `not_found`. */
+  get(id: string): StoredFile {
+    const file = this.#storage.find(id);
+    if (file === null) throw missingFile();
+    return file;
+  }
+
+  /**
+   * Sets who may download a file, in force at once.
+   * @throws AppError `not_found`, `bad_request` for an unknown visibility.
+   */
+  async setVisibility(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<StoredFile> {
+    refuseOthers(body, ["visibility"]);
+    const visibility = readVisibility(body["visibility"]);
+    return this.#changes.transact(admin, (tx) => {
+      const { before, file } = this.#storage.setVisibility(tx, id, visibility);
+      if (before.visibility !== visibility)
+        this.#audit.record(tx, admin, { action: "file.updated", target: id, before, after: file });
+      return file;
+    });
+  }
+
+  /**
+   * The records of any collection that hold the file's id.
+   * @throws AppError `not_found`, `unavailable` when the search takes too long.
+   */
+  async uses(id: string, { waiter, limit, offset }: Page): Promise<{ items: FileUse[]; total: number }> {
+    this.get(id);
+    const caller = { principal: waiter.principal ?? null, caller: () => waiter.caller, signal: () => waiter.signal };
+    return this.#queries.fileUses(id, { limit, offset }, caller);
+  }
+}
+
+function readVisibility(value: unknown): Visibility {
+  const visibility = VISIBILITIES.find((each) => each === value);
+  if (visibility !== undefined) return visibility;
+  const given = value === undefined ? "; it is missing" : `, not ${quote(value)}`;
+  throw new AppError("bad_request", `"visibility" must be ${oneOf(VISIBILITIES)}${given}.`);
+}

@@ -1,0 +1,85 @@
+/** Set-up of the first admin with a one-time token of the start log. */
+import type { SetupInvitation, SetupStatus, TokenResponse } from "@socle/protocol";
+import { AppError, type Clock, isSameSecret, randomToken, toTimestamp } from "../../base/kernel/index.ts";
+import { type Auth, type PasswordCaller, readCredentials } from "../../people/auth/index.ts";
+import type { Audit } from "./audit.ts";
+
+/** How long the link of the start log works. */
+const lifetimeMs = 30 * 60_000;
+
+/**
+ * The set-up of a service without an admin: the holder of the token in the start log makes the first admin. The token
+ * works once, for half an hour, and never beside an admin; a restart makes another token.
+ */
+export class FirstAdmin {
+  readonly #auth: Auth;
+  readonly #audit: Audit;
+  readonly #clock: Clock;
+  #token: string | null = null;
+  #expiresAt = 0;
+
+  constructor(options: { auth: Auth; audit: Audit; clock: Clock }) {
+    this.#auth = options.auth;
+    this.#audit = options.audit;
+    this.#clock = options.clock;
+  }
+
+  /** A new token; null beside an admin. */
+  invite(): string | null {
+    if (this.#auth.users.adminExists()) return null;
+    this.#token = randomToken(32);
+    this.#expiresAt = this.#clock.now() + lifetimeMs;
+    return this.#token;
+  }
+
+  /** Whether the service waits for its first admin, and the link of its start still works. */
+  status(): SetupStatus["status"] {
+    const isOver = this.#token === null || this.#clock.now() >= this.#expiresAt;
+    return isOver || this.#auth.users.adminExists() ? "over" : "open";
+  }
+
+  /** When the token expires, and how long the password must be. @throws AppError as `create` does. */
+  check(token: unknown): SetupInvitation {
+    if (this.#token === null || this.#auth.users.adminExists()) throw over();
+    this.#confirm(token);
+    return { expiresAt: toTimestamp(this.#expiresAt), passwordMinLength: this.#auth.users.passwordMinLength };
+  }
+
+  /**
+   * Makes the first admin, and signs in. An existing user with this email becomes the admin, with the new password.
+   * @throws AppError `not_found` when the link is over, `unauthorized` for another token, `validation_error`.
+   */
+  async create(body: Record<string, unknown>, token: unknown, caller?: PasswordCaller): Promise<TokenResponse> {
+    this.check(token);
+    const values = await this.#auth.users.prepare(readCredentials(body), caller);
+    return this.#auth.signInFirstAdmin(values, {
+      confirm: (tx) => {
+        this.#confirm(token);
+        tx.onCommit(() => {
+          this.#token = null;
+        });
+      },
+      record: (tx, { admin, user, before }) =>
+        this.#audit.record(tx, admin, {
+          action: before === null ? "user.created" : "user.updated",
+          target: user.id,
+          before,
+          after: user,
+        }),
+    });
+  }
+
+  /** Makes sure that the token is the current token. @throws AppError as `create` does. */
+  #confirm(token: unknown): void {
+    if (this.#token === null || this.#clock.now() >= this.#expiresAt) throw over();
+    if (typeof token !== "string" || !isSameSecret(token, this.#token))
+      throw new AppError("unauthorized", "This is not the token of the set-up link; the log of the last start has it.");
+  }
+}
+
+function over(): AppError {
+  return new AppError(
+    "not_found",
+    "This link works no more: there is an admin, or it is too old. A restart prints another while there is no admin.",
+  );
+}

@@ -1,0 +1,159 @@
+/**
+ * Admin API of trials: an operation as a user or without a user, the answer that this caller would get, and the rules
+ * that decide. Nothing is changed.
+ */
+import { OPERATIONS, type RuleTrial, type User } from "@socle/protocol";
+import {
+  AppError,
+  isObject,
+  type JsonText,
+  oneOf,
+  type Principal,
+  quote,
+  type SignedIn,
+} from "../../base/kernel/index.ts";
+import type { Collection } from "../../data/collections/index.ts";
+import type { Queries } from "../../data/queries/index.ts";
+import type { Records } from "../../data/records/index.ts";
+import type { Users } from "../../people/auth/index.ts";
+import type { Waiter } from "../../store/database/index.ts";
+import { refuseOthers } from "./admin-changes.ts";
+
+/** Records of a page of a list: by default, and at most. */
+const defaultLimit = 20;
+const maxLimit = 100;
+
+/** A trial as the body of a request says it. */
+interface AskedTrial {
+  readonly as: string | null;
+  readonly operation: RuleTrial["operation"];
+  readonly id: string | null;
+  readonly body: Record<string, unknown>;
+  /** The parameters of a list or record, as in an address. */
+  readonly search: string;
+}
+
+/** A trial with its thrown error, and its answer as text. */
+export interface TrialOutcome extends Pick<RuleTrial, "as" | "operation" | "rules"> {
+  readonly error: AppError | null;
+  readonly answer: JsonText | string | null;
+}
+
+type Outcome = Pick<TrialOutcome, "error" | "answer" | "rules">;
+
+export class RuleTrials {
+  readonly #users: Users;
+  readonly #records: Records;
+  readonly #queries: Queries;
+
+  constructor(options: { users: Users; records: Records; queries: Queries }) {
+    this.#users = options.users;
+    this.#records = options.records;
+    this.#queries = options.queries;
+  }
+
+  /** @throws AppError `not_found` for the collection, `bad_request` for a malformed trial or a missing user. */
+  async try(
+    name: string,
+    given: Record<string, unknown>,
+    waiter: Waiter & { principal: SignedIn },
+  ): Promise<TrialOutcome> {
+    const collection = this.#records.collection(name);
+    const asked = readTrial(given);
+    const { operation } = asked;
+    const user = asked.as === null ? null : this.#userOf(asked.as);
+    const principal = user && { userId: user.id, role: user.role };
+    return { as: user, operation, ...(await this.#outcome(collection, principal, { ...asked, waiter })) };
+  }
+
+  #userOf(id: string): User {
+    const user = this.#users.find(id);
+    if (user === null) throw new AppError("bad_request", `"as": there is no user ${quote(id)}.`);
+    return user;
+  }
+
+  #outcome(
+    collection: Collection,
+    principal: Principal,
+    { waiter, ...asked }: AskedTrial & { waiter: Waiter & { principal: SignedIn } },
+  ): Promise<Outcome> {
+    const { operation, id, body } = asked;
+    if (operation === "create" || operation === "update")
+      return this.#change(waiter.principal, { collection, principal, id: operation === "create" ? null : id, body });
+    if (operation === "delete") return this.#delete(collection, principal, id ?? "");
+    return this.#read(collection, principal, { ...asked, waiter });
+  }
+
+  async #change(admin: SignedIn, change: Parameters<Records["trials"]["change"]>[1]): Promise<Outcome> {
+    const { json, error, rules } = await this.#records.trials.change(admin, change);
+    return { answer: json, error, rules: [...rules] };
+  }
+
+  async #delete(collection: Collection, principal: Principal, id: string): Promise<Outcome> {
+    const rules = this.#records.trials.rules({ collection, principal, id }, ["delete", "read"]);
+    const error = await refusalOf(() => this.#records.admit(collection.name, "delete", { principal, id }));
+    return { answer: null, error: error instanceof AppError ? error : null, rules };
+  }
+
+  async #read(
+    collection: Collection,
+    principal: Principal,
+    { id, search, waiter }: AskedTrial & { waiter: Waiter },
+  ): Promise<Outcome> {
+    const caller = { principal, caller: () => waiter.caller, signal: () => waiter.signal };
+    if (id === null) {
+      const page = async (): Promise<string> => {
+        collection.policies.read.admit(principal);
+        return this.#queries.page(collection, this.#queries.prepare(collection, principal, search), caller);
+      };
+      const answer = await refusalOf(page);
+      return answer instanceof AppError
+        ? { answer: null, error: answer, rules: [] }
+        : { answer, error: null, rules: [] };
+    }
+    const rules = this.#records.trials.rules({ collection, principal, id }, ["read"]);
+    const answer = await refusalOf(() => this.#queries.one(collection, id, { search, ...caller }));
+    return answer instanceof AppError
+      ? { answer: null, error: answer, rules }
+      : { answer: answer.json, error: null, rules };
+  }
+}
+
+/** The result of some work, or the error that the caller would be told. */
+async function refusalOf<T>(work: () => T | Promise<T>): Promise<T | AppError> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (thrown instanceof AppError) return thrown;
+    throw thrown;
+  }
+}
+
+/** @throws AppError `bad_request`. */
+function readTrial(given: Record<string, unknown>): AskedTrial {
+  refuseOthers(given, ["as", "operation", "id", "body", "query"]);
+  const { as, id = null, body = {}, query = {} } = given;
+  const operation = OPERATIONS.find((each) => each === given["operation"]);
+  if (operation === undefined) throw new AppError("bad_request", `"operation" must be ${oneOf(OPERATIONS)}.`);
+  if (as !== null && typeof as !== "string")
+    throw new AppError("bad_request", '"as" must be the id of a user, or null.');
+  if (id !== null && typeof id !== "string") throw new AppError("bad_request", '"id" must be the id of a record.');
+  if (operation === "create" && id !== null) throw new AppError("bad_request", 'To create a record, "id" is left out.');
+  if ((operation === "update" || operation === "delete") && id === null)
+    throw new AppError("bad_request", `"id" is missing: ${operation} needs the id of a record.`);
+  if (!isObject(body)) throw new AppError("bad_request", '"body" must be a JSON object.');
+  return { as, operation, id, body, search: searchOf(query, id === null) };
+}
+
+/** @throws AppError `bad_request`. */
+function searchOf(query: unknown, isList: boolean): string {
+  const parameters = isObject(query) ? Object.entries(query) : null;
+  if (parameters === null || !parameters.every(([, value]) => typeof value === "string" || typeof value === "number"))
+    throw new AppError("bad_request", '"query" must be an object of texts and numbers.');
+  const search = new URLSearchParams(parameters.map(([name, value]): [string, string] => [name, String(value)]));
+  if (!isList) return String(search);
+  if (!search.has("limit")) search.set("limit", String(defaultLimit));
+  if (Number(search.get("limit")) > maxLimit)
+    throw new AppError("bad_request", `"query": at most ${maxLimit} records are answered at once.`);
+  return String(search);
+}

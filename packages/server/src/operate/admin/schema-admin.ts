@@ -1,0 +1,290 @@
+/** The schema as admins change it: definitions, their plans, and the whole schema of an installation. */
+import {
+  type CollectionEntry,
+  FIELD_OPERATIONS,
+  type MigrationPlan,
+  type MigrationStep,
+  OPERATIONS,
+  type Schema,
+} from "@socle/protocol";
+import { AppError, type SignedIn } from "../../base/kernel/index.ts";
+import {
+  type Collection,
+  type CollectionPlan,
+  type Collections,
+  type Definitions,
+  MigrationError,
+  parseDefinition,
+  type RuleSite,
+  rulesAt,
+  type SchemaChange,
+} from "../../data/collections/index.ts";
+import type { Records } from "../../data/records/index.ts";
+import {
+  asSlowReader,
+  type Database,
+  type Migration,
+  type SlowReader,
+  type Waiter,
+} from "../../store/database/index.ts";
+import type { AdminChanges } from "./admin-changes.ts";
+import type { Audit } from "./audit.ts";
+import {
+  additionOf,
+  type ChangeBuilder,
+  changeOf,
+  type Expected,
+  fingerprintOf,
+  parseSchema,
+  removalOf,
+  wholeChange,
+} from "./schema-change.ts";
+
+/** The plan of a change, and the schema before the change. */
+interface PlannedSchema {
+  readonly changes: MigrationPlan[];
+  readonly fingerprint: string;
+}
+
+interface MigrationHooks {
+  /** Called in the transaction, before anything is changed. */
+  readonly before?: (tx: Migration, change: SchemaChange) => Promise<void>;
+  /** Called in the moment of the commit, when the new definitions are in force. */
+  readonly onCommit?: () => void;
+}
+
+/** Collections for admins: every change is a migration, with its events and its audit entries. */
+export class SchemaAdmin {
+  readonly #database: Database;
+  readonly #changes: AdminChanges;
+  readonly #collections: Collections;
+  readonly #records: Records;
+  readonly #audit: Audit;
+
+  constructor(options: {
+    database: Database;
+    changes: AdminChanges;
+    collections: Collections;
+    records: Records;
+    audit: Audit;
+  }) {
+    this.#database = options.database;
+    this.#changes = options.changes;
+    this.#collections = options.collections;
+    this.#records = options.records;
+    this.#audit = options.audit;
+  }
+
+  /** In the order of their names. */
+  list(page: { limit: number; offset: number }): { items: CollectionEntry[]; total: number } {
+    const all = this.#collections.all();
+    const items: CollectionEntry[] = [];
+    for (const collection of all.slice(page.offset, page.offset + page.limit)) items.push(this.#entryOf(collection));
+    return { items, total: all.length };
+  }
+
+  /** @throws AppError `not_found`. */
+  get(name: string): CollectionEntry {
+    return this.#entryOf(this.#records.collection(name));
+  }
+
+  /** @throws AppError `not_found`. */
+  refuseMissing(name: string): void {
+    this.#records.collection(name);
+  }
+
+  /** @throws AppError `bad_request` for a malformed definition, or a name that is taken. */
+  async create(body: unknown, admin: SignedIn): Promise<CollectionEntry> {
+    const parsed = await parseDefinition(body);
+    return this.#migrateOne(parsed.definition.name, admin, additionOf(parsed));
+  }
+
+  /** The migration that `create` would run. Throws as `create` does. */
+  async planCreate(body: unknown, waiter: Waiter): Promise<MigrationPlan> {
+    return this.#planOne(additionOf(await parseDefinition(body)), waiter);
+  }
+
+  /**
+   * Migrates a collection. Attributes that the body leaves out are unchanged.
+   * @throws AppError `not_found`, `bad_request`.
+   */
+  update(name: string, body: Record<string, unknown>, admin: SignedIn): Promise<CollectionEntry> {
+    return this.#migrateOne(name, admin, changeOf(name, body));
+  }
+
+  /** The migration that `update` would run. Throws as `update` does. */
+  planUpdate(name: string, body: Record<string, unknown>, waiter: Waiter): Promise<MigrationPlan> {
+    return this.#planOne(changeOf(name, body), waiter);
+  }
+
+  /** @throws AppError `not_found`, or `bad_request` while another collection points to it. */
+  async delete(name: string, admin: SignedIn): Promise<void> {
+    await this.#migrate(admin, removalOf(name));
+  }
+
+  /** The migration that `delete` would run. Throws as `delete` does. */
+  planDelete(name: string, waiter: Waiter): Promise<MigrationPlan> {
+    return this.#planOne(removalOf(name), waiter);
+  }
+
+  /** All definitions, and their fingerprint. */
+  schema(): { schema: Schema; fingerprint: string } {
+    const definitions = this.#collections.definitions();
+    return { schema: { collections: [...definitions.values()] }, fingerprint: fingerprintOf(definitions) };
+  }
+
+  /**
+   * Brings all collections to a schema, in a single migration; collections that the schema does not name are dropped.
+   * @throws AppError `bad_request`, or `conflict` when the schema has changed meanwhile.
+   */
+  async updateSchema(body: Record<string, unknown>, expected: Expected, admin: SignedIn): Promise<PlannedSchema> {
+    const define = await parseSchema(body);
+    const build = wholeChange(define, expected);
+    let [changes, fingerprint]: [MigrationPlan[], string] = [[], ""];
+    await this.#migrate(admin, build, {
+      before: async (tx, change) => {
+        changes = await this.#tell(tx.slow, change, this.#collections.plan(change));
+      },
+      onCommit: () => {
+        fingerprint = fingerprintOf(this.#collections.definitions());
+      },
+    }).catch(namingCollection);
+    return { changes, fingerprint };
+  }
+
+  /** The migrations that `updateSchema` would run on the schema of the fingerprint. Throws as `updateSchema` does. */
+  async planSchema(body: Record<string, unknown>, expected: Expected, waiter: Waiter): Promise<PlannedSchema> {
+    return this.#plan(wholeChange(await parseSchema(body), expected), waiter).catch(namingCollection);
+  }
+
+  /** Answers the collection as of the moment of the commit. */
+  async #migrateOne(name: string, admin: SignedIn, build: ChangeBuilder): Promise<CollectionEntry> {
+    const entry = Promise.withResolvers<CollectionEntry>();
+    await this.#migrate(admin, build, {
+      onCommit: () => entry.resolve(this.#entryOf(this.#records.collection(name))),
+    });
+    return entry.promise;
+  }
+
+  /**
+   * @param build makes the change from the stored definitions. The function is called again in the transaction, when
+   * nothing can change any more.
+   */
+  async #migrate(admin: SignedIn, build: ChangeBuilder, { before, onCommit }: MigrationHooks = {}): Promise<void> {
+    const expected = await build(this.#collections.definitions());
+    const site = await this.#collections.siteOf(expected, this.#collections.plan(expected));
+    const migrate = async (tx: Migration): Promise<void> => {
+      const change = await build(this.#collections.definitions());
+      await before?.(tx, change);
+      const dropped = change.drop.map((name) => this.#records.collection(name));
+      const plans = await this.#collections.migrate(tx, change, admin);
+      if (onCommit !== undefined) tx.onCommit(onCommit);
+      for (const { name, definition } of dropped)
+        this.#audit.record(tx, admin, {
+          action: "collection.deleted",
+          target: name,
+          before: definition,
+          after: null,
+        });
+      for (const plan of plans) {
+        if (plan.steps.length === 0) continue;
+        const action = plan.before === null ? "collection.created" : "collection.updated";
+        const { name } = plan.after;
+        this.#audit.record(tx, admin, { action, target: name, before: plan.before, after: plan.after });
+      }
+    };
+    await this.#changes.migrate(admin, migrate, site);
+  }
+
+  async #planOne(build: ChangeBuilder, waiter: Waiter): Promise<MigrationPlan> {
+    const { changes } = await this.#plan(build, waiter);
+    const [plan] = changes;
+    if (plan === undefined) throw new Error("A change without a plan");
+    return plan;
+  }
+
+  /** Definitions and records are read as of the same moment, whatever is migrated meanwhile. */
+  async #plan(build: ChangeBuilder, waiter: Waiter): Promise<PlannedSchema> {
+    const definitions = this.#collections.definitions();
+    const reader = this.#database.longRead();
+    try {
+      const change = await build(definitions);
+      const site = await this.#collections.siteOf(change, this.#collections.plan(change, definitions));
+      if (site === "event-loop") return await this.#planWith(asSlowReader(reader), definitions, build);
+    } finally {
+      reader.end();
+    }
+    return this.#database.readOnThread(
+      async (thread) => this.#planWith(thread, await this.#collections.read(thread), build),
+      waiter,
+    );
+  }
+
+  async #planWith(reader: SlowReader, definitions: Definitions, build: ChangeBuilder): Promise<PlannedSchema> {
+    const change = await build(definitions);
+    const plans = this.#collections.plan(change, definitions);
+    await this.#collections.check(reader, plans);
+    return { changes: await this.#tell(reader, change, plans), fingerprint: fingerprintOf(definitions) };
+  }
+
+  /** A change for a caller, with the records that each step concerns. */
+  async #tell(reader: SlowReader, change: SchemaChange, plans: readonly CollectionPlan[]): Promise<MigrationPlan[]> {
+    const told: MigrationPlan[] = [];
+    for (const name of change.drop) {
+      const records = this.#recordsOf(name);
+      told.push({ collection: name, action: "delete", steps: [{ step: "delete", records }], records });
+    }
+    for (const plan of plans) {
+      const records = this.#recordsOf(plan.after.name);
+      const steps: MigrationStep[] = [];
+      for (const step of plan.steps) {
+        const { stricter: _, ...shown } = { stricter: null, ...step };
+        const isDrop = step.step === "drop";
+        const all = "field" in step || step.step === "index" || step.step === "search" ? records : 0;
+        const rules = step.step === "permissions" ? { rules: changedRules(plan, step.field ?? null) } : {};
+        steps.push({
+          ...shown,
+          ...rules,
+          records: isDrop ? await this.#collections.dropped(reader, plan, step.field) : all,
+        });
+      }
+      told.push({ collection: plan.after.name, action: plan.before === null ? "create" : "update", steps, records });
+    }
+    return told;
+  }
+
+  #recordsOf(name: string): number {
+    const collection = this.#collections.get(name);
+    return collection === undefined ? 0 : this.#records.count(collection);
+  }
+
+  #entryOf(collection: Collection): CollectionEntry {
+    const { name, definition, createdAt, updatedAt } = collection;
+    const { fields, permissions = null, indexes = [] } = definition;
+    const records = this.#records.count(collection);
+    return { name, fields, permissions, indexes, definition, createdAt, updatedAt, records };
+  }
+}
+
+/**
+ * The rules of a collection, or of a field, that a plan changes, with the default rules filled in: a field without a
+ * rule is `public` to readers of the record.
+ */
+function changedRules(plan: CollectionPlan, field: string | null): NonNullable<MigrationStep["rules"]> {
+  const sites: RuleSite[] =
+    field === null
+      ? OPERATIONS.map((operation) => ({ field, operation }))
+      : FIELD_OPERATIONS.map((operation) => ({ field, operation }));
+  return sites.flatMap((site) => {
+    const { from, to } = rulesAt(plan, site);
+    return from === to ? [] : [{ operation: site.operation, from, to }];
+  });
+}
+
+/** A message about several collections names the collection. */
+function namingCollection(thrown: unknown): never {
+  if (!(thrown instanceof MigrationError)) throw thrown;
+  const { collection, message, details } = thrown;
+  const named = message.includes(`"${collection}"`) ? message : `collection "${collection}": ${message}`;
+  throw new AppError("bad_request", named, details === undefined ? {} : { details });
+}

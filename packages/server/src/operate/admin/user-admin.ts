@@ -1,0 +1,128 @@
+/**
+ * Admin API of users: lists them, changes roles and passwords, ends sessions. A change counts at once, on open sockets
+ * too.
+ */
+import type { User, UserEntry } from "@socle/protocol";
+import type { SignedIn } from "../../base/kernel/index.ts";
+import type { Records } from "../../data/records/index.ts";
+import { readCredentials, readPassword, readRole, type Users } from "../../people/auth/index.ts";
+import type { Database, Transactor } from "../../store/database/index.ts";
+import { type AdminChanges, refuseOthers } from "./admin-changes.ts";
+import type { Audit } from "./audit.ts";
+
+export class UserAdmin {
+  readonly #database: Database;
+  readonly #changes: AdminChanges;
+  readonly #users: Users;
+  readonly #records: Records;
+  readonly #audit: Audit;
+
+  constructor(options: { database: Database; changes: AdminChanges; users: Users; records: Records; audit: Audit }) {
+    this.#database = options.database;
+    this.#changes = options.changes;
+    this.#users = options.users;
+    this.#records = options.records;
+    this.#audit = options.audit;
+  }
+
+  /**
+   * Newest first.
+   * @param filter a part of the email, a role; null for any.
+   */
+  search(
+    filter: { search: string | null; role: string | null },
+    page: { limit: number; offset: number },
+  ): { items: User[]; total: number } {
+    const role = filter.role === null ? null : readRole(filter.role);
+    return this.#users.search({ search: filter.search, role, ...page });
+  }
+
+  /** @throws AppError `not_found`: before a body is looked at. */
+  refuseMissing(id: string): void {
+    this.#users.get(this.#database.reader, id);
+  }
+
+  /** @throws AppError `not_found`. */
+  get(id: string): UserEntry {
+    const user = this.#users.get(this.#database.reader, id);
+    return { ...user, sessions: this.#users.sessions(id) };
+  }
+
+  /**
+   * Makes a user, also when registration is closed.
+   * @throws AppError `bad_request` for an unknown role, `validation_error`, `conflict` when the email is taken.
+   */
+  async create(body: Record<string, unknown>, admin: SignedIn): Promise<User> {
+    refuseOthers(body, ["email", "password", "role"]);
+    const role = body["role"] === undefined ? "authenticated" : readRole(body["role"]);
+    const values = await this.#users.prepare(readCredentials(body), { key: admin.userId });
+    return this.#changes.transact(admin, (tx) => {
+      const user = this.#users.create(tx, { ...values, role }, admin);
+      this.#audit.record(tx, admin, { action: "user.created", target: user.id, before: null, after: user });
+      return user;
+    });
+  }
+
+  /** @throws AppError `not_found`, `bad_request` for an unknown role, or for the last admin. */
+  async setRole(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
+    refuseOthers(body, ["role"]);
+    const role = readRole(body["role"]);
+    return this.#changes.transact(admin, (tx) => {
+      const old = this.#users.get(tx, id);
+      if (old.role === role) return old;
+      const user = this.#users.setRole(tx, id, role);
+      this.#audit.record(tx, admin, { action: "user.updated", target: id, before: old, after: user });
+      return user;
+    });
+  }
+
+  /**
+   * Gives a user a new password. All sessions end but the admin's own.
+   * @throws AppError `not_found`, `validation_error`.
+   */
+  async setPassword(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
+    refuseOthers(body, ["password"]);
+    const passwordHash = await this.#users.preparePassword(readPassword(body), { key: admin.userId });
+    const keptSession = id === admin.userId ? admin.sessionId : null;
+    return this.#changes.transact(admin, (tx) => {
+      const user = this.#users.setPassword(tx, id, { passwordHash, keptSession });
+      this.#audit.record(tx, admin, { action: "user.password", target: id, before: null, after: null });
+      return user;
+    });
+  }
+
+  /**
+   * Records that point to the user do what the `onDelete` of their field says.
+   * @throws AppError `not_found`, or `bad_request` for the last admin and for records that refuse the deletion.
+   */
+  async delete(id: string, admin: SignedIn): Promise<void> {
+    const remove = (tx: Transactor): void => {
+      const user = this.#users.delete(tx, id);
+      this.#audit.record(tx, admin, { action: "user.deleted", target: id, before: user, after: null });
+    };
+    const isDone = await this.#changes.transact(admin, (tx) => {
+      if (this.#records.isUserPointedTo(tx, id)) return false;
+      remove(tx);
+      return true;
+    });
+    if (isDone) return;
+    await this.#changes.transactLong(admin, async (tx) => {
+      this.#users.get(tx, id);
+      await this.#records.followUser(tx, admin, id);
+      remove(tx);
+    });
+  }
+
+  /** @throws AppError `not_found`. */
+  async endSession(id: string, sessionId: string, admin: SignedIn): Promise<void> {
+    await this.#changes.transact(admin, (tx) => {
+      this.#users.endSession(tx, id, sessionId);
+      this.#audit.record(tx, admin, {
+        action: "session.deleted",
+        target: sessionId,
+        before: { userId: id },
+        after: null,
+      });
+    });
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * Reading the file of a backup, entry by entry, in bounded memory. An entry that differs from the manifest is refused.
+ */
+import { createTarDecoder, type ParsedTarEntry } from "modern-tar";
+import { messageOf } from "../../base/kernel/index.ts";
+import { type Bytes, decrypt, type Identity, isEncrypted } from "./encryption.ts";
+import {
+  databaseEntry,
+  entryLine,
+  formatVersion,
+  idOfEntry,
+  type ManifestHead,
+  ManifestReader,
+  manifestEntry,
+} from "./manifest.ts";
+
+const zstdStart = [0x28, 0xb5, 0x2f, 0xfd];
+/** A line of a manifest; the first has the ids of up to 1,000 missing files. */
+const longestLine = 1024 ** 2;
+
+/** Takes an entry's bytes: of the database (`id` is null) or of a file. */
+type EntrySink = (entry: { id: string | null; size: number }, pieces: AsyncIterable<Uint8Array>) => Promise<void>;
+
+export interface ArchiveOptions {
+  /** As messages name the backup. */
+  name: string;
+  /** The file of the backup. */
+  source: Blob;
+  /** Asked for when the backup is encrypted. */
+  identity: () => Promise<Identity>;
+  /** The versions of the tables that this build knows. */
+  schemas: ManifestHead["schema"];
+  onEntry: EntrySink;
+  /** Called with the bytes of the file that were read so far. */
+  onProgress?: (done: number) => void;
+}
+
+/**
+ * Reads all of a backup. The bytes that `onEntry` was given may not be used before this resolves.
+ * @throws Error with one line: damaged, cut off, not a backup, made by a newer version, a wrong passphrase.
+ */
+export async function readArchive(options: ArchiveOptions): Promise<ManifestHead> {
+  const { name, source } = options;
+  const start = await source.slice(0, 64).bytes();
+  const encrypted = isEncrypted(start);
+  if (!encrypted && !zstdStart.every((byte, i) => start[i] === byte))
+    throw new Error(`${name}: is not a backup of Socle`);
+  const raw = counted(source.stream(), options.onProgress);
+  // Whether the key is right is known before the first entry.
+  const bytes = encrypted ? await opened(raw, options) : raw;
+  try {
+    return await readEntries(bytes, options);
+  } catch (thrown) {
+    if (thrown instanceof Refusal) throw new Error(`${name}: ${thrown.message}`);
+    throw new Error(`${name}: is damaged or cut off, and was not used: ${messageOf(thrown)}`);
+  }
+}
+
+/** A backup that is whole and cannot be used all the same, or a disk that does not take the backup. */
+export class Refusal extends Error {}
+
+async function opened(raw: Bytes, { name, identity }: ArchiveOptions): Promise<Bytes> {
+  const key = await identity();
+  try {
+    return await decrypt(raw, key);
+  } catch (thrown) {
+    throw new Error(`${name}: cannot be opened: ${messageOf(thrown)}`);
+  }
+}
+
+function counted(bytes: Bytes, onProgress: ((done: number) => void) | undefined): Bytes {
+  let done = 0;
+  return bytes.pipeThrough(
+    new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+      transform(piece, controller) {
+        done += piece.byteLength;
+        onProgress?.(done);
+        controller.enqueue(piece);
+      },
+    }),
+  );
+}
+
+async function readEntries(bytes: Bytes, { schemas, onEntry }: ArchiveOptions): Promise<ManifestHead> {
+  const seen = new Bun.CryptoHasher("sha256");
+  let manifest: { head: ManifestHead; entries: string } | null = null;
+  let isFirst = true;
+  const entries: ReadableStream<ParsedTarEntry> = bytes
+    .pipeThrough(new DecompressionStream("zstd"))
+    .pipeThrough(createTarDecoder({ strict: true }));
+  for await (const { header, body } of entries) {
+    if (manifest !== null) throw new Error("an entry follows the manifest");
+    if (header.name === manifestEntry) {
+      manifest = await readManifest(body);
+      continue;
+    }
+    const id = idOfEntry(header.name);
+    if (isFirst !== (header.name === databaseEntry) || (id === null && !isFirst))
+      throw new Refusal("is not a backup of Socle: it has other entries");
+    isFirst = false;
+    const hasher = new Bun.CryptoHasher("sha256");
+    await onEntry({ id, size: header.size }, hashed(body, hasher));
+    seen.update(`${entryLine({ name: header.name, size: header.size, sha256: hasher.digest("hex") })}\n`);
+  }
+  if (manifest === null) throw new Error("its manifest is missing");
+  assertKnown(manifest.head, schemas);
+  if (seen.digest("hex") !== manifest.entries) throw new Error("its entries are not those of its manifest");
+  return manifest.head;
+}
+
+async function* hashed(body: ReadableStream<Uint8Array>, hasher: Bun.CryptoHasher): AsyncIterable<Uint8Array> {
+  for await (const piece of body) {
+    hasher.update(piece);
+    yield piece;
+  }
+}
+
+async function readManifest(body: ReadableStream<Uint8Array>): Promise<{ head: ManifestHead; entries: string }> {
+  const manifest = new ManifestReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const piece of body) {
+    const lines = (rest + decoder.decode(piece, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > longestLine) throw new Error("a line of its manifest is too long");
+    for (const line of lines) manifest.add(line);
+  }
+  return manifest.finish();
+}
+
+/** @throws Refusal for a backup of a newer version. */
+function assertKnown({ format, socle, schema }: ManifestHead, known: ManifestHead["schema"]): void {
+  const isNewer =
+    format > formatVersion || Object.entries(schema).some(([name, version]) => version > (known[name] ?? 0));
+  if (isNewer) throw new Refusal(`was made by a newer version (${socle}); restore it with that one, or a later one`);
+}

@@ -1,0 +1,341 @@
+/** The backups of a running service: made on request or by a schedule, one at a time; listed, read, removed. */
+import { statSync } from "node:fs";
+import type { BackupEntry } from "@socle/protocol";
+import {
+  type Alarm,
+  AppError,
+  type Clock,
+  messageOf,
+  type Principal,
+  system,
+  toTimestamp,
+} from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import { ClockWatch } from "../../code/jobs/index.ts";
+import { RunLog } from "../../code/runs/index.ts";
+import type { ByteRange, FileBody, Storage } from "../../files/storage/index.ts";
+import type { Database } from "../../store/database/index.ts";
+import type { EventLog } from "../../store/events/index.ts";
+import type { DataPaths } from "./data-paths.ts";
+import type { Encryption } from "./encryption.ts";
+import { makeBackup, missingWarning } from "./make-backup.ts";
+import { dueTime } from "./open-target.ts";
+import { type BackupTarget, backupName, timeOfName } from "./target.ts";
+
+/** Failures that are remembered; older ones are in the log and in the event log. */
+const maxFailures = 20;
+const progressEveryMs = 1_000;
+
+export interface BackupsOptions {
+  database: Database;
+  events: EventLog;
+  storage: Storage;
+  logger: Logger;
+  paths: DataPaths;
+  target: BackupTarget;
+  /** Five fields of cron, in UTC; undefined for no schedule (`backup.schedule`). */
+  schedule: string | undefined;
+  /** Backups in the target beyond these are removed, the oldest first; 0 keeps all (`backup.keep`). */
+  keep: number;
+  /** `backup.log` */
+  maxLog: number;
+  /** The public key that backups are encrypted for (`backup.recipient`). */
+  recipient: string | undefined;
+  version: string;
+  /** Backups are due by this clock. */
+  clock: Clock;
+}
+
+/** The last completed backup. */
+interface LastBackup {
+  /** Milliseconds since 1970. */
+  readonly endedAt: number;
+  readonly size: number;
+  readonly durationMs: number;
+}
+
+interface Running {
+  readonly entry: BackupEntry;
+  readonly ended: Promise<unknown>;
+}
+
+interface Work {
+  name: string;
+  /** The path of the backup; its folder may have to be made. */
+  output: () => string;
+  encryption: Encryption | null;
+  principal: Principal;
+  deliver: (onProgress: (done: number, total: number) => void) => Promise<void>;
+  onProgress?: (done: number, total: number) => void;
+  /** Hears that the bytes of files are missing. */
+  onMissing?: (warning: string) => void;
+}
+
+export class Backups {
+  readonly #options: BackupsOptions;
+  readonly #runLog: RunLog;
+  readonly #clock: Clock;
+  readonly #clockWatch: ClockWatch;
+  readonly #stopping = new AbortController();
+  #running: Running | null = null;
+  #failed: BackupEntry[] = [];
+  /** Packed, and not delivered: the next backup delivers this file instead of a new file. */
+  #undelivered: string | null = null;
+  #last: LastBackup | null = null;
+  #failures = 0;
+  #alarm: Alarm | null = null;
+
+  constructor(options: BackupsOptions) {
+    this.#options = options;
+    this.#clock = options.clock;
+    this.#clockWatch = new ClockWatch(() => options.clock.now());
+    this.#runLog = new RunLog(options.database, options.logger);
+  }
+
+  /** Waits for the schedule from now on. */
+  start(): void {
+    const { schedule, target, logger } = this.#options;
+    this.#clockWatch.look();
+    if (schedule !== undefined) this.#arm(dueTime(schedule, this.#clock.now()), schedule);
+    // A store that does not answer holds up no start.
+    void target.list().then(
+      (kept) => {
+        const newest = kept.toSorted((a, b) => a.endedAt - b.endedAt).at(-1);
+        if (newest === undefined) return;
+        const startedAt = timeOfName(newest.name) ?? newest.endedAt;
+        const { endedAt, size } = newest;
+        this.#last ??= { endedAt, size, durationMs: Math.max(0, endedAt - startedAt) };
+      },
+      (error) => logger.warn("The stored backups could not be listed", { error }),
+    );
+  }
+
+  /** Ends a backup that is being made; nothing of the backup is left. */
+  async stop(): Promise<void> {
+    this.#alarm?.cancel();
+    this.#stopping.abort(new Error("the service stops"));
+    await this.#running?.ended;
+    await this.#runLog.settled();
+  }
+
+  /** All that are kept, that runs, and the last that failed, newest first. */
+  async list(): Promise<BackupEntry[]> {
+    // A store may list a backup before the store has said that the backup is whole. Until then the entry of the running
+    // backup counts.
+    const running = this.#running === null ? [] : [this.#running.entry];
+    const kept = (await this.#options.target.list().catch(unreachable)).map(({ name, size, endedAt }): BackupEntry => {
+      const startedAt = toTimestamp(timeOfName(name) ?? endedAt);
+      return { name, state: "completed", size, startedAt, endedAt: toTimestamp(endedAt), progress: 1, error: null };
+    });
+    const whole = kept.filter(({ name }) => name !== running[0]?.name);
+    const failed = this.#failed.filter(({ name }) => name !== running[0]?.name);
+    const others = [...running, ...failed.filter(({ name }) => whole.every((each) => each.name !== name))];
+    return [...others, ...whole].sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1));
+  }
+
+  /** Begins a backup in the target. @throws AppError `conflict` while another backup is made. */
+  begin(principal: Principal): BackupEntry {
+    const { target, recipient } = this.#options;
+    const encryption = recipient === undefined ? null : { recipient };
+    this.#assertFree();
+    const name = this.#undelivered ?? backupName(Date.now(), encryption !== null);
+    const signal = this.#stopping.signal;
+    const ended = this.#run({
+      name,
+      output: () => target.pathFor(name),
+      encryption,
+      principal,
+      deliver: async (onProgress) => {
+        this.#undelivered = name;
+        await target.deliver(name, { signal, onProgress });
+        this.#undelivered = null;
+      },
+    });
+    ended.then(() => this.#trim()).catch(() => undefined);
+    return this.#entry();
+  }
+
+  /**
+   * Makes a backup in a file of this machine.
+   * @throws AppError `conflict` while another backup is made; Error with one line after a failure.
+   */
+  async toFile(
+    file: string,
+    passphrase: string | null,
+    listener: Required<Pick<Work, "onProgress" | "onMissing">>,
+  ): Promise<void> {
+    this.#assertFree();
+    const { recipient } = this.#options;
+    const ofRecipient = recipient === undefined ? null : { recipient };
+    const encryption = passphrase === null ? ofRecipient : { passphrase };
+    const deliver = async (): Promise<void> => undefined;
+    await this.#run({ ...listener, name: file, output: () => file, encryption, principal: system, deliver });
+  }
+
+  /** @throws AppError `not_found`. */
+  async find(name: string): Promise<{ size: number; endedAt: number }> {
+    const found = timeOfName(name) === null ? null : await this.#options.target.find(name).catch(unreachable);
+    if (found === null) throw new AppError("not_found", "There is no such backup.");
+    return found;
+  }
+
+  read(name: string, range: ByteRange | null): FileBody {
+    return this.#options.target.read(name, range);
+  }
+
+  /** @throws AppError `not_found`, and `conflict` while the backup is made. */
+  async remove(name: string): Promise<void> {
+    if (this.#running?.entry.name === name) throw new AppError("conflict", "This backup is being made.");
+    const failed = this.#failed.filter((entry) => entry.name !== name);
+    const wasFailure = failed.length < this.#failed.length;
+    this.#failed = failed;
+    if (wasFailure && name !== this.#undelivered) return;
+    if (name === this.#undelivered) this.#undelivered = null;
+    else await this.find(name);
+    await this.#options.target.remove(name).catch(unreachable);
+  }
+
+  /** For metrics. */
+  totals(): { last: LastBackup | null; failures: number; isRunning: boolean } {
+    return { last: this.#last, failures: this.#failures, isRunning: this.#running !== null };
+  }
+
+  #assertFree(): void {
+    if (this.#running !== null) throw new AppError("conflict", `A backup is being made: ${this.#running.entry.name}.`);
+    if (this.#stopping.signal.aborted) throw new AppError("unavailable", "The service is stopping.");
+  }
+
+  #entry(): BackupEntry {
+    if (this.#running === null) throw new Error("No backup is being made");
+    return { ...this.#running.entry };
+  }
+
+  /** From the call on, this is the running backup. Rejects with the cause of a failure. */
+  #run(work: Work): Promise<void> {
+    const startedAt = toTimestamp(Date.now());
+    const entry: BackupEntry = {
+      name: work.name,
+      state: "running",
+      size: null,
+      startedAt,
+      endedAt: null,
+      progress: 0,
+      error: null,
+    };
+    const begun = performance.now();
+    const making = this.#make(work, entry);
+    const ended = making.then(
+      (size) => this.#completed(work, entry, { size, durationMs: performance.now() - begun }),
+      (error) => this.#hasFailed(work, entry, error),
+    );
+    this.#running = { entry, ended: ended.catch(() => undefined) };
+    return ended;
+  }
+
+  async #make(work: Work, entry: BackupEntry): Promise<number> {
+    const { database, storage, paths, maxLog, version, logger } = this.#options;
+    const { name, encryption } = work;
+    logger.info(`Backup ${name} begins`);
+    await this.#tell("started", work, {});
+    let toldAt = performance.now();
+    const onProgress = (done: number, total: number): void => {
+      entry.progress = total === 0 ? 0 : done / total;
+      work.onProgress?.(done, total);
+      if (performance.now() - toldAt < progressEveryMs) return;
+      toldAt = performance.now();
+      void this.#tell("progress", work, { done, total });
+    };
+    const output = work.output();
+    if (this.#undelivered !== name) {
+      const holdRemovals = (): (() => Promise<void>) => storage.holdRemovals();
+      const filesSize = storage.totals().size;
+      const { signal } = this.#stopping;
+      const result = await makeBackup({
+        database,
+        paths,
+        holdRemovals,
+        filesSize,
+        output,
+        encryption,
+        maxLog,
+        version,
+        signal,
+        onProgress,
+      });
+      if (result.missing.length > 0) {
+        const warning = missingWarning(result.missing);
+        logger.warn(`Backup ${name}: ${warning}`);
+        work.onMissing?.(warning);
+      }
+    }
+    entry.size = statSync(output).size;
+    await work.deliver(onProgress);
+    return entry.size;
+  }
+
+  #completed(work: Work, entry: BackupEntry, { size, durationMs }: { size: number; durationMs: number }): void {
+    const endedAt = Date.now();
+    Object.assign(entry, { state: "completed", endedAt: toTimestamp(endedAt), progress: 1 });
+    this.#running = null;
+    this.#last = { endedAt, size, durationMs };
+    this.#options.logger.info(`Backup ${work.name} is complete`, { size, ms: Math.round(durationMs) });
+    void this.#tell("completed", work, { size, durationMs: Math.round(durationMs) });
+  }
+
+  #hasFailed(work: Work, entry: BackupEntry, thrown: unknown): never {
+    const error = messageOf(thrown);
+    Object.assign(entry, { state: "failed", endedAt: toTimestamp(Date.now()), error });
+    this.#running = null;
+    this.#failures += 1;
+    this.#failed = [...this.#failed.filter(({ name }) => name !== entry.name), entry].slice(-maxFailures);
+    this.#options.logger.error(error);
+    void this.#tell("failed", work, { error });
+    throw thrown;
+  }
+
+  /** Only admins read these events: no channel of realtime carries the events. */
+  #tell(
+    step: "started" | "progress" | "completed" | "failed",
+    { name, principal }: Work,
+    more: object,
+  ): Promise<boolean> {
+    const payload = { name, ...more };
+    return this.#runLog.write(name, (tx) =>
+      this.#options.events.append(tx, { type: `backup.${step}`, source: "admin", payload, principal }),
+    );
+  }
+
+  async #trim(): Promise<void> {
+    const { target, keep, logger } = this.#options;
+    if (keep === 0) return;
+    try {
+      const names = (await target.list()).map(({ name }) => name).sort();
+      for (const name of names.slice(0, Math.max(0, names.length - keep))) {
+        await target.remove(name);
+        logger.info(`Backup ${name} was removed: backup.keep is ${keep}`);
+      }
+    } catch (error) {
+      logger.warn("Old backups could not be removed", { error });
+    }
+  }
+
+  #arm(due: number, schedule: string): void {
+    this.#alarm = this.#clock.lookAfter(Math.max(0, due - this.#clock.now()), () => {
+      const corrected = this.#clockWatch.look();
+      // The clock was ahead when the backup was made due.
+      const right = corrected === null ? due : Math.min(due, dueTime(schedule, corrected));
+      if (this.#clock.now() < right) return this.#arm(right, schedule);
+      try {
+        this.begin(system);
+      } catch (thrown) {
+        this.#options.logger.warn(`A backup is due and is skipped: ${messageOf(thrown)}`);
+      }
+      this.#arm(dueTime(schedule, this.#clock.now()), schedule);
+    });
+  }
+}
+
+/** A store that does not answer, or a folder that cannot be read. */
+function unreachable(cause: unknown): never {
+  throw new AppError("unavailable", "The target of the backups cannot be reached at the moment.", { cause });
+}

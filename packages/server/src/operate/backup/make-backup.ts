@@ -1,0 +1,182 @@
+/**
+ * Making a backup, in this order: (1) removals of deleted files wait; (2) the database file is held in the state of the
+ * last commit, and copied; (3) the database file is released, while the copy is checked and packed with the files of
+ * its list; (4) the archive is flushed and gets its name; (5) removals go on.
+ */
+import { writeFileSync } from "node:fs";
+import { rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import {
+  canStartThread,
+  count,
+  messageOf,
+  refuseIrreplaceable,
+  SetupError,
+  threadEntry,
+} from "../../base/kernel/index.ts";
+import { type Database, type HeldState, makeFolder, syncFolder } from "../../store/database/index.ts";
+import { backupFolder, type DataPaths, notedPath, noteName, partialEnding } from "./data-paths.ts";
+import type { Encryption } from "./encryption.ts";
+import type { PackReply, PackRequest, PackResult } from "./pack-worker.ts";
+
+/** How often the size of the log is looked at while the database file is held. */
+const lookEveryMs = 25;
+
+/** How long a thread that was given up may take to end. */
+const endMs = 2_000;
+
+type BackupResult = PackResult & {
+  /** Milliseconds since 1970: the moment of the state. */
+  readonly createdAt: number;
+};
+
+export interface BackupOptions {
+  database: Pick<Database, "path" | "holdState" | "sizes">;
+  paths: DataPaths;
+  /** Lets the removals of deleted files wait. Answers a function that ends the wait. */
+  holdRemovals: () => () => Promise<void>;
+  /** Bytes of all files, about. */
+  filesSize: number;
+  /** The file of the backup. An existing file is replaced in the moment in which the new file is whole. */
+  output: string;
+  encryption: Encryption | null;
+  /** Bytes of the write-ahead log beyond which the backup is given up (`backup.log`). */
+  maxLog: number;
+  version: string;
+  signal: AbortSignal;
+  onProgress: (done: number, total: number) => void;
+}
+
+/** @throws Error with one line. Nothing of the backup is left then, and an existing file of its name is unchanged. */
+export async function makeBackup(options: BackupOptions): Promise<BackupResult> {
+  const { database, output } = options;
+  const folder = backupFolder(database.path);
+  const partial = `${output}${partialEnding}`;
+  const isOfDatabase = output === database.path || output.startsWith(`${database.path}-`);
+  if (isOfDatabase && dirname(output) !== folder)
+    throw new SetupError(`${output}: belongs to the database; name another file for the backup`);
+  for (const path of [output, partial]) refuseIrreplaceable(path);
+  const goOn = options.holdRemovals();
+  try {
+    makeFolder(folder, 0o700);
+    // A start after a crash removes the unfinished file that the note names, so the note is on disk first.
+    writeFileSync(join(folder, noteName), notedPath(database.path, partial), { flush: true });
+    syncFolder(folder);
+    const result = await pack(options, { folder, output: partial });
+    // Not on the event loop: the room of a large file that is replaced is given back meanwhile.
+    await rename(partial, output);
+    syncFolder(dirname(output));
+    return result;
+  } catch (thrown) {
+    await rm(partial, { force: true });
+    throw new Error(`The backup ${output} was not made: ${messageOf(thrown)}`);
+  } finally {
+    for (const name of ["copy.db", "copy.db-wal", "copy.db-shm", "entries", noteName])
+      await rm(join(folder, name), { force: true });
+    void goOn();
+  }
+}
+
+/** The database file is held until it is copied, or until the log has reached its bound. */
+async function pack(
+  { database, paths, maxLog, signal, ...options }: BackupOptions,
+  { folder, output }: { folder: string; output: string },
+): Promise<BackupResult> {
+  const giveUp = new AbortController();
+  const stop = AbortSignal.any([signal, giveUp.signal]);
+  let held: HeldState | null = null;
+  const watch = watchLog(database, maxLog, (reason) => {
+    giveUp.abort(reason);
+    held?.release();
+  });
+  const release = (): void => {
+    clearInterval(watch);
+    held?.release();
+  };
+  try {
+    held = await database.holdState();
+    const createdAt = Date.now();
+    const { secretAccessKey, ...s3 } = paths.files.s3;
+    const request: Omit<PackRequest, "stop"> = {
+      state: { database: held.database, log: held.log },
+      filesSize: options.filesSize,
+      files: { ...paths.files, s3: { ...s3, secretAccessKey: secretAccessKey?.reveal() } },
+      folder,
+      output,
+      encryption: options.encryption,
+      version: options.version,
+      createdAt,
+    };
+    const calls = { onCopied: release, onProgress: options.onProgress, signal: stop };
+    return { ...(await packOnThread(request, calls)), createdAt };
+  } finally {
+    release();
+  }
+}
+
+interface PackCalls {
+  /** The database is copied. */
+  onCopied: () => void;
+  onProgress: (done: number, total: number) => void;
+}
+
+/**
+ * Packs on a thread, which is started for the backup and gone afterwards.
+ * @throws Error after a failure, or when the signal gives the backup up. An incomplete file may be left then.
+ */
+async function packOnThread(
+  request: Omit<PackRequest, "stop">,
+  { onCopied, onProgress, signal }: PackCalls & { signal: AbortSignal },
+): Promise<PackResult> {
+  signal.throwIfAborted();
+  if (!canStartThread()) throw new Error("too few file descriptors are left");
+  const stop = new Int32Array(new SharedArrayBuffer(4));
+  const outcome = Promise.withResolvers<PackResult>();
+  const worker = new Worker(threadEntry("operate/backup/pack-worker"));
+  const ended = new Promise<void>((resolve) => worker.addEventListener("close", () => resolve()));
+  worker.onmessage = ({ data }: MessageEvent<PackReply>) => {
+    if ("copied" in data) onCopied();
+    else if ("done" in data) onProgress(data.done, data.total);
+    else if ("result" in data) outcome.resolve(data.result);
+    else outcome.reject(signal.aborted ? signal.reason : new Error(data.error));
+  };
+  worker.onerror = ({ message }) => outcome.reject(new Error(`the thread of the backup failed: ${message}`));
+  void ended.then(() => outcome.reject(new Error("the thread of the backup has ended")));
+  const giveUp = (): void => {
+    Atomics.store(stop, 0, 1);
+    // A statement or a store that does not answer is not waited for.
+    setTimeout(() => outcome.reject(signal.reason), endMs).unref();
+  };
+  signal.addEventListener("abort", giveUp);
+  try {
+    worker.postMessage({ ...request, stop } satisfies PackRequest);
+    return await outcome.promise;
+  } finally {
+    signal.removeEventListener("abort", giveUp);
+    worker.terminate();
+    await Promise.race([ended, Bun.sleep(endMs)]);
+  }
+}
+
+/** Writes do not wait for a backup: a backup that copies more slowly than writes come is given up. */
+function watchLog(database: Pick<Database, "sizes">, maxLog: number, onFull: (reason: unknown) => void): Timer {
+  const before = database.sizes().log;
+  return setInterval(() => {
+    try {
+      const size = database.sizes().log;
+      if (size <= maxLog || size <= before) return;
+      onFull(
+        new Error(
+          `so much was written meanwhile that the write-ahead log has passed backup.log (${maxLog} bytes); try again when less is written, or raise it`,
+        ),
+      );
+    } catch (error) {
+      onFull(error);
+    }
+  }, lookEveryMs);
+}
+
+/** The warning about files whose bytes were not in the storage, or not whole. */
+export function missingWarning(ids: readonly string[]): string {
+  return `it lacks ${count(ids.length, "file")} whose bytes are missing from the storage; see socle verify: ${ids.join(", ")}`;
+}

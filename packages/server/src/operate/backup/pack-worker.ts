@@ -1,0 +1,241 @@
+/**
+ * The thread that packs a backup: copies the held database file with its log, checks the copy, and writes the copy and
+ * the files into an archive. The thread has an event loop of its own, so that hashing, compressing and encrypting hold
+ * up no request.
+ */
+import { appendFileSync, closeSync, openSync, readSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { setPriority } from "node:os";
+import { join } from "node:path";
+import { isObject, messageOf, Secret } from "../../base/kernel/index.ts";
+import { eachFile, type StorageDriver } from "../../files/storage/index.ts";
+import { DatabaseFile, type HeldState, mergeLog } from "../../store/database/index.ts";
+import { eventId } from "../../store/events/index.ts";
+import { ArchiveWriter, PacedFile } from "./archive-writer.ts";
+import { type DataPaths, driverOf } from "./data-paths.ts";
+import type { Encryption } from "./encryption.ts";
+import {
+  databaseEntry,
+  entryLine,
+  fileEntry,
+  firstLine,
+  formatVersion,
+  lastLine,
+  type ManifestHead,
+  manifestEntry,
+} from "./manifest.ts";
+
+declare const self: Worker;
+
+export interface PackRequest {
+  /** Its descriptors are not closed here. */
+  readonly state: Pick<HeldState, "database" | "log">;
+  /** Bytes of all files, about: for the progress alone. */
+  readonly filesSize: number;
+  readonly files: Omit<DataPaths["files"], "s3"> & {
+    readonly s3: Omit<DataPaths["files"]["s3"], "secretAccessKey"> & { readonly secretAccessKey: string | undefined };
+  };
+  /** The folder of the backup, for the copy. */
+  readonly folder: string;
+  /** The file that is written. */
+  readonly output: string;
+  readonly encryption: Encryption | null;
+  readonly version: string;
+  /** Milliseconds since 1970: the moment of the state. */
+  readonly createdAt: number;
+  /** Its first number is not 0 once the backup is given up. */
+  readonly stop: Int32Array;
+}
+
+export interface PackResult {
+  /** Bytes of the archive. */
+  readonly size: number;
+  readonly counts: ManifestHead["counts"];
+  readonly missing: readonly string[];
+}
+
+export type PackReply =
+  /** The database is copied: its file may change again. */
+  | { readonly copied: true }
+  | { readonly done: number; readonly total: number }
+  | { readonly result: PackResult }
+  | { readonly error: string };
+
+const pieceBytes = 256 * 1_024;
+/** With more missing files, the storage itself is missing: a backup without the storage would be worthless. */
+const maxMissing = 1_000;
+const tellEveryMs = 100;
+const shrinkBytes = 16 * 1_024 ** 2;
+const shrinkPauseMs = 10;
+
+/** Descriptors belong to the process, and outlive a thread: each is closed, whatever happens. */
+async function opened<T>(path: string, work: (file: number) => Promise<T>): Promise<T> {
+  const file = openSync(path, "r");
+  try {
+    return await work(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+class Packing {
+  readonly #request: PackRequest;
+  readonly #copy: string;
+  readonly #lines: string;
+  readonly #total: number;
+  #done = 0;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  readonly #missing: string[] = [];
+
+  constructor(request: PackRequest) {
+    this.#request = request;
+    this.#copy = join(request.folder, "copy.db");
+    this.#lines = join(request.folder, "entries");
+    const { database, log } = request.state;
+    this.#total = 2 * database.size + (log?.size ?? 0) + request.filesSize;
+  }
+
+  async run(): Promise<PackResult> {
+    const { database, log } = this.#request.state;
+    await this.#copyOf(database, this.#copy);
+    if (log !== null) await this.#copyOf(log, `${this.#copy}-wal`);
+    self.postMessage({ copied: true } satisfies PackReply);
+    if (log !== null) mergeLog(this.#copy, log.pages);
+    const copy = new DatabaseFile(this.#copy);
+    try {
+      const [problem] = copy.check("quick");
+      if (problem !== undefined) throw new Error(`the database is damaged (${problem}); see socle verify`);
+      return await this.#pack(copy);
+    } finally {
+      copy.close();
+      await this.#shrinkCopy();
+    }
+  }
+
+  /** A large file that is removed at once holds up the flushes of others. */
+  async #shrinkCopy(): Promise<void> {
+    for (let left = statSync(this.#copy).size; left > 0; left -= shrinkBytes) {
+      truncateSync(this.#copy, Math.max(0, left - shrinkBytes));
+      await Bun.sleep(shrinkPauseMs);
+    }
+  }
+
+  async #copyOf({ file, size }: HeldState["database"], path: string): Promise<void> {
+    const copy = new PacedFile(path);
+    try {
+      for (const piece of this.#pieces(file, size)) await copy.write(piece);
+    } finally {
+      copy.close(false);
+    }
+  }
+
+  async #pack(copy: DatabaseFile): Promise<PackResult> {
+    const { output, encryption, version, createdAt, files } = this.#request;
+    const archive = ArchiveWriter.open(output, { encryption, createdAt: new Date(createdAt) });
+    try {
+      const head = { format: formatVersion, socle: version, createdAt: new Date(createdAt).toISOString() };
+      const { size } = statSync(this.#copy);
+      const first = await opened(this.#copy, (source) => archive.add(databaseEntry, size, this.#pieces(source, size)));
+      writeFileSync(this.#lines, entryLine(first));
+      const { s3 } = files;
+      const secretAccessKey = s3.secretAccessKey === undefined ? undefined : new Secret(s3.secretAccessKey);
+      const driver = await driverOf({ files: { ...files, s3: { ...s3, secretAccessKey } } });
+      await this.#packFiles(copy, archive, driver);
+      const counts = countsOf(copy);
+      const state = { schema: schemaOf(copy), event: lastEventOf(copy), counts, missing: this.#missing };
+      await this.#addManifest(archive, { ...head, ...state });
+      return { size: await archive.finish(), counts, missing: this.#missing };
+    } catch (thrown) {
+      await archive.abandon(thrown);
+      throw thrown;
+    }
+  }
+
+  async #packFiles(copy: DatabaseFile, archive: ArchiveWriter, driver: StorageDriver): Promise<void> {
+    for (const { id, size } of eachFile(copy)) {
+      this.#assertWanted();
+      const body = await driver.read(id, null);
+      // A file has 10 MiB at most, so the whole file is read before its entry begins.
+      const bytes = body === null ? null : await new Response(body).bytes();
+      if (bytes?.byteLength === size) {
+        const line = entryLine(await archive.add(fileEntry(id), size, [bytes]));
+        appendFileSync(this.#lines, `,\n${line}`);
+      } else {
+        this.#missing.push(id);
+        if (this.#missing.length > maxMissing)
+          throw new Error(`the bytes of more than ${maxMissing} files are missing; is the storage there?`);
+      }
+      this.#advance(size);
+    }
+  }
+
+  /** The manifest goes through a file, because a service may have many files. */
+  async #addManifest(archive: ArchiveWriter, head: ManifestHead): Promise<void> {
+    const [first, last] = [Buffer.from(firstLine(head)), Buffer.from(`\n${lastLine}`)];
+    const { size } = statSync(this.#lines);
+    function* pieces(all: Iterable<Uint8Array>): Iterable<Uint8Array> {
+      yield first;
+      yield* all;
+      yield last;
+    }
+    await opened(this.#lines, (source) =>
+      archive.add(manifestEntry, first.length + size + last.length, pieces(this.#pieces(source, size))),
+    );
+  }
+
+  /** The first `size` bytes of a file, or all bytes of a shorter file. */
+  *#pieces(file: number, size: number): Iterable<Uint8Array> {
+    for (let at = 0; at < size; ) {
+      this.#assertWanted();
+      const piece = new Uint8Array(Math.min(pieceBytes, size - at));
+      const length = readSync(file, piece, 0, piece.byteLength, at);
+      if (length === 0) return;
+      yield piece.subarray(0, length);
+      at += length;
+      this.#advance(length);
+    }
+  }
+
+  #assertWanted(): void {
+    if (Atomics.load(this.#request.stop, 0) !== 0) throw new Error("it was given up");
+  }
+
+  #advance(bytes: number): void {
+    this.#done += bytes;
+    if (performance.now() - this.#toldAt < tellEveryMs) return;
+    this.#toldAt = performance.now();
+    self.postMessage({ done: Math.min(this.#done, this.#total), total: this.#total } satisfies PackReply);
+  }
+}
+
+function schemaOf(copy: DatabaseFile): ManifestHead["schema"] {
+  const rows = copy.all<{ module: string; version: number }>("SELECT module, version FROM _schema");
+  return Object.fromEntries(rows.map(({ module, version }) => [module, version]));
+}
+
+function lastEventOf(copy: DatabaseFile): string | null {
+  const row = copy.get<{ seq: number; at: number }>("SELECT seq, at FROM _events ORDER BY seq DESC LIMIT 1");
+  return row === null ? null : eventId(row.at, row.seq);
+}
+
+function countsOf(copy: DatabaseFile): ManifestHead["counts"] {
+  const numberOf = (table: string): number => copy.get<{ n: number }>(`SELECT count(*) AS n FROM "${table}"`)?.n ?? 0;
+  const tables = copy.all<{ name: string }>("SELECT name FROM _collections").map(({ name }) => name);
+  const records = tables.reduce((sum, table) => sum + numberOf(table), 0);
+  return { records, users: numberOf("_users"), files: numberOf("_files") };
+}
+
+/** A message of one line; a full disk is named in words. */
+function lineOf(thrown: unknown): string {
+  const code = isObject(thrown) && thrown["code"] === "ENOSPC" ? "the disk is full: " : "";
+  return `${code}${messageOf(thrown)}`.replace(/\s*\n\s*/g, " ");
+}
+
+// On Linux this is the priority of the thread alone: requests go first.
+if (process.platform === "linux") setPriority(0, 15);
+
+self.onmessage = ({ data }: MessageEvent<PackRequest>) => {
+  new Packing(data).run().then(
+    (result) => self.postMessage({ result } satisfies PackReply),
+    (thrown: unknown) => self.postMessage({ error: lineOf(thrown) } satisfies PackReply),
+  );
+};

@@ -1,0 +1,400 @@
+/** Auth: registration, login, refresh and logout of users, and the check of access tokens. */
+import type { Credentials, Role, TokenResponse, User } from "@socle/protocol";
+import { AppError, BoundedMap, type Clock, randomToken, Secret, type SignedIn } from "../../base/kernel/index.ts";
+import type { LimitMeter, Logger } from "../../base/logging/index.ts";
+import type { Database, Reader, Transactor } from "../../store/database/index.ts";
+import type { EventLog } from "../../store/events/index.ts";
+import { checkNewCredentials, normaliseEmail } from "./credentials.ts";
+import { LoginGuard } from "./login-guard.ts";
+import { ownCaller, type PasswordCaller, Passwords } from "./passwords.ts";
+import type { Session } from "./session-table.ts";
+import { type SessionChange, Sessions } from "./sessions.ts";
+import { type AccessClaims, AccessTokens, invalidToken } from "./tokens.ts";
+import {
+  emailTaken,
+  findByEmail,
+  findById,
+  findSecret,
+  insertSecret,
+  insertUser,
+  isAdminEmailSpent,
+  spendAdminEmail,
+} from "./user-table.ts";
+import { type NewUser, Users } from "./users.ts";
+
+export interface AuthOptions {
+  database: Database;
+  events: EventLog;
+  clock: Clock;
+  logger: Logger;
+  limits: LimitMeter;
+  /** Signs access tokens; by default, a generated secret of the database. */
+  jwtSecret?: Secret | undefined;
+  accessTokenTtlMs: number;
+  refreshTokenTtlMs: number;
+  registration: boolean;
+  passwordMinLength: number;
+  /** The most passwords that may wait to be hashed. */
+  maxPasswords: number;
+  /** The most sessions of a user; another login ends the oldest session. */
+  maxSessionsPerUser: number;
+  /** The email whose registration makes an admin, once. */
+  adminEmail?: string | undefined;
+}
+
+/** The most verified tokens in memory: the claims of a token stay; its session and its time are checked at each use. */
+const maxClaims = 5_000;
+
+/** The interval of removing expired sessions and used refresh tokens. */
+const sweepEveryMs = 60_000;
+
+/** A caller with an open connection, and the end of the caller's right (milliseconds since 1970). */
+export interface Connected {
+  readonly principal: SignedIn;
+  readonly expiresAt: number;
+}
+
+/** A step of a user that asks hooks first. */
+export type AuthStep = "register" | "login";
+
+/** The hooks of users. Functions implement it. */
+export interface AuthHooks {
+  /**
+   * Asks the hooks before a step.
+   * @param user for a registration, the future user, without an id.
+   * @throws AppError: the refusal of a hook, or `unavailable` when a hook does not answer.
+   */
+  before(step: AuthStep, user: Readonly<Record<string, unknown>>, address: string): Promise<void>;
+}
+
+/** The steps of a set-up that its caller adds; both run in the transaction, and roll the transaction back by throwing. */
+export interface FirstAdminSteps {
+  /** Called before the first write: passwords wait to be hashed, and the permission may have ended since. */
+  confirm(tx: Transactor): void;
+  record(tx: Transactor, made: { admin: SignedIn; user: User; before: User | null }): void;
+}
+
+export class Auth {
+  readonly users: Users;
+  readonly #options: AuthOptions;
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #sessions: Sessions;
+  readonly #passwords: Passwords;
+  readonly #logins: LoginGuard;
+  readonly #closing = new AbortController();
+  #sweepTimer: Timer | undefined;
+  #sweeping: Promise<void> = Promise.resolve();
+  #tokens: AccessTokens | null = null;
+  readonly #claims = new BoundedMap<string, AccessClaims>(maxClaims);
+  #hooks: AuthHooks | null = null;
+
+  constructor(given: AuthOptions) {
+    const { adminEmail } = given;
+    const options = { ...given, adminEmail: adminEmail && (normaliseEmail(adminEmail) ?? adminEmail) };
+    this.#options = options;
+    this.#database = options.database;
+    this.#clock = options.clock;
+    this.#passwords = new Passwords(options.maxPasswords);
+    this.#sessions = new Sessions({
+      database: options.database,
+      ttlMs: options.refreshTokenTtlMs,
+      maxPerUser: options.maxSessionsPerUser,
+      limits: options.limits,
+      tokenKey: () => this.secretFor("refresh tokens"),
+    });
+    this.users = new Users({ ...options, sessions: this.#sessions, passwords: this.#passwords });
+    this.#database.guardCallers((reader, caller) => this.#recheck(reader, caller));
+    this.#logins = new LoginGuard({ ...options, maxWaiting: options.maxPasswords });
+  }
+
+  /** Finds or makes the key that signs tokens, and begins to sweep. Call `start` once. */
+  async start(): Promise<void> {
+    this.#tokens = new AccessTokens(this.#options.jwtSecret ?? (await this.#storedSecret()));
+    this.#sweepTimer = setInterval(() => {
+      this.#logins.tick();
+      this.#sweeping = this.#sweeping.then(() => this.sweep());
+    }, sweepEveryMs).unref();
+  }
+
+  /**
+   * Ends the threads of passwords and the sweep. A running sweep ends with its step, or when the database is closed.
+   */
+  async close(): Promise<void> {
+    clearInterval(this.#sweepTimer);
+    this.#closing.abort();
+    this.#passwords.close();
+    await this.#sweeping;
+  }
+
+  /** Sets the hooks for all later registrations and logins. */
+  hookWith(hooks: AuthHooks): void {
+    this.#hooks = hooks;
+  }
+
+  /** Removes expired sessions and refresh tokens. Never rejects. */
+  async sweep(): Promise<void> {
+    const { signal } = this.#closing;
+    await this.#sessions.sweep(signal).catch((error) => {
+      if (!signal.aborted) this.#options.logger.warn("Expired sessions were not removed", { error });
+    });
+  }
+
+  /**
+   * The caller of an access token, after checks of signature, time, session and present role. The answer comes at once if
+   * token and session were seen before.
+   * @throws AppError `unauthorized`.
+   */
+  authenticate(token: string): SignedIn | Promise<SignedIn> {
+    const claims = this.#claims.get(token);
+    if (claims === undefined) return this.#authenticateNew(token);
+    const session = this.#sessions.known(claims.sid);
+    if (session === undefined) return this.#authenticateNew(token);
+    return this.#principal(claims, session);
+  }
+
+  /**
+   * Like `authenticate`, for a caller with an open connection.
+   * @throws AppError `unauthorized`.
+   */
+  async connect(token: string): Promise<Connected> {
+    const principal = await this.authenticate(token);
+    const { exp } = await this.#claimsOf(token);
+    const sessionEnd = this.#sessions.known(principal.sessionId)?.expiresAt ?? Number.POSITIVE_INFINITY;
+    return { principal, expiresAt: Math.min(exp * 1_000, sessionEnd) };
+  }
+
+  /**
+   * Calls `listener` when a session ends or its user's role changes.
+   * Answers a function that ends the calls.
+   */
+  listenToSessions(listener: (change: SessionChange) => void): () => void {
+    return this.#sessions.listen(listener);
+  }
+
+  /** The role of a session in the database; null for an ended session. */
+  roleOf(sessionId: string): Role | null {
+    const session = this.#sessions.find(sessionId);
+    return session === null || session.expiresAt <= Date.now() ? null : session.role;
+  }
+
+  /**
+   * @throws AppError `validation_error`, `conflict`, `forbidden` when registration is off, or `unavailable` when too
+   * many passwords wait to be hashed; the refusal of a hook.
+   */
+  async register(credentials: Credentials, caller: PasswordCaller = ownCaller): Promise<TokenResponse> {
+    if (!this.#options.registration) throw new AppError("forbidden", "Registration is switched off.");
+    const { email, password } = checkNewCredentials(credentials, this.#options.passwordMinLength);
+    const { reader } = this.#database;
+    if (findByEmail(reader, email) !== null) throw emailTaken();
+    if (this.#hooks !== null) {
+      const isAdmin = email === this.#options.adminEmail && !isAdminEmailSpent(reader, email);
+      await this.#hooks.before("register", { email, role: isAdmin ? "admin" : "authenticated" }, caller.key);
+    }
+    const passwordHash = await this.#passwords.hash(password, caller);
+    const now = this.#clock.now();
+    const opened = await this.#database.transact((tx) => {
+      const isAdmin = email === this.#options.adminEmail && !isAdminEmailSpent(tx, email);
+      if (isAdmin) spendAdminEmail(tx, email);
+      const user = insertUser(tx, { email, passwordHash, role: isAdmin ? "admin" : "authenticated" }, now);
+      const session = this.#sessions.open(tx, user);
+      this.#announce(tx, "auth.register", signedIn(user, session.session.id));
+      return { user, ...session };
+    });
+    return this.#respond(opened.user, opened.session, opened.refreshToken);
+  }
+
+  /**
+   * @param caller `key` is the address that the request comes from.
+   * @throws AppError `unauthorized`, the same whether the user exists or not; `rate_limited` after too many failures;
+   * `unavailable` when too many passwords wait to be checked; the refusal of a hook.
+   */
+  async login(credentials: Credentials, caller: PasswordCaller): Promise<TokenResponse> {
+    const email = normaliseEmail(credentials.email);
+    const found = email === null ? null : findByEmail(this.#database.reader, email);
+    const check = (): Promise<boolean> =>
+      this.#passwords.verify(credentials.password, found?.passwordHash ?? null, caller);
+    const isRight = await this.#logins.guard(email, caller, check);
+    if (!isRight || found === null) throw new AppError("unauthorized", "The email or the password is wrong.");
+    await this.#hooks?.before("login", { ...found.user }, caller.key);
+    const signIn = (tx: Transactor) => {
+      // The user may have been deleted, or may have a new password, since the check began.
+      const current = findByEmail(tx, found.user.email);
+      if (current?.user.id !== found.user.id || current.passwordHash !== found.passwordHash)
+        throw new AppError("unauthorized", "The email or the password is wrong.");
+      const { user } = current;
+      if (this.#hooks !== null && user.role !== found.user.role)
+        throw new AppError("conflict", "The user was changed during the login. Try again.");
+      const session = this.#sessions.open(tx, user);
+      this.#announce(tx, "auth.login", signedIn(user, session.session.id));
+      return { user, ...session };
+    };
+    // An admin can make room on a full disk, so the login may use the reserve.
+    const opened = await this.#database.transact(signIn, { makesRoom: found.user.role === "admin" });
+    return this.#respond(opened.user, opened.session, opened.refreshToken);
+  }
+
+  /** @throws AppError `unauthorized` for a token that is unknown, expired or was used before. */
+  async refresh(refreshToken: string): Promise<TokenResponse> {
+    const outcome = await this.#database.transact((tx) => this.#sessions.refresh(tx, refreshToken));
+    if (outcome.kind === "reused")
+      this.#options.logger.warn("A refresh token was used twice; its session is revoked", {
+        userId: outcome.session.userId,
+        sessionId: outcome.session.id,
+      });
+    if (outcome.kind !== "refreshed")
+      throw new AppError("unauthorized", "The refresh token is invalid, expired or revoked.");
+    const user = this.user(outcome.session.userId);
+    return this.#respond(user, outcome.session, outcome.refreshToken);
+  }
+
+  /**
+   * Ends the session of the caller, the session of the refresh token, or both.
+   * @throws AppError `unauthorized` without both, and for an unknown refresh token alone.
+   */
+  async logout(principal: SignedIn | null, refreshToken: string | null): Promise<void> {
+    if (principal === null && refreshToken === null)
+      throw new AppError("unauthorized", "Logging out needs the access token or the refresh token.");
+    await this.#database.transactFor(principal, (tx) => {
+      const sessions = new Map<string, { userId: string; role: Role }>();
+      if (principal !== null) sessions.set(principal.sessionId, principal);
+      if (refreshToken !== null) {
+        const session = this.#sessions.ofRefreshToken(tx, refreshToken);
+        if (session !== null) sessions.set(session.id, session);
+        else if (principal === null)
+          throw new AppError("unauthorized", "The refresh token is invalid, expired or revoked.");
+      }
+      for (const [id, { userId, role }] of sessions) {
+        this.#sessions.end(tx, id);
+        const user = { id: userId, role };
+        this.#announce(tx, "auth.logout", signedIn(user, id));
+      }
+    });
+  }
+
+  /** @throws AppError `unauthorized` when the user is gone. */
+  user(id: string): User {
+    const user = findById(this.#database.reader, id);
+    if (user === null) throw invalidToken(null);
+    return user;
+  }
+
+  /**
+   * Makes an admin of the email: a new user, or the existing user with the new password and without sessions.
+   * @throws AppError `validation_error` for a bad email or a short password.
+   */
+  async makeAdmin(credentials: Credentials): Promise<"made" | "promoted"> {
+    const values = await this.users.prepare(credentials);
+    const { before } = await this.#database.transact((tx) => this.users.makeAdmin(tx, values));
+    return before === null ? "made" : "promoted";
+  }
+
+  /**
+   * Makes the admin of the configuration, when the user is missing.
+   * @returns "spent" after a deletion or demotion of this admin.
+   */
+  async seedAdmin(credentials: Credentials): Promise<"made" | "exists" | "spent"> {
+    if (this.users.findByEmail(credentials.email) !== null) return "exists";
+    const email = normaliseEmail(credentials.email);
+    if (email !== null && isAdminEmailSpent(this.#database.reader, email)) return "spent";
+    const values = await this.users.prepare(credentials);
+    await this.#database.transact((tx) => {
+      this.users.makeAdmin(tx, values);
+      spendAdminEmail(tx, values.email);
+    });
+    return "made";
+  }
+
+  /**
+   * Makes the first admin of a service, and signs in.
+   * @throws AppError `not_found` when an admin exists.
+   */
+  async signInFirstAdmin(values: NewUser, steps: FirstAdminSteps): Promise<TokenResponse> {
+    const opened = await this.#database.transact((tx) => {
+      if (this.users.adminExists(tx)) throw new AppError("not_found", "There is an admin already.");
+      steps.confirm(tx);
+      const { user, before } = this.users.makeAdmin(tx, values);
+      const session = this.#sessions.open(tx, user);
+      steps.record(tx, { admin: signedIn(user, session.session.id), user, before });
+      return { user, ...session };
+    });
+    return this.#respond(opened.user, opened.session, opened.refreshToken);
+  }
+
+  /** A secret of this service; each purpose has another secret. */
+  secretFor(purpose: string): string {
+    return this.#issuer.secretFor(purpose);
+  }
+
+  /** The caller guard of the database. The guard reads memory, which changes at the moment of each commit. */
+  #recheck(reader: Reader, caller: SignedIn): SignedIn {
+    const session = this.#sessions.known(caller.sessionId);
+    if (session !== undefined) return withSession(caller, session);
+    return withSession(caller, this.#sessions.find(caller.sessionId, reader));
+  }
+
+  get #issuer(): AccessTokens {
+    if (this.#tokens === null) throw new Error("Auth is used before its start");
+    return this.#tokens;
+  }
+
+  async #claimsOf(token: string): Promise<AccessClaims> {
+    const known = this.#claims.get(token);
+    if (known !== undefined) return known;
+    const claims = await this.#issuer.verify(token);
+    this.#claims.set(token, claims);
+    return claims;
+  }
+
+  async #authenticateNew(token: string): Promise<SignedIn> {
+    const claims = await this.#claimsOf(token);
+    const session = this.#sessions.known(claims.sid) ?? this.#sessions.find(claims.sid);
+    if (session === null) throw invalidToken(null);
+    return this.#principal(claims, session);
+  }
+
+  #principal(claims: { sub: string; exp: number }, session: Session): SignedIn {
+    const now = Date.now();
+    if (claims.exp * 1_000 <= now || session.expiresAt <= now || session.userId !== claims.sub)
+      throw invalidToken(null);
+    return { userId: session.userId, role: session.role, sessionId: session.id };
+  }
+
+  async #respond(user: User, session: Session, refreshToken: string): Promise<TokenResponse> {
+    const ttlMs = this.#options.accessTokenTtlMs;
+    const claims = { sub: user.id, role: user.role, sid: session.id };
+    const accessToken = await this.#issuer.issue(claims, Date.now(), ttlMs);
+    const expiresIn = Math.ceil(ttlMs / 1_000);
+    return { accessToken, token: accessToken, refreshToken, tokenType: "Bearer", expiresIn, user };
+  }
+
+  #announce(tx: Transactor, type: string, principal: SignedIn): void {
+    const payload = { userId: principal.userId, role: principal.role };
+    this.#events.append(tx, { type, source: "auth", payload, principal });
+  }
+
+  get #events(): EventLog {
+    return this.#options.events;
+  }
+
+  /** Two services never share a database, so a missing secret is made at once. */
+  async #storedSecret(): Promise<Secret> {
+    return this.#database.transact((tx) => {
+      const stored = findSecret(tx, "jwt");
+      if (stored !== null) return new Secret(stored);
+      const value = randomToken(32);
+      insertSecret(tx, "jwt", value);
+      return new Secret(value);
+    });
+  }
+}
+
+/** A caller with the present role of the session. @throws AppError `unauthorized` for an ended session. */
+function withSession(caller: SignedIn, session: Session | null): SignedIn {
+  if (session === null || session.expiresAt <= Date.now()) throw invalidToken(null);
+  return session.role === caller.role ? caller : { ...caller, role: session.role };
+}
+
+function signedIn(user: { id: string; role: Role }, sessionId: string): SignedIn {
+  return { userId: user.id, role: user.role, sessionId };
+}

@@ -1,0 +1,117 @@
+/** Tests of password threads: their start and end, their number, and their queue. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { openApi } from "../../../test/kit.ts";
+import { Passwords } from "./passwords.ts";
+
+const RealWorker = globalThis.Worker;
+let started: string[] = [];
+let ended = 0;
+
+class CountedWorker extends RealWorker {
+  constructor(...[entry, options]: ConstructorParameters<typeof Worker>) {
+    super(entry, options);
+    started.push(String(entry));
+  }
+
+  override terminate(): void {
+    ended += 1;
+    super.terminate();
+  }
+}
+
+beforeEach(() => {
+  started = [];
+  ended = 0;
+  globalThis.Worker = CountedWorker;
+});
+afterEach(() => {
+  globalThis.Worker = RealWorker;
+});
+
+const maxThreads = Math.max(1, navigator.hardwareConcurrency - 1);
+const from = { key: "test" };
+
+/** The error of a promise. `expect(…).rejects` blocks the runner during the wait, and hears no further thread. */
+function failure(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+}
+
+describe("threads", () => {
+  test("start with the first password, are fewer than the cores, and end with the service", async () => {
+    const api = await openApi({});
+    await api.request("POST", "/api/auth/register", { body: { email: "not an address", password: "x" } });
+    expect(started).toEqual([]);
+    const body = (n: number) => ({ email: `u${n}@example.com`, password: "correct horse" });
+    const register = (n: number) => api.request("POST", "/api/auth/register", { body: body(n) });
+    const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => register(n)));
+    expect(answers.map(({ status }) => status)).toEqual(Array(12).fill(201));
+    expect((await api.request("POST", "/api/auth/login", { body: body(1) })).status).toBe(200);
+    expect(started.length).toBeGreaterThan(0);
+    expect(started.length).toBeLessThanOrEqual(maxThreads);
+    for (const entry of started) expect(entry).toContain("auth/password-worker");
+    expect(ended).toBe(0);
+    await api.close();
+    expect(ended).toBe(started.length);
+  });
+
+  test("hash with argon2id and 19 MiB, and tell a right password from a wrong one", async () => {
+    const passwords = new Passwords(64);
+    const hash = await passwords.hash("correct horse", from);
+    expect(hash).toStartWith("$argon2id$v=19$m=19456,t=2,p=1$");
+    expect(await passwords.verify("correct horse", hash, from)).toBe(true);
+    expect(await passwords.verify("correct horsf", hash, from)).toBe(false);
+    expect(await passwords.verify("correct horse", null, from)).toBe(false);
+    const broken = await failure(passwords.verify("correct horse", "no hash", from));
+    expect(broken).toMatchObject({ message: expect.stringContaining("The password was not hashed") });
+    expect(await passwords.verify("correct horse", hash, from)).toBe(true);
+    passwords.close();
+    expect(await failure(passwords.hash("correct horse", from))).toMatchObject({ code: "unavailable" });
+  });
+
+  test("what is computed when the service ends is refused, not forgotten", async () => {
+    const passwords = new Passwords(64);
+    const running = Promise.allSettled([1, 2, 3].map(() => passwords.hash("correct horse", from)));
+    await Bun.sleep(0);
+    passwords.close();
+    for (const outcome of await running)
+      expect(outcome).toMatchObject({ status: "rejected", reason: { code: "unavailable" } });
+  });
+});
+
+describe("queue", () => {
+  test("is bounded for all, by half for one caller, and given back by those that disconnect", async () => {
+    const passwords = new Passwords(4);
+    const gone = new AbortController();
+    const hash = (key: string, signal?: AbortSignal) => passwords.hash("correct horse", { key, signal });
+    const width = Math.min(4, maxThreads);
+    const running = Array.from({ length: width }, () => hash("busy"));
+    const waiting = [hash("a"), hash("a"), hash("b")];
+    const full = { code: "unavailable", limit: "passwords", retryAfter: 1 };
+    expect(await failure(hash("a"))).toMatchObject(full);
+    const left = hash("b", gone.signal);
+    expect(await failure(hash("c"))).toMatchObject(full);
+    gone.abort();
+    expect(await failure(left)).toMatchObject({ message: "The client has disconnected." });
+    const late = hash("c");
+    expect(new Set(await Promise.all([...running, ...waiting, late])).size).toBe(width + 4);
+    passwords.close();
+  });
+
+  test("beyond it, a registration is 503 with Retry-After", async () => {
+    const api = await openApi({ settings: { SERVICE_LIMITS_PASSWORDS: "1" } });
+    const register = (n: number) =>
+      api.request("POST", "/api/auth/register", { body: { email: `u${n}@example.com`, password: "correct horse" } });
+    const answers = await Promise.all(Array.from({ length: maxThreads + 5 }, (_, n) => register(n)));
+    const refused = answers.filter(({ status }) => status === 503);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const { headers, body } of refused) {
+      expect(headers.get("retry-after")).toBe("1");
+      expect<unknown>(body["error"]?.["code"]).toBe("unavailable");
+    }
+    expect(answers.filter(({ status }) => status === 201).length).toBe(answers.length - refused.length);
+    expect(new Map(api.service.limits.totals()).get("passwords")).toBe(refused.length);
+  });
+});

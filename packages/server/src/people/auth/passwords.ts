@@ -1,0 +1,161 @@
+/** Passwords: hashing and comparing on separate threads, behind a bounded queue. */
+import { Admission, AppError, threadEntry } from "../../base/kernel/index.ts";
+import type { PasswordReply, PasswordTask } from "./password-worker.ts";
+
+/** The hash of an unknown password: a login of an unknown user takes as long as any other login. */
+const nobody =
+  "$argon2id$v=19$m=19456,t=2,p=1$g56WsHMxHOMjDcmU6ZRNsiV4a+T3zp0a1KpyABaEBeo$4o0nsEbr38IykssB/I/LTRAa3NLojbJe+DewyUWQRGs";
+
+/** The most threads. A computing thread takes 19 MiB and a core, so more threads would let callers exhaust both. */
+const maxThreads = 4;
+
+/** The caller of a password computation. */
+export interface PasswordCaller {
+  /** The key of the queue's share: an address or a user id. */
+  readonly key: string;
+  /** Frees the caller's place in the queue. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The service itself, at a start or for a command. */
+export const ownCaller: PasswordCaller = { key: "service" };
+
+/** How long a thread without work is kept. */
+const keepMs = 30_000;
+
+function stopping(): AppError {
+  return new AppError("unavailable", "The service is stopping.");
+}
+
+/** A thread that computes a single password at a time. */
+class PasswordThread {
+  readonly #worker: Worker;
+  #running: PromiseWithResolvers<string | boolean> | null = null;
+  /** False once the thread has failed or was ended. */
+  isUsable = true;
+
+  constructor() {
+    this.#worker = new Worker(threadEntry("people/auth/password-worker"), { smol: true, ref: false });
+    this.#worker.onmessage = ({ data }: MessageEvent<PasswordReply>) => {
+      if ("result" in data) this.#settle((running) => running.resolve(data.result));
+      else this.#settle((running) => running.reject(new Error(`The password was not hashed: ${data.error}`)));
+    };
+    this.#worker.onerror = ({ message }) => this.end(new Error(`The password thread failed: ${message}`));
+    this.#worker.addEventListener("close", () => this.end(new Error("The password thread has ended")));
+  }
+
+  run(task: PasswordTask): Promise<string | boolean> {
+    const running = Promise.withResolvers<string | boolean>();
+    this.#running = running;
+    // A command must not exit before the answer; an idle thread keeps no process alive.
+    this.#worker.ref();
+    this.#worker.postMessage(task);
+    return running.promise;
+  }
+
+  /** Ends the thread. A running task is rejected with `reason`. */
+  end(reason: Error): void {
+    if (!this.isUsable) return;
+    this.isUsable = false;
+    this.#settle((running) => running.reject(reason));
+    this.#worker.terminate();
+  }
+
+  #settle(effect: (running: PromiseWithResolvers<string | boolean>) => void): void {
+    const running = this.#running;
+    this.#running = null;
+    this.#worker.unref();
+    if (running !== null) effect(running);
+  }
+}
+
+/** The threads of passwords. The caller bounds the number of running tasks: each task takes a thread. */
+class PasswordThreads {
+  readonly #idle = new Map<PasswordThread, Timer>();
+  readonly #busy = new Set<PasswordThread>();
+  #isClosed = false;
+
+  /** @throws AppError `unavailable` after `close`; Error when the thread fails. */
+  async run(task: PasswordTask): Promise<string | boolean> {
+    if (this.#isClosed) throw stopping();
+    const thread = this.#take();
+    try {
+      return await thread.run(task);
+    } finally {
+      this.#busy.delete(thread);
+      if (thread.isUsable) this.#keep(thread);
+    }
+  }
+
+  /** Ends all threads. Running tasks are rejected with `unavailable`. */
+  close(): void {
+    this.#isClosed = true;
+    for (const timer of this.#idle.values()) clearTimeout(timer);
+    for (const thread of [...this.#idle.keys(), ...this.#busy]) thread.end(stopping());
+    this.#idle.clear();
+  }
+
+  /** The most recently used thread, so that the other threads stay idle and end. */
+  #take(): PasswordThread {
+    const kept = [...this.#idle.keys()].findLast((thread) => thread.isUsable);
+    if (kept !== undefined) {
+      clearTimeout(this.#idle.get(kept));
+      this.#idle.delete(kept);
+    }
+    const thread = kept ?? new PasswordThread();
+    this.#busy.add(thread);
+    return thread;
+  }
+
+  #keep(thread: PasswordThread): void {
+    const end = (): void => {
+      this.#idle.delete(thread);
+      thread.end(stopping());
+    };
+    this.#idle.set(thread, setTimeout(end, keepMs).unref());
+  }
+}
+
+/**
+ * Hashes passwords with argon2id on as many threads as cores minus one. The runtime's own threads are not used, because
+ * flushes and files need the runtime's threads.
+ */
+export class Passwords {
+  readonly #threads = new PasswordThreads();
+  readonly #admission: Admission;
+
+  /** @param maxWaiting the most passwords that may wait for a thread (`limits.passwords`); half of them for a single caller. */
+  constructor(maxWaiting: number) {
+    const width = Math.min(maxThreads, Math.max(1, navigator.hardwareConcurrency - 1));
+    this.#admission = new Admission({
+      limit: "passwords",
+      message: "Too many passwords wait to be checked; try again in a moment.",
+      width,
+      share: width,
+      maxWaiting,
+      waitingShare: Math.ceil(maxWaiting / 2),
+    });
+  }
+
+  /** @throws AppError `unavailable` when the queue is full. */
+  async hash(password: string, { key, signal }: PasswordCaller): Promise<string> {
+    return String(
+      await this.#admission.run(() => this.#threads.run({ password, hash: null }), { caller: key, signal }),
+    );
+  }
+
+  /**
+   * Whether a password matches a hash. For null, an unknown user, the thread does the same work and the answer is false.
+   * @throws AppError `unavailable` when the queue is full.
+   */
+  async verify(password: string, hash: string | null, { key, signal }: PasswordCaller): Promise<boolean> {
+    const task = { password, hash: hash ?? nobody };
+    const isRight = await this.#admission.run(() => this.#threads.run(task), { caller: key, signal });
+    return isRight === true && hash !== null;
+  }
+
+  /** Ends the threads. Work that waits or comes later is rejected with `unavailable`. */
+  close(): void {
+    this.#threads.close();
+  }
+}

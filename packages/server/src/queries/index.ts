@@ -1,4 +1,0 @@
-/** Queries: lists with filter, sort, pages, fields and expansions. */
-export { type PreparedList, Queries, type QueryCaller } from "./queries.ts";
-export { parseSubscriptionFilter } from "./subscription-filter.ts";
-export type { LaterPages, RecordPages } from "./whole-list.ts";

@@ -1,0 +1,104 @@
+/** A database file for readers outside the service: a copy, the file in a backup, or a service's file, read only. */
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { SetupError } from "../../../base/kernel/index.ts";
+import type { Reader, Value } from "../store.ts";
+import type { CheckpointResult } from "./checkpoint-worker.ts";
+import { Connection } from "./connection.ts";
+import { DatabaseLock } from "./lock.ts";
+import { asSetupError, openReader, openWriter, syncFolder } from "./open-file.ts";
+
+/** The most findings; more findings say nothing new. */
+const maxFindings = 100;
+
+export class DatabaseFile implements Reader {
+  readonly #connection: Connection;
+
+  /** @throws SetupError when the file cannot be read. */
+  constructor(path: string) {
+    try {
+      this.#connection = openReader(path);
+      this.#connection.get("SELECT 1 FROM sqlite_schema");
+    } catch (thrown) {
+      throw asSetupError(path, thrown);
+    }
+  }
+
+  /** The problems of the file, a line each; empty if the file is whole. "quick" does not compare indexes with tables. */
+  check(depth: "quick" | "full"): string[] {
+    const pragma = depth === "quick" ? "quick_check" : "integrity_check";
+    const rows = this.#connection.all<Record<string, string>>(`PRAGMA ${pragma}(${maxFindings})`);
+    return rows.flatMap((row) => Object.values(row)).filter((line) => line !== "ok");
+  }
+
+  get<T>(sql: string, ...values: Value[]): T | null {
+    return this.#connection.get<T>(sql, ...values);
+  }
+
+  all<T>(sql: string, ...values: Value[]): T[] {
+    return this.#connection.all<T>(sql, ...values);
+  }
+
+  some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
+    return this.#connection.some(statement, isLast);
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+}
+
+/**
+ * Merges the copied part of a log into the copy of its database, as after a crash, and removes the log.
+ * @throws Error when SQLite does not find `pages` pages in the log.
+ */
+export function mergeLog(path: string, pages: number): void {
+  const copy = new Connection(path, { readonly: false });
+  try {
+    // A power cut makes the copy worthless anyway, so no flush is needed.
+    copy.execute("PRAGMA synchronous = OFF");
+    const merged = copy.get<CheckpointResult>("PRAGMA wal_checkpoint(PASSIVE)")?.checkpointed;
+    if (merged !== pages)
+      throw new Error(`the copy of the write-ahead log has ${merged} whole pages in place of ${pages}`);
+  } finally {
+    copy.close();
+  }
+}
+
+/** The path of the smaller copy before the copy replaces the database. */
+export function vacuumPath(path: string): string {
+  return `${path}-vacuum`;
+}
+
+/**
+ * Writes the database anew, without the space of deleted rows. The old file stays until the new file is complete.
+ * @throws SetupError while a service has the database open, or when there is too little space.
+ */
+export function vacuumDatabase(path: string): { before: number; after: number } {
+  const lock = new DatabaseLock(path);
+  const copy = vacuumPath(path);
+  try {
+    const before = statSync(path).size;
+    const writer = openWriter(path);
+    try {
+      rmSync(copy, { force: true });
+      writer.run("VACUUM INTO ?", copy);
+      const file = openSync(copy, "r+");
+      fsyncSync(file);
+      closeSync(file);
+    } finally {
+      // The last connection copies the log into the old file and removes the log.
+      writer.close();
+    }
+    if (statSync(`${path}-wal`, { throwIfNoEntry: false }) !== undefined)
+      throw new SetupError(`database ${path}: another process reads it; try again when that has ended`);
+    renameSync(copy, path);
+    syncFolder(dirname(path));
+    return { before, after: statSync(path).size };
+  } catch (thrown) {
+    rmSync(copy, { force: true });
+    throw asSetupError(path, thrown);
+  } finally {
+    lock.close();
+  }
+}

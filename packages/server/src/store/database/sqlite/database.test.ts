@@ -1,0 +1,158 @@
+/** Tests of the engine on SQLite: the conformance suite, and tests of the engine's own behaviour. */
+import { describe, expect, spyOn, test } from "bun:test";
+import * as fs from "node:fs";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { quietLogger, temporaryFolder } from "../../../../test/kit.ts";
+import { manualSync, storeSuite } from "../../../../test/store-suite.ts";
+import { type Database, SqliteDatabase, type SqliteOptions } from "../index.ts";
+import { Flusher } from "./flusher.ts";
+import { openLog } from "./open-file.ts";
+
+const folder = temporaryFolder();
+let count = 0;
+
+function open(options: Partial<SqliteOptions> = {}): Database {
+  count += 1;
+  const path = join(folder, `${count}.db`);
+  return new SqliteDatabase({ path, logger: quietLogger(), onFatal: () => undefined, ...options });
+}
+
+async function withTable(options: Partial<SqliteOptions> = {}): Promise<Database> {
+  const database = open(options);
+  await database.prepare([{ module: "test", steps: ["CREATE TABLE t (n INTEGER UNIQUE) STRICT"] }]);
+  return database;
+}
+
+async function numbers(database: Database): Promise<number[]> {
+  const rows = database.reader.all<{ n: number }>("SELECT n FROM t ORDER BY n");
+  return rows.map(({ n }) => n);
+}
+
+storeSuite(({ path, ...options } = {}) => open({ ...options, ...(path !== undefined && { path }) }));
+
+test("a full disk refuses the write with 503, not the service: reads go on, and writes once there is room", async () => {
+  const database = await withTable();
+  await database.prepare([
+    {
+      module: "test",
+      steps: ["CREATE TABLE t (n INTEGER UNIQUE) STRICT", "CREATE TABLE big (x TEXT) STRICT"],
+    },
+  ]);
+  const pragma = (pages: number) => database.transact((tx) => tx.get(`PRAGMA max_page_count = ${pages}`));
+  await pragma(20);
+  const results = await Promise.allSettled([
+    database.transact((tx) => tx.run("INSERT INTO t VALUES (1)")),
+    database.transact((tx) => tx.run("INSERT INTO big VALUES (?)", "x".repeat(1_000_000))),
+  ]);
+  expect(results[1]).toMatchObject({ status: "rejected", reason: { code: "unavailable" } });
+  // The disk may accept or refuse the small write of the same commit; the answer to that write must be true.
+  expect(await numbers(database)).toEqual(results[0]?.status === "fulfilled" ? [1] : []);
+  await pragma(1_000_000);
+  expect(await database.transact((tx) => tx.run("INSERT INTO t VALUES (2)"))).toBe(1);
+  await database.close();
+});
+
+test("the flush is one of the log's file: when that is gone, it fails", async () => {
+  const database = await withTable();
+  const log = openLog(database.path);
+  await log.sync();
+  log.close();
+  await expect(log.sync()).rejects.toThrow("EBADF");
+  await database.close();
+});
+
+test("each commit waits for a flush of the real file", async () => {
+  const fdatasync = spyOn(fs, "fdatasync");
+  try {
+    const database = await withTable();
+    const before = fdatasync.mock.calls.length;
+    await database.transact((tx) => tx.run("INSERT INTO t VALUES (1)"));
+    await database.transact((tx) => tx.run("INSERT INTO t VALUES (2)"));
+    expect(fdatasync.mock.calls.length).toBe(before + 2);
+    await database.close();
+  } finally {
+    fdatasync.mockRestore();
+  }
+});
+
+test("flushes: one at a time, and who asks during one gets the next", async () => {
+  const { calls, sync } = manualSync();
+  const flusher = new Flusher(sync);
+  const log: number[] = [];
+  const flush = (n: number) => flusher.flush().then(() => log.push(n));
+  const all = [flush(1), flush(2), flush(3)];
+  expect(calls).toHaveLength(1);
+  calls[0]?.resolve();
+  await Bun.sleep(1);
+  expect([log, calls.length]).toEqual([[1], 2]);
+  calls[1]?.resolve();
+  await Promise.all(all);
+  expect(log).toEqual([1, 2, 3]);
+});
+
+test("the write-ahead log stays bounded while writes never stop", async () => {
+  const database = open();
+  await database.prepare([{ module: "test", steps: ["CREATE TABLE big (x TEXT) STRICT"] }]);
+  const text = "x".repeat(100_000);
+  let total = 0;
+  for (let i = 0; i < 60; i++) {
+    await Promise.all(
+      Array.from({ length: 40 }, () => database.transact((tx) => tx.run("INSERT INTO big VALUES (?)", text))),
+    );
+    total += 40 * text.length;
+  }
+  expect(total).toBeGreaterThan(200 * 1024 ** 2);
+  expect(statSync(`${database.path}-wal`).size).toBeLessThan(100 * 1024 ** 2);
+  expect(database.reader.get<{ n: number }>("SELECT count(*) AS n FROM big")).toEqual({ n: 2_400 });
+  await database.close();
+});
+
+describe("files that cannot be the database: one clear line", () => {
+  const path = (name: string) => join(folder, name);
+  const message = (at: string): string => {
+    try {
+      open({ path: at });
+      return "opened";
+    } catch (thrown) {
+      return String(thrown);
+    }
+  };
+
+  test("a folder", () => {
+    mkdirSync(path("a-folder"));
+    expect(message(path("a-folder"))).toMatch(/a-folder: is a folder; it must be a file$/);
+  });
+
+  test("not a database", () => {
+    writeFileSync(
+      path("text.db"),
+      "This is a text, and long enough to be looked at as a header of a file.".repeat(100),
+    );
+    expect(message(path("text.db"))).toMatch(
+      /text\.db: is not a SQLite database; name another file, or see what is damaged with socle verify, and restore a backup with socle restore$/,
+    );
+  });
+
+  test("a place where nothing can be made", () => {
+    expect(message("/proc/nothing/x.db")).toMatch(
+      /^SetupError: database \/proc\/nothing\/x\.db: its folder cannot be made/,
+    );
+    writeFileSync(path("file"), "");
+    expect(message(path("file/x.db"))).toMatch(/its folder cannot be made/);
+  });
+
+  test("in use", async () => {
+    const database = open();
+    expect(message(database.path)).toMatch(/is in use by another socle process$/);
+    await database.close();
+    expect(message(database.path)).toBe("opened");
+  });
+
+  test("made by a newer version", async () => {
+    const database = await withTable();
+    await expect(database.prepare([{ module: "other", steps: [] }])).rejects.toThrow('has tables of "test", which');
+    await expect(database.prepare([{ module: "test", steps: [] }])).rejects.toThrow("too old");
+    await database.close();
+  });
+});

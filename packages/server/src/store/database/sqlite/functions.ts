@@ -1,0 +1,44 @@
+/** The SQL functions that the statements of the service use and SQLite does not have. */
+import { containsText, matchWeight, searchText } from "../../../base/kernel/index.ts";
+import type { Connection } from "./connection.ts";
+
+/**
+ * A condition that is always true and calls back once for each row that a statement meets, so that a statement on a
+ * thread can be stopped. The probe comes first in a WHERE, before all conditions that cost more.
+ */
+export function stopProbe(alias: string, column = "rowid"): string {
+  return `_probe(${alias}.${column})`;
+}
+
+/**
+ * Adds `_contains(text, wanted)`, which ignores case in every alphabet; `_contains_item(json, wanted)`, the same for the texts
+ * of a JSON array; `_lower(text)` for every alphabet; `_match_weight(text, terms)` with the terms as JSON, see `matchWeight`; and
+ * `_probe`, see `stopProbe`.
+ * @param onProbe is called by `_probe`; its error ends the statement.
+ */
+export function addFunctions(connection: Connection, onProbe: () => void): void {
+  connection.define("_contains", (text, wanted) => {
+    if (typeof text !== "string" || typeof wanted !== "string") return null;
+    return containsText(text, wanted) ? 1 : 0;
+  });
+  connection.define("_contains_item", (json, wanted) => {
+    if (typeof json !== "string" || typeof wanted !== "string") return null;
+    const items: unknown = JSON.parse(json);
+    if (!Array.isArray(items)) return null;
+    return items.some((item) => typeof item === "string" && containsText(item, wanted)) ? 1 : 0;
+  });
+  connection.define("_lower", (text) => (typeof text === "string" ? text.toLowerCase() : null));
+  connection.define("_match_weight", (text, terms) =>
+    typeof text === "string" && typeof terms === "string" ? matchWeight(text, JSON.parse(terms)) : 0,
+  );
+  addTriggerFunctions(connection);
+  connection.define("_probe", (_row) => {
+    onProbe();
+    return 1;
+  });
+}
+
+/** Adds `_search_text(text)`, which answers the words of a text; triggers of searched collections call `_search_text`. */
+export function addTriggerFunctions(connection: Connection): void {
+  connection.define("_search_text", (text) => (typeof text === "string" ? searchText(text) : null));
+}

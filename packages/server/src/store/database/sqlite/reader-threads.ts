@@ -1,0 +1,283 @@
+/**
+ * Reader threads: reads that would block the event loop, each on a thread and in one snapshot.
+ *
+ * A read begins as a short read. A read that runs longer than `shortMs` becomes a long read, and long reads may use all
+ * threads but one. A read without a place among the long reads goes on until another read waits for a thread; then the
+ * thread stops the read, and the read runs again from its beginning when a long read has ended. So a new read waits little
+ * more than `shortMs`, whatever others read. A caller with a stopped read begins no other read before that read has ended.
+ */
+import { Admission, AppError, callerGone, overloaded, type Place } from "../../../base/kernel/index.ts";
+import type { PausableReads, Waiter } from "../store.ts";
+import { asUnavailable, stopping } from "./errors.ts";
+import { ThreadConnection } from "./thread-connection.ts";
+
+/** Long reads that run at the same time, each of another caller. */
+const longWidth = 2;
+/** A read that runs for this time is a long read. */
+const shortMs = 25;
+/** Interval of the looks at a long read. */
+const lookMs = 5;
+/** Interval of the looks at whether all reads have ended. */
+const drainLookMs = 5;
+/** How long an idle thread is kept. */
+const keepMs = 30_000;
+
+const tooMuch = "Too much is being looked at already; try again in a moment.";
+
+export interface ReaderThreadsOptions {
+  path: string;
+  /** The module that the threads run; see `ThreadConnection`. */
+  entry: string;
+  /** The most reads that may wait, over all callers. */
+  maxWaiting: number;
+  /** The most reads of one caller that may wait. */
+  waitingShare: number;
+  /** How long a read may wait for its turn, and how long it may run. */
+  limitMs: number;
+  /** Whether an additional thread is kept for short reads. Short reads may stop a long read, and `work` is then called again. */
+  keepsShortThread?: boolean;
+}
+
+type Work<T> = (thread: ThreadConnection) => Promise<T>;
+type OnLook = (thread: ThreadConnection) => void;
+
+/** A read that asks for a thread. */
+interface Turn {
+  readonly caller: string;
+  /** Aborted when no caller waits for the read any more, or the time of the read is over. */
+  readonly signal: AbortSignal;
+  /** From now on, the time limit applies to the wait for a thread. */
+  waits(): void;
+  /** From now on, the time limit applies to the run. */
+  runs(): void;
+}
+
+/** The place of a running read among the long ones. */
+class LongPlace {
+  readonly #long: Admission;
+  readonly #end = new AbortController();
+  #place: Place | null = null;
+  isAsked = false;
+
+  constructor(long: Admission) {
+    this.#long = long;
+  }
+
+  get isGranted(): boolean {
+    return this.#place !== null;
+  }
+
+  ask(caller: string): void {
+    this.isAsked = true;
+    this.#long.take({ caller, signal: this.#end.signal }).then(
+      (place) => {
+        if (this.#end.signal.aborted) place.release();
+        else this.#place = place;
+      },
+      // The queue is full: the read goes on without a place.
+      () => undefined,
+    );
+  }
+
+  leave(): void {
+    this.#end.abort();
+    this.#place?.release();
+  }
+}
+
+/** Runs one read of each caller at a time; the caller who has recently used the least time comes next. */
+export class ReaderThreads implements PausableReads {
+  readonly #path: string;
+  readonly #entry: string;
+  readonly #limitMs: number;
+  readonly #admission: Admission;
+  /** The threads that may run long reads; null if no thread is kept for short reads. */
+  readonly #long: Admission | null;
+  /** Callers with a stopped read that has not run again. */
+  readonly #stopped = new Set<string>();
+  readonly #busy = new Set<ThreadConnection>();
+  readonly #idle = new Map<ThreadConnection, Timer>();
+  /** All reads, including reads that no caller waits for any more. */
+  readonly #all = new Set<Promise<unknown>>();
+  /** While the log must start over, no read begins. */
+  #pause: PromiseWithResolvers<void> | null = null;
+  #isClosing = false;
+  #isOutOfTime = false;
+
+  constructor({ path, entry, limitMs, keepsShortThread = false, ...waiting }: ReaderThreadsOptions) {
+    this.#path = path;
+    this.#entry = entry;
+    this.#limitMs = limitMs;
+    const bounds = { limit: "queries", message: tooMuch, share: 1, ...waiting } as const;
+    this.#admission = new Admission({ ...bounds, width: keepsShortThread ? longWidth + 1 : longWidth });
+    this.#long = keepsShortThread ? new Admission({ ...bounds, width: longWidth }) : null;
+  }
+
+  /**
+   * @throws AppError `unavailable` when too many reads wait, the read takes too long, the log needs room, or the disk
+   * cannot be read.
+   */
+  async run<T>(work: Work<T>, { caller, signal }: Pick<Waiter, "caller" | "signal">): Promise<T> {
+    if (signal.aborted) throw callerGone();
+    const end = new AbortController();
+    const ended = Promise.withResolvers<never>();
+    const giveUp = (reason: AppError): void => {
+      ended.reject(reason);
+      end.abort(reason);
+    };
+    const leave = (): void => giveUp(callerGone());
+    signal.addEventListener("abort", leave);
+    let timer: Timer | undefined;
+    const limit = (reason: () => AppError): void => {
+      clearTimeout(timer);
+      timer = Number.isFinite(this.#limitMs) ? setTimeout(() => giveUp(reason()), this.#limitMs) : undefined;
+    };
+    const waits = (): void => limit(() => overloaded("queries", tooMuch));
+    const runs = (): void => limit(() => this.#tookTooLong());
+    waits();
+    const reading = this.#inTurn(work, { caller, signal: end.signal, waits, runs });
+    this.#all.add(reading);
+    reading.catch(() => undefined).finally(() => this.#all.delete(reading));
+    try {
+      // When the caller has gone, the caller's place in the queue is free at once; a running read keeps its thread until
+      // the thread has ended.
+      return await Promise.race([reading, ended.promise]);
+    } catch (thrown) {
+      throw asUnavailable(thrown);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", leave);
+    }
+  }
+
+  async drain(): Promise<void> {
+    this.#pause ??= Promise.withResolvers();
+    while (this.#busy.size > 0 && !this.#isClosing) await new Promise((resolve) => setTimeout(resolve, drainLookMs));
+  }
+
+  resume(): void {
+    this.#pause?.resolve();
+    this.#pause = null;
+  }
+
+  cutOff(reason: AppError): void {
+    for (const thread of this.#busy) thread.abandon(reason);
+  }
+
+  /** From now on no read begins; running reads are ended. */
+  giveUp(): void {
+    this.#isClosing = true;
+    this.resume();
+    this.#isOutOfTime = true;
+    this.cutOff(stopping());
+  }
+
+  /** From now on no read begins. Resolves when no read runs. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.resume();
+    await Promise.allSettled(this.#all);
+    await Promise.all([...this.#idle.keys()].map((thread) => this.#discard(thread)));
+  }
+
+  #tookTooLong(): AppError {
+    const seconds = this.#limitMs / 1_000;
+    const message = `This takes longer than ${seconds} seconds to look up; narrow it down.`;
+    return new AppError("unavailable", message, { limit: "queries" });
+  }
+
+  async #inTurn<T>(work: Work<T>, turn: Turn): Promise<T> {
+    const long = this.#long;
+    const read = (): Promise<T> => this.#admission.run(() => this.#read(work, turn, null), turn);
+    if (long === null) return read();
+    const first = await this.#admission.run(() => this.#asShort(work, turn, long), turn);
+    if (first !== null) return first.outcome;
+    this.#stopped.add(turn.caller);
+    turn.waits();
+    try {
+      return await long.run(read, turn);
+    } finally {
+      this.#stopped.delete(turn.caller);
+    }
+  }
+
+  /** Answers null when the read was stopped, or did not begin because another read of the caller was stopped. */
+  async #asShort<T>(work: Work<T>, turn: Turn, long: Admission): Promise<{ readonly outcome: T } | null> {
+    if (this.#stopped.has(turn.caller)) return null;
+    const place = new LongPlace(long);
+    let isStopped = false;
+    const onLook: OnLook = (thread) => {
+      if (!place.isAsked) place.ask(turn.caller);
+      else if (!place.isGranted && this.#admission.isWanted) {
+        isStopped = true;
+        thread.stop();
+      }
+    };
+    try {
+      return { outcome: await this.#read(work, turn, onLook) };
+    } catch (thrown) {
+      if (!isStopped || turn.signal.aborted || this.#isClosing) throw thrown;
+      return null;
+    } finally {
+      place.leave();
+    }
+  }
+
+  /** @param onLook is called every few milliseconds after the read has become a long read. */
+  async #read<T>(work: Work<T>, { signal, runs }: Turn, onLook: OnLook | null): Promise<T> {
+    while (this.#pause !== null) await this.#pause.promise;
+    runs();
+    if (signal.aborted) throw signal.reason;
+    if (this.#isClosing) throw stopping();
+    const thread = this.#take();
+    const abandon = (): void => thread.abandon(signal.reason);
+    signal.addEventListener("abort", abandon);
+    const longFrom = performance.now() + shortMs;
+    const look = (): void => {
+      if (performance.now() >= longFrom) onLook?.(thread);
+    };
+    const looking = onLook === null ? undefined : setInterval(look, lookMs);
+    try {
+      return await work(thread);
+    } finally {
+      clearInterval(looking);
+      signal.removeEventListener("abort", abandon);
+      await this.#giveBack(thread);
+    }
+  }
+
+  async #giveBack(thread: ThreadConnection): Promise<void> {
+    if (!thread.isUsable || this.#isClosing) {
+      const closed = thread.close();
+      // At the end, no caller can wait for a statement that does not end.
+      if (!this.#isOutOfTime) await closed;
+    }
+    // An abandoned statement reads until its end, so the thread stays busy until then.
+    this.#busy.delete(thread);
+    if (thread.isUsable && !this.#isClosing) this.#keep(thread);
+  }
+
+  #take(): ThreadConnection {
+    const [kept] = this.#idle.keys();
+    if (kept !== undefined) {
+      clearTimeout(this.#idle.get(kept));
+      this.#idle.delete(kept);
+    }
+    const thread = kept ?? new ThreadConnection(this.#path, this.#entry);
+    this.#busy.add(thread);
+    return thread;
+  }
+
+  #keep(thread: ThreadConnection): void {
+    thread.resume();
+    const timer = setTimeout(() => void this.#discard(thread), keepMs);
+    timer.unref();
+    this.#idle.set(thread, timer);
+  }
+
+  async #discard(thread: ThreadConnection): Promise<void> {
+    clearTimeout(this.#idle.get(thread));
+    this.#idle.delete(thread);
+    await thread.close();
+  }
+}

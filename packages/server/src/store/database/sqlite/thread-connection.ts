@@ -1,0 +1,157 @@
+/** A connection on a thread: the side of the event loop. */
+import { MessageChannel, receiveMessageOnPort } from "node:worker_threads";
+import { AppError, canStartThread, threadEntry } from "../../../base/kernel/index.ts";
+import { SchemaChanged, type SlowTransactor, type Value } from "../store.ts";
+import { SqliteFailure } from "./damage.ts";
+import type { AnswersRequest, StatementRequest, TaskRequest, ThreadReply } from "./thread-server.ts";
+
+/** The entry of a thread that runs statements and no tasks. */
+export function statementThread(): string {
+  return threadEntry("store/database/sqlite/thread-worker");
+}
+
+/** Longer than any statement for which the event loop may block; only a dead thread takes this long. */
+const longestMs = 10_000;
+
+/** @throws the error of the request. */
+function resultOf(reply: ThreadReply): unknown {
+  if ("result" in reply) return reply.result;
+  if ("isStale" in reply) throw new SchemaChanged();
+  if ("refusal" in reply) throw new AppError(reply.refusal.code, reply.refusal.message);
+  throw new SqliteFailure(reply.error.message, reply.error.code);
+}
+
+/** A connection on a separate thread, for work that would block the event loop. One request runs at a time. */
+export class ThreadConnection implements SlowTransactor {
+  readonly #path: string;
+  readonly #worker: Worker;
+  #waiting: PromiseWithResolvers<unknown> | null = null;
+  #failure: Error | null = null;
+  /** Not 0 if the running statement should end: a busy thread receives no message. */
+  readonly #stop = new Int32Array(new SharedArrayBuffer(4));
+  /** The port for answers that the event loop blocks for; null before the first of these answers. */
+  #answers: { readonly port: MessagePort; readonly sent: Int32Array } | null = null;
+  readonly #ended = Promise.withResolvers<void>();
+
+  /**
+   * @param path of the database file.
+   * @param entry the module that the thread runs, which calls `serveThread`.
+   * @throws AppError `unavailable` when too few file descriptors are left: the runtime would end the process.
+   */
+  constructor(path: string, entry: string = statementThread()) {
+    if (!canStartThread())
+      throw new AppError("unavailable", "The service has too many open files. Try again in a moment.", {
+        limit: "connections",
+        retryAfter: 1,
+      });
+    this.#path = path;
+    this.#worker = new Worker(entry);
+    this.#worker.onmessage = ({ data }: MessageEvent<ThreadReply>) => this.#replied(data);
+    this.#worker.addEventListener("close", () => this.#ended.resolve());
+    this.#worker.onerror = ({ message }) => this.#fail(new Error(`The database thread failed: ${message}`));
+  }
+
+  /** False after the connection was abandoned or has failed. */
+  get isUsable(): boolean {
+    return this.#failure === null;
+  }
+
+  get<T>(sql: string, ...values: Value[]): Promise<T | null> {
+    return this.#ask<T | null>("get", sql, values);
+  }
+
+  all<T>(sql: string, ...values: Value[]): Promise<T[]> {
+    return this.#ask<T[]>("all", sql, values);
+  }
+
+  run(sql: string, ...values: Value[]): Promise<number> {
+    return this.#ask<number>("run", sql, values);
+  }
+
+  /** Like `get`, `all` and `run`, but the answer comes at once: the event loop blocks until the statement has ended. */
+  askNow<T>(action: StatementRequest["do"], sql: string, values: Value[]): T {
+    if (this.#failure !== null) throw this.#failure;
+    if (this.#waiting !== null) throw new Error("A database thread takes one statement at a time");
+    this.#answers ??= this.#openAnswers();
+    const { port, sent } = this.#answers;
+    Atomics.store(sent, 0, 0);
+    this.#worker.postMessage({ path: this.#path, stop: this.#stop, do: action, sql, values, isAwaited: true });
+    Atomics.wait(sent, 0, 0, longestMs);
+    // Only the thread writes into the channel, and the author of the SQL text knows the shape of its rows.
+    const received = receiveMessageOnPort(port) as { message: ThreadReply } | undefined;
+    if (received === undefined) throw new Error("The database thread does not answer");
+    return resultOf(received.message) as T;
+  }
+
+  task<T>(input: unknown, schemaVersion: number): Promise<T> {
+    // The author of the task knows the shape of the result.
+    return this.#send({ path: this.#path, stop: this.#stop, do: "task", input, schemaVersion }) as Promise<T>;
+  }
+
+  /**
+   * Ends the connection during its work, which fails with `reason`; uncommitted changes are rolled back. A statement
+   * with a `stopProbe` ends at once; any other statement runs to its end.
+   */
+  abandon(reason: AppError): void {
+    this.#fail(reason);
+    this.stop();
+    this.#worker.terminate();
+  }
+
+  /** Ends the running statement, if the statement has a `stopProbe`. The connection can be used again after `resume`. */
+  stop(): void {
+    Atomics.store(this.#stop, 0, 1);
+  }
+
+  /** From now on statements run to their end. Call `resume` when no statement runs. */
+  resume(): void {
+    Atomics.store(this.#stop, 0, 0);
+  }
+
+  /** Resolves when the thread is gone, which is not before its statement has ended. Never rejects. */
+  async close(): Promise<void> {
+    await this.#send(null).catch(() => undefined);
+    this.#worker.terminate();
+    this.#fail(new Error("The database thread has ended"));
+    this.#answers?.port.close();
+    await this.#ended.promise;
+  }
+
+  #ask<T>(action: StatementRequest["do"], sql: string, values: Value[]): Promise<T> {
+    // The author of the SQL text knows the shape of its rows.
+    return this.#send({ path: this.#path, stop: this.#stop, do: action, sql, values, isAwaited: false }) as Promise<T>;
+  }
+
+  #openAnswers(): { port: MessagePort; sent: Int32Array } {
+    const { port1, port2 } = new MessageChannel();
+    const sent = new Int32Array(new SharedArrayBuffer(4));
+    const request: AnswersRequest = { do: "answers", port: port2, sent };
+    this.#worker.postMessage(request, [port2]);
+    return { port: port1, sent };
+  }
+
+  #send(request: StatementRequest | TaskRequest | null): Promise<unknown> {
+    if (this.#failure !== null) return Promise.reject(this.#failure);
+    if (this.#waiting !== null) return Promise.reject(new Error("A database thread takes one statement at a time"));
+    const waiting = Promise.withResolvers<unknown>();
+    this.#waiting = waiting;
+    this.#worker.postMessage(request);
+    return waiting.promise;
+  }
+
+  #replied(reply: ThreadReply): void {
+    const waiting = this.#waiting;
+    this.#waiting = null;
+    try {
+      waiting?.resolve(resultOf(reply));
+    } catch (error) {
+      waiting?.reject(error);
+    }
+  }
+
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    this.#waiting?.reject(error);
+    this.#waiting = null;
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * The thread side of a `ThreadConnection`: a SQLite connection on a thread, which serves requests one after another. A
+ * request is a statement, or a task: a function of another module that runs several statements in one snapshot.
+ */
+import type { ErrorCode } from "@socle/protocol";
+import { AppError } from "../../../base/kernel/index.ts";
+import type { Reader, Value } from "../store.ts";
+import { Connection, sqliteCode } from "./connection.ts";
+import { addFunctions } from "./functions.ts";
+
+declare const self: Worker;
+
+/** The database that a request of a thread is about, and its stop flag. */
+interface ThreadTarget {
+  readonly path: string;
+  /** The first number is not 0 after all callers have given up the request. */
+  readonly stop: Int32Array;
+}
+
+export interface StatementRequest extends ThreadTarget {
+  readonly do: "get" | "all" | "run";
+  readonly sql: string;
+  readonly values: Value[];
+  /** Whether the event loop blocks for the answer, which then goes through the port of `AnswersRequest`. */
+  readonly isAwaited: boolean;
+}
+
+/** Names the port for answers that the event loop blocks for. */
+export interface AnswersRequest {
+  readonly do: "answers";
+  readonly port: MessagePort;
+  /** Set to 1 with each answer. */
+  readonly sent: Int32Array;
+}
+
+export interface TaskRequest extends ThreadTarget {
+  readonly do: "task";
+  readonly input: unknown;
+  /** The version of the tables for which the input was made. */
+  readonly schemaVersion: number;
+}
+
+export type ThreadReply =
+  | { readonly result: unknown }
+  /** The tables have changed since the task was made. */
+  | { readonly isStale: true }
+  | { readonly refusal: { readonly code: ErrorCode; readonly message: string } }
+  | { readonly error: { readonly message: string; readonly code: string | null } };
+
+type ThreadTask = (reader: Reader, input: unknown) => unknown;
+
+function open({ path, stop }: ThreadTarget): Connection {
+  const opened = new Connection(path, { readonly: false });
+  opened.execute("PRAGMA busy_timeout = 5000");
+  opened.execute("PRAGMA synchronous = NORMAL");
+  opened.execute("PRAGMA wal_autocheckpoint = 0");
+  // Dirty pages beyond the cache go to the log, and sorts to a file, so memory does not grow with the table.
+  opened.execute("PRAGMA cache_size = -16000");
+  addFunctions(opened, () => {
+    if (Atomics.load(stop, 0) !== 0) throw new Error("Nobody waits for this any more");
+  });
+  return opened;
+}
+
+/** The version of the tables in a reader's view: SQLite raises the version with each change of the schema. */
+export function schemaVersionOf(reader: Reader): number {
+  return reader.get<{ schema_version: number }>("PRAGMA schema_version")?.schema_version ?? 0;
+}
+
+function runTask(connection: Connection, { input, schemaVersion }: TaskRequest, task: ThreadTask): ThreadReply {
+  connection.run("BEGIN");
+  try {
+    // The first read opens the snapshot, so the version belongs to the rows that follow.
+    connection.get("SELECT 1 FROM sqlite_schema LIMIT 1");
+    if (schemaVersionOf(connection) !== schemaVersion) return { isStale: true };
+    return { result: task(connection, input) };
+  } finally {
+    // Damage ends the transaction by itself.
+    if (connection.inTransaction) connection.run("ROLLBACK");
+  }
+}
+
+/** Serves the requests of this thread until the end. @param task runs the input of a task. */
+export function serveThread(task: ThreadTask): void {
+  let connection: Connection | null = null;
+  let answers: AnswersRequest | null = null;
+  const answer = (request: StatementRequest | TaskRequest): ThreadReply => {
+    try {
+      connection ??= open(request);
+      if (request.do === "task") return runTask(connection, request, task);
+      return { result: connection[request.do](request.sql, ...request.values) };
+    } catch (thrown) {
+      if (thrown instanceof AppError) return { refusal: { code: thrown.code, message: thrown.message } };
+      const message = thrown instanceof Error ? thrown.message : String(thrown);
+      return { error: { message, code: sqliteCode(thrown) } };
+    }
+  };
+  const close = (): ThreadReply => {
+    try {
+      connection?.close();
+    } catch {
+      // The thread ends with its connection, in any state.
+    }
+    return { result: null };
+  };
+  self.onmessage = ({ data }: MessageEvent<StatementRequest | TaskRequest | AnswersRequest | null>) => {
+    if (data === null) self.postMessage(close());
+    else if (data.do === "answers") answers = data;
+    else if (data.do === "task" || !data.isAwaited || answers === null) self.postMessage(answer(data));
+    else {
+      answers.port.postMessage(answer(data));
+      Atomics.store(answers.sent, 0, 1);
+      Atomics.notify(answers.sent, 0);
+    }
+  };
+}

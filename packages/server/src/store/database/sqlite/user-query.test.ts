@@ -1,0 +1,42 @@
+/** The SQL of the user's code: a table of the service that is restricted to some columns. */
+import { Database as Driver } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { temporaryFolder } from "../../../../test/kit.ts";
+import { UserQueries } from "../index.ts";
+
+test.each(["posts", "pragma_table_info", "pragma_index_xinfo"])(
+  "the columns of a restricted table beside a collection %s",
+  (collection) => {
+    const path = `${temporaryFolder()}/test.db`;
+    const driver = new Driver(path);
+    for (const sql of [
+      "PRAGMA journal_mode = WAL",
+      "CREATE TABLE _users (id TEXT PRIMARY KEY, email TEXT UNIQUE, secret TEXT)",
+      "INSERT INTO _users VALUES ('usr_1', 'a@x.org', 'hash')",
+      `CREATE TABLE ${collection} (id TEXT)`,
+    ])
+      driver.run(sql);
+    const queries = new UserQueries(path, [{ table: "_users", view: { name: "users", columns: ["id", "email"] } }]);
+    expect(queries.run("SELECT * FROM users", [])).toBe('[{"id":"usr_1","email":"a@x.org"}]');
+    expect(queries.run("SELECT id FROM users WHERE email = ?", ["a@x.org"])).toBe('[{"id":"usr_1"}]');
+    expect(() => queries.run("SELECT secret FROM _users", [])).toThrow("not every column of this table is readable");
+    expect(queries.run(`SELECT count(*) AS n FROM ${collection}`, [])).toBe('[{"n":0}]');
+    driver.close();
+  },
+);
+
+test.each([
+  ["_sqlite_notes", true],
+  ["_json_each", true],
+  ["_json_each_other", false],
+  ["_sessions", false],
+])("a table %s, whose name a collection may have, is readable: %p", (table, isReadable) => {
+  const path = `${temporaryFolder()}/test.db`;
+  const driver = new Driver(path);
+  for (const sql of ["PRAGMA journal_mode = WAL", `CREATE TABLE ${table} (id TEXT)`]) driver.run(sql);
+  const queries = new UserQueries(path, []);
+  const read = (): string => queries.run(`SELECT count(*) AS n FROM ${table}`, []);
+  if (isReadable) expect(read()).toBe('[{"n":0}]');
+  else expect(read).toThrow();
+  driver.close();
+});

@@ -1,0 +1,158 @@
+/** Queries of user code: hand-written SQL, read-only and blind to secrets, on a separate connection. */
+import { AppError, messageOf } from "../../../base/kernel/index.ts";
+import { identifier, literal, type QueryParameters, type QueryTable } from "../store.ts";
+import type { Connection } from "./connection.ts";
+import { hasMetDamage } from "./errors.ts";
+import { openReader } from "./open-file.ts";
+
+/** Bounds of a query's answer; a larger answer is an error that asks for a LIMIT. */
+const maxRows = 100_000;
+const maxBytes = 16 * 1024 * 1024;
+/** Memory of a query, for sorting and for computed values. */
+const maxHeap = 256 * 1024 * 1024;
+
+/** A text or a name in quotes, or a comment. */
+const quotedOrComment = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?\*\//g;
+
+interface Opcode {
+  opcode: string;
+  p1: number;
+  p2: number;
+  p3: number;
+}
+
+/** A table or an index. */
+interface Root {
+  readonly type: string;
+  readonly name: string;
+  readonly tbl_name: string;
+}
+
+const schemaRoot: Root = { type: "table", name: "sqlite_schema", tbl_name: "sqlite_schema" };
+
+/**
+ * Queries of user code: read-only, and blind to secrets. SQLite's own program for a statement, not the text of the
+ * statement, tells which tables and columns the statement reads. A query can run for ever, so `UserQueries` runs in a
+ * process that can be ended.
+ */
+export class UserQueries {
+  readonly #connection: Connection;
+  readonly #tables: readonly QueryTable[];
+  /** The tables whose columns have aliases. */
+  #aliased: readonly QueryTable[] = [];
+
+  /**
+   * @param path of a database that is open in another connection.
+   * @param tables the service's tables that queries may read.
+   */
+  constructor(path: string, tables: readonly QueryTable[]) {
+    this.#tables = tables;
+    this.#connection = openReader(path);
+    this.#connection.execute(`PRAGMA hard_heap_limit = ${maxHeap}`);
+    for (const { table, view } of tables)
+      if (view !== undefined)
+        this.#connection.execute(
+          `CREATE TEMP VIEW ${identifier(view.name)} AS SELECT ${view.columns.map(identifier).join(", ")} FROM main.${identifier(table)}`,
+        );
+  }
+
+  /** Makes the aliases of these tables available to queries, in place of the former aliases. */
+  alias(tables: readonly QueryTable[]): void {
+    for (const { table } of this.#aliased) this.#connection.execute(`DROP VIEW temp.${identifier(table)}`);
+    this.#aliased = tables;
+    for (const { table, aliases = {} } of tables) {
+      const names = Object.entries(aliases).map(([name, column]) => `${identifier(column)} AS ${identifier(name)}`);
+      // A temporary view takes precedence over a table of the same name.
+      this.#connection.execute(
+        `CREATE TEMP VIEW ${identifier(table)} AS SELECT ${["*", ...names].join(", ")} FROM main.${identifier(table)}`,
+      );
+    }
+  }
+
+  /**
+   * The rows of a SELECT, as JSON.
+   * @throws AppError `bad_request` for SQL that is wrong, does more than read, or answers too much.
+   */
+  run(sql: string, parameters: QueryParameters): string {
+    try {
+      this.#check(sql);
+      return this.#rows(sql, parameters);
+    } catch (thrown) {
+      if (thrown instanceof AppError) throw thrown;
+      if (hasMetDamage(thrown)) throw new AppError("internal_error", `db.query: ${messageOf(thrown)}`);
+      throw new AppError("bad_request", `db.query: ${messageOf(thrown)}`);
+    }
+  }
+
+  #rows(sql: string, parameters: QueryParameters): string {
+    const rows: string[] = [];
+    let bytes = 0;
+    for (const row of this.#connection.iterate(sql, parameters)) {
+      const text = JSON.stringify(row);
+      bytes += text.length;
+      if (rows.length >= maxRows || bytes > maxBytes)
+        throw new AppError(
+          "bad_request",
+          `db.query: it answers more than ${maxRows} rows or ${maxBytes / 1024 ** 2} MiB; use a LIMIT.`,
+        );
+      rows.push(text);
+    }
+    return `[${rows.join(",")}]`;
+  }
+
+  #check(sql: string): void {
+    const first = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*([a-z]+)/i.exec(sql)?.[1]?.toLowerCase() ?? "";
+    if (!["select", "with", "values"].includes(first))
+      throw new AppError("bad_request", "db.query only reads: the SQL must start with SELECT, WITH or VALUES.");
+    // SQLite would run only the first statement, without an error.
+    if (/;\s*\S/.test(sql.replace(quotedOrComment, " ")))
+      throw new AppError("bad_request", "db.query runs one statement: there is something after the semicolon.");
+    const roots = this.#roots();
+    /** The readable columns, by cursor of the program. */
+    const restricted = new Map<number, { view: string; positions: ReadonlySet<number> }>();
+    for (const { opcode, p1, p2, p3 } of this.#connection.iterate<Opcode>(`EXPLAIN ${sql}`, [])) {
+      // Database 0 is the file; the others hold the query's temporary data.
+      if (opcode === "OpenRead" && p3 === 0) {
+        const root = roots.get(p2) ?? schemaRoot;
+        const open = this.#tables.find(({ table }) => table === root.tbl_name);
+        if (isInternal(root.tbl_name) && open === undefined)
+          throw new AppError("bad_request", `db.query: the table "${root.tbl_name}" is the service's own.`);
+        if (open?.view !== undefined && !restricted.has(p1))
+          restricted.set(p1, { view: open.view.name, positions: this.#readable(root, open.view.columns) });
+      }
+      const cursor = restricted.get(p1);
+      if (cursor === undefined) continue;
+      if ((opcode === "Column" && !cursor.positions.has(p2)) || opcode === "RowData")
+        throw new AppError("bad_request", `db.query: not every column of this table is readable; use ${cursor.view}.`);
+    }
+  }
+
+  /** The tables and indexes by their first page, which identifies a table or an index in SQLite's programs. */
+  #roots(): Map<number, Root> {
+    const rows = this.#connection.all<Root & { rootpage: number }>(
+      "SELECT rootpage, type, name, tbl_name FROM sqlite_schema WHERE rootpage > 0",
+    );
+    return new Map(rows.map((row) => [row.rootpage, row]));
+  }
+
+  /** The positions of some columns in the rows of their table, or in the entries of an index. */
+  #readable({ type, name, tbl_name }: Root, columns: readonly string[]): ReadonlySet<number> {
+    // Pragmas as statements: a collection of the same name would hide the table-valued form.
+    const rows =
+      type === "table"
+        ? this.#connection
+            .all<{ cid: number; name: string | null }>(`PRAGMA main.table_info(${literal(tbl_name)})`)
+            .map((row) => ({ name: row.name, position: row.cid }))
+        : this.#connection
+            .all<{ seqno: number; name: string | null }>(`PRAGMA main.index_xinfo(${literal(name)})`)
+            .map((row) => ({ name: row.name, position: row.seqno }));
+    // An index entry ends with the row's number, which has no name in the index.
+    const isReadable = (column: string | null): boolean => column === null || columns.includes(column);
+    return new Set(rows.filter((row) => isReadable(row.name)).map(({ position }) => position));
+  }
+}
+
+function isInternal(table: string): boolean {
+  // A collection whose name SQLite reserves is stored in a table with an underscore before the name.
+  return table.startsWith("_") && !/^_(sqlite_|json_each$)/i.test(table);
+}

@@ -1,0 +1,387 @@
+/** Writer: runs all transactions and migrations, one after another, with group commit. */
+import { AppError } from "../../../base/kernel/index.ts";
+import type { Migration, TransactOptions, Transactor } from "../store.ts";
+import { asUnavailable, hasMetDamage, refusalCause, stopping } from "./errors.ts";
+import { type Asked, type LongJob, type LongOptions, type ShortJob, settle } from "./job.ts";
+import { JobTransactor } from "./job-transactor.ts";
+import { type MigrationConnection, MigrationTransactor, onEventLoop, onThread } from "./migration-transactor.ts";
+import type { ThreadConnection } from "./thread-connection.ts";
+import { TurnQueue } from "./turn-queue.ts";
+import type { WriterParts } from "./writer-parts.ts";
+
+/** The bounds of a shared commit: the number of short transactions, and their time on the event loop. */
+const maxShared = 256;
+const sharedMs = 8;
+
+/** Interval of flushes while a migration runs on a thread. */
+const flushEveryMs = 50;
+
+const lost = "The database could not be written to disk; the service is stopping.";
+
+/** The step after a transaction: the next transaction of the same commit, the commit itself, or the commit from its start. */
+type Next = "go on" | "commit" | "begin anew";
+
+/**
+ * The only writer of the database, with queues for short and for long transactions.
+ *
+ * Short transactions are functions without promises. Transactions that arrive during one turn of the event loop share a
+ * `BEGIN IMMEDIATE … COMMIT`. Each has a savepoint, so a failure rolls back only the failed transaction. If all of the
+ * transactions are repeatable, the writer sets no savepoints; a failure after a write then rolls the whole commit back, and
+ * the writer runs the commit again with savepoints.
+ *
+ * Long transactions (batches, cascades, imports, migrations) take turns with the event loop and run alone. After each long
+ * transaction, the short transactions that have arrived go first, and callers take turns. So a short transaction waits for at most
+ * one long transaction, and for the migrations that were requested earlier.
+ *
+ * No caller gets an answer before the commit is on disk.
+ */
+export class Writer {
+  readonly #parts: WriterParts;
+  /** The error for which the reserve was released. */
+  #full: unknown = null;
+  #short: ShortJob[] = [];
+  readonly #long = new TurnQueue<LongJob>();
+  readonly #migrations: LongJob[] = [];
+  /** The number of transactions requested so far. */
+  #asked = 0;
+  /** The thread of the running migration. */
+  #thread: ThreadConnection | null = null;
+  #isOutOfTime = false;
+  readonly #closing = new Set<Promise<void>>();
+  #turning: Promise<void> | null = null;
+  #unsettled = 0;
+  /** The effects of all batches that are on disk, in commit order; resolves after the last. */
+  #settling: Promise<void> = Promise.resolve();
+  #refusal: AppError | null = null;
+  #hasFailed = false;
+  /** The number of the last short transaction in a commit that runs again with savepoints. */
+  #again = -1;
+
+  constructor(parts: WriterParts) {
+    this.#parts = parts;
+  }
+
+  /** Queues a short transaction: its changes are complete when `work` returns. */
+  transact<T>(work: (tx: Transactor) => T, { makesRoom = false, isRepeatable = false }: TransactOptions): Promise<T> {
+    return this.#ask((asked) => this.#short.push({ ...asked, work, makesRoom, isRepeatable }));
+  }
+
+  /** Queues a long transaction. @param caller takes turns with the other callers of long transactions. */
+  transactLong<T>(
+    work: (tx: Migration) => T | Promise<T>,
+    { caller, site = null, makesRoom = false }: Partial<LongOptions> & Pick<LongOptions, "caller">,
+  ): Promise<T> {
+    return this.#ask((asked) => {
+      const job: LongJob = { ...asked, work, caller, site, makesRoom };
+      if (site === null) this.#long.add(caller, job);
+      else this.#migrations.push(job);
+    });
+  }
+
+  #ask<T>(put: (asked: Omit<Asked, "makesRoom">) => void): Promise<T> {
+    if (this.#refusal !== null) return Promise.reject(this.#refusal);
+    return new Promise<T>((resolve, reject) => {
+      // `resolve` is only called with the value that `work` returned.
+      put({ number: this.#asked++, resolve: resolve as (value: unknown) => void, reject, outcome: null });
+      this.#turning ??= this.#nextTurn();
+    });
+  }
+
+  /** Refuses new transactions and waits for the accepted ones. After `graceMs`, the rest is refused, too. */
+  async close(graceMs: number): Promise<void> {
+    this.#refusal ??= stopping();
+    const timer = setTimeout(() => this.giveUp(), graceMs);
+    await this.#settled();
+    clearTimeout(timer);
+    // An abandoned thread ends with its statement; the process may end before.
+    if (!this.#isOutOfTime) await Promise.all(this.#closing);
+  }
+
+  /** Refuses all new transactions, and the accepted transactions that are not done. */
+  giveUp(): void {
+    this.#refusal ??= stopping();
+    this.#isOutOfTime = true;
+    this.#thread?.abandon(stopping());
+  }
+
+  /** Refuses all transactions from now on: the database no longer belongs to this service. */
+  refuse(error: unknown): void {
+    this.giveUp();
+    this.#fail([], error);
+  }
+
+  async #settled(): Promise<void> {
+    while (this.#turning !== null || this.#unsettled > 0) {
+      await (this.#turning ?? new Promise((resolve) => setTimeout(resolve, 1)));
+    }
+  }
+
+  /** The next turn begins after the sockets have delivered the requests of this turn, so that the batch contains these requests. */
+  #nextTurn(): Promise<void> {
+    return new Promise((resolve) => {
+      setImmediate(() => {
+        this.#turn()
+          // The state in memory and the database may differ now.
+          .catch((error: unknown) => this.#fail([], error))
+          .then(() => {
+            this.#turning =
+              this.#short.length + this.#migrations.length + this.#long.size > 0 ? this.#nextTurn() : null;
+            resolve();
+          });
+      });
+    });
+  }
+
+  /** Runs the waiting short transactions, and the next long ones. */
+  async #turn(): Promise<void> {
+    if (this.#isOutOfTime) {
+      // An abandoned thread may hold the lock until its statement has ended, so no transaction begins.
+      for (const job of this.#taken()) job.reject(this.#refusal);
+      return;
+    }
+    const due = this.#due();
+    if (due > 0) {
+      await this.#catchUp();
+      this.#commit(this.#admitted(this.#short.splice(0, due)));
+    }
+    // Quick long transactions share a turn; after a slower one, newly arrived short transactions go first.
+    const until = performance.now() + sharedMs;
+    do {
+      const long = this.#nextLong();
+      if (long === null) return;
+      await this.#catchUp();
+      for (const job of this.#admitted([long])) await this.#runAlone(job);
+    } while (this.#short.length === 0 && performance.now() < until);
+  }
+
+  /** How many short transactions may run now: the ones requested before the next migration. */
+  #due(): number {
+    const end = this.#migrations[0]?.number ?? Number.POSITIVE_INFINITY;
+    const behind = this.#short.findIndex(({ number }) => number > end);
+    return Math.min(maxShared, behind < 0 ? this.#short.length : behind);
+  }
+
+  /** The next migration, if all transactions requested before have run; otherwise the next long transaction. */
+  #nextLong(): LongJob | null {
+    const [migration] = this.#migrations;
+    const isNext =
+      migration !== undefined && this.#due() === 0 && !(Number(this.#long.first?.number) < migration.number);
+    return (isNext ? this.#migrations.shift() : undefined) ?? this.#long.next();
+  }
+
+  /** Empties the queues. */
+  #taken(): Asked[] {
+    return [...this.#short.splice(0), ...this.#migrations.splice(0), ...this.#long.clear()];
+  }
+
+  /** Runs short transactions in one commit. Transactions that exceed the time go back to the queue. */
+  #commit(batch: ShortJob[]): void {
+    if (batch.length === 0) return;
+    const hasSavepoints = batch.some(({ number, isRepeatable }) => number <= this.#again || !isRepeatable);
+    const until = performance.now() + sharedMs;
+    let done = 0;
+    try {
+      this.#parts.connection.run("BEGIN IMMEDIATE");
+      for (const job of batch) {
+        done += 1;
+        const next = this.#attempt(job, hasSavepoints);
+        if (next === "begin anew") {
+          this.#beginAnew(batch);
+          return;
+        }
+        if (job.outcome !== null && "error" in job.outcome && hasMetDamage(job.outcome.error)) {
+          this.#setApart(batch, job);
+          return;
+        }
+        // State that changes with the commit (definitions, sessions) must be in force for the next transaction.
+        if (next === "commit" || performance.now() > until) break;
+      }
+      this.#parts.connection.run("COMMIT");
+      this.#short.unshift(...batch.splice(done));
+    } catch (thrown) {
+      if (this.#makesRoomFor(batch, thrown)) this.#short.unshift(...batch);
+      else for (const job of batch) job.reject(this.#refused(thrown));
+      this.#takeBack();
+      return;
+    }
+    this.#parts.reader.end();
+    this.#committed(batch);
+  }
+
+  /** The transactions that may run: after the reserve is released, only the ones that make room. */
+  #admitted<J extends Asked>(jobs: J[]): J[] {
+    if (this.#parts.reserve?.isReleased !== true) return jobs;
+    for (const job of jobs) if (!job.makesRoom) job.reject(this.#refused(this.#full));
+    return jobs.filter(({ makesRoom }) => makesRoom);
+  }
+
+  /** Whether the batch did not fit on the disk, and runs again with the room of the reserve, as far as the batch makes room. */
+  #makesRoomFor(batch: readonly Asked[], thrown: unknown): boolean {
+    if (refusalCause(thrown) !== "full" || !batch.some(({ makesRoom }) => makesRoom)) return false;
+    // The reserve was already released for this same error, thrown by a statement.
+    if (this.#full !== thrown && this.#parts.reserve?.release() !== true) return false;
+    this.#full = thrown;
+    for (const job of batch) job.outcome = null;
+    return true;
+  }
+
+  /** Runs a commit again with savepoints, so that a failure rolls back only the failed transaction. */
+  #beginAnew(batch: ShortJob[]): void {
+    this.#takeBack();
+    for (const job of batch) job.outcome = null;
+    this.#short.unshift(...batch);
+    this.#again = batch.at(-1)?.number ?? this.#again;
+  }
+
+  /**
+   * A transaction in which a statement has met damage cannot be committed: the whole commit is rolled back.
+   * The job that met the damage fails alone; the other jobs run again.
+   */
+  #setApart(batch: ShortJob[], damaged: ShortJob): void {
+    this.#takeBack();
+    const others = batch.filter((job) => job !== damaged);
+    for (const job of others) job.outcome = null;
+    this.#short.unshift(...others);
+    if (damaged.outcome !== null && "error" in damaged.outcome) damaged.reject(damaged.outcome.error);
+  }
+
+  /** Waits for as long as the checkpointer asks. */
+  async #catchUp(): Promise<void> {
+    const pause = this.#parts.checkpointer.catchUp(performance.now());
+    if (pause === null) return;
+    await pause;
+    // The log starts over with the next write, unless a snapshot reads from the log.
+    this.#parts.reader.end();
+  }
+
+  /**
+   * Runs a long transaction. In a migration, tables change for all readers at one moment: reads see the old tables until the
+   * commit, and after the commit the new tables together with the matching state in memory.
+   */
+  async #runAlone(job: LongJob): Promise<void> {
+    const { site } = job;
+    let thread: ThreadConnection | null = null;
+    let flushing: Timer | undefined;
+    let isDone = false;
+    try {
+      if (site !== null) this.#parts.reader.hold();
+      if (site === "thread") {
+        thread = this.#parts.openThread();
+        // Flushes during the migration leave less to flush at its commit.
+        flushing = setInterval(() => void this.#parts.flusher.flush().catch(() => undefined), flushEveryMs);
+      }
+      this.#thread = thread;
+      await this.#runIn(thread === null ? onEventLoop(this.#parts.connection) : onThread(thread), job);
+      isDone = true;
+    } catch (thrown) {
+      if (this.#makesRoomFor([job], thrown)) this.#long.putBack(job.caller, job);
+      else job.reject(this.#refused(thrown));
+    }
+    clearInterval(flushing);
+    if (site === null) this.#parts.reader.end();
+    else this.#parts.reader.release({ isMigrated: isDone });
+    if (isDone) this.#committed([job]);
+    if (thread !== null) this.#endThread(thread);
+  }
+
+  async #runIn(connection: MigrationConnection, job: LongJob): Promise<void> {
+    const { slow } = connection;
+    await slow.run("BEGIN IMMEDIATE");
+    const tx = new MigrationTransactor(connection);
+    try {
+      job.outcome = { value: await job.work(tx), tx };
+      await slow.run("COMMIT");
+    } catch (thrown) {
+      // The error, or the end of the thread, may have rolled the transaction back already.
+      await slow.run("ROLLBACK").catch(() => undefined);
+      throw thrown;
+    } finally {
+      tx.end();
+    }
+  }
+
+  #endThread(thread: ThreadConnection): void {
+    this.#thread = null;
+    const closing = thread.close().finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+    try {
+      // This connection reads the new tables now, rather than when a statement does not match the schema.
+      this.#parts.connection.get("SELECT 1 FROM sqlite_schema LIMIT 1");
+    } catch (error) {
+      this.#parts.logger.error("The tables could not be looked at after a migration", { error });
+    }
+    this.#parts.checkpointer.catchUpSoon();
+  }
+
+  #committed(batch: readonly Asked[]): void {
+    this.#unsettled += batch.length;
+    try {
+      for (const { outcome } of batch) {
+        if (outcome !== null && "tx" in outcome) for (const effect of outcome.tx.commitEffects) effect();
+      }
+    } catch (error) {
+      // The state in memory and the database differ.
+      this.#fail(batch, error);
+      return;
+    }
+    this.#parts.flusher.flush().then(
+      () => {
+        this.#settling = this.#settling
+          .then(() => settle(batch, this.#parts.logger))
+          .then(() => {
+            this.#unsettled -= batch.length;
+          });
+      },
+      (error) => this.#fail(batch, error),
+    );
+  }
+
+  /** @param hasSavepoint so that a failure can be rolled back without the other transactions of the commit. */
+  #attempt(job: ShortJob, hasSavepoint: boolean): Next {
+    const tx = new JobTransactor(this.#parts.connection);
+    if (hasSavepoint) this.#parts.connection.run("SAVEPOINT job");
+    try {
+      const value = job.work(tx);
+      if (value instanceof Promise) throw new Error("A short transaction must not answer a promise");
+      if (hasSavepoint) this.#parts.connection.run("RELEASE job");
+      job.outcome = { value, tx };
+      return tx.endsBatch ? "commit" : "go on";
+    } catch (thrown) {
+      job.outcome = { error: this.#refused(thrown) };
+      if (hasMetDamage(thrown)) return "go on";
+      // Some errors (a full disk) end the whole transaction: no part of this batch was written.
+      if (!this.#parts.connection.inTransaction || this.#makesRoomFor([job], thrown)) throw thrown;
+      if (!hasSavepoint) return tx.hasWritten ? "begin anew" : "go on";
+      this.#parts.connection.run("ROLLBACK TO job");
+      this.#parts.connection.run("RELEASE job");
+      return "go on";
+    } finally {
+      tx.end();
+    }
+  }
+
+  /** The error for the caller; counts the refusals of the disk. */
+  #refused(thrown: unknown): unknown {
+    const cause = refusalCause(thrown);
+    if (cause !== null) this.#parts.meter.refuse(cause);
+    return asUnavailable(thrown);
+  }
+
+  #takeBack(): void {
+    try {
+      if (this.#parts.connection.inTransaction) this.#parts.connection.run("ROLLBACK");
+    } catch (error) {
+      // Damage ends a transaction, and the statement reports damage again. An open transaction would take in the next one.
+      if (this.#parts.connection.inTransaction) throw error;
+    }
+  }
+
+  #fail(batch: readonly Asked[], error: unknown): void {
+    const isFirst = !this.#hasFailed;
+    this.#hasFailed = true;
+    this.#refusal = new AppError("unavailable", lost, { cause: error });
+    for (const job of [...batch, ...this.#taken()]) job.reject(this.#refusal);
+    this.#unsettled -= batch.length;
+    if (isFirst) this.#parts.onFatal(error);
+  }
+}

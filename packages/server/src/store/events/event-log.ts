@@ -1,0 +1,319 @@
+/** Event log: appends events inside transactions, tells listeners after the flush, and reads events back. */
+import type { EventSource, StoredRecord } from "@socle/protocol";
+import {
+  actorOf,
+  type Clock,
+  chainOf,
+  depthOf,
+  JsonText,
+  type Principal,
+  toTimestamp,
+} from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import {
+  asSlowReader,
+  type Database,
+  type Reader,
+  type SlowReader,
+  type Transactor,
+  type Waiter,
+} from "../database/index.ts";
+import { parseEventId } from "./event-id.ts";
+import {
+  eventAt,
+  eventsAfter,
+  headsOf,
+  insertEvent,
+  lastGiven,
+  lastTrimmed,
+  oldestEvent,
+  positionOf,
+  stampsAt,
+} from "./event-table.ts";
+import { LogSize } from "./log-size.ts";
+import { type EventBasis, type EventHead, LoggedEvent, type WrittenRow } from "./logged-event.ts";
+import { type EventFilter, searchEvents, seqRange } from "./sql/search.ts";
+import { TypeBlocks } from "./type-blocks.ts";
+
+/** An event, as a module reports the event. */
+export interface NewEvent {
+  type: string;
+  source: EventSource;
+  /** The payload for readers: an object, or its JSON. The log serialises the payload at once. */
+  payload: object | JsonText;
+  /** For an update: the payload that the log keeps instead of a large payload. Listeners get the whole payload. */
+  changes?: () => object;
+  /** The caller who caused the event. */
+  principal: Principal;
+  /** The owner of the event's record; realtime and functions use the owner to decide the audience. */
+  owner?: string | null;
+  /** The record before the change or deletion. The log does not keep this record. */
+  previous?: StoredRecord;
+  /** The part of the previous record that the log keeps; see `EventBasis`. */
+  basis?: EventBasis | null;
+}
+
+/** If a listener answers a promise, the next event waits for that promise. */
+export type EventListener = (event: LoggedEvent) => unknown;
+
+/** An event in the transaction of its change, with parts that the log does not keep. */
+export interface AppendedEvent {
+  readonly event: LoggedEvent;
+  readonly previous: StoredRecord | null;
+  /** The number of functions that led to the event. */
+  readonly depth: number;
+  /** The functions, jobs and hooks that led to the event. */
+  readonly chain: readonly string[];
+}
+
+/**
+ * Writes rows that belong to an event, in the transaction of the event's change. An error of `record` rolls the change
+ * back. The log calls the recorder only for wanted types.
+ */
+export interface EventRecorder {
+  wants(type: string): boolean;
+  record(tx: Transactor, appended: AppendedEvent): void;
+  /** Called in the transaction that removes the oldest events, from seq `first` to seq `last`: the last chance to copy an event. */
+  beforeTrim(tx: Transactor, first: number, last: number): void;
+}
+
+/** With more events than this, a search would block the event loop. */
+const manyEvents = 20_000;
+
+interface EventPageQuery {
+  readonly limit: number;
+  readonly offset: number;
+  readonly waiter: Waiter;
+}
+
+interface EventMatches {
+  readonly items: LoggedEvent[];
+  readonly total: number;
+}
+
+/** An event without its payload, owner and actor. */
+export interface EventStamp {
+  readonly type: string;
+  /** The time in the event's id, in milliseconds since 1970. */
+  readonly at: number;
+  /** The time at which the event happened; differs from `at` after the clock was set back. */
+  readonly time: number;
+}
+
+/** A part of the log: the events of the wanted types, without payloads, and the end of the part. */
+export interface EventPage {
+  readonly events: readonly EventHead[];
+  /** The last seq of the part. */
+  readonly end: number;
+}
+
+/** For a payload with more characters, the log keeps the changes of an update instead of the record. */
+const largePayload = 4_096;
+
+/** The row to store: with its payload, or with the changes if these are less than half of a large payload. */
+function keptOf({ changes }: NewEvent, row: WrittenRow): WrittenRow {
+  if (changes === undefined || row.payload.length <= largePayload) return row;
+  const { text } = JsonText.of(changes());
+  return text.length < row.payload.length / 2 ? { ...row, payload: text, partial: 1 } : row;
+}
+
+/**
+ * The log of all events. An event is written in the transaction of its change. Listeners get the event when both are on
+ * disk, in commit order.
+ */
+export class EventLog {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  #listeners: readonly EventListener[] = [];
+  /** The event types that occur in each block of seqs. */
+  readonly types: TypeBlocks;
+  /** The number of bytes in the log. */
+  readonly size = new LogSize();
+  #whenGrown: () => void = () => undefined;
+  #recorder: EventRecorder | null = null;
+  #lastSeq = 0;
+  /** The greatest time of any event so far. */
+  #lastAt = 0;
+  #flushedSeq = 0;
+
+  constructor(options: { database: Database; clock: Clock; logger: Logger }) {
+    this.#database = options.database;
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+    this.types = new TypeBlocks(() => options.database.reader);
+  }
+
+  /** Reads the position and size of the stored log. Call `start` once, before the first event. */
+  start(): void {
+    const { reader } = this.#database;
+    const last = lastGiven(reader);
+    this.#lastSeq = last.seq;
+    this.#flushedSeq = this.#lastSeq;
+    this.#lastAt = last.at;
+    this.#clock.atLeast(last.at);
+    this.size.start(reader);
+  }
+
+  /**
+   * The seq of the newest event that a reader sees, even if that event was trimmed. The statement is sent before `lastSeq` returns.
+   */
+  lastSeq(reader: Reader): number {
+    return lastGiven(reader).seq;
+  }
+
+  /** The seq of the newest event that listeners got. The table may hold later events that are not on disk yet. */
+  get flushedSeq(): number {
+    return this.#flushedSeq;
+  }
+
+  /** Calls `recorder` in the transactions of the events that the recorder wants. The log has at most one recorder. */
+  recordWith(recorder: EventRecorder): void {
+    if (this.#recorder !== null) throw new Error("The event log has a recorder already");
+    this.#recorder = recorder;
+  }
+
+  /** For the log's own retention: calls `grown` each time the log has grown by a few hundred kilobytes. */
+  onGrowth(grown: () => void): void {
+    this.#whenGrown = grown;
+  }
+
+  /** For the log's own retention: call `beforeTrim` before events are removed. */
+  beforeTrim(tx: Transactor, first: number, last: number): void {
+    this.#recorder?.beforeTrim(tx, first, last);
+  }
+
+  /** For the log's own retention: call `trimmed` in the transaction that has removed the events up to a seq. */
+  trimmed(tx: Transactor, seq: number): void {
+    tx.onCommit(() => this.types.trimmed(seq));
+    this.size.trimmed(tx, seq);
+  }
+
+  /** Writes an event in the transaction of its change. `now` is the time of the change. */
+  append(tx: Transactor, event: NewEvent, now: number = this.#clock.now()): void {
+    // A rollback leaves its seq unused; only the order counts.
+    this.#lastSeq += 1;
+    const seq = this.#lastSeq;
+    this.#lastAt = Math.max(this.#lastAt, now);
+    const at = this.#lastAt;
+    const time = at === now ? null : now;
+    const { type, source } = event;
+    const actor = actorOf(event.principal);
+    const owner = event.owner ?? null;
+    const { text: payload } = event.payload instanceof JsonText ? event.payload : JsonText.of(event.payload);
+    const recorder = this.#recorder?.wants(type) === true ? this.#recorder : null;
+    const basis = event.basis === undefined || event.basis === null ? null : JSON.stringify(event.basis);
+    const row: WrittenRow = { seq, at, time, type, source, actor, owner, payload, partial: 0, basis };
+    const logged = recorder === null ? null : new LoggedEvent(row, event.previous);
+    const kept = keptOf(event, row);
+    const isMarkDue = this.size.add(tx, kept.payload, basis);
+    tx.onDurable(() => {
+      this.#flushedSeq = Math.max(this.#flushedSeq, seq);
+      if (isMarkDue) this.#whenGrown();
+      return this.#listeners.length > 0 ? this.#dispatch(logged ?? new LoggedEvent(row, event.previous)) : undefined;
+    });
+    insertEvent(tx, kept);
+    if (isMarkDue) this.size.mark(tx, seq);
+    if (recorder === null || logged === null) return;
+    recorder.record(tx, {
+      event: logged,
+      previous: event.previous ?? null,
+      depth: depthOf(event.principal),
+      chain: chainOf(event.principal),
+    });
+  }
+
+  /** The size of the log: events, bytes, and the time of the oldest event (milliseconds since 1970). */
+  extent(): { events: number; bytes: number; oldest: number | null } {
+    const { reader } = this.#database;
+    const first = oldestEvent(reader);
+    const events = first === null ? 0 : this.#flushedSeq - first.seq + 1;
+    return { events, bytes: this.size.bytes(reader), oldest: first?.at ?? null };
+  }
+
+  /** Calls `listener` with every event from now on. Answers a function that ends the calls. */
+  listen(listener: EventListener): () => void {
+    this.#listeners = [...this.#listeners, listener];
+    return () => {
+      this.#listeners = this.#listeners.filter((each) => each !== listener);
+    };
+  }
+
+  /** At most `limit` events after `seq`, oldest first. */
+  read(seq: number, limit: number, reader: Reader = this.#database.reader): LoggedEvent[] {
+    const rows = eventsAfter(reader, seq, limit);
+    return rows.map((row) => new LoggedEvent(row));
+  }
+
+  /** Type and times of the events by seq, without trimmed events. */
+  async headsAt(seqs: readonly number[], reader: SlowReader): Promise<Map<number, EventStamp>> {
+    const rows = await stampsAt(reader, seqs);
+    return new Map(rows.map((row) => [row.seq, row]));
+  }
+
+  /**
+   * The events of some types after seq `after`, up to `until` at most. A call reads at most `width` seqs and no
+   * payloads, so that a long log is read in short steps. Seqs known to hold no event of these types are skipped.
+   * Null when events after `after` were trimmed.
+   */
+  page(options: { after: number; until: number; width: number; types: readonly string[] }): EventPage | null {
+    const { after, until, width, types } = options;
+    const start = this.types.skip(after, until, types);
+    const end = Math.min(until, start + width);
+    const { reader } = this.#database;
+    const rows = headsOf(reader, types, { after: start, until: end });
+    // Read after the rows, so that events trimmed between the two reads are detected.
+    const trimmed = lastTrimmed(reader);
+    if (trimmed !== null && trimmed.seq > after) return null;
+    return { events: rows.map(({ at, ...row }) => ({ ...row, timestamp: toTimestamp(at) })), end };
+  }
+
+  /** The matching events, newest first, and their total number. A long log is read on a thread. */
+  async search(filter: EventFilter, page: EventPageQuery): Promise<EventMatches> {
+    const reader = asSlowReader(this.#database.reader);
+    const range = await seqRange(reader);
+    const isLong = range !== null && range.last - range.first > manyEvents;
+    if (!isLong) return searchEvents(reader, filter, page);
+    return this.#database.readOnThread((thread) => searchEvents(thread, filter, page), page.waiter);
+  }
+
+  /** The event at a seq; null if the event was trimmed. */
+  at(seq: number, reader: Reader = this.#database.reader): LoggedEvent | null {
+    const row = eventAt(reader, seq);
+    return row === null ? null : new LoggedEvent(row);
+  }
+
+  /** The seq of an event, if the log knows the event and still holds all later events; otherwise null. */
+  seqOf(id: string): number | null {
+    const position = parseEventId(id);
+    if (position === null || position.seq > this.#flushedSeq) return null;
+    const { reader } = this.#database;
+    const found = positionOf(reader, position.seq);
+    // An event with another time belongs to another log: a database restored from a backup, or another database.
+    const known = found ?? lastTrimmed(reader);
+    return known?.seq === position.seq && known.at === position.at ? position.seq : null;
+  }
+
+  /** A slow listener answers a promise, and the next listeners wait for that promise. */
+  #dispatch(event: LoggedEvent, listeners = this.#listeners): Promise<void> | undefined {
+    for (const [i, listener] of listeners.entries()) {
+      const telling = this.#tell(listener, event);
+      if (telling !== undefined) return telling.then(() => this.#dispatch(event, listeners.slice(i + 1)));
+    }
+    return undefined;
+  }
+
+  #tell(listener: EventListener, event: LoggedEvent): Promise<unknown> | undefined {
+    try {
+      const telling = listener(event);
+      return telling === undefined ? undefined : Promise.resolve(telling).catch((error) => this.#failed(event, error));
+    } catch (error) {
+      this.#failed(event, error);
+      return undefined;
+    }
+  }
+
+  #failed({ id, type }: LoggedEvent, error: unknown): void {
+    this.#logger.error("A listener of the event log failed", { event: id, type, error });
+  }
+}

@@ -1,0 +1,347 @@
+/** For the property tests of expressions: random records and expressions, and the records that an expression finds, by SQL and by predicate. */
+import fc from "fast-check";
+import { constantValue, type EvaluationContext } from "../src/data/expressions/expression.ts";
+import { parseExpression } from "../src/data/expressions/parse.ts";
+import { type Fields, toPredicate } from "../src/data/expressions/predicate.ts";
+import { toSql } from "../src/data/expressions/sql/compile.ts";
+import type { SqlOptions } from "../src/data/expressions/sql/scope.ts";
+import type { Database, Value } from "../src/store/database/index.ts";
+import { schemaOf, statuses } from "./expression-schemas.ts";
+
+export function idsBySql(database: Database, text: string, context: EvaluationContext & SqlOptions): string[] {
+  const { text: sql, values } = toSql(parseExpression(text, schemaOf("posts")), "p", context);
+  const bound = values.map((constant): Value => {
+    const value = constantValue(constant, context);
+    return typeof value === "boolean" ? Number(value) : value;
+  });
+  const rows = database.reader.all<{ id: string }>(`SELECT p.id FROM posts p WHERE ${sql} ORDER BY p._seq`, ...bound);
+  return rows.map(({ id }) => id);
+}
+
+export function idsByPredicate(
+  records: { posts: readonly Fields[]; authors: readonly Fields[] },
+  text: string,
+  context: EvaluationContext,
+): string[] {
+  const predicate = toPredicate(parseExpression(text, schemaOf("posts")));
+  const related = (collection: string, id: string): Fields | null => {
+    const all = collection === "posts" ? records.posts : records.authors;
+    const found = all.find((record) => record["id"] === id) ?? null;
+    const isHidden = collection === "authors" && (context.user === null || found?.["_owner"] !== context.user.id);
+    return isHidden ? null : found;
+  };
+  const pointing = (collection: string, field: string, id: string): Fields[] => {
+    const all = collection === "posts" ? records.posts : records.authors;
+    const points = (value: Fields[string] = null): boolean =>
+      Array.isArray(value) ? value.includes(id) : value === id;
+    return all.filter((record) => points(record[field]) && related(collection, String(record["id"])) !== null);
+  };
+  return records.posts
+    .filter((record) => predicate(record, { ...context, related, pointing }))
+    .map((record) => String(record["id"]));
+}
+
+/** Few texts, so that equal values meet; some of the texts are easily confused. */
+const texts = [
+  "",
+  "a",
+  "A",
+  "ab",
+  "b",
+  "é",
+  "É",
+  "straße",
+  "STRASSE",
+  "ς",
+  "Σ",
+  "ﬁ",
+  "\u{1f600}",
+  "\uffee",
+  "K",
+  "K",
+  "0",
+  "1",
+  "true",
+  "null",
+  "%",
+  "_",
+  "a%b",
+  "*",
+  "[a]",
+  "'",
+  '"',
+  "\\",
+  "ä\u0301",
+];
+/** Beyond 2^53, SQLite reads other integers from JSON than we write. */
+const numbers = [0, 1, -1, 1.5, 5, 2 ** 53 - 1, 2 ** 60 + 128, 1234567890123456800, -(2 ** 63), 1e300, -1e-300, 0.1];
+const times = [
+  "2026-01-01T00:00:00.000Z",
+  "2026-03-01T09:30:00.000Z",
+  "2026-03-01T09:30:00.001Z",
+  "9999-12-31T23:59:59.999Z",
+];
+const members = ["a", "b", "größe", "x-y"];
+
+const json: fc.Arbitrary<Fields[string]> = fc.letrec<{ json: Fields[string] }>((tie) => ({
+  json: fc.oneof(
+    { maxDepth: 3 },
+    fc.constantFrom<Fields[string]>(null, true, false, ...texts, ...numbers),
+    fc.array(tie("json"), { maxLength: 3 }),
+    fc.dictionary(fc.constantFrom(...members), tie("json"), { maxKeys: 3 }),
+  ),
+})).json;
+
+const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(arbitrary, { nil: null, freq: 3 });
+export const text = fc.constantFrom(...texts);
+const several = (items: readonly string[]): fc.Arbitrary<string[]> =>
+  fc.uniqueArray(fc.constantFrom(...items), { maxLength: 3 });
+const postIds = ["p1", "p2", "p3", "p4", "p5"];
+const authorIds = ["a1", "a2", "a3"];
+
+const post = fc.record({
+  title: maybe(text),
+  slug: maybe(text),
+  count: maybe(fc.constantFrom(...numbers)),
+  score: maybe(fc.constantFrom(...numbers)),
+  published: maybe(fc.boolean()),
+  createdAt: fc.constantFrom(...times),
+  due: maybe(fc.constantFrom(...times)),
+  status: maybe(fc.constantFrom(...statuses)),
+  before: maybe(fc.constantFrom(...statuses)),
+  meta: maybe(json),
+  author: maybe(fc.constantFrom(...authorIds, "gone")),
+  parent: maybe(fc.constantFrom(...postIds, "gone")),
+  tags: several(texts.filter((each) => each !== "")),
+  kinds: several(statuses),
+  links: several([...postIds, "gone"]),
+  fans: several([...authorIds, "gone"]),
+});
+const author = fc.record({
+  _owner: fc.constantFrom("u1", "u2", null),
+  name: maybe(text),
+  age: maybe(fc.constantFrom(...numbers)),
+  notes: maybe(json),
+  boss: maybe(fc.constantFrom(...authorIds, "gone")),
+});
+export const world = fc.record({
+  posts: fc.tuple(post, post, post, post, post).map((all) => all.map((one, i) => ({ id: postIds[i] ?? "", ...one }))),
+  authors: fc.tuple(author, author, author).map((all) => all.map((one, i) => ({ id: authorIds[i] ?? "", ...one }))),
+});
+
+export const literal = (value: unknown): string => JSON.stringify(value).replaceAll("'", "\\u0027");
+const textPath = fc.constantFrom(
+  "title",
+  "slug",
+  "author",
+  "author.name",
+  "parent.title",
+  "parent.author.name",
+  "author.boss.name",
+  "id",
+);
+const numberPath = fc.constantFrom("count", "score", "author.age", "parent.count", "parent.parent.author.age");
+const timePath = fc.constantFrom("createdAt", "due", "parent.due");
+const statusPath = fc.constantFrom("status", "before", "parent.status", "posts(parent).status");
+const status = fc.constantFrom(...statuses).map(literal);
+const jsonPath = fc
+  .tuple(
+    fc.constantFrom("meta", "author.notes", "parent.meta"),
+    fc.array(fc.constantFrom(...members), { maxLength: 2 }),
+  )
+  .map(([root, rest]) => [root, ...rest].join("."));
+const textSide = fc.oneof(textPath, text.map(literal), fc.constant("@user.id"));
+const numberSide = fc.oneof(numberPath, fc.constantFrom(...numbers).map(String));
+const timeSide = fc.oneof(
+  timePath,
+  fc.constantFrom(...times).map(literal),
+  fc.constantFrom("@now", "@today", '"2026-03-01"', '"2026-03-01T10:30:00+01:00"'),
+);
+const equal = fc.constantFrom("=", "!=");
+const ordered = fc.constantFrom("=", "!=", ">", ">=", "<", "<=");
+const contains = fc.constantFrom("~", "!~");
+const list = (side: fc.Arbitrary<string>): fc.Arbitrary<string> =>
+  fc.array(fc.oneof(side, fc.constant("null")), { minLength: 1, maxLength: 3 }).map((items) => `(${items.join(", ")})`);
+
+const term = fc
+  .oneof(
+    fc.tuple(textSide, ordered, textSide),
+    fc.tuple(textSide, contains, textSide),
+    fc.tuple(numberSide, ordered, numberSide),
+    fc.tuple(timePath, ordered, timeSide),
+    fc.tuple(timeSide, ordered, timePath),
+    fc.tuple(fc.constantFrom("published", "true", "false"), equal, fc.constantFrom("published", "true", "null")),
+    fc.tuple(
+      fc.oneof(textPath, numberPath, timePath, jsonPath, fc.constant("published"), fc.constant("@user.id")),
+      equal,
+      fc.constant("null"),
+    ),
+    fc.tuple(jsonPath, ordered, fc.oneof(textSide, numberSide)),
+    fc.tuple(fc.oneof(textSide, numberSide), ordered, jsonPath),
+    fc.tuple(jsonPath, equal, fc.constantFrom("true", "false", "published", "null")),
+    fc.tuple(statusPath, ordered, fc.oneof(status, fc.constantFrom("status", "before", "parent.before"))),
+    fc.tuple(status, ordered, fc.constantFrom("status", "parent.status")),
+    fc.tuple(statusPath, equal, fc.constantFrom("null", "title", "@user.id")),
+    fc.tuple(
+      fc.constantFrom("status", "parent.status"),
+      fc.constant("in"),
+      list(fc.oneof(status, fc.constant("null"))),
+    ),
+    fc.tuple(
+      fc.constantFrom("status", "before"),
+      fc.constant("in"),
+      list(fc.oneof(status, fc.constantFrom("title", "@user.id"))),
+    ),
+    fc.tuple(jsonPath, contains, textSide),
+    fc.tuple(textPath, fc.constant("in"), list(textSide)),
+    fc.tuple(numberPath, fc.constant("in"), list(numberSide)),
+    fc.tuple(timePath, fc.constant("in"), list(timeSide)),
+    fc.tuple(jsonPath, fc.constant("in"), list(fc.oneof(textSide, numberSide, fc.constantFrom("true", "published")))),
+  )
+  .map((parts) => parts.join(" "));
+
+const bracket = (path: fc.Arbitrary<string>): fc.Arbitrary<string> =>
+  fc
+    .array(
+      fc.tuple(
+        path,
+        equal,
+        fc.oneof(text.map(literal), fc.constant("@user.id"), fc.constantFrom(...postIds).map(literal)),
+      ),
+      { minLength: 1, maxLength: 2 },
+    )
+    .chain((terms) =>
+      fc.constantFrom(" && ", " || ").map((sign) => `[${terms.map((parts) => parts.join(" ")).join(sign)}]`),
+    );
+
+/** Comparisons through backward steps: from the record itself, from a record that a relation leads to, and further on. */
+const backward = fc
+  .oneof(
+    fc.tuple(
+      fc.constantFrom(
+        "posts(parent).title",
+        "posts(parent).author.name",
+        "parent.posts(parent).slug",
+        "author.posts(author).slug",
+      ),
+      fc.oneof(ordered, contains),
+      textSide,
+    ),
+    fc.tuple(fc.constantFrom("posts(parent).count", "author.authors(boss).age"), ordered, numberSide),
+    fc.tuple(
+      fc.constantFrom("posts(parent).posts(parent).slug", "author.posts(author).id"),
+      fc.constant("in"),
+      list(textSide),
+    ),
+    fc.tuple(fc.constantFrom("posts(parent)", "parent.posts(parent)", "author.posts(author)"), bracket(textPath)),
+    fc.tuple(
+      fc.constantFrom("author.authors(boss)", "author.boss.authors(boss)"),
+      bracket(fc.constantFrom("id", "name")),
+    ),
+    fc.tuple(fc.constantFrom("posts(parent)", "author.authors(boss)")),
+  )
+  .map(([path, ...rest]) => [path, ...rest].join(rest.length === 1 ? "" : " "));
+
+/** Comparisons of items of arrays, of functions, and of times from now on. */
+const more = fc
+  .oneof(
+    fc.tuple(
+      fc.constantFrom("meta[*]", "meta.a[*]", "meta[*].a", "author.notes[*]"),
+      fc.oneof(ordered, contains),
+      textSide,
+    ),
+    fc.tuple(fc.constantFrom("meta[0]", "meta[1].a", "meta.a[0]"), ordered, fc.oneof(textSide, numberSide)),
+    fc.tuple(fc.constantFrom("meta[*]", "meta.b[*]"), fc.constant("in"), list(fc.oneof(textSide, numberSide))),
+    fc.tuple(fc.constantFrom("lower(title)", "lower(author.name)"), equal, textSide),
+    fc.tuple(
+      fc.constantFrom("length(title)", "length(meta)", "length(meta.a)", "length(author.name)"),
+      ordered,
+      numberSide,
+    ),
+    fc.tuple(timePath, ordered, fc.constantFrom("@now - 7d", "@now + 1h", "@today - 1w", "@now-30m")),
+    fc.tuple(
+      fc.constantFrom("@user.role", "@user.email", "title"),
+      equal,
+      fc.constantFrom('"authenticated"', '"u1@example.com"', "null"),
+    ),
+  )
+  .map((parts) => parts.join(" "));
+
+/** Paths through multiple fields, which lead to several texts. */
+export const severalPath = fc.constantFrom(
+  "tags",
+  "links",
+  "fans",
+  "fans.name",
+  "links.title",
+  "links.author.name",
+  "links.tags",
+  "links.fans.name",
+  "links.links",
+  "parent.tags",
+  "author.posts(fans).title",
+  "posts(links).slug",
+  "posts(links).tags",
+  "posts(parent).tags",
+  "links.posts(links).slug",
+  "fans.posts(fans).title",
+);
+const ofItems = fc
+  .oneof(
+    fc.tuple(severalPath, fc.oneof(ordered, contains), textSide),
+    fc.tuple(severalPath, equal, fc.constant("null")),
+    fc.tuple(severalPath, fc.constant("in"), list(textSide)),
+    fc.tuple(fc.constantFrom("links.count", "links.parent.count", "fans.age"), ordered, numberSide),
+    fc.tuple(fc.constantFrom("kinds", "links.kinds"), equal, fc.oneof(status, fc.constant("title"))),
+    fc.tuple(fc.constantFrom("kinds", "links.kinds"), fc.constant("in"), list(status)),
+    fc.tuple(fc.constantFrom("links.status", "posts(links).status"), ordered, status),
+    fc.tuple(fc.constantFrom("lower(tags)", "lower(links.title)"), equal, textSide),
+    fc.tuple(fc.constantFrom("length(tags)", "length(links.tags)", "length(links.title)"), ordered, numberSide),
+    fc.tuple(
+      fc.constantFrom("count", "posts(parent).count"),
+      ordered,
+      fc.constantFrom("length(links)", "length(parent.tags)"),
+    ),
+    fc.tuple(
+      fc.constantFrom("posts(links)", "links.posts(links)", "fans.posts(fans)"),
+      bracket(fc.constantFrom("tags", "slug", "links.title")),
+    ),
+    fc.tuple(fc.constantFrom("links.meta.a", "links.meta.a[*]"), ordered, textSide),
+    fc.tuple(
+      fc.constantFrom("links", "parent.links", "links.links", "posts(links).links", "links.posts(links)"),
+      bracket(fc.oneof(textPath, fc.constantFrom("tags", "links.title"))),
+    ),
+    // SQLite finds the records of these expressions by an index.
+    fc
+      .tuple(
+        fc.constantFrom("links", "parent.links", "links.links", "posts(parent).links"),
+        fc.constantFrom(...postIds).map(literal),
+        fc.constantFrom("", ' && tags != "a"', " && links != null", " && count > 0"),
+      )
+      .map(([path, id, rest]) => [`${path}[id = ${id}${rest}]`]),
+    fc
+      .tuple(fc.constantFrom("fans", "links.fans"), fc.constantFrom(...authorIds).map(literal))
+      .map(([path, id]) => [`${path}[id in (${id}, "none")]`]),
+    fc.tuple(fc.constantFrom("fans", "links.fans"), bracket(fc.constantFrom("id", "name", "boss.name"))),
+    fc
+      .tuple(
+        bracket(textPath),
+        fc.constantFrom(".title", ".tags", ".author.name", ".links", ".posts(parent).title"),
+        fc.oneof(ordered, contains),
+        textSide,
+      )
+      .map(([where, tail, operator, side]) => [`links${where}${tail}`, operator, side]),
+  )
+  .map((parts) => parts.join(" ").replace(/ \[/, "["));
+
+export const expression: fc.Arbitrary<string> = fc.letrec<{ expression: string }>((tie) => ({
+  expression: fc.oneof(
+    { maxDepth: 3, withCrossShrink: true },
+    term,
+    backward,
+    more,
+    ofItems,
+    fc.tuple(tie("expression"), fc.constantFrom("&&", "||"), tie("expression")).map((parts) => `(${parts.join(" ")})`),
+    tie("expression").map((inner) => `!(${inner})`),
+  ),
+})).expression;
