@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { type TestSocket, until } from "../sockets.ts";
 import type { Actor, Cast } from "./cast.ts";
 import type { Generator } from "./generate.ts";
-import type { Model, ModelRecord } from "./model.ts";
+import { itemsIn, type Model, type ModelRecord } from "./model.ts";
 import { type Condition, type Literal, textOfRule } from "./syntax.ts";
 
 /** A subscription with a filter, beside the caller's subscriptions without a filter. */
@@ -85,21 +85,21 @@ export class Listeners {
   }
 
   /**
-   * Resolves when the sockets have heard as many events as they are to hear. A filter or a rule that takes long is decided
-   * late, by the records of that moment: the next change must wait for the decision.
+   * Resolves when every socket has heard the event of a new record of `ending`, which follows all earlier events. A filter or
+   * a rule that takes long is decided late, by the records of that moment: the next change must wait for the decision, also
+   * for a decision that tells the caller nothing.
    */
   async caughtUp(): Promise<void> {
-    for (const [caller, socket] of this.#sockets) {
-      const [heard, through] = [this.#heard.get(caller)?.length ?? 0, this.#heardThrough.get(caller)?.length ?? 0];
-      await until(() => eventsOf(socket, undefined).length >= heard && eventsOf(socket, filteredId).length >= through);
-    }
+    const sockets = [...this.#sockets.values()];
+    const before = sockets.map(endingsOf);
+    await this.#cast.must("POST", "/api/ending", { n: 1 });
+    for (const [i, socket] of sockets.entries()) await until(() => endingsOf(socket) > (before[i] ?? 0));
   }
 
   async compare(): Promise<void> {
     await this.caughtUp();
     for (const [caller, socket] of this.#sockets) {
-      const heard = await this.#heardBy(socket);
-      expect([caller.name, heard]).toEqual([caller.name, this.#heard.get(caller) ?? []]);
+      expect([caller.name, eventsOf(socket, undefined)]).toEqual([caller.name, this.#heard.get(caller) ?? []]);
       const filtered = this.#filtered.get(caller);
       const at = [caller.name, filtered === undefined ? "" : textOfRule(filtered.condition)];
       expect([...at, eventsOf(socket, filteredId)]).toEqual([...at, this.#heardThrough.get(caller) ?? []]);
@@ -108,11 +108,9 @@ export class Listeners {
 
   /** All events of a socket, up to the event of `ending`. */
   async #heardBy(socket: TestSocket): Promise<Told[]> {
-    const endings = (): number =>
-      socket.frames.filter((frame) => frame.type === "event" && frame.event.type === "ending.created").length;
-    const before = endings();
+    const before = endingsOf(socket);
     await this.#cast.must("POST", "/api/ending", { n: 1 });
-    await until(() => endings() > before);
+    await until(() => endingsOf(socket) > before);
     return eventsOf(socket, undefined);
   }
 
@@ -192,7 +190,8 @@ function expectReplayed({ type, payload }: Told, caller: Actor, model: Model): v
 function toldTo(caller: Actor, model: Model, change: Change): Told | null {
   const { name, before, after } = change;
   const { read } = model.collection(name).rules;
-  const isReadable = (record: ModelRecord | null): boolean => record !== null && model.canRead(caller, name, record);
+  const isReadable = (record: ModelRecord | null): boolean =>
+    record !== null && atState(model, change, record).canRead(caller, name, record);
   const [could, can] = [isReadable(before), isReadable(after)];
   const changed = before === null ? "created" : after === null ? "deleted" : "updated";
   const byWord = (after === null ? could : can) ? changed : null;
@@ -202,12 +201,23 @@ function toldTo(caller: Actor, model: Model, change: Change): Told | null {
 
 /** A filter acts like a narrower read rule that is an expression. */
 function toldThrough({ name, condition }: Filtered, to: { caller: Actor; model: Model }, change: Change): Told | null {
-  const { caller, model } = to;
-  const isHeld = (record: ModelRecord | null): boolean =>
-    record !== null &&
-    model.canRead(caller, name, record) &&
-    model.matches(condition, caller, { collection: name, record });
+  const { caller } = to;
+  const isHeld = (record: ModelRecord | null): boolean => {
+    if (record === null) return false;
+    const model = atState(to.model, change, record);
+    return model.canRead(caller, name, record) && model.matches(condition, caller, { collection: name, record });
+  };
   return toldAs(typeOf(isHeld(change.before), isHeld(change.after)), to, change);
+}
+
+/** The model in which to decide about a state of a changed record. A record that points to itself sees itself in that state. */
+function atState(model: Model, { name, before, after }: Change, record: ModelRecord): Model {
+  const pointsToItself = [before, after].some(
+    (state) =>
+      state !== null &&
+      Object.entries(state).some(([field, value]) => field !== "id" && itemsIn(value).includes(state.id)),
+  );
+  return pointsToItself ? model.with(name, record) : model;
 }
 
 function toldAs(
@@ -219,6 +229,11 @@ function toldAs(
   if (type === null || record === null) return null;
   const payload = type === "deleted" ? { id: record.id } : model.shown(caller, name, record);
   return { type: `${name}.${type}`, payload };
+}
+
+/** The number of events of `ending` that a socket has heard. */
+function endingsOf({ frames }: TestSocket): number {
+  return frames.filter((frame) => frame.type === "event" && frame.event.type === "ending.created").length;
 }
 
 /** The events of the subscriptions with an id, or of the subscriptions without an id. */

@@ -97,6 +97,12 @@ export class Model {
     return this.records(collection).find((record) => record.id === id) ?? null;
   }
 
+  /** The same model with a record in another state. */
+  with(collection: string, record: ModelRecord): Model {
+    const others = this.records(collection).filter(({ id }) => id !== record.id);
+    return new Model([...this.#collections.values()], new Map([...this.tables, [collection, [...others, record]]]));
+  }
+
   standing(rule: Rule, caller: ModelCaller): Standing {
     if (rule === "public" || caller.isAdmin) return "all";
     if (typeof rule !== "string") return "some";
