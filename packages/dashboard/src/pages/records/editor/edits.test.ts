@@ -8,6 +8,7 @@ import {
   type Edits,
   editsForCopy,
   fingerprint,
+  isEdits,
   parseJson,
   rebased,
   shownValue,
@@ -32,6 +33,12 @@ const record: StoredRecord = {
 function edit(name: string, value: JsonValue, from: JsonValue = record[name] ?? null): Edits {
   return { [name]: { value, from: fingerprint(from) } };
 }
+
+test("the content of a draft is edits: each with the value or the text, and the value that it began from", () => {
+  expect(isEdits({ ...edit("title", "a"), meta: { text: "{", from: "null" } })).toBe(true);
+  for (const broken of [null, "a", { title: "a" }, { title: { value: 1 } }, { title: { text: 1, from: "" } }])
+    expect(isEdits(broken)).toBe(false);
+});
 
 describe("changed fields", () => {
   test("a field that has its old value again is not changed", () => {

@@ -18,6 +18,16 @@ export type Edit = (
 
 export type Edits = { readonly [field: string]: Edit };
 
+function isEdit(value: unknown): value is Edit {
+  if (typeof value !== "object" || value === null || !("from" in value) || typeof value.from !== "string") return false;
+  return "value" in value || ("text" in value && typeof value.text === "string");
+}
+
+/** Whether the content of a draft is edits. */
+export function isEdits(value: unknown): value is Edits {
+  return typeof value === "object" && value !== null && Object.values(value).every(isEdit);
+}
+
 type ValueProblem = NumberProblem | "notADateTime" | "notJson";
 
 export type Parsed = { readonly value: JsonValue } | { readonly problem: ValueProblem };

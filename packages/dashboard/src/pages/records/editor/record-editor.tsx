@@ -1,7 +1,6 @@
 /** The inside of the drawer: head, tabs, form, foot. `record-drawer.tsx` loads this file when a first record opens. */
-import { Button, Group, Kbd, Tabs, Text } from "@mantine/core";
+import { Button, Kbd, Tabs } from "@mantine/core";
 import { getHotkeyHandler } from "@mantine/hooks";
-import { notifications } from "@mantine/notifications";
 import { SocleError } from "@socle/client";
 import type { StoredRecord } from "@socle/protocol";
 import { IconFileX } from "@tabler/icons-react";
@@ -20,7 +19,6 @@ import type { DrawerHandlers, RecordDrawerProps } from "./record-drawer.tsx";
 import { RecordFields } from "./record-form.tsx";
 import { RecordHead } from "./record-head.tsx";
 import { NEW_RECORD, recordQuery } from "./record-query.ts";
-import { drafts } from "./use-draft.ts";
 import { useLiveRecord } from "./use-live-record.ts";
 import { type RecordForm, useRecordForm } from "./use-record-form.ts";
 
@@ -52,27 +50,6 @@ interface LoadedEditorProps extends RecordEditorProps {
   changedTo: string | null;
 }
 
-/** Closing keeps the typed edits as a draft; the notification has a button that discards the draft. */
-function tellOfDraft(collection: string, recordId: string): void {
-  const id = `draft:${collection}/${recordId}`;
-  const discard = (): void => {
-    drafts.remove(collection, recordId);
-    notifications.hide(id);
-  };
-  notifications.show({
-    id,
-    autoClose: 8_000,
-    message: (
-      <Group justify="space-between" gap="xs">
-        <Text size="sm">{text.editor.draftKept}</Text>
-        <Button size="compact-xs" variant="default" onClick={discard}>
-          {text.editor.discard}
-        </Button>
-      </Group>
-    ),
-  });
-}
-
 function LoadedEditor(props: LoadedEditorProps) {
   const { collection, recordId, record, isDeleted, changedTo, onClose, onSaved } = props;
   const [tab, setTab] = useState<string | null>("fields");
@@ -95,9 +72,7 @@ function LoadedEditor(props: LoadedEditorProps) {
   });
   const isChangedElsewhere = changedTo !== null && changedTo !== ownSave && !form.isSaving;
   const close = (): void => {
-    const isKept = !form.isDirty || form.draft.flush();
-    if (isKept) {
-      if (form.isDirty) tellOfDraft(collection.name, recordId);
+    if (form.draft.flush()) {
       onClose();
       return;
     }

@@ -121,12 +121,12 @@ function Notices({ form, isDeleted }: { form: RecordForm; isDeleted: boolean }) 
   const names = clashing.map(({ name }) => name).join(", ");
   return (
     <>
-      {form.restoredAt !== null && (
+      {draft.restoredAt !== null && (
         <Notice
           icon={<IconHistory size={18} />}
           title={
             <>
-              {text.editor.restored} <RelativeTime at={form.restoredAt} />
+              {text.editor.restored} <RelativeTime at={draft.restoredAt} />
             </>
           }
           actions={

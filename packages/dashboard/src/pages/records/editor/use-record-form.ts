@@ -1,7 +1,8 @@
 /** The state of the form of a record: edits, errors, saving. */
 import type { CollectionEntry, FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useMemo, useRef, useState } from "react";
+import { drafts, useDraft } from "../../../kit/use-draft.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import {
@@ -12,12 +13,12 @@ import {
   type Edits,
   editsForCopy,
   fingerprint,
+  isEdits,
   rebased,
   withoutEdits,
 } from "./edits.ts";
 import { recordQuery } from "./record-query.ts";
 import { noErrors, type SaveErrors, saveErrors } from "./save-errors.ts";
-import { useDraft } from "./use-draft.ts";
 
 interface FormOptions {
   collection: CollectionEntry;
@@ -44,7 +45,10 @@ function send(collection: string, request: Request): Promise<StoredRecord> {
 export function useRecordForm({ collection, recordId, record, isDeleted, onSaved }: FormOptions) {
   const { fields } = collection;
   const queryClient = useQueryClient();
-  const [edits, setEdits] = useState<Edits>({});
+  const id = `${collection.name}/${recordId}`;
+  // The form takes an earlier draft at once, as the form of a collection does; a notice tells the user.
+  const [kept] = useState(() => drafts.read(id, isEdits));
+  const [edits, setEdits] = useState<Edits>(kept?.content ?? {});
   const [errors, setErrors] = useState<SaveErrors>(noErrors);
   /** Counts the failed saves: each failed save moves the focus to the first error. */
   const [failures, setFailures] = useState(0);
@@ -76,7 +80,7 @@ export function useRecordForm({ collection, recordId, record, isDeleted, onSaved
   const changed = useMemo(() => changedFields(fields, edits, record), [fields, edits, record]);
   const clashing = useMemo(() => conflicts(fields, edits, record), [fields, edits, record]);
   const isDirty = changed.length > 0;
-  const draft = useDraft({ collection: collection.name, recordId }, edits, isDirty);
+  const draft = useDraft({ id, kept, content: edits, isDirty });
 
   const fail = (next: SaveErrors): void => {
     setErrors(next);
@@ -112,17 +116,6 @@ export function useRecordForm({ collection, recordId, record, isDeleted, onSaved
     mutation.mutate({ id: target?.id ?? null, values, isStaying });
   };
 
-  // The form takes an earlier draft at once, as the form of a collection does; a notice tells the user.
-  const [restoredAt, setRestoredAt] = useState<string | null>(null);
-  const { offer, takeOffer } = draft;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: an offer exists from the beginning, or never.
-  useEffect(() => {
-    if (offer === null) return;
-    const offered = takeOffer();
-    setEdits((before) => ({ ...offered, ...before }));
-    setRestoredAt(offer.savedAt);
-  }, []);
-
   return {
     edits,
     errors,
@@ -136,8 +129,6 @@ export function useRecordForm({ collection, recordId, record, isDeleted, onSaved
     setTyped,
     reset,
     save,
-    /** The time of the restored draft; null without a draft, and after the user has confirmed the notice. */
-    restoredAt: isDirty ? restoredAt : null,
     takeTheirs: () => setEdits(withoutEdits(edits, clashing)),
     keepMine: () => {
       if (record !== null) setEdits(rebased(edits, clashing, record));
@@ -145,7 +136,6 @@ export function useRecordForm({ collection, recordId, record, isDeleted, onSaved
     /** Discards all edits. */
     discard: () => {
       draft.forget();
-      setRestoredAt(null);
       setEdits({});
     },
   };

@@ -1,17 +1,16 @@
 /**
- * Drafts: typed and unsaved edits of a form, kept in the browser's tab until the user saves or discards the edits. Drafts live
- * as long as the tokens, in `sessionStorage`, so that the next person at this browser finds no drafts.
+ * Drafts: typed and unsaved contents of forms, kept in the browser's tab until the user saves or discards the contents. Drafts
+ * live as long as the tokens, in `sessionStorage`, so that the next person at this browser finds no drafts.
  */
-import type { Edit, Edits } from "./edits.ts";
 
 export const MAX_DRAFTS = 20;
 /** Most bytes of a draft. */
 const MAX_DRAFT_SIZE = 256 * 1_024;
 
-export interface Draft {
+export interface Draft<T> {
   /** ISO 8601. */
   readonly savedAt: string;
-  readonly edits: Edits;
+  readonly content: T;
 }
 
 /** The part of `Storage` that drafts need. */
@@ -19,21 +18,8 @@ export type DraftStorage = Pick<Storage, "length" | "key" | "getItem" | "setItem
 
 const prefix = "socle.draft:";
 
-function isEdit(value: unknown): value is Edit {
-  if (typeof value !== "object" || value === null || !("from" in value) || typeof value.from !== "string") return false;
-  return "value" in value || ("text" in value && typeof value.text === "string");
-}
-
-function isDraft(value: unknown): value is Draft {
-  if (typeof value !== "object" || value === null || !("savedAt" in value) || !("edits" in value)) return false;
-  const { savedAt, edits } = value;
-  return (
-    typeof savedAt === "string" &&
-    typeof edits === "object" &&
-    edits !== null &&
-    Object.keys(edits).length > 0 &&
-    Object.values(edits).every(isEdit)
-  );
+function isDraft(value: unknown): value is Draft<unknown> {
+  return typeof value === "object" && value !== null && "content" in value && "savedAt" in value;
 }
 
 export class DraftStore {
@@ -43,18 +29,24 @@ export class DraftStore {
     this.#storage = storage;
   }
 
-  read(collection: string, recordId: string): Draft | null {
+  /** The draft of a form; null without a draft, and for a content of another form. */
+  read<T>(id: string, isContent: (content: unknown) => content is T): Draft<T> | null {
     try {
-      const value: unknown = JSON.parse(this.#storage.getItem(keyOf(collection, recordId)) ?? "null");
-      return isDraft(value) ? value : null;
+      const value: unknown = JSON.parse(this.#storage.getItem(prefix + id) ?? "null");
+      if (!isDraft(value) || typeof value.savedAt !== "string" || !isContent(value.content)) return null;
+      return { savedAt: value.savedAt, content: value.content };
     } catch {
       return null;
     }
   }
 
+  has(id: string): boolean {
+    return this.#storage.getItem(prefix + id) !== null;
+  }
+
   /** Keeps a draft, and the newest 20 in all. Answers false, and keeps nothing, when the draft is too large or the storage is full. */
-  write(collection: string, recordId: string, draft: Draft): boolean {
-    const key = keyOf(collection, recordId);
+  write(id: string, draft: Draft<unknown>): boolean {
+    const key = prefix + id;
     const json = JSON.stringify(draft);
     if (new TextEncoder().encode(json).length > MAX_DRAFT_SIZE) {
       this.#storage.removeItem(key);
@@ -75,8 +67,8 @@ export class DraftStore {
     }
   }
 
-  remove(collection: string, recordId: string): void {
-    this.#storage.removeItem(keyOf(collection, recordId));
+  remove(id: string): void {
+    this.#storage.removeItem(prefix + id);
   }
 
   #oldestFirst(): string[] {
@@ -90,8 +82,4 @@ export class DraftStore {
     }
     return found.sort((a, b) => (a.savedAt < b.savedAt ? -1 : 1)).map(({ key }) => key);
   }
-}
-
-function keyOf(collection: string, recordId: string): string {
-  return `${prefix}${collection}/${recordId}`;
 }
