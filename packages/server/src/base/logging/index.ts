@@ -11,9 +11,8 @@ export {
 } from "./entry.ts";
 export { EventLoopLag } from "./event-loop-lag.ts";
 export { FailureBudget } from "./failure-budget.ts";
-export { Histogram, type HistogramTotals } from "./histogram.ts";
 export { LimitMeter } from "./limit-meter.ts";
 export { LogOutput } from "./log-output.ts";
 export { Logger } from "./logger.ts";
-export { latencyBounds, RequestMeter } from "./request-meter.ts";
+export { Histogram, type HistogramTotals, RequestMeter } from "./meters.ts";
 export { LogRing } from "./ring.ts";

@@ -1,60 +1,32 @@
 /** The admin module's face: everything that only an admin may do, by its noun. */
 import type { EffectiveConfig, EventEntry } from "@socle/protocol";
 import type { Clock } from "../../base/kernel/index.ts";
-import type { EventLoopLag, LimitMeter, Logger, LogRing, RequestMeter } from "../../base/logging/index.ts";
-import type { Endpoints } from "../../code/endpoints/index.ts";
-import type { Functions } from "../../code/functions/index.ts";
-import type { Jobs } from "../../code/jobs/index.ts";
+import type { Logger, LogRing } from "../../base/logging/index.ts";
 import type { FileState } from "../../code/script-host/index.ts";
-import type { Collections } from "../../data/collections/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
-import type { Records } from "../../data/records/index.ts";
-import type { Storage } from "../../files/storage/index.ts";
-import type { Realtime } from "../../live/realtime/index.ts";
-import type { Auth } from "../../people/auth/index.ts";
-import type { Database, Waiter } from "../../store/database/index.ts";
+import type { Waiter } from "../../store/database/index.ts";
 import type { EventFilter, EventLog, LoggedEvent } from "../../store/events/index.ts";
 import type { Backups } from "../backup/index.ts";
 import { AdminChanges } from "./admin-changes.ts";
 import { Audit } from "./audit.ts";
 import { FileAdmin } from "./file-admin.ts";
 import { FirstAdmin } from "./first-admin.ts";
+import type { OverviewSources } from "./metrics-text.ts";
 import { Overviews } from "./overview.ts";
 import { RuleTrials } from "./rule-trials.ts";
 import { SchemaAdmin } from "./schema-admin.ts";
 import { ScriptAdmin } from "./script-admin.ts";
 import { UserAdmin } from "./user-admin.ts";
 
-export interface AdminOptions {
-  version: string;
+export interface AdminOptions extends OverviewSources {
   effective: () => EffectiveConfig;
-  database: Database;
   clock: Clock;
-  events: EventLog;
-  collections: Collections;
-  records: Records;
   queries: Queries;
-  auth: Auth;
-  storage: Storage;
-  realtime: Realtime;
-  functions: Functions;
-  jobs: Jobs;
-  endpoints: Endpoints;
-  backups: Backups;
   logger: Logger;
   /** The most recent entries of the logger. */
   log: LogRing;
-  meter: RequestMeter;
-  lag: EventLoopLag;
-  /** Paths whose disks the service writes to. */
-  disks: readonly string[];
-  /** The reasons for which the service is not ready; empty for a ready service. */
-  readiness: () => Promise<readonly string[]>;
-  /** How often the process of the user's code was lost. */
-  processesLost: () => number;
   /** The files of functions and jobs, each with the outcome of its last load. */
   scriptFiles: () => readonly FileState[];
-  limits: LimitMeter;
 }
 
 /** Operations for admins only, by noun. The caller makes sure to serve an admin. */
@@ -80,7 +52,7 @@ export class Admin {
     this.users = new UserAdmin({ ...options, changes, users, audit });
     this.trials = new RuleTrials({ ...options, users });
     this.scripts = new ScriptAdmin({ ...options, changes, audit });
-    this.overviews = new Overviews({ ...options, users });
+    this.overviews = new Overviews(options);
     this.firstAdmin = new FirstAdmin({ ...options, audit });
     this.files = new FileAdmin({ ...options, changes, audit });
     this.backups = options.backups;

@@ -4,7 +4,7 @@
  */
 
 import { BoundedMap } from "../../base/kernel/index.ts";
-import { Histogram } from "../../base/logging/index.ts";
+import { Histogram, type HistogramTotals } from "../../base/logging/index.ts";
 import type { EventLog, LoggedEvent } from "../../store/events/index.ts";
 
 /** Jobs whose last success is remembered. */
@@ -14,7 +14,7 @@ const kinds = ["function", "job"] as const;
 const ends = ["completed", "failed"] as const;
 
 export class RunMeter {
-  readonly durations = { function: new Histogram(), job: new Histogram() };
+  readonly #durations = { function: new Histogram(), job: new Histogram() };
   readonly #ended = new Map<string, number>(kinds.flatMap((kind) => ends.map((end) => [`${kind}.${end}`, 0])));
   readonly #lastSuccess = new BoundedMap<string, number>(maxJobs);
 
@@ -30,6 +30,11 @@ export class RunMeter {
     });
   }
 
+  /** How long runs took, by kind. */
+  durations(): readonly (readonly [labels: { kind: string }, totals: HistogramTotals])[] {
+    return kinds.map((kind) => [{ kind }, this.#durations[kind].totals()] as const);
+  }
+
   /** When a job last completed, in milliseconds since 1970; null for a job that has not completed since the start. */
   lastSuccess(job: string): number | null {
     return this.#lastSuccess.get(job) ?? null;
@@ -41,7 +46,7 @@ export class RunMeter {
     this.#ended.set(event.type, runs + 1);
     const { durationMs, name } = event.payload;
     const kind = event.source === "jobs" ? "job" : "function";
-    if (typeof durationMs === "number") this.durations[kind].observe(durationMs);
+    if (typeof durationMs === "number") this.#durations[kind].observe(durationMs);
     if (event.type === "job.completed" && typeof name === "string")
       this.#lastSuccess.set(name, Date.parse(event.timestamp));
   }

@@ -1,5 +1,5 @@
 import { afterEach, expect, setSystemTime, test } from "bun:test";
-import { latencyBounds, RequestMeter } from "./request-meter.ts";
+import { latencyBounds, RequestMeter } from "./meters.ts";
 
 afterEach(() => {
   setSystemTime();
@@ -67,14 +67,14 @@ test("totals by method and class of status; what clients make up is one method",
     ["GET", 101, 1],
   ] as const)
     meter.count(method, status, ms);
-  const { byClass, atMost, requests, sumMs } = meter.totals();
-  expect(byClass).toEqual([
-    { method: "GET", statusClass: "1xx", requests: 1 },
-    { method: "GET", statusClass: "2xx", requests: 2 },
-    { method: "GET", statusClass: "4xx", requests: 1 },
-    { method: "PATCH", statusClass: "5xx", requests: 1 },
-    { method: "other", statusClass: "4xx", requests: 2 },
+  expect(meter.totals()).toEqual([
+    { method: "GET", status: "1xx", requests: 1 },
+    { method: "GET", status: "2xx", requests: 2 },
+    { method: "GET", status: "4xx", requests: 1 },
+    { method: "PATCH", status: "5xx", requests: 1 },
+    { method: "other", status: "4xx", requests: 2 },
   ]);
-  expect([requests, Math.round(sumMs)]).toEqual([7, 20_005]);
-  expect(atMost).toEqual([2, 2, 5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6]);
+  const { atMost, count, sumMs } = meter.durations.totals();
+  expect([count, Math.round(sumMs)]).toEqual([7, 20_005]);
+  expect(atMost.map(([, n]) => n)).toEqual([2, 2, 5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6]);
 });

@@ -1,0 +1,137 @@
+/** Meters: histograms of durations, and the counts of requests, in total and for each minute of the last hour. */
+import type { RequestMinute } from "@socle/protocol";
+
+/** Upper bounds in milliseconds: from a read in memory to a minute. */
+const durationBounds = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000];
+/** Upper bounds of the time until an answer, in milliseconds. */
+export const latencyBounds = [0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000];
+/** Methods that are counted. Any other counts as "other", so that clients cannot add counters. */
+const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "other"];
+/** From 0xx to 5xx. */
+const classes = 6;
+const minuteMs = 60_000;
+const minutes = 60;
+
+export interface HistogramTotals {
+  /** Upper bounds in milliseconds, with how many took at most as long. */
+  readonly atMost: readonly (readonly [bound: number, count: number])[];
+  readonly count: number;
+  readonly sumMs: number;
+}
+
+/** A histogram as Prometheus defines histograms: how many durations were at most as long as each bound. */
+export class Histogram {
+  readonly #bounds: readonly number[];
+  /** The durations of each bucket; the last bucket is for longer durations than the last bound. */
+  readonly #counts: Float64Array;
+  #sumMs = 0;
+
+  /** @param bounds upper bounds of the buckets, in milliseconds. */
+  constructor(bounds: readonly number[] = durationBounds) {
+    this.#bounds = bounds;
+    this.#counts = new Float64Array(bounds.length + 1);
+  }
+
+  /** Answers the position of the bucket. */
+  observe(ms: number): number {
+    let bucket = 0;
+    while (bucket < this.#bounds.length && ms > (this.#bounds[bucket] ?? 0)) bucket += 1;
+    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
+    this.#sumMs += ms;
+    return bucket;
+  }
+
+  totals(): HistogramTotals {
+    let count = 0;
+    const atMost = this.#bounds.map((bound, i) => {
+      count += this.#counts[i] ?? 0;
+      return [bound, count] as const;
+    });
+    return { atMost, count: count + (this.#counts[this.#bounds.length] ?? 0), sumMs: this.#sumMs };
+  }
+}
+
+/** The counts of a minute. */
+interface Minute {
+  /** Minutes since 1970. */
+  readonly minute: number;
+  requests: number;
+  clientErrors: number;
+  errors: number;
+  /** Requests by the bucket of their latency. */
+  readonly latency: Uint32Array;
+}
+
+export class RequestMeter {
+  readonly durations = new Histogram(latencyBounds);
+  /** The requests of each method by the first digit of the status. */
+  readonly #totals = new Map(methods.map((method) => [method, new Float64Array(classes)]));
+  #inFlight: () => number = () => 0;
+  /** The last hour as a ring: a minute's place is taken again an hour later. */
+  readonly #ring: Minute[] = Array.from({ length: minutes }, () => emptyMinute(-1));
+
+  /** @param ms until the answer began. */
+  count(method: string, status: number, ms: number): void {
+    const digit = Math.floor(status / 100);
+    const totals = this.#totals.get(method) ?? this.#totals.get("other");
+    if (totals !== undefined) totals[digit] = (totals[digit] ?? 0) + 1;
+    const now = Math.floor(Date.now() / minuteMs);
+    let slot = this.#ring[now % minutes];
+    if (slot?.minute !== now) {
+      slot = emptyMinute(now);
+      this.#ring[now % minutes] = slot;
+    }
+    slot.requests += 1;
+    if (status >= 500) slot.errors += 1;
+    else if (status >= 400) slot.clientErrors += 1;
+    const bucket = this.durations.observe(ms);
+    slot.latency[bucket] = (slot.latency[bucket] ?? 0) + 1;
+  }
+
+  /** Has `inFlight` tell how many requests are being answered. */
+  watch(inFlight: () => number): void {
+    this.#inFlight = inFlight;
+  }
+
+  /** Requests that are being answered now. */
+  get inFlight(): number {
+    return this.#inFlight();
+  }
+
+  /** The last hour, oldest minute first; the last minute is not over. */
+  lastHour(): RequestMinute[] {
+    const now = Math.floor(Date.now() / minuteMs);
+    return Array.from({ length: minutes }, (_, i) => {
+      const at = now - minutes + 1 + i;
+      const kept = this.#ring[at % minutes];
+      const { requests, clientErrors, errors, latency } = kept?.minute === at ? kept : emptyMinute(at);
+      const minute = new Date(at * minuteMs).toISOString();
+      return { minute, requests, clientErrors, errors, p50: quantile(latency, 0.5), p99: quantile(latency, 0.99) };
+    });
+  }
+
+  /** Requests since the start, by method and class of status. */
+  totals(): { method: string; status: string; requests: number }[] {
+    return [...this.#totals].flatMap(([method, totals]) =>
+      [...totals].flatMap((requests, digit) => (requests === 0 ? [] : [{ method, status: `${digit}xx`, requests }])),
+    );
+  }
+}
+
+function emptyMinute(minute: number): Minute {
+  return { minute, requests: 0, clientErrors: 0, errors: 0, latency: new Uint32Array(latencyBounds.length + 1) };
+}
+
+/** Within a bucket, a value is taken to lie at its rank. Null without values. */
+function quantile(latency: Uint32Array, part: number): number | null {
+  const all = latency.reduce((sum, n) => sum + n, 0);
+  if (all === 0) return null;
+  let rank = part * all;
+  for (const [i, n] of latency.entries()) {
+    const lower = i === 0 ? 0 : (latencyBounds[i - 1] ?? 0);
+    const upper = latencyBounds[i] ?? lower;
+    if (rank <= n) return Math.round((lower + (upper - lower) * (rank / n)) * 100) / 100;
+    rank -= n;
+  }
+  return latencyBounds.at(-1) ?? null;
+}
