@@ -22,7 +22,7 @@ import type {
 import { lastIdOf, maxPerEvent, parseRunId } from "./delivery-event.ts";
 import { DeliveryRuns, type FunctionRunState, type PreparedRun } from "./delivery-runs.ts";
 import { Deliveries, type DeliveryHead } from "./delivery-table.ts";
-import { hooksIn } from "./hook-files.ts";
+import { hasHooks } from "./hook-files.ts";
 import { Hooks, type HooksOptions } from "./hooks.ts";
 import { listRuns, type RunFilter } from "./run-list.ts";
 import { StartLimiter } from "./start-limiter.ts";
@@ -96,7 +96,7 @@ export class Functions implements ScriptKind, EventRecorder {
   }
 
   lanesOf(exports: ScriptExports): readonly Lane[] {
-    const lanes: Lane[] = hooksIn(exports).length === 0 ? [] : ["hooks"];
+    const lanes: Lane[] = hasHooks(exports) ? ["hooks"] : [];
     return hasTriggers(exports) ? ["runs", ...lanes] : lanes;
   }
 

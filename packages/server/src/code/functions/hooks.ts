@@ -21,8 +21,7 @@ import { FailureBudget, type Logger } from "../../base/logging/index.ts";
 import type { HookedChange, HookedOperation, RecordHooks } from "../../data/records/index.ts";
 import type { Auth, AuthHooks, AuthStep } from "../../people/auth/index.ts";
 import type { BrokenScript, CallOutcome, Script, ScriptHost } from "../script-host/index.ts";
-import { type Hook, hookBefore, hooksOf } from "./hook-files.ts";
-import { HookMeter } from "./hook-meter.ts";
+import { type Hook, hooksOf } from "./hook-files.ts";
 
 /** Changes whose hooks run at a time, for each script process; a caller has three quarters of these. */
 const widthPerProcess = 128;
@@ -68,7 +67,6 @@ interface Share {
 }
 
 export class Hooks implements RecordHooks, AuthHooks {
-  readonly meter = new HookMeter();
   readonly #options: HooksOptions;
   /** The records that wait for hooks. */
   readonly #bytes: Admission;
@@ -102,8 +100,7 @@ export class Hooks implements RecordHooks, AuthHooks {
   }
 
   use(scripts: readonly Script[], broken: readonly BrokenScript[]): void {
-    this.#hooks = hooksOf(scripts, broken);
-    this.meter.keep(this.#hooks);
+    this.#hooks = hooksOf({ scripts, broken, former: this.#hooks });
     this.#byTarget = Map.groupBy(this.#hooks, ({ collection, operation }) => keyOf(collection, operation));
     for (const { path, handler, collection, isBroken } of this.#hooks)
       if (isBroken)
@@ -147,13 +144,13 @@ export class Hooks implements RecordHooks, AuthHooks {
   /** Asks the hooks in turn. */
   async #ask(question: Question, deadline: number): Promise<void> {
     const { collection, operation, previous } = question;
-    if (depthOf(question.principal) >= maxDepth) throw chainTooLong(question, hookBefore(operation));
     const chain = chainOf(question.principal);
     const actor = actorOf(question.principal);
     const user = actor === null ? null : this.#options.auth.users.find(actor);
     let { record } = question;
     for (const hook of this.#byTarget.get(keyOf(collection, operation)) ?? []) {
       const { path, handler, isBroken } = hook;
+      if (depthOf(question.principal) >= maxDepth) throw chainTooLong(question, handler);
       const runId = newId("run", this.#options.clock.now());
       if (isBroken) throw this.#fail(hook, { runId, reason: "its file does not load" });
       const startedAt = performance.now();
@@ -167,10 +164,10 @@ export class Hooks implements RecordHooks, AuthHooks {
       });
       // Its file was deleted a moment ago.
       if (outcome.status === "gone" && !this.#hooks.includes(hook)) continue;
-      this.meter.took(hook, performance.now() - startedAt);
+      hook.durations.observe(performance.now() - startedAt);
       const returned = this.#returned(hook, runId, outcome);
       if (returned !== null) record = this.#accepted(hook, runId, () => question.accept(returned));
-      this.meter.ended(hook, "passed");
+      hook.calls.passed += 1;
     }
   }
 
@@ -180,7 +177,7 @@ export class Hooks implements RecordHooks, AuthHooks {
       return accept();
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw this.#fail(hook, { runId, reason: messageOf(thrown) });
-      this.meter.ended(hook, "failed");
+      hook.calls.failed += 1;
       throw thrown;
     }
   }
@@ -194,7 +191,7 @@ export class Hooks implements RecordHooks, AuthHooks {
         throw this.#fail(hook, { runId, reason: `it returned ${outcome.value.slice(0, 100)}, which is no object` });
       }
       case "refused":
-        this.meter.ended(hook, "refused");
+        hook.calls.refused += 1;
         throw refusalOf(outcome.refusal);
       case "failed":
         throw this.#fail(hook, { runId, reason: outcome.error.message, stack: outcome.error.stack });
@@ -211,7 +208,7 @@ export class Hooks implements RecordHooks, AuthHooks {
   #fail(hook: Hook, why: { runId: string; reason: string; stack?: string | undefined }): AppError {
     const { path, handler, collection } = hook;
     const { runId, reason, stack } = why;
-    this.meter.ended(hook, "failed");
+    hook.calls.failed += 1;
     if (this.#failures.take())
       this.#options.logger.error(`${handler} of ${path} failed, ${refusedBy(hook)} is refused: ${reason}`, {
         runId,

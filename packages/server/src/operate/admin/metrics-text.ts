@@ -184,22 +184,22 @@ function runMetrics(
 }
 
 function codeMetrics({ functions, endpoints }: OverviewSources): string[] {
-  const hooks = functions.hooks.meter
-    .totals()
-    .map(({ path, handler, ...totals }) => ({ labels: { file: path, hook: handler }, ...totals }));
-  const calls = hooks.flatMap(({ labels, counts }) =>
-    Object.entries(counts).map(([end, n]) => [{ ...labels, end }, n] as const),
+  const hooks = functions.hooks
+    .list()
+    .map(({ path, handler, ...measured }) => ({ labels: { file: path, hook: handler }, ...measured }));
+  const ended = hooks.flatMap(({ labels, calls }) =>
+    Object.entries(calls).map(([end, n]) => [{ ...labels, end }, n] as const),
   );
   return [
     counter(
       "socle_hook_calls_total",
       "Calls of hooks that have ended: the change passed, was refused, or the hook failed, which refuses it, too.",
-      calls,
+      ended,
     ),
     histogram(
       "socle_hook_duration_seconds",
       "How long calls of hooks took.",
-      hooks.map(({ labels, durations }) => [labels, durations] as const),
+      hooks.map(({ labels, durations }) => [labels, durations.totals()] as const),
     ),
     counter(
       "socle_endpoint_requests_total",

@@ -11,7 +11,7 @@ import type {
 } from "@socle/protocol";
 import { AppError, oneOf, quote, type SignedIn, toTimestamp } from "../../base/kernel/index.ts";
 import type { Endpoints } from "../../code/endpoints/index.ts";
-import { eventAfter, type Functions } from "../../code/functions/index.ts";
+import type { Functions } from "../../code/functions/index.ts";
 import type { Jobs } from "../../code/jobs/index.ts";
 import type { FileState } from "../../code/script-host/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
@@ -130,12 +130,12 @@ export class ScriptAdmin {
       (hook): FunctionEntry => ({
         collection: hook.collection,
         type: hook.handler,
-        eventType: eventAfter(hook),
+        eventType: hook.eventType,
         filePath: hook.path,
         handler: hook.handler,
         timeout: hooks.timeoutMs,
         retries: 0,
-        calls: { ...hooks.meter.countsOf(hook) },
+        calls: { ...hook.calls },
       }),
     );
     return [...functions, ...before].sort((a, b) => (a.filePath < b.filePath ? -1 : Number(a.filePath > b.filePath)));
