@@ -3,7 +3,7 @@
  * every engine takes.
  */
 import { describe, expect, test } from "bun:test";
-import type { Database, Transactor } from "../src/store/database/index.ts";
+import { type Database, noteKind, type Transactor } from "../src/store/database/index.ts";
 import { randomNumbers, randomSeed } from "./random.ts";
 
 export interface EngineOptions {
@@ -13,6 +13,8 @@ export interface EngineOptions {
   /** Opens a database that another call has made and closed; without a path, an empty database. */
   readonly path?: string;
 }
+
+const happened = noteKind<string>("test.happened");
 
 async function numbers(database: Database): Promise<number[]> {
   const rows = await database.reader.all<{ n: number }>("SELECT n FROM t ORDER BY n");
@@ -56,12 +58,13 @@ export function storeSuite(open: (options?: EngineOptions) => Database): void {
       await database.close();
     });
 
-    test("nobody is answered and no effect runs before the flush; the commit's effects run before it", async () => {
+    test("nobody is answered and no effect runs before the flush; the notes of the commit are applied before it", async () => {
       const { calls, sync } = manualSync();
       const database = open({ sync });
       const log: string[] = [];
+      database.projection.on(happened, (text) => log.push(text));
       const done = database.transact((tx) => {
-        tx.onCommit(() => log.push("committed"));
+        tx.note(happened.of("committed"));
         tx.onDurable(() => log.push("flushed"));
         return "answer";
       });
@@ -105,10 +108,11 @@ export function storeSuite(open: (options?: EngineOptions) => Database): void {
     test("a read sees what was committed before it, also within the turn in which another read began", async () => {
       const database = await withTable();
       const seen: number[][] = [];
+      database.projection.on(happened, () => void numbers(database).then((found) => seen.push(found)));
       await database.transactLong("test", async (tx) => {
         await tx.run("INSERT INTO t VALUES (1)");
         seen.push(await numbers(database));
-        tx.onCommit(() => void numbers(database).then((found) => seen.push(found)));
+        tx.note(happened.of("now"));
       });
       expect(seen).toEqual([[], [1]]);
       await database.close();
@@ -117,25 +121,47 @@ export function storeSuite(open: (options?: EngineOptions) => Database): void {
     test("transactions share a commit, and the one behind a transaction that ends the batch does not", async () => {
       const database = await withTable();
       const order: string[] = [];
+      database.projection.on(happened, (text) => order.push(text));
       const write = (n: number, endsBatch = false): Promise<number> =>
         database.transact((tx) => {
           order.push(`work ${n}`);
-          tx.onCommit(() => order.push(`effect ${n}`));
+          tx.note(happened.of(`note ${n}`));
           if (endsBatch) tx.endBatch();
           return tx.run("INSERT INTO t VALUES (?)", n);
         });
       await Promise.all([write(1), write(2), write(3, true), write(4)]);
-      expect(order).toEqual(["work 1", "work 2", "work 3", "effect 1", "effect 2", "effect 3", "work 4", "effect 4"]);
+      expect(order).toEqual(["work 1", "work 2", "work 3", "note 1", "note 2", "note 3", "work 4", "note 4"]);
       await expect(write(1)).rejects.toThrow();
       expect(order.at(-1)).toBe("work 1");
+      await database.close();
+    });
+
+    test("a transaction finds the newest note of its commit, without those that were taken back", async () => {
+      const database = await withTable();
+      const found: (string | null)[] = [];
+      const applied: string[] = [];
+      database.projection.on(happened, (text) => applied.push(text));
+      const write = (n: number, fails = false): Promise<void> =>
+        database.transact((tx) => {
+          found.push(tx.lastNote(happened));
+          tx.note(happened.of(`note ${n}`));
+          tx.run("INSERT INTO t VALUES (?)", n);
+          if (fails) throw new Error("no");
+          found.push(tx.lastNote(happened));
+        });
+      await Promise.allSettled([write(1), write(2, true), write(3)]);
+      await write(4);
+      expect(found).toEqual([null, "note 1", "note 1", "note 1", "note 3", null, "note 4"]);
+      expect(applied).toEqual(["note 1", "note 3", "note 4"]);
       await database.close();
     });
 
     test("what was taken back has no effects", async () => {
       const database = await withTable();
       const log: string[] = [];
+      database.projection.on(happened, (text) => log.push(text));
       const failed = database.transact((tx) => {
-        tx.onCommit(() => log.push("commit"));
+        tx.note(happened.of("commit"));
         tx.onDurable(() => log.push("flush"));
         throw new Error("no");
       });
@@ -209,14 +235,16 @@ export function storeSuite(open: (options?: EngineOptions) => Database): void {
       async (place) => {
         const database = await withTable();
         await database.transact((tx) => tx.run("INSERT INTO t VALUES (1)"));
+        let isCommitted = false;
+        database.projection.on(happened, () => {
+          isCommitted = true;
+        });
         for (let round = 0; round < 20; round++) {
-          let isCommitted = false;
+          isCommitted = false;
           const migrating = database.migrate(async (tx) => {
             await tx.run(`ALTER TABLE t ADD COLUMN c${round} TEXT`);
             await tx.run("UPDATE t SET n = n + 1");
-            tx.onCommit(() => {
-              isCommitted = true;
-            });
+            tx.note(happened.of("migrated"));
           }, place);
           let isOver = false;
           void migrating.then(() => {
@@ -371,6 +399,7 @@ export function storeSuite(open: (options?: EngineOptions) => Database): void {
       const database = await withTable();
       const calls = Array.from({ length: 300 }, () => 0);
       const told: string[] = [];
+      database.projection.on(happened, (text) => told.push(text));
       const kinds = calls.map((_, n) => {
         const kind = random();
         return {
@@ -383,7 +412,7 @@ export function storeSuite(open: (options?: EngineOptions) => Database): void {
       const write = ({ n, isRepeatable, failsEarly, failsLate }: (typeof kinds)[number]): Promise<number> => {
         const work = (tx: Transactor): number => {
           calls[n] = (calls[n] ?? 0) + 1;
-          tx.onCommit(() => told.push(`commit ${n}`));
+          tx.note(happened.of(`commit ${n}`));
           tx.onDurable(() => told.push(`durable ${n}`));
           if (failsEarly) throw new Error("refused");
           // Half of the transactions write by a statement that answers rows.
@@ -427,12 +456,13 @@ export function storeSuite(open: (options?: EngineOptions) => Database): void {
     test("reads of one turn see one state, and what is kept in memory fits it", async () => {
       const database = await withTable();
       let inMemory = 0;
+      database.projection.on(happened, () => {
+        inMemory += 1;
+      });
       let isOver = false;
       const writes = Array.from({ length: 200 }, (_, n) =>
         database.transact((tx) => {
-          tx.onCommit(() => {
-            inMemory += 1;
-          });
+          tx.note(happened.of("written"));
           return tx.run("INSERT INTO t VALUES (?)", n);
         }),
       );

@@ -233,7 +233,7 @@ export class Functions implements ScriptKind, EventRecorder {
 
   /** The user of the delivery's event has been deleted, so the handler has no input. */
   async #drop({ id }: DeliveryHead): Promise<"over" | "stays"> {
-    const isWritten = await this.#runLog.write(String(id), (tx) => this.#deliveries.remove(tx, id));
+    const isWritten = await this.#runLog.write((tx) => this.#deliveries.remove(tx, id));
     return isWritten ? "over" : "stays";
   }
 

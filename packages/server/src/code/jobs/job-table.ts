@@ -2,7 +2,7 @@
  * The table of runs of jobs (runs/run-table.ts): runs that wait or are under way, and queues' runs that have failed for good.
  * A run of a queue has a payload; a run of a schedule has no payload.
  */
-import type { Database, Reader, Transactor, Value } from "../../store/database/index.ts";
+import { type Database, noteKind, type Reader, type Transactor, type Value } from "../../store/database/index.ts";
 import {
   FailedRuns,
   HandlerNumbers,
@@ -63,6 +63,10 @@ const open: { readonly [kind in JobKind]: string } = {
 const failed = "handler = ? AND failedAt IS NOT NULL AND payload IS NOT NULL";
 const table = new RunTable("_job_queue");
 
+const jobAdded = noteKind<{ readonly id: number }>("jobs.added");
+/** The number of a job's open runs has changed. */
+const jobsCounted = noteKind<{ readonly job: JobOfRun; readonly by: 1 | -1 }>("jobs.counted");
+
 export class JobTable {
   readonly #database: Database;
   readonly #handlers: HandlerNumbers;
@@ -76,6 +80,11 @@ export class JobTable {
 
   constructor(database: Database) {
     this.#database = database;
+    const { projection } = database;
+    projection.on(jobAdded, ({ id }) => {
+      this.#lastId = id;
+    });
+    projection.on(jobsCounted, ({ job, by }) => this.#open?.set(countKey(job), this.openCount(job) + by));
     this.#handlers = new HandlerNumbers(database);
   }
 
@@ -117,12 +126,12 @@ export class JobTable {
     job: JobOfRun,
     run: JobInput & Pick<JobHead, "runId" | "key" | "notBefore" | "firstAt"> & { readonly isByHand?: boolean },
   ): number {
-    this.#lastId += 1;
+    const id = (tx.lastNote(jobAdded)?.id ?? this.#lastId) + 1;
     const { runId, key, notBefore, firstAt, payload, actor, depth, isByHand = false } = run;
     tx.run(
       `INSERT INTO _job_queue (id, handler, notBefore, runId, firstAt, isByHand, payload, key, actor, depth)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      this.#lastId,
+      id,
       this.#number(job.path),
       notBefore,
       runId,
@@ -133,8 +142,9 @@ export class JobTable {
       actor,
       depth,
     );
-    this.#countLater(tx, job, 1);
-    return this.#lastId;
+    tx.note(jobAdded.of({ id }));
+    noteCount(tx, job, 1);
+    return id;
   }
 
   /** The unfinished runs of a queue with a key, oldest first. */
@@ -207,7 +217,7 @@ export class JobTable {
   /** Ends the attempts of the last process: a run by hand is over, any other run has a failed attempt more. */
   interrupted(tx: Transactor, runIds: readonly string[], notBefore: number): void {
     const byHand = tx.all<{ path: string }>(`SELECT h.path FROM ${table.source} WHERE r.isByHand = 1`);
-    for (const { path } of byHand) this.#countLater(tx, { path, kind: "schedule" }, -1);
+    for (const { path } of byHand) noteCount(tx, { path, kind: "schedule" }, -1);
     tx.run("DELETE FROM _job_queue WHERE isByHand = 1");
     tx.run(
       "UPDATE _job_queue SET failures = failures + 1, notBefore = ? WHERE runId IN (SELECT value FROM json_each(?))",
@@ -233,13 +243,13 @@ export class JobTable {
   /** Ends a run. */
   remove(tx: Transactor, id: number, job: JobOfRun): void {
     table.remove(tx, id);
-    this.#countLater(tx, job, -1);
+    noteCount(tx, job, -1);
   }
 
   /** Notes that the last attempt of a queue's run has failed. The run is kept, among the newest failed runs. */
   fail(tx: Transactor, id: number, { path, at, error }: { path: string; at: number; error: string }): void {
     table.fail(tx, id, { at, error });
-    this.#countLater(tx, { path, kind: "queue" }, -1);
+    noteCount(tx, { path, kind: "queue" }, -1);
     const row = tx.get<{ bytes: number }>("SELECT octet_length(payload) AS bytes FROM _job_queue WHERE id = ?", id);
     this.#failed.trim(tx, (row?.bytes ?? 0) + Buffer.byteLength(error));
   }
@@ -248,7 +258,7 @@ export class JobTable {
   reopen(tx: Transactor, id: number, { path, at }: { path: string; at: number }): void {
     table.reopen(tx, id);
     table.postpone(tx, id, { failures: 0, notBefore: at });
-    this.#countLater(tx, { path, kind: "queue" }, 1);
+    noteCount(tx, { path, kind: "queue" }, 1);
   }
 
   /** Cancels a run of a queue that is not under way. */
@@ -309,10 +319,10 @@ export class JobTable {
   #number(path: string): number {
     return this.#handlers.of(`${path}:${jobHandler}`);
   }
+}
 
-  #countLater(tx: Transactor, job: JobOfRun, by: 1 | -1): void {
-    tx.onCommit(() => this.#open?.set(countKey(job), this.openCount(job) + by));
-  }
+function noteCount(tx: Transactor, job: JobOfRun, by: 1 | -1): void {
+  tx.note(jobsCounted.of({ job: { path: job.path, kind: job.kind }, by }));
 }
 
 function countKey({ path, kind }: JobOfRun): string {

@@ -105,9 +105,7 @@ export class Jobs implements ScriptKind {
   async start(): Promise<void> {
     const notBefore = this.#now() + linear(1).pauseMs(1);
     const end = { endedAt: this.#options.clock.now(), error: "The service ended while it ran" };
-    await this.#runLog.write("start", (tx) =>
-      this.#table.interrupted(tx, this.#history.interrupted(tx, end), notBefore),
-    );
+    await this.#runLog.write((tx) => this.#table.interrupted(tx, this.#history.interrupted(tx, end), notBefore));
     await this.#bringForward();
     this.#dispatcher.start(this.#table.lastId());
     this.#schedules.start();
@@ -216,7 +214,7 @@ export class Jobs implements ScriptKind {
       return;
     }
     const run = { ...this.#newRun(), key: null, notBefore: 0, payload: null, actor: null, depth: 0 };
-    const adding = this.#runLog.write(run.runId, (tx) => {
+    const adding = this.#runLog.write((tx) => {
       const id = this.#table.add(tx, job, run);
       tx.onDurable(() => this.#dispatcher.written({ id, path: job.path }));
     });
@@ -251,7 +249,7 @@ export class Jobs implements ScriptKind {
   /** Ends a run without an attempt left: the job's options were changed, or the service ended in the last attempt. */
   async #giveUp(run: JobRun): Promise<"over" | "stays"> {
     const error = "It was not tried again: its options allow no further attempt";
-    return (await this.#runLog.write(run.runId, (tx) => this.#runs.giveUp(tx, run, error))) ? "over" : "stays";
+    return (await this.#runLog.write((tx) => this.#runs.giveUp(tx, run, error))) ? "over" : "stays";
   }
 
   #attemptOf(
@@ -277,7 +275,7 @@ export class Jobs implements ScriptKind {
   /** Brings forward attempts with a due time too far ahead, set by a later clock: the attempts are due after the longest pause. */
   async #bringForward(): Promise<void> {
     const notBefore = this.#now() + longestBackoffMs;
-    await this.#runLog.write("clock", (tx) => this.#table.bringForward(tx, { beyond: notBefore, notBefore }));
+    await this.#runLog.write((tx) => this.#table.bringForward(tx, { beyond: notBefore, notBefore }));
   }
 }
 

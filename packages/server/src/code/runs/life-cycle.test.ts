@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { system } from "../../base/kernel/index.ts";
-import { SqliteDatabase, type Transactor } from "../../store/database/index.ts";
+import { SqliteDatabase } from "../../store/database/index.ts";
 import type { ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import { type HandlerRun, RunLifeCycle } from "./life-cycle.ts";
 import { linear } from "./retry-policy.ts";
@@ -96,39 +96,12 @@ describe("an attempt", () => {
 });
 
 describe("the run log", () => {
-  test("writes about one run are in order, whatever each waits for; those about others do not wait", async () => {
-    const { database, close } = open({ outcome: failed });
-    const gate = Promise.withResolvers<void>();
-    // A database in which the first transaction is slow to begin, and lets later ones overtake it.
-    let transactions = 0;
-    const log = new RunLog(
-      {
-        async transact<T>(work: (tx: Transactor) => T | Promise<T>): Promise<T> {
-          transactions += 1;
-          if (transactions === 1) await gate.promise;
-          return database.transact(work);
-        },
-      },
-      quietLogger(),
-    );
-    const order: string[] = [];
-    void log.write("a", () => order.push("a begins"));
-    const end = log.write("a", () => order.push("a ends"));
-    await log.write("b", () => order.push("b"));
-    expect(order).toEqual(["b"]);
-    gate.resolve();
-    expect(await end).toBe(true);
-    await log.settled();
-    expect(order).toEqual(["b", "a begins", "a ends"]);
-    await close();
-  });
-
   test("a write that fails is answered with false, and the next one is made", async () => {
     const opened = open({ outcome: failed });
-    const first = opened.runLog.write("a", () => {
+    const first = opened.runLog.write(() => {
       throw new Error("no");
     });
-    const second = opened.runLog.write("a", () => undefined);
+    const second = opened.runLog.write(() => undefined);
     expect(await Promise.all([first, second])).toEqual([false, true]);
     await opened.close();
   });

@@ -89,7 +89,7 @@ export class RunLifeCycle<R extends HandlerRun> {
     const { store, log } = this.#options;
     const begin = store.begin(run);
     // The handler need not wait for the write: the writes of a run are in order.
-    const begun = begin === null ? Promise.resolve(true) : log.write(run.runId, begin);
+    const begun = begin === null ? Promise.resolve(true) : log.write(begin);
     const outcome = this.#options.call({ ...task, onStray: this.#strayListener(run) });
     return { begun, outcome, end: this.#follow(run, outcome) };
   }
@@ -125,7 +125,7 @@ export class RunLifeCycle<R extends HandlerRun> {
   async #end(run: R, outcome: ScriptOutcome, durationMs: number): Promise<AttemptEnd["next"]> {
     const { store, log } = this.#options;
     if (outcome.status === "completed") {
-      const isWritten = await log.write(run.runId, (tx) => store.complete(tx, run, durationMs));
+      const isWritten = await log.write((tx) => store.complete(tx, run, durationMs));
       return isWritten ? "over" : "stays";
     }
     if (outcome.status === "failed") return this.#fail(run, outcome.error, durationMs);
@@ -142,7 +142,7 @@ export class RunLifeCycle<R extends HandlerRun> {
     const fields = { runId: run.runId, ...run.logFields, attempt: failures, stack };
     logger.error(`${run.label} failed: ${error}${retry}`, fields);
     const next: Postponement = { failures, notBefore: now() + pauseMs };
-    const isWritten = await log.write(run.runId, (tx) =>
+    const isWritten = await log.write((tx) =>
       isLast ? store.fail(tx, run, { error, durationMs }) : store.postpone(tx, run, { error, next }),
     );
     if (!isWritten) return "stays";
@@ -154,7 +154,7 @@ export class RunLifeCycle<R extends HandlerRun> {
     const { store, log, logger } = this.#options;
     return ({ message, stack }) => {
       logger.error(`${run.label} failed: ${message}`, { runId: run.runId, ...run.logFields, stack });
-      void log.write(run.runId, (tx) => store.failLate(tx, run, message));
+      void log.write((tx) => store.failLate(tx, run, message));
     };
   }
 }

@@ -139,7 +139,7 @@ export class FailedRuns {
     if (this.#newBytes < recountBytes) return;
     tx.run(this.#trimBytes, maxFailedBytes - recountBytes);
     // After a rollback the table is as before, and the next failure adds up.
-    tx.onCommit(() => {
+    tx.onDurable(() => {
       this.#newBytes = 0;
     });
   }

@@ -13,7 +13,7 @@ import {
 } from "../permissions/index.ts";
 import { type Collection, type LogMarks, tableName } from "./collection.ts";
 import type { DefinitionRow } from "./definition-table.ts";
-import { compilePattern } from "./pattern.ts";
+import { storedPattern } from "./pattern.ts";
 import type { CollectionPlan } from "./plan.ts";
 import type { RuleSite } from "./rule-sites.ts";
 
@@ -48,12 +48,12 @@ function policiesOf(definition: CollectionDefinition, expressionOf: ExpressionOf
   return { read: policy("read"), create: policy("create"), update: policy("update"), delete: policy("delete") };
 }
 
-export async function toCollection(row: DefinitionRow, expressionOf: ExpressionOf): Promise<Collection> {
+export function toCollection(row: DefinitionRow, expressionOf: ExpressionOf): Collection {
   // The definition was validated when it was stored.
   const definition = JSON.parse(row.definition) as CollectionDefinition;
   const patterns = new Map<string, Pattern>();
   for (const field of definition.fields)
-    if (field.regex !== undefined) patterns.set(field.name, await compilePattern(field.regex));
+    if (field.regex !== undefined) patterns.set(field.name, storedPattern(field.regex));
   return {
     name: definition.name,
     definition,

@@ -7,6 +7,7 @@ import {
   type Database,
   type Migration,
   type MigrationSite,
+  noteKind,
   type QueryTable,
   type SlowReader,
   type Transactor,
@@ -40,6 +41,17 @@ const manyRecords = 10_000;
 const manyBytes = 16 * 1024 ** 2;
 const fewRecords = 100;
 
+/** A migration has stored and dropped definitions. */
+const definitionsChanged = noteKind<{ readonly rows: readonly DefinitionRow[]; readonly dropped: readonly string[] }>(
+  "definitions.changed",
+);
+
+/** A migration that ran: its plans, and the collections in force after the commit, by name. */
+interface Migrated {
+  readonly plans: CollectionPlan[];
+  readonly after: ReadonlyMap<string, Collection>;
+}
+
 /** All collections in force, and their migrations. */
 export class Collections {
   readonly #database: Database;
@@ -60,15 +72,18 @@ export class Collections {
     this.#database = options.database;
     this.#events = options.events;
     this.#clock = options.clock;
+    options.database.projection.on(definitionsChanged, ({ rows, dropped }) => {
+      this.#epoch += 1;
+      this.#expressions = new Map();
+      for (const name of dropped) this.#byName.delete(name);
+      for (const row of rows) put(this.#byName, toCollection(row, this.#expressionOf));
+    });
   }
 
   /** Reads the definitions from the database. Call `start` once. */
   async start(): Promise<void> {
     await this.#markOlder();
-    for (const row of definitionRows(this.#database.reader)) {
-      const collection = await toCollection(row, this.#expressionOf);
-      this.#byName.set(collection.name, collection);
-    }
+    for (const row of definitionRows(this.#database.reader)) put(this.#byName, toCollection(row, this.#expressionOf));
   }
 
   /**
@@ -98,9 +113,10 @@ export class Collections {
   }
 
   /** Logs the missing indexes for lists under the read rule of a new or changed collection. */
-  #advise(collection: Collection): void {
-    const advice = readRuleAdvice(collection);
-    if (advice.length === 0) return;
+  #advise(name: string): void {
+    const collection = this.#byName.get(name);
+    const advice = collection === undefined ? [] : readRuleAdvice(collection);
+    if (collection === undefined || advice.length === 0) return;
     const { name: own, policies } = collection;
     const context = { collection: own, rule: policies.read.rule, index: advice.join("; ") };
     this.#logger.warn("A read rule compares a field that has no index: lists look at every record", context);
@@ -137,9 +153,9 @@ export class Collections {
     return collection;
   }
 
-  /** The definitions in force, sorted by name. */
-  definitions(): Definitions {
-    return new Map(this.all().map(({ name, definition }) => [name, definition]));
+  /** The definitions of collections, sorted by name. @param collections default: the collections in force. */
+  definitions(collections: ReadonlyMap<string, Collection> = this.#byName): Definitions {
+    return new Map(sorted(collections).map(({ name, definition }) => [name, definition]));
   }
 
   /** The definitions of the tables in a reader's view. */
@@ -150,7 +166,7 @@ export class Collections {
 
   /** In the order of their names. */
   all(): Collection[] {
-    return [...this.#byName.values()].sort(byName);
+    return sorted(this.#byName);
   }
 
   /**
@@ -200,29 +216,29 @@ export class Collections {
   /**
    * Applies definitions, and drops collections with their records, in the caller's transaction, which is a migration.
    * Requests see the new collections after the commit. Relations may point among the new collections, in any order.
-   * @returns the plans.
+   * @returns the plans, and the collections in force after the commit, by name.
    * @throws AppError `bad_request` when data or another definition contradicts, `not_found`; the transaction has then changed nothing.
    */
-  async migrate(tx: Migration, change: SchemaChange, principal: Principal): Promise<CollectionPlan[]> {
+  async migrate(tx: Migration, change: SchemaChange, principal: Principal): Promise<Migrated> {
     const plans = this.plan(change);
     await this.check(tx.slow, plans);
     const now = this.#now();
-    const changed = new Map<string, Collection>();
+    const rows: DefinitionRow[] = [];
+    const after = new Map(this.#byName);
     for (const name of change.drop) await this.#drop(tx, name, principal);
     for (const plan of plans) {
       const before = this.#byName.get(plan.after.name) ?? null;
       if (plan.steps.length === 0) continue;
       await new Table(tx.slow, plan.after.name, now).apply(plan);
-      changed.set(plan.after.name, await this.#store(tx, { before, plan }, principal));
+      rows.push(this.#store(tx, { before, plan }, principal));
     }
-    tx.onCommit(() => {
-      this.#epoch += 1;
-      this.#expressions = new Map();
-      for (const name of change.drop) this.#byName.delete(name);
-      for (const [name, collection] of changed) this.#byName.set(name, collection);
-      for (const collection of changed.values()) this.#advise(collection);
+    for (const name of change.drop) after.delete(name);
+    for (const row of rows) put(after, toCollection(row, this.#expressionOf));
+    tx.note(definitionsChanged.of({ rows, dropped: change.drop }));
+    tx.onDurable(() => {
+      for (const plan of plans) if (plan.steps.length > 0) this.#advise(plan.after.name);
     });
-    return plans;
+    return { plans, after };
   }
 
   /** The site of a change: a thread for a change that visits many records. */
@@ -241,11 +257,11 @@ export class Collections {
     this.#announce(tx, { type: "deleted", name }, principal);
   }
 
-  async #store(
+  #store(
     tx: Transactor,
     { before, plan }: { before: Collection | null; plan: CollectionPlan },
     principal: Principal,
-  ): Promise<Collection> {
+  ): DefinitionRow {
     const { after } = plan;
     this.#announce(tx, { type: before === null ? "created" : "updated", name: after.name }, principal);
     const marks = marksAfter(plan, before, this.#events.lastSeq(tx));
@@ -257,7 +273,7 @@ export class Collections {
       places: JSON.stringify(marks),
     };
     putDefinition(tx, after.name, row);
-    return toCollection(row, this.#expressionOf);
+    return row;
   }
 
   #now(): string {
@@ -269,6 +285,14 @@ export class Collections {
     const { name } = change;
     this.#events.append(tx, { type, source: "collections", payload: { name }, principal });
   }
+}
+
+function sorted(collections: ReadonlyMap<string, Collection>): Collection[] {
+  return [...collections.values()].sort(byName);
+}
+
+function put(collections: Map<string, Collection>, collection: Collection): void {
+  collections.set(collection.name, collection);
 }
 
 function byName(a: { name: string }, b: { name: string }): number {

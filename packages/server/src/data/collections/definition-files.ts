@@ -177,6 +177,6 @@ async function migrateFiles(
   return database.migrate((tx) => {
     for (const { file, fingerprint, parsed } of files.changed)
       putAppliedFile(tx, { file, fingerprint, renames: JSON.stringify([...parsed.renamedFrom]) });
-    return collections.migrate(tx, change, null);
+    return collections.migrate(tx, change, null).then(({ plans }) => plans);
   }, site);
 }

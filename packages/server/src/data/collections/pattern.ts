@@ -2,23 +2,28 @@
 import type { RE2JS } from "re2js";
 import type { Pattern } from "../fields/index.ts";
 
-let engine: typeof RE2JS | null = null;
-
-/** The large engine is loaded with the first pattern. */
-async function loadEngine(): Promise<typeof RE2JS> {
-  engine ??= (await import("re2js")).RE2JS;
-  return engine;
+/** The large engine is loaded with the first pattern that is compiled. */
+function engine(): typeof RE2JS {
+  // A synchronous import: the module has this type.
+  return (require("re2js") as typeof import("re2js")).RE2JS;
 }
 
 /**
  * Compiles a pattern in JavaScript's notation.
  * @throws Error for an invalid pattern, and for a pattern that needs backtracking (backreferences, lookaround).
  */
-export async function compilePattern(source: string): Promise<Pattern> {
-  const { compile, translateRegExp } = await loadEngine().then((re2) => ({
-    compile: re2.compile.bind(re2),
-    translateRegExp: re2.translateRegExp.bind(re2),
-  }));
-  const compiled = compile(translateRegExp(source));
+export function compilePattern(source: string): Pattern {
+  const compiled = engine().compile(engine().translateRegExp(source));
   return { test: (text) => compiled.matcher(text).find() };
+}
+
+/** A stored pattern, which is compiled when the first text is tested. */
+export function storedPattern(source: string): Pattern {
+  let pattern: Pattern | null = null;
+  return {
+    test(text) {
+      pattern ??= compilePattern(source);
+      return pattern.test(text);
+    },
+  };
 }

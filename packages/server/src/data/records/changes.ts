@@ -7,7 +7,6 @@ import { AppError, type Clock, JsonText, newId, type Principal, toTimestamp } fr
 import { isUniqueViolation, type Transactor, type Value } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type { Collections } from "../collections/index.ts";
-import type { RecordCounts } from "./counts.ts";
 import { Deletions } from "./deletions.ts";
 import type { FieldRights } from "./field-rights.ts";
 import { type GivenFields, type Observe, Preparation } from "./preparation.ts";
@@ -19,7 +18,6 @@ import type { Rights, RightsTarget } from "./rights.ts";
 import { answerWithout, type SavedRecord } from "./saved-record.ts";
 import { keepNumbers, withoutNumbers } from "./sequences.ts";
 import type { Body } from "./validate.ts";
-import type { Versions } from "./versions.ts";
 import type { WriteHooks } from "./write-hooks.ts";
 
 /** A part of a write. `hooks` is null for a write without hooks, and for a write that goes around hooks. */
@@ -83,8 +81,6 @@ export class RecordChanges {
     events: EventLog;
     clock: Clock;
     lookups: Lookups;
-    counts: RecordCounts;
-    versions: Versions;
     rights: Rights;
     fieldRights: FieldRights;
     /** Records that a deletion may change beside its own (`limits.cascade`). */
@@ -92,7 +88,7 @@ export class RecordChanges {
   }) {
     this.#collections = options.collections;
     this.#clock = options.clock;
-    this.#effects = new RecordEffects(options);
+    this.#effects = new RecordEffects(options.events);
     this.#deletions = new Deletions({ ...options, effects: this.#effects, limit: options.maxCascade });
     this.#rights = options.rights;
     this.#fieldRights = options.fieldRights;

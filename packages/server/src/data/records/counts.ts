@@ -2,6 +2,7 @@
 
 import type { Database } from "../../store/database/index.ts";
 import type { Collection } from "../collections/index.ts";
+import { recordsChanged } from "./record-effects.ts";
 import { recordTableOf } from "./record-table.ts";
 
 interface Counted {
@@ -16,6 +17,11 @@ export class RecordCounts {
 
   constructor(options: { database: Database }) {
     this.#database = options.database;
+    options.database.projection.on(recordsChanged, ({ collection, by }) => {
+      // A later collection of the same name is counted anew: its creation time differs.
+      const counted = this.#counted.get(collection);
+      if (counted !== undefined) counted.records += by;
+    });
   }
 
   of(collection: Collection): number {
@@ -25,11 +31,5 @@ export class RecordCounts {
     const records = this.#database.reader.get<{ n: number }>(recordTableOf(collection).count)?.n ?? 0;
     this.#counted.set(name, { createdAt, records });
     return records;
-  }
-
-  /** To be called in the moment of the commit. */
-  changed({ name, createdAt }: Collection, by: number): void {
-    const counted = this.#counted.get(name);
-    if (counted?.createdAt === createdAt) counted.records += by;
   }
 }

@@ -25,7 +25,7 @@ import type { Transactor, Value } from "../../store/database/index.ts";
 import type { Collections } from "../collections/index.ts";
 import { fieldLimits } from "./field-rights.ts";
 import { type Pointer, Pointers } from "./pointers.ts";
-import { DeletedRecords, type RecordEffects } from "./record-effects.ts";
+import type { RecordEffects } from "./record-effects.ts";
 import type { OwnedRow, RecordTable } from "./record-table.ts";
 import { keepNumbers, numberChanged } from "./sequences.ts";
 import type { WriteHooks } from "./write-hooks.ts";
@@ -63,7 +63,6 @@ class Work {
   readonly principal: Principal;
   /** The hooks of deletions; null without hooks. */
   readonly hooks: WriteHooks | null;
-  readonly deleted = new DeletedRecords();
   readonly #turns = new LoopTurns();
   #bytes = 0;
 
@@ -117,7 +116,6 @@ export class Deletions {
   ): Promise<number> {
     const { name } = table.collection;
     const work = new Work(tx, principal, hooks);
-    this.#effects.onDeleted(tx, work.deleted);
     if (this.#pointers.to(name).length > 0) await this.#follow(work, { collection: name, id: row.record.id });
     this.#remove(work, { table, row });
     return work.bytes;
@@ -130,7 +128,6 @@ export class Deletions {
   deleteAlone(tx: Transactor, principal: Principal, { table, row }: { table: RecordTable; row: OwnedRow }): boolean {
     if (this.isPointedTo(tx, { collection: table.collection.name, id: row.record.id })) return false;
     const work = new Work(tx, principal, null);
-    this.#effects.onDeleted(tx, work.deleted);
     this.#remove(work, { table, row });
     return true;
   }
@@ -143,7 +140,6 @@ export class Deletions {
   /** Applies the `onDelete` of relations to a user who is about to be deleted. @throws as `delete`. */
   async followUser(tx: Transactor, principal: Principal, id: string): Promise<void> {
     const work = new Work(tx, principal, null);
-    this.#effects.onDeleted(tx, work.deleted);
     await this.#follow(work, { collection: "users", id });
   }
 
@@ -162,12 +158,11 @@ export class Deletions {
     }
   }
 
-  #remove({ tx, principal, hooks, deleted }: Work, { table, row }: { table: RecordTable; row: OwnedRow }): void {
+  #remove({ tx, principal, hooks }: Work, { table, row }: { table: RecordTable; row: OwnedRow }): void {
     const { record } = row;
     if (hooks?.has(table.collection.name, "delete") === true)
       hooks.valuesFor({ table, operation: "delete", principal, record, previous: record });
     tx.run(table.delete, row.record.id);
-    deleted.add(table.collection, row.owner);
     this.#effects.deleted(tx, { table, row, principal });
   }
 

@@ -1,14 +1,18 @@
-/** Record effects: what follows the write of a record in its transaction: its event, and what is kept in memory about it. */
+/** Record effects: what follows the write of a record in its transaction: its event, and its note for the state in memory. */
 import type { StoredRecord } from "@socle/protocol";
 import type { JsonText, Principal } from "../../base/kernel/index.ts";
-import type { Transactor } from "../../store/database/index.ts";
+import { noteKind, type Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
-import type { Collection } from "../collections/index.ts";
-import type { RecordCounts } from "./counts.ts";
 import { basisOf } from "./event-basis.ts";
 import type { OwnedRow, RecordTable } from "./record-table.ts";
 import { changesOf } from "./saved-record.ts";
-import type { Versions } from "./versions.ts";
+
+/** Records of a collection have changed: the owners before and after, and by how many the number of records has grown. */
+export const recordsChanged = noteKind<{
+  readonly collection: string;
+  readonly owners: readonly (string | null)[];
+  readonly by: number;
+}>("records.changed");
 
 /** A record that was written, by whom, and when. */
 export interface Written {
@@ -21,42 +25,17 @@ export interface Written {
   readonly json: JsonText;
 }
 
-/** The deleted records of one transaction, counted by collection and owner. */
-export class DeletedRecords {
-  readonly #owners = new Map<Collection, { n: number; readonly owners: Set<string | null> }>();
-
-  add(collection: Collection, owner: string | null): void {
-    const known = this.#owners.get(collection);
-    if (known === undefined) this.#owners.set(collection, { n: 1, owners: new Set([owner]) });
-    else {
-      known.n += 1;
-      known.owners.add(owner);
-    }
-  }
-
-  [Symbol.iterator](): Iterator<[Collection, { readonly n: number; readonly owners: ReadonlySet<string | null> }]> {
-    return this.#owners.entries();
-  }
-}
-
 export class RecordEffects {
   readonly #events: EventLog;
-  readonly #counts: RecordCounts;
-  readonly #versions: Versions;
 
-  constructor(options: { events: EventLog; counts: RecordCounts; versions: Versions }) {
-    this.#events = options.events;
-    this.#counts = options.counts;
-    this.#versions = options.versions;
+  constructor(events: EventLog) {
+    this.#events = events;
   }
 
   created(tx: Transactor, { table, row, principal, now, json }: Written): void {
     const { collection } = table;
     const { owner } = row;
-    tx.onCommit(() => {
-      this.#versions.changed(collection.name, owner);
-      this.#counts.changed(collection, 1);
-    });
+    tx.note(recordsChanged.of({ collection: collection.name, owners: [owner], by: 1 }));
     const type = `${collection.name}.created`;
     this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
   }
@@ -66,8 +45,7 @@ export class RecordEffects {
     const { name } = table.collection;
     const { record, owner } = row;
     const previous: StoredRecord = before.record;
-    const ownerBefore = before.owner;
-    tx.onCommit(() => this.#versions.changed(name, owner, ownerBefore));
+    tx.note(recordsChanged.of({ collection: name, owners: [owner, before.owner], by: 0 }));
     const changes = (): object => changesOf(record, previous);
     const basis = basisOf(table, before, row);
     const type = `${name}.updated`;
@@ -75,20 +53,11 @@ export class RecordEffects {
     this.#events.append(tx, event, now);
   }
 
-  /** In the moment of the commit of a deletion, the records are gone that are in `deleted` by then. */
-  onDeleted(tx: Transactor, deleted: DeletedRecords): void {
-    tx.onCommit(() => {
-      for (const [collection, { n, owners }] of deleted) {
-        for (const owner of owners) this.#versions.changed(collection.name, owner);
-        this.#counts.changed(collection, -n);
-      }
-    });
-  }
-
-  /** The event of a deletion. @param row the deleted record. */
+  /** @param row the deleted record. */
   deleted(tx: Transactor, { table, row, principal }: Omit<Written, "now" | "json">): void {
     const { collection } = table;
     const { owner } = row;
+    tx.note(recordsChanged.of({ collection: collection.name, owners: [owner], by: -1 }));
     this.#events.append(tx, {
       type: `${collection.name}.deleted`,
       source: "collections",

@@ -55,7 +55,7 @@ export class Records {
   readonly #logger: Logger;
   #hooks: RecordHooks | null = null;
   /** The time of the last change in each collection. */
-  readonly versions = new Versions();
+  readonly versions: Versions;
   readonly rights: Rights;
   readonly trials: Trials;
   readonly #fieldRights: FieldRights;
@@ -77,9 +77,10 @@ export class Records {
     this.rights = new Rights(options.collections.users.table);
     this.#fieldRights = new FieldRights(this.rights);
     this.#counts = new RecordCounts(options);
-    const { versions, rights } = this;
+    this.versions = new Versions(options.database.projection);
+    const { rights } = this;
     const fieldRights = this.#fieldRights;
-    this.#changes = new RecordChanges({ ...options, counts: this.#counts, versions, rights, fieldRights });
+    this.#changes = new RecordChanges({ ...options, rights, fieldRights });
     this.trials = new Trials({ ...options, rights, changes: this.#changes });
   }
 

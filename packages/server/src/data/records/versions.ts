@@ -1,8 +1,10 @@
 /** Versions: a number for each collection that changes with its records, for caches and conditional requests. */
 
 import { isAdmin, type Principal } from "../../base/kernel/index.ts";
+import type { Projection } from "../../store/database/index.ts";
 import type { Collection } from "../collections/index.ts";
 import type { Decision } from "../permissions/index.ts";
+import { recordsChanged } from "./record-effects.ts";
 
 /** Owners of one collection whose last change is remembered; beyond, all owners count as changed. */
 const maxOwners = 10_000;
@@ -27,8 +29,11 @@ export class Versions {
   readonly #collections = new WeakMap<Collection, number>();
   #now = 0;
 
-  /** To be called in the moment of the commit, for every owner whom the change is about. */
-  changed(collection: string, ...owners: readonly (string | null)[]): void {
+  constructor(projection: Projection) {
+    projection.on(recordsChanged, ({ collection, owners }) => this.#changed(collection, owners));
+  }
+
+  #changed(collection: string, owners: readonly (string | null)[]): void {
     this.#now += 1;
     const changes = this.#of(collection);
     changes.last = this.#now;

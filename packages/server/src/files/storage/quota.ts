@@ -4,7 +4,7 @@
  */
 
 import { AppError } from "../../base/kernel/index.ts";
-import type { Database, Reader, Transactor } from "../../store/database/index.ts";
+import { type Database, noteKind, type Reader, type Transactor } from "../../store/database/index.ts";
 import { bytesOf, fileTotals } from "./file-table.ts";
 
 /** Bytes; 0 is no bound. */
@@ -40,6 +40,9 @@ export interface StoredTotals {
   size: number;
 }
 
+/** The numbers by which a transaction changes the totals. */
+const filesChanged = noteKind<Readonly<StoredTotals>>("files.changed");
+
 /**
  * The bounds, and the totals for the bounds and the overview. The totals are counted once; from then on each commit
  * adds its change.
@@ -54,7 +57,12 @@ export class Quota {
   }
 
   /** To be called once, at start. */
-  start({ reader }: Database): void {
+  start({ reader, projection }: Database): void {
+    projection.on(filesChanged, ({ files, size }) => {
+      if (this.#counted === null) return;
+      this.#counted.files += files;
+      this.#counted.size += size;
+    });
     if (this.#max.total > 0) this.totals(reader);
   }
 
@@ -78,19 +86,13 @@ export class Quota {
   /** Counts a file that this transaction adds. @throws AppError `payload_too_large` when the file does not fit. */
   add(tx: Transactor, { size, userId }: { size: number; userId: string | null }): void {
     assertFits(this.roomsFor(tx, userId), size);
-    tx.onCommit(() => this.#changed(1, size));
+    tx.note(filesChanged.of({ files: 1, size }));
     // With a bound, the next transaction must see the new total.
     if (this.#max.total > 0) tx.endBatch();
   }
 
   /** Counts a file no more that this transaction deletes. */
   remove(tx: Transactor, size: number): void {
-    tx.onCommit(() => this.#changed(-1, -size));
-  }
-
-  #changed(files: number, size: number): void {
-    if (this.#counted === null) return;
-    this.#counted.files += files;
-    this.#counted.size += size;
+    tx.note(filesChanged.of({ files: -1, size: -size }));
   }
 }

@@ -52,13 +52,8 @@ export class FirstAdmin {
   async create(body: Record<string, unknown>, token: unknown, caller?: PasswordCaller): Promise<TokenResponse> {
     this.check(token);
     const values = await this.#auth.users.prepare(readCredentials(body), caller);
-    return this.#auth.signInFirstAdmin(values, {
-      confirm: (tx) => {
-        this.#confirm(token);
-        tx.onCommit(() => {
-          this.#token = null;
-        });
-      },
+    const made = await this.#auth.signInFirstAdmin(values, {
+      confirm: () => this.#confirm(token),
       record: (tx, { admin, user, before }) =>
         this.#audit.record(tx, admin, {
           action: before === null ? "user.created" : "user.updated",
@@ -67,6 +62,8 @@ export class FirstAdmin {
           after: user,
         }),
     });
+    this.#token = null;
+    return made;
   }
 
   /** Makes sure that the token is the current token. @throws AppError as `create` does. */

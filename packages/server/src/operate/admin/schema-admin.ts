@@ -46,12 +46,8 @@ interface PlannedSchema {
   readonly fingerprint: string;
 }
 
-interface MigrationHooks {
-  /** Called in the transaction, before anything is changed. */
-  readonly before?: (tx: Migration, change: SchemaChange) => Promise<void>;
-  /** Called in the moment of the commit, when the new definitions are in force. */
-  readonly onCommit?: () => void;
-}
+/** Called in the transaction of a change, before anything is changed. */
+type Before = (tx: Migration, change: SchemaChange) => Promise<void> | void;
 
 /** Collections for admins: every change is a migration, with its events and its audit entries. */
 export class SchemaAdmin {
@@ -140,16 +136,11 @@ export class SchemaAdmin {
   async updateSchema(body: Record<string, unknown>, expected: Expected, admin: SignedIn): Promise<PlannedSchema> {
     const define = await parseSchema(body);
     const build = wholeChange(define, expected);
-    let [changes, fingerprint]: [MigrationPlan[], string] = [[], ""];
-    await this.#migrate(admin, build, {
-      before: async (tx, change) => {
-        changes = await this.#tell(tx.slow, change, this.#collections.plan(change));
-      },
-      onCommit: () => {
-        fingerprint = fingerprintOf(this.#collections.definitions());
-      },
+    let changes: MigrationPlan[] = [];
+    const after = await this.#migrate(admin, build, async (tx, change) => {
+      changes = await this.#tell(tx.slow, change, this.#collections.plan(change));
     }).catch(namingCollection);
-    return { changes, fingerprint };
+    return { changes, fingerprint: fingerprintOf(this.#collections.definitions(after)) };
   }
 
   /** The migrations that `updateSchema` would run on the schema of the fingerprint. Throws as `updateSchema` does. */
@@ -159,26 +150,28 @@ export class SchemaAdmin {
 
   /** Answers the collection as of the moment of the commit. */
   async #migrateOne(name: string, admin: SignedIn, build: ChangeBuilder): Promise<CollectionEntry> {
-    const entry = Promise.withResolvers<CollectionEntry>();
-    await this.#migrate(admin, build, {
-      onCommit: () => entry.resolve(this.#entryOf(this.#records.collection(name))),
+    let records = 0;
+    const after = await this.#migrate(admin, build, () => {
+      records = this.#recordsOf(name);
     });
-    return entry.promise;
+    const collection = after.get(name);
+    if (collection === undefined) throw new Error("A migration without its collection");
+    return entryOf(collection, records);
   }
 
   /**
    * @param build makes the change from the stored definitions. The function is called again in the transaction, when
    * nothing can change any more.
+   * @returns the collections in force after the commit, by name.
    */
-  async #migrate(admin: SignedIn, build: ChangeBuilder, { before, onCommit }: MigrationHooks = {}): Promise<void> {
+  async #migrate(admin: SignedIn, build: ChangeBuilder, before?: Before): Promise<ReadonlyMap<string, Collection>> {
     const expected = await build(this.#collections.definitions());
     const site = await this.#collections.siteOf(expected, this.#collections.plan(expected));
-    const migrate = async (tx: Migration): Promise<void> => {
+    const migrate = async (tx: Migration): Promise<ReadonlyMap<string, Collection>> => {
       const change = await build(this.#collections.definitions());
       await before?.(tx, change);
       const dropped = change.drop.map((name) => this.#records.collection(name));
-      const plans = await this.#collections.migrate(tx, change, admin);
-      if (onCommit !== undefined) tx.onCommit(onCommit);
+      const { plans, after } = await this.#collections.migrate(tx, change, admin);
       for (const { name, definition } of dropped)
         this.#audit.record(tx, admin, {
           action: "collection.deleted",
@@ -192,8 +185,9 @@ export class SchemaAdmin {
         const { name } = plan.after;
         this.#audit.record(tx, admin, { action, target: name, before: plan.before, after: plan.after });
       }
+      return after;
     };
-    await this.#changes.migrate(admin, migrate, site);
+    return this.#changes.migrate(admin, migrate, site);
   }
 
   async #planOne(build: ChangeBuilder, waiter: Waiter): Promise<MigrationPlan> {
@@ -259,11 +253,13 @@ export class SchemaAdmin {
   }
 
   #entryOf(collection: Collection): CollectionEntry {
-    const { name, definition, createdAt, updatedAt } = collection;
-    const { fields, permissions = null, indexes = [] } = definition;
-    const records = this.#records.count(collection);
-    return { name, fields, permissions, indexes, definition, createdAt, updatedAt, records };
+    return entryOf(collection, this.#records.count(collection));
   }
+}
+
+function entryOf({ name, definition, createdAt, updatedAt }: Collection, records: number): CollectionEntry {
+  const { fields, permissions = null, indexes = [] } = definition;
+  return { name, fields, permissions, indexes, definition, createdAt, updatedAt, records };
 }
 
 /**

@@ -300,7 +300,7 @@ export class Backups {
     more: object,
   ): Promise<boolean> {
     const payload = { name, ...more };
-    return this.#runLog.write(name, (tx) =>
+    return this.#runLog.write((tx) =>
       this.#options.events.append(tx, { type: `backup.${step}`, source: "admin", payload, principal }),
     );
   }

@@ -2,7 +2,7 @@
 import type { Role, SessionEntry, User } from "@socle/protocol";
 import { BoundedMap, newId, toTimestamp } from "../../base/kernel/index.ts";
 import type { LimitMeter } from "../../base/logging/index.ts";
-import type { Database, Reader, Transactor } from "../../store/database/index.ts";
+import { type Database, noteKind, type Reader, type Transactor } from "../../store/database/index.ts";
 import {
   deleteSession,
   deleteToken,
@@ -38,6 +38,10 @@ export interface SessionChange {
   readonly role: Role | null;
 }
 
+/** A session that was opened or renewed, and the hash of the refresh token that was used for that; null for a login. */
+const sessionKept = noteKind<{ readonly session: Session; readonly used: string | null }>("sessions.kept");
+const sessionChanged = noteKind<SessionChange>("sessions.changed");
+
 export type RefreshOutcome =
   | { kind: "refreshed"; session: Session; refreshToken: string }
   | { kind: "unknown" }
@@ -69,6 +73,15 @@ export class Sessions {
     this.#maxPerUser = options.maxPerUser;
     this.#limits = options.limits;
     this.#tokens = new RefreshTokens(options.tokenKey);
+    const { projection } = options.database;
+    projection.on(sessionKept, ({ session, used }) => {
+      this.#live.set(session.id, session);
+      if (used !== null) this.#uses.set(used, performance.now());
+    });
+    projection.on(sessionChanged, (change) => {
+      this.#live.delete(change.sessionId);
+      for (const listener of this.#listeners) listener(change);
+    });
   }
 
   /** Calls `listener` with every change from now on. Answers a function that ends the calls. */
@@ -95,7 +108,7 @@ export class Sessions {
     const refreshToken = this.#tokens.first(session.id);
     this.#keep(tx, session.id, refreshToken);
     this.#endOldest(tx, session, now);
-    tx.onCommit(() => this.#live.set(session.id, session));
+    tx.note(sessionKept.of({ session, used: null }));
     return { session, refreshToken };
   }
 
@@ -117,11 +130,9 @@ export class Sessions {
     const renewed: Session = { ...session, expiresAt: now + this.#ttlMs };
     const refreshToken = this.#tokens.successor(token, session.id);
     markTokenUsed(tx, hash, now);
-    // After a failed transaction this entry is never read: the token stays unused.
-    this.#uses.set(hash, performance.now());
     renewSession(tx, renewed);
     this.#keep(tx, session.id, refreshToken);
-    tx.onCommit(() => this.#live.set(session.id, renewed));
+    tx.note(sessionKept.of({ session: renewed, used: hash }));
     return { kind: "refreshed", session: renewed, refreshToken };
   }
 
@@ -136,22 +147,13 @@ export class Sessions {
     deleteSession(tx, id);
     // The caller of the next transaction is looked up in memory.
     tx.endBatch();
-    tx.onCommit(() => {
-      this.#live.delete(id);
-      this.#tell({ sessionId: id, role: null });
-    });
+    tx.note(sessionChanged.of({ sessionId: id, role: null }));
   }
 
   /** Makes a user's new role count in every session, from the commit on. */
   changeRole(tx: Transactor, userId: string, role: Role): void {
-    const sessions = sessionIdsOf(tx, userId);
     tx.endBatch();
-    tx.onCommit(() => {
-      for (const id of sessions) {
-        this.#live.delete(id);
-        this.#tell({ sessionId: id, role });
-      }
-    });
+    for (const sessionId of sessionIdsOf(tx, userId)) tx.note(sessionChanged.of({ sessionId, role }));
   }
 
   /** Ends every session of a user except `keptSession`. */
@@ -167,10 +169,6 @@ export class Sessions {
       createdAt: toTimestamp(createdAt),
       expiresAt: toTimestamp(expiresAt),
     }));
-  }
-
-  #tell(change: SessionChange): void {
-    for (const listener of this.#listeners) listener(change);
   }
 
   /** Removes expired sessions and used refresh tokens in small steps, to the end or until `signal` is aborted. */
@@ -229,6 +227,6 @@ export class Sessions {
   #endOldest(tx: Transactor, newest: Session, now: number): void {
     const tooMany = sessionsBeyond(tx, newest, { keep: this.#maxPerUser, now });
     for (const id of tooMany) this.end(tx, id);
-    if (tooMany.length > 0) tx.onCommit(() => this.#limits.reached("sessionsPerUser", { userId: newest.userId }));
+    if (tooMany.length > 0) tx.onDurable(() => this.#limits.reached("sessionsPerUser", { userId: newest.userId }));
   }
 }

@@ -12,12 +12,12 @@
  *    function is called once, unless its options allow a second call (`isRepeatable`).
  * 2. **A transaction is whole or not at all.** An error rolls the transaction back, without the other transactions of
  *    the same commit. After a violated unique index the transaction may go on.
- * 3. **Effects follow the data.** `onCommit` is called at the moment when readers begin to see the change: no other
- *    code runs between the two. `onDurable`, and the answer of `transact`, come when the change is on disk, in commit
- *    order.
+ * 3. **State follows the data.** The projection applies the notes of a transaction (`note`) at the moment when readers
+ *    begin to see the change: no other code runs between the two. `onDurable`, and the answer of `transact`, come when
+ *    the change is on disk, in commit order.
  * 4. **Reads of one turn of the event loop share a snapshot**, the state of the last commit. A read sees the state at
  *    the moment of its call. Readers do not wait for the writer, and the writer does not wait for readers.
- * 5. **Tables change for all modules at one moment**, together with the effects of `migrate`. `longRead` goes on
+ * 5. **Tables change for all modules at one moment**, together with the notes of `migrate`. `longRead` goes on
  *    reading the former tables.
  * 6. **An acknowledged write survives** a kill of the process and a cut of the power. A flush that fails is final.
  *
@@ -25,6 +25,7 @@
  */
 import type { Principal, SignedIn } from "../../base/kernel/index.ts";
 import type { Histogram } from "../../base/logging/index.ts";
+import type { Note, NoteKind, Projection } from "./projection.ts";
 
 /** A value of a column or of a parameter. */
 export type Value = string | number | null;
@@ -91,11 +92,16 @@ export interface Transactor extends Reader {
   /** Answers the number of rows that changed. */
   run(sql: string, ...values: Value[]): number;
   /**
-   * `effect` is called at the moment of the commit, when readers find both the data and the state in memory changed.
-   * Transactions that share the commit have run before.
+   * Notes what the commit means for the state in memory: the projection applies the note at the moment of the commit, when
+   * readers find both the data and the state changed. Transactions that share the commit have run before.
    */
-  onCommit(effect: () => void): void;
-  /** The next transaction begins after this commit: for a change whose `onCommit` the next transactions depend on. */
+  note(note: Note): void;
+  /**
+   * The data of the newest note of a kind in this commit: of this transaction, or of an earlier one that was not rolled back.
+   * Null if the state in memory is still the newest.
+   */
+  lastNote<T>(kind: NoteKind<T>): T | null;
+  /** The next transaction begins after this commit: for a change whose notes the next transactions depend on. */
   endBatch(): void;
   /**
    * `effect` is called when the transaction is on disk, in commit order; never after a rollback. When an effect answers a
@@ -211,6 +217,8 @@ export interface DatabaseMeter {
 export interface Database {
   readonly path: string;
   readonly meter: DatabaseMeter;
+  /** The state in memory that follows the commits. */
+  readonly projection: Projection;
   readonly reader: Reader;
   /** Reads on the event loop, for reads that an index answers quickly. */
   readonly rows: LoopReader;

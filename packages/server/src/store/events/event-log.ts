@@ -13,6 +13,7 @@ import type { Logger } from "../../base/logging/index.ts";
 import {
   asSlowReader,
   type Database,
+  noteKind,
   type Reader,
   type SlowReader,
   type Transactor,
@@ -30,9 +31,9 @@ import {
   positionOf,
   stampsAt,
 } from "./event-table.ts";
-import { LogSize } from "./log-size.ts";
 import { type EventBasis, type EventHead, LoggedEvent, type WrittenRow } from "./logged-event.ts";
 import { type EventFilter, searchEvents, seqRange } from "./sql/search.ts";
+import { firstMark, insertMark, markEvery, markFrom, measureSize, sizeOf, trimMarks } from "./sql/size-marks.ts";
 import { TypeBlocks } from "./type-blocks.ts";
 
 /** An event, as a module reports the event. */
@@ -107,6 +108,21 @@ export interface EventPage {
   readonly end: number;
 }
 
+/** The end of the log, as of a transaction. */
+interface LogEnd {
+  /** The newest event. */
+  readonly seq: number;
+  /** The greatest time of any event so far. */
+  readonly at: number;
+  /** Bytes of all events ever written, without rolled-back events. */
+  readonly total: number;
+  /** The total of the newest size mark. */
+  readonly marked: number;
+}
+
+const appended = noteKind<LogEnd>("events.appended");
+const trimmed = noteKind<{ readonly seq: number }>("events.trimmed");
+
 /** For a payload with more characters, the log keeps the changes of an update instead of the record. */
 const largePayload = 4_096;
 
@@ -128,13 +144,9 @@ export class EventLog {
   #listeners: readonly EventListener[] = [];
   /** The event types that occur in each block of seqs. */
   readonly types: TypeBlocks;
-  /** The number of bytes in the log. */
-  readonly size = new LogSize();
   #whenGrown: () => void = () => undefined;
   #recorder: EventRecorder | null = null;
-  #lastSeq = 0;
-  /** The greatest time of any event so far. */
-  #lastAt = 0;
+  #end: LogEnd = { seq: 0, at: 0, total: 0, marked: 0 };
   #flushedSeq = 0;
 
   constructor(options: { database: Database; clock: Clock; logger: Logger }) {
@@ -142,17 +154,19 @@ export class EventLog {
     this.#clock = options.clock;
     this.#logger = options.logger;
     this.types = new TypeBlocks(() => options.database.reader);
+    const { projection } = options.database;
+    projection.on(appended, (end) => {
+      this.#end = end;
+    });
+    projection.on(trimmed, ({ seq }) => this.types.trimmed(seq));
   }
 
   /** Reads the position and size of the stored log. Call `start` once, before the first event. */
   start(): void {
     const { reader } = this.#database;
-    const last = lastGiven(reader);
-    this.#lastSeq = last.seq;
-    this.#flushedSeq = this.#lastSeq;
-    this.#lastAt = last.at;
-    this.#clock.atLeast(last.at);
-    this.size.start(reader);
+    this.#end = { ...lastGiven(reader), ...measureSize(reader) };
+    this.#flushedSeq = this.#end.seq;
+    this.#clock.atLeast(this.#end.at);
   }
 
   /**
@@ -185,17 +199,15 @@ export class EventLog {
 
   /** For the log's own retention: call `trimmed` in the transaction that has removed the events up to a seq. */
   trimmed(tx: Transactor, seq: number): void {
-    tx.onCommit(() => this.types.trimmed(seq));
-    this.size.trimmed(tx, seq);
+    tx.note(trimmed.of({ seq }));
+    trimMarks(tx, seq);
   }
 
   /** Writes an event in the transaction of its change. `now` is the time of the change. */
   append(tx: Transactor, event: NewEvent, now: number = this.#clock.now()): void {
-    // A rollback leaves its seq unused; only the order counts.
-    this.#lastSeq += 1;
-    const seq = this.#lastSeq;
-    this.#lastAt = Math.max(this.#lastAt, now);
-    const at = this.#lastAt;
+    const end = tx.lastNote(appended) ?? this.#end;
+    const seq = end.seq + 1;
+    const at = Math.max(end.at, now);
     const time = at === now ? null : now;
     const { type, source } = event;
     const actor = actorOf(event.principal);
@@ -206,14 +218,16 @@ export class EventLog {
     const row: WrittenRow = { seq, at, time, type, source, actor, owner, payload, partial: 0, basis };
     const logged = recorder === null ? null : new LoggedEvent(row, event.previous);
     const kept = keptOf(event, row);
-    const isMarkDue = this.size.add(tx, kept.payload, basis);
+    const total = end.total + sizeOf(kept);
+    const isMarkDue = total - end.marked >= markEvery;
+    tx.note(appended.of({ seq, at, total, marked: isMarkDue ? total : end.marked }));
     tx.onDurable(() => {
       this.#flushedSeq = Math.max(this.#flushedSeq, seq);
       if (isMarkDue) this.#whenGrown();
       return this.#listeners.length > 0 ? this.#dispatch(logged ?? new LoggedEvent(row, event.previous)) : undefined;
     });
     insertEvent(tx, kept);
-    if (isMarkDue) this.size.mark(tx, seq);
+    if (isMarkDue) insertMark(tx, { seq, total });
     if (recorder === null || logged === null) return;
     recorder.record(tx, {
       event: logged,
@@ -228,7 +242,18 @@ export class EventLog {
     const { reader } = this.#database;
     const first = oldestEvent(reader);
     const events = first === null ? 0 : this.#flushedSeq - first.seq + 1;
-    return { events, bytes: this.size.bytes(reader), oldest: first?.at ?? null };
+    return { events, bytes: this.bytes(reader), oldest: first?.at ?? null };
+  }
+
+  /** The approximate bytes of the events in the log. */
+  bytes(reader: Reader): number {
+    return this.#end.total - (firstMark(reader)?.total ?? 0);
+  }
+
+  /** The newest seq to remove so that at most `maxBytes` stay; 0 if no event must go. */
+  seqBeyond(reader: Reader, maxBytes: number): number {
+    const surplus = this.#end.total - maxBytes;
+    return surplus <= 0 ? 0 : (markFrom(reader, surplus)?.seq ?? 0);
   }
 
   /** Calls `listener` with every event from now on. Answers a function that ends the calls. */

@@ -6,6 +6,7 @@ import type { Database } from "../database/index.ts";
 import type { EventLog } from "./event-log.ts";
 import { lastUntil, newestSeq, oldestEvent, trimEvents } from "./event-table.ts";
 import { EventTime } from "./event-time.ts";
+import { markAfter } from "./sql/size-marks.ts";
 
 /** Rows that a transaction removes: so few that a waiting write is not delayed noticeably. */
 const step = 500;
@@ -88,7 +89,7 @@ export class EventRetention {
     const border = this.#border();
     if (border === null) return false;
     return this.#database.transact((tx) => {
-      const until = Math.min(border, this.#events.size.seqAfter(tx, stepBytes) ?? border);
+      const until = Math.min(border, markAfter(tx, stepBytes)?.seq ?? border);
       const trim = trimEvents(tx, { until, limit: step }, (first, last) => this.#events.beforeTrim(tx, first, last));
       this.#events.trimmed(tx, trim);
       return true;
@@ -110,7 +111,7 @@ export class EventRetention {
       // Only as far as a single step removes: the time needs no index then.
       byAge = lastUntil(reader, { horizon, now, limit: isAhead ? aheadStep : step }) ?? 0;
     }
-    const byBytes = this.#events.size.seqBeyond(reader, this.#maxBytes);
+    const byBytes = this.#events.seqBeyond(reader, this.#maxBytes);
     const border = Math.max(byCount, byAge, byBytes);
     return border >= first.seq ? border : null;
   }

@@ -1,4 +1,5 @@
-/** The transactor: the argument of a transaction's function, with its effects at the commit and after the flush. */
+/** The transactor: the argument of a transaction's function, with its notes for the commit and its effects after the flush. */
+import type { CommitNotes, Note, NoteKind } from "../projection.ts";
 import type { Reader, Transactor, Value } from "../store.ts";
 
 /** The connection of a transaction: the writer's connection, or the connection of a migration on a thread. */
@@ -9,7 +10,9 @@ export interface TransactionConnection extends Reader {
 /** The argument of a transaction's function. The transactor is dead after the end of the function. */
 export class JobTransactor implements Transactor {
   readonly #connection: TransactionConnection;
-  readonly commitEffects: (() => void)[] = [];
+  /** The notes of the earlier transactions of the same commit. */
+  readonly #earlier: CommitNotes;
+  readonly notes: Note[] = [];
   readonly durableEffects: (() => unknown)[] = [];
   /** Whether the next transaction begins after this commit. */
   endsBatch = false;
@@ -17,8 +20,9 @@ export class JobTransactor implements Transactor {
   hasWritten = false;
   #open = true;
 
-  constructor(connection: TransactionConnection) {
+  constructor(connection: TransactionConnection, earlier: CommitNotes) {
     this.#connection = connection;
+    this.#earlier = earlier;
   }
 
   get<T>(sql: string, ...values: Value[]): T | null {
@@ -45,8 +49,14 @@ export class JobTransactor implements Transactor {
     return changes;
   }
 
-  onCommit(effect: () => void): void {
-    this.commitEffects.push(effect);
+  note(note: Note): void {
+    this.notes.push(note);
+  }
+
+  lastNote<T>({ kind }: NoteKind<T>): T | null {
+    const own = this.notes.findLast((note) => note.kind === kind);
+    // The kind of a note determines the type of its data.
+    return ((own ?? this.#earlier.newest(kind))?.data as T | undefined) ?? null;
   }
 
   endBatch(): void {

@@ -1,4 +1,5 @@
 /** The transactor of a migration: on the writer's connection, or on a thread's connection. */
+import { CommitNotes } from "../projection.ts";
 import { asSlowReader, type Migration, type SlowTransactor, type Value } from "../store.ts";
 import { JobTransactor, type TransactionConnection } from "./job-transactor.ts";
 import type { ThreadConnection } from "./thread-connection.ts";
@@ -13,7 +14,7 @@ export class MigrationTransactor extends JobTransactor implements Migration {
   readonly slow: SlowTransactor;
 
   constructor({ now, slow }: MigrationConnection) {
-    super(now);
+    super(now, new CommitNotes());
     this.slow = slow;
   }
 }

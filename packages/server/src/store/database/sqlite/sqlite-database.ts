@@ -2,6 +2,7 @@
 import { statSync } from "node:fs";
 import { AppError, isAdmin, type Principal, SetupError } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
+import { Projection } from "../projection.ts";
 import type {
   CallerGuard,
   CallersLongWork,
@@ -92,6 +93,7 @@ const adminReads = { maxWaiting: 30, waitingShare: 15, limitMs: Number.POSITIVE_
 export class SqliteDatabase implements Database {
   readonly path: string;
   readonly meter = new SqliteMeter();
+  readonly projection = new Projection();
   readonly #logger: Logger;
   readonly #writer: Writer;
   readonly #writeConnection: Connection;
@@ -154,6 +156,7 @@ export class SqliteDatabase implements Database {
         openThread: () => new ThreadConnection(path),
         onFatal: options.onFatal,
         meter: this.meter,
+        projection: this.projection,
         logger,
         reserve: this.#reserve,
       });

@@ -1,5 +1,6 @@
 /** Writer parts: the other parts of the database that the writer uses. */
 import type { Logger } from "../../../base/logging/index.ts";
+import type { Projection } from "../projection.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
 import type { Flusher } from "./flusher.ts";
@@ -18,6 +19,7 @@ export interface WriterParts {
   /** Called once, when a flush has failed and the writer can no longer promise durability. */
   readonly onFatal: (error: unknown) => void;
   readonly meter: SqliteMeter;
+  readonly projection: Projection;
   readonly logger: Logger;
   readonly reserve: Reserve | null;
 }

@@ -1,5 +1,6 @@
 /** Writer: runs all transactions and migrations, one after another, with group commit. */
 import { AppError } from "../../../base/kernel/index.ts";
+import { CommitNotes } from "../projection.ts";
 import type { Migration, TransactOptions, Transactor } from "../store.ts";
 import { asUnavailable, hasMetDamage, refusalCause, stopping } from "./errors.ts";
 import { type Asked, type LongJob, type LongOptions, type ShortJob, settle } from "./job.ts";
@@ -180,11 +181,12 @@ export class Writer {
     const hasSavepoints = batch.some(({ number, isRepeatable }) => number <= this.#again || !isRepeatable);
     const until = performance.now() + sharedMs;
     let done = 0;
+    const notes = new CommitNotes();
     try {
       this.#parts.connection.run("BEGIN IMMEDIATE");
       for (const job of batch) {
         done += 1;
-        const next = this.#attempt(job, hasSavepoints);
+        const next = this.#attempt(job, { notes, hasSavepoint: hasSavepoints });
         if (next === "begin anew") {
           this.#beginAnew(batch);
           return;
@@ -205,7 +207,7 @@ export class Writer {
       return;
     }
     this.#parts.reader.end();
-    this.#committed(batch);
+    this.#committed(batch, notes);
   }
 
   /** The transactions that may run: after the reserve is released, only the ones that make room. */
@@ -262,7 +264,7 @@ export class Writer {
     const { site } = job;
     let thread: ThreadConnection | null = null;
     let flushing: Timer | undefined;
-    let isDone = false;
+    let notes: CommitNotes | null = null;
     try {
       if (site !== null) this.#parts.reader.hold();
       if (site === "thread") {
@@ -271,26 +273,29 @@ export class Writer {
         flushing = setInterval(() => void this.#parts.flusher.flush().catch(() => undefined), flushEveryMs);
       }
       this.#thread = thread;
-      await this.#runIn(thread === null ? onEventLoop(this.#parts.connection) : onThread(thread), job);
-      isDone = true;
+      notes = await this.#runIn(thread === null ? onEventLoop(this.#parts.connection) : onThread(thread), job);
     } catch (thrown) {
       if (this.#makesRoomFor([job], thrown)) this.#long.putBack(job.caller, job);
       else job.reject(this.#refused(thrown));
     }
     clearInterval(flushing);
     if (site === null) this.#parts.reader.end();
-    else this.#parts.reader.release({ isMigrated: isDone });
-    if (isDone) this.#committed([job]);
+    else this.#parts.reader.release({ isMigrated: notes !== null });
+    if (notes !== null) this.#committed([job], notes);
     if (thread !== null) this.#endThread(thread);
   }
 
-  async #runIn(connection: MigrationConnection, job: LongJob): Promise<void> {
+  /** Answers the notes of the commit. */
+  async #runIn(connection: MigrationConnection, job: LongJob): Promise<CommitNotes> {
     const { slow } = connection;
     await slow.run("BEGIN IMMEDIATE");
     const tx = new MigrationTransactor(connection);
     try {
       job.outcome = { value: await job.work(tx), tx };
       await slow.run("COMMIT");
+      const notes = new CommitNotes();
+      notes.add(tx.notes);
+      return notes;
     } catch (thrown) {
       // The error, or the end of the thread, may have rolled the transaction back already.
       await slow.run("ROLLBACK").catch(() => undefined);
@@ -313,12 +318,10 @@ export class Writer {
     this.#parts.checkpointer.catchUpSoon();
   }
 
-  #committed(batch: readonly Asked[]): void {
+  #committed(batch: readonly Asked[], notes: CommitNotes): void {
     this.#unsettled += batch.length;
     try {
-      for (const { outcome } of batch) {
-        if (outcome !== null && "tx" in outcome) for (const effect of outcome.tx.commitEffects) effect();
-      }
+      this.#parts.projection.apply(notes.all);
     } catch (error) {
       // The state in memory and the database differ.
       this.#fail(batch, error);
@@ -336,15 +339,16 @@ export class Writer {
     );
   }
 
-  /** @param hasSavepoint so that a failure can be rolled back without the other transactions of the commit. */
-  #attempt(job: ShortJob, hasSavepoint: boolean): Next {
-    const tx = new JobTransactor(this.#parts.connection);
+  /** @param commit `hasSavepoint`: a failure can be rolled back without the other transactions of the commit. */
+  #attempt(job: ShortJob, { notes, hasSavepoint }: { notes: CommitNotes; hasSavepoint: boolean }): Next {
+    const tx = new JobTransactor(this.#parts.connection, notes);
     if (hasSavepoint) this.#parts.connection.run("SAVEPOINT job");
     try {
       const value = job.work(tx);
       if (value instanceof Promise) throw new Error("A short transaction must not answer a promise");
       if (hasSavepoint) this.#parts.connection.run("RELEASE job");
       job.outcome = { value, tx };
+      notes.add(tx.notes);
       return tx.endsBatch ? "commit" : "go on";
     } catch (thrown) {
       job.outcome = { error: this.#refused(thrown) };

@@ -8,7 +8,7 @@ import type { Reader, Transactor } from "../../database/index.ts";
 export const markEvery = 256 * 1024;
 
 /** The approximate bytes of a row without its payload and basis. */
-export const rowBytes = 100;
+const rowBytes = 100;
 
 export const sizeMarkSchema = [
   "CREATE TABLE _event_sizes (seq INTEGER PRIMARY KEY, total INTEGER NOT NULL) STRICT",
@@ -20,28 +20,25 @@ export const sizeMarkSchema = [
    ) GROUP BY total / ${markEvery}`,
 ];
 
-export interface Mark {
+interface Mark {
   readonly seq: number;
   readonly total: number;
 }
 
-/** The growth of the log so far. */
-export interface Size {
-  /** Bytes of all events ever written. */
-  readonly total: number;
-  /** The total of the newest mark. */
-  readonly marked: number;
+/** The approximate bytes of an event's row. */
+export function sizeOf({ payload, basis }: { payload: string; basis: string | null }): number {
+  return Buffer.byteLength(payload) + (basis === null ? 0 : Buffer.byteLength(basis)) + rowBytes;
 }
 
-/** The size up to the newest event that a reader sees. */
-export function measureSize(reader: Reader): Size | null {
-  // A single statement, because a thread runs one statement at a time.
-  return reader.get<Size>(
+/** Bytes of all events ever written, up to the newest event that a reader sees, and the total of the newest mark. */
+export function measureSize(reader: Reader): { total: number; marked: number } {
+  const size = reader.get<{ total: number; marked: number }>(
     `SELECT total AS marked, total + coalesce(
        (SELECT sum(octet_length(payload) + coalesce(octet_length(basis), 0) + ${rowBytes}) FROM _events
         WHERE seq > mark.seq), 0) AS total
      FROM _event_sizes AS mark ORDER BY seq DESC LIMIT 1`,
   );
+  return size ?? { total: 0, marked: 0 };
 }
 
 export function insertMark(tx: Transactor, { seq, total }: Mark): void {

@@ -1,0 +1,62 @@
+/**
+ * The projection: the state in memory that follows the data, such as definitions, sessions and counts. A transaction notes
+ * its meaning for that state (`Transactor.note`), and the projection applies the notes in the moment of the commit, in
+ * commit order. Notes are plain data that JSON carries, so a second projection with the same notes has the same state.
+ */
+
+/** What a commit means for one part of the state. `data` is plain data. */
+export interface Note {
+  readonly kind: string;
+  readonly data: unknown;
+}
+
+/** A kind of note, with the type of its data. */
+export interface NoteKind<T> {
+  readonly kind: string;
+  readonly of: (data: T) => Note;
+}
+
+/** @param kind a name of the form `part.happened`, such as `sessions.ended`. */
+export function noteKind<T>(kind: string): NoteKind<T> {
+  return { kind, of: (data) => ({ kind, data }) };
+}
+
+/** The notes of the transactions of one commit, in their order. */
+export class CommitNotes {
+  readonly all: Note[] = [];
+
+  /** Takes the notes of a transaction that has succeeded. */
+  add(notes: readonly Note[]): void {
+    for (const note of notes) this.all.push(note);
+  }
+
+  newest(kind: string): Note | undefined {
+    return this.all.findLast((note) => note.kind === kind);
+  }
+}
+
+/** Applies a note to one part of the state. A part that throws ends the service: its state and the data differ. */
+type Apply = (data: never) => void;
+
+export class Projection {
+  readonly #parts = new Map<string, Apply[]>();
+  #position = 0;
+
+  /** The number of commits whose notes are applied. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** Calls `apply` with each note of a kind. Several parts may follow the same kind. */
+  on<T>({ kind }: NoteKind<T>, apply: (data: T) => void): void {
+    const parts = this.#parts.get(kind);
+    if (parts === undefined) this.#parts.set(kind, [apply]);
+    else parts.push(apply);
+  }
+
+  /** Applies the notes of a commit, in their order. */
+  apply(notes: Iterable<Note>): void {
+    for (const { kind, data } of notes) for (const apply of this.#parts.get(kind) ?? []) apply(data as never);
+    this.#position += 1;
+  }
+}
