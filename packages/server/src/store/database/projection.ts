@@ -4,7 +4,7 @@
  * commit order. Notes are plain data that JSON carries, so a second projection with the same notes has the same state.
  */
 
-/** What a commit means for one part of the state. `data` is plain data. */
+/** A note: the meaning of a commit for one part of the state. `data` is plain data. */
 export interface Note {
   readonly kind: string;
   readonly data: unknown;

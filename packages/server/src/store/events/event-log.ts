@@ -169,11 +169,9 @@ export class EventLog {
     this.#clock.atLeast(this.#end.at);
   }
 
-  /**
-   * The seq of the newest event that a reader sees, even if that event was trimmed. The statement is sent before `lastSeq` returns.
-   */
-  lastSeq(reader: Reader): number {
-    return lastGiven(reader).seq;
+  /** The seq of the newest event: committed, or as of a transaction. Also of an event that was trimmed. */
+  lastSeq(tx?: Transactor): number {
+    return (tx?.lastNote(appended) ?? this.#end).seq;
   }
 
   /** The seq of the newest event that listeners got. The table may hold later events that are not on disk yet. */

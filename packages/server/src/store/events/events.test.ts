@@ -333,7 +333,7 @@ describe("retention", () => {
   test("by bytes, oldest first, and no more than must go, also after a restart", async () => {
     const first = await open("bytes.db");
     await write(first, 1_000);
-    const last = first.events.lastSeq(first.database.reader);
+    const last = first.events.lastSeq();
     await first.retention(1e9, 1e9, 4e6).trim();
     const left = await stored(first);
     expect(left).toBeLessThanOrEqual(4e6);
