@@ -1,7 +1,7 @@
 /** A script process without a process: a test reads the messages to the process, writes its answers, and decides when the process ends. */
 
 import type { HostProcess, ProcessEnd } from "../src/code/script-host/host-process.ts";
-import type { FromChild, RunMessage, ToChild } from "../src/code/script-host/protocol.ts";
+import type { FromChild, HandlerOutcome, Invocation, ToChild } from "../src/code/script-host/protocol.ts";
 import { until } from "./sockets.ts";
 
 export class FakeProcess implements HostProcess<ToChild> {
@@ -44,18 +44,27 @@ export class FakeProcess implements HostProcess<ToChild> {
   }
 
   /** The attempts sent to the process, by the id of their run. */
-  runs(): Map<string, RunMessage> {
-    const messages = this.sent.filter((message) => message.type === "run");
-    return new Map(messages.map((message) => [JSON.parse(message.input).runId as string, message]));
+  runs(): Map<string, Invocation> {
+    const calls = this.sent.flatMap((message) => (message.type === "invoke" ? message.calls : []));
+    return new Map(calls.map((call) => [JSON.parse(call.input).runId as string, call]));
   }
 
   /** Waits until the attempt of a run was sent, and answers for the attempt. */
-  async answer(runId: string, type: "started" | "completed" | "aborted"): Promise<void> {
+  async answer(runId: string, answer: "started" | "completed" | HandlerOutcome): Promise<void> {
     await until(() => this.runs().has(runId));
-    this.say({ type, attempt: this.runs().get(runId)?.attempt ?? 0 });
+    const attempt = this.runs().get(runId)?.attempt ?? 0;
+    if (answer === "started") this.say({ type: "started", attempts: [attempt] });
+    else this.say({ type: "answers", answers: [{ attempt, outcome: answer === "completed" ? completed : answer }] });
   }
 }
 
+/** A handler without a value. */
+const completed = { status: "answered", value: "null" } as const;
+
 export function loaded(path: string): FromChild {
-  return { type: "loaded", path, exports: { functions: ["default"], values: {} } };
+  return { type: "loaded", path, loaded: { exports: { functions: ["default"], values: {} } } };
+}
+
+export function broken(path: string, message: string): FromChild {
+  return { type: "loaded", path, loaded: { error: { message } } };
 }

@@ -1,9 +1,10 @@
 /** Attempts and script processes of unit tests: no code of a user runs, the test answers as `FakeProcess`. */
 import { system } from "../src/base/kernel/index.ts";
-import { RunAttempt, type ScriptOutcome, type ScriptTask } from "../src/code/script-host/attempt.ts";
-import { type ProcessListener, ScriptProcess } from "../src/code/script-host/process.ts";
+import { Attempt, type CallOutcome, runOutcome, type ScriptTask } from "../src/code/script-host/attempt.ts";
+import { ScriptProcess } from "../src/code/script-host/process.ts";
 import type { FromChild } from "../src/code/script-host/protocol.ts";
 import { FakeProcess } from "./fake-process.ts";
+import { quietLogger } from "./kit.ts";
 
 export function task(runId: string, more: Partial<ScriptTask> = {}): ScriptTask {
   const input = { runId, attempt: 1, user: null };
@@ -12,9 +13,9 @@ export function task(runId: string, more: Partial<ScriptTask> = {}): ScriptTask 
 
 let lastId = 0;
 
-export function attempt(runId: string, more: Partial<ScriptTask> = {}): RunAttempt {
+export function attempt(runId: string, more: Partial<ScriptTask> = {}): Attempt {
   lastId += 1;
-  return new RunAttempt(lastId, task(runId, more));
+  return new Attempt(lastId, task(runId, more));
 }
 
 /** Answers `load`; null for no answer, so that the test ends the process. */
@@ -36,8 +37,11 @@ export class FakeProcesses {
     return last;
   }
 
-  open(listener: ProcessListener): ScriptProcess {
-    return new ScriptProcess({ calls, spawn: this.spawn, code: [], onError: fail }, listener);
+  /** Opens a process for runs. */
+  open({ log = [] as string[], memoryLimit = 1_000 } = {}): ScriptProcess {
+    const contents = "functions and jobs";
+    const common = { calls, spawn: this.spawn, code: [], contents, isAwaited: false };
+    return new ScriptProcess({ ...common, memoryLimit, logger: quietLogger(log) });
   }
 }
 
@@ -47,12 +51,8 @@ export const calls = {
   toCallError: () => ({ code: "internal_error", message: "no calls" }) as const,
 };
 
-function fail(error: unknown): void {
-  throw error;
-}
-
-/** The outcome in a word: its status, or the message of its error. */
-export async function outcomeOf(each: RunAttempt | Promise<ScriptOutcome>): Promise<string> {
-  const outcome = await (each instanceof RunAttempt ? each.outcome : each);
+/** The outcome as the end of a run, in a word: its status, or the message of its error. */
+export async function outcomeOf(each: Attempt | Promise<CallOutcome>): Promise<string> {
+  const outcome = runOutcome(await (each instanceof Attempt ? each.outcome : each), 60_000);
   return outcome.status === "failed" ? outcome.error.message : outcome.status;
 }

@@ -8,13 +8,12 @@ import { FailureBudget, type Logger } from "../../base/logging/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type {
-  BodyPieces,
+  CallOutcome,
   Lane,
-  RequestEnd,
   Script,
+  ScriptExchange,
   ScriptHost,
   ScriptKind,
-  ScriptRequest,
   ScriptResponse,
 } from "../script-host/index.ts";
 import { type Endpoint, type EndpointMethod, endpointOf, pathParts, routeKey } from "./endpoint-file.ts";
@@ -27,25 +26,23 @@ export interface EndpointsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly timeoutMs: number;
-  readonly host: Pick<ScriptHost, "request">;
+  readonly host: Pick<ScriptHost, "call">;
 }
 
 /** A request for the handler of an endpoint. */
-export interface EndpointCall {
+export interface EndpointCall extends Pick<ScriptExchange, "request" | "pieces"> {
   readonly found: FoundEndpoint;
   readonly method: EndpointMethod;
   readonly user: User | null;
   readonly requestId: string;
-  readonly request: ScriptRequest["request"];
-  readonly pieces: BodyPieces | null;
   /** Aborted when the client leaves. */
   readonly caller: AbortSignal;
 }
 
 /** The answer: a response, or the end without a response. `over` resolves when the response is whole or broken off. */
 export type EndpointAnswer =
-  | { readonly response: ScriptResponse; readonly over: Promise<RequestEnd> }
-  | { readonly response: null; readonly end: RequestEnd };
+  | { readonly response: ScriptResponse; readonly over: Promise<CallOutcome> }
+  | { readonly response: null; readonly end: CallOutcome };
 
 export class Endpoints implements ScriptKind {
   readonly folder = "endpoints";
@@ -93,29 +90,34 @@ export class Endpoints implements ScriptKind {
     const { endpoint, params } = found;
     const startedAt = performance.now();
     const runId = newId("run", this.#options.clock.now());
-    const outcome = await this.#options.host.request({
+    const begun = Promise.withResolvers<ScriptResponse | null>();
+    const outcome = this.#options.host.call("endpoints", {
       path: endpoint.path,
       handler: method,
       timeoutMs: endpoint.timeoutMs,
       input: { runId, attempt: 1, user, params },
       principal: actingFor(user?.id ?? null, 0, [`${endpoint.path}:${method}`]),
-      request,
-      pieces,
+      exchange: { request, pieces, onResponse: begun.resolve },
       caller,
       onStray: ({ message, stack }) =>
         this.#options.logger.error(`${method} of ${endpoint.path} failed: ${message}`, { runId, stack }),
     });
-    if (outcome === null) return { response: null, end: { status: "gone" } };
-    const response = await outcome.response;
-    const over = outcome.over.then((end) => {
-      const ms = performance.now() - startedAt;
-      const status = end.status === "answered" ? (response?.status ?? 500) : statusOfEnd(end);
-      this.meter.observe({ path: endpoint.path, method, status, ms });
-      const failure = failureOf(end, endpoint);
-      if (failure !== null) this.#note({ call, runId, failure, durationMs: Math.round(ms) });
+    const over = outcome.then(async (end) => {
+      begun.resolve(null);
+      const response = await begun.promise;
+      if (end.status !== "gone") this.#ended(call, { runId, end, response, ms: performance.now() - startedAt });
       return end;
     });
+    const response = await begun.promise;
     return response === null ? { response, end: await over } : { response, over };
+  }
+
+  #ended(call: EndpointCall, { runId, end, response, ms }: EndedCall): void {
+    const { endpoint } = call.found;
+    const status = end.status === "answered" ? (response?.status ?? 500) : statusOfEnd(end);
+    this.meter.observe({ path: endpoint.path, method: call.method, status, ms });
+    const failure = failureOf(end, endpoint);
+    if (failure !== null) this.#note({ call, runId, failure, durationMs: Math.round(ms) });
   }
 
   /** Writes a failure to the log and, as `function.failed`, to the event log: the list of runs reads the event log. */
@@ -153,20 +155,27 @@ function keyOf(path: string): string | null {
   }
 }
 
+interface EndedCall {
+  readonly runId: string;
+  readonly end: CallOutcome;
+  readonly response: ScriptResponse | null;
+  readonly ms: number;
+}
+
 interface Failure {
   readonly error: string;
   readonly stack?: string | undefined;
 }
 
 /** The failure of the user's code; null for an end with another cause. */
-function failureOf(end: RequestEnd, { timeoutMs }: Endpoint): Failure | null {
+function failureOf(end: CallOutcome, { timeoutMs }: Endpoint): Failure | null {
   if (end.status === "failed") return { error: end.error.message, stack: end.error.stack };
   if (end.status === "late") return { error: `ran longer than its timeout of ${timeoutMs / 1_000} s` };
   return end.status === "lost" ? { error: end.message } : null;
 }
 
 /** The status of the answer to a request that has ended without a whole response. */
-function statusOfEnd({ status }: Exclude<RequestEnd, { status: "answered" }>): number {
+function statusOfEnd({ status }: Exclude<CallOutcome, { status: "answered" }>): number {
   if (status === "failed") return 500;
   if (status === "lost") return 502;
   if (status === "late") return 504;

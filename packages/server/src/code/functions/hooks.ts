@@ -160,7 +160,6 @@ export class Hooks implements RecordHooks, AuthHooks {
         timeoutMs: Math.max(1, deadline - performance.now()),
         input: { runId, attempt: 1, user, chain, record, previous },
         principal: hookFor(question.principal, `${path}:${handler}`),
-        isRepeatable: true,
       });
       // Its file was deleted a moment ago.
       if (outcome.status === "gone" && !this.#hooks.includes(hook)) continue;

@@ -1,35 +1,52 @@
-/** An attempt: one call of a handler, from its task to its outcome. */
+/** An attempt: one call of a handler, from its task to its outcome. A run, a hook and a request to an endpoint are attempts. */
 import type { System } from "../../base/kernel/index.ts";
-import type { InvocationAnswer, LogMessage, RefusalData, RunInput, ScriptError, ScriptExports } from "./protocol.ts";
+import type { HandlerOutcome, HeaderList, LogMessage, RequestData, RunInput, ScriptError } from "./protocol.ts";
 
 /** The handler to call, and its input. */
 export interface ScriptTask {
   readonly path: string;
   /** The name of the export. */
   readonly handler: string;
+  /** Counted from the start of the handler; for a caller that waits, from the call on. */
   readonly timeoutMs: number;
   readonly input: RunInput;
   /** The principal that the handler acts as. */
   readonly principal: System;
+  /** Aborted when the caller waits no more. */
+  readonly caller?: AbortSignal;
+  /** For the handler of an endpoint. */
+  readonly exchange?: ScriptExchange;
   /** Called with the first error that the handler's code throws after the attempt has completed. */
   onStray?(error: ScriptError): void;
   /** Called with each log entry of the attempt, which the service logs too. */
   onLog?(entry: Pick<LogMessage, "level" | "message" | "fields">): void;
 }
 
-/** A handler to call whose value a caller waits for. */
-export interface ScriptCall extends ScriptTask {
-  /** Counted from the call on, with the time of waiting. */
-  readonly timeoutMs: number;
-  /** Aborted when the caller waits no more. */
-  readonly caller?: AbortSignal;
-  /** Whether the handler may be called again when its process is lost. */
-  readonly isRepeatable: boolean;
+/** Pieces of a body, each asked for when the piece before was taken. `return` ends the body before the last piece. */
+export interface BodyPieces {
+  next(): Promise<IteratorResult<Uint8Array, unknown>>;
+  return(): Promise<unknown>;
+}
+
+/** A request for the handler of an endpoint, and the receiver of the response. */
+export interface ScriptExchange {
+  readonly request: RequestData;
+  /** The body when `request.body` is `pieces`; its errors end the attempt with the status `unread`. */
+  readonly pieces: BodyPieces | null;
+  /** Called when the response begins. The attempt is over with the last piece of the body. */
+  onResponse(response: ScriptResponse): void;
+}
+
+/** The head of a response, with its body. */
+export interface ScriptResponse {
+  readonly status: number;
+  readonly headers: HeaderList;
+  readonly body: Uint8Array | BodyPieces | null;
 }
 
 /**
- * The end of an attempt. `stopped`: the service stops, and nothing is known of how far the handler came. `gone`: the
- * file was deleted, or is not loaded.
+ * The end of a run. `stopped`: the service stops, and nothing is known of how far the handler came. `gone`: the file was
+ * deleted, or is not loaded.
  */
 export type ScriptOutcome =
   | { readonly status: "completed" }
@@ -37,21 +54,18 @@ export type ScriptOutcome =
   | { readonly status: "stopped" | "gone" };
 
 /**
- * The end of a call. `value` is JSON. `late`: its time is up. `left`: its caller waits no more. `lost`: the process has
- * ended, for a reason that the message says as the predicate of a sentence.
+ * The end of an attempt. `late`: its time is up. `left`: its caller waits no more. `lost`: the process has ended, for a reason
+ * that the message says as the predicate of a sentence. `unread`: the body of its request could not be read.
  */
 export type CallOutcome =
-  | { readonly status: "answered"; readonly value: string }
-  | { readonly status: "refused"; readonly refusal: RefusalData }
-  | { readonly status: "failed"; readonly error: ScriptError }
+  | HandlerOutcome
   | { readonly status: "lost"; readonly message: string }
-  | { readonly status: "late" | "left" | "stopped" | "gone" };
+  | { readonly status: "unread"; readonly error: unknown }
+  | { readonly status: "late" | "left" }
+  | { readonly status: "stopped" | "gone" };
 
-/** The result of loading a file: its exports, or the reason of the failure. */
-export type Loaded = { readonly exports: ScriptExports } | { readonly error: ScriptError };
-
-/** One call of a handler. The states are drawn in scheduler.ts. The first end counts. */
-export abstract class Attempt {
+/** One call of a handler. The states are drawn in supervisor.ts. The first end counts. */
+export class Attempt {
   /** Unique among the attempts of a supervisor. */
   readonly id: number;
   readonly task: ScriptTask;
@@ -60,10 +74,13 @@ export abstract class Attempt {
   /** Polls of the limits since the attempt was sent and has not started, or was aborted and has not ended. */
   silentPolls = 0;
   isAborted = false;
+  /** Whether the attempt has ended for its caller. */
+  isSettled = false;
   /** Times that the attempt could not be made in quarantine, because its file did not load. */
   failedIsolations = 0;
   /** Times that a signal from outside ended a process in which the attempt was alone. */
   outsideKills = 0;
+  readonly #end = Promise.withResolvers<CallOutcome>();
 
   constructor(id: number, task: ScriptTask) {
     this.id = id;
@@ -71,60 +88,6 @@ export abstract class Attempt {
   }
 
   /** Resolves when the attempt has ended for its caller. Never rejects. */
-  abstract get outcome(): Promise<unknown>;
-  /** Whether the attempt has ended for its caller. */
-  abstract get isSettled(): boolean;
-  abstract settle(end: Extract<ScriptOutcome, { status: "failed" | "stopped" | "gone" }>): void;
-  /** The process has ended. @param message how, as the predicate of a sentence. */
-  abstract lose(message: string): void;
-  /** Its time is up. */
-  abstract expire(): void;
-  /** Whether the attempt may be made again when its process was lost. */
-  abstract get isRepeatable(): boolean;
-
-  /** Back to the state `waiting`, for another process. */
-  reset(): void {
-    this.startedAt = null;
-    this.silentPolls = 0;
-    this.isAborted = false;
-  }
-}
-
-/** An attempt of a run, whose value is not used. */
-export class RunAttempt extends Attempt {
-  readonly #end = Promise.withResolvers<ScriptOutcome>();
-  readonly isRepeatable = true;
-  isSettled = false;
-
-  get outcome(): Promise<ScriptOutcome> {
-    return this.#end.promise;
-  }
-
-  settle(outcome: ScriptOutcome): void {
-    this.isSettled = true;
-    this.#end.resolve(outcome);
-  }
-
-  lose(message: string): void {
-    this.settle({ status: "failed", error: { message } });
-  }
-
-  expire(): void {
-    this.lose(`ran longer than its timeout of ${this.task.timeoutMs / 1_000} s`);
-  }
-}
-
-/** A call whose caller waits for the value. */
-export class CallAttempt extends Attempt {
-  readonly #end = Promise.withResolvers<CallOutcome>();
-  readonly isRepeatable: boolean;
-  isSettled = false;
-
-  constructor(id: number, call: ScriptCall) {
-    super(id, call);
-    this.isRepeatable = call.isRepeatable;
-  }
-
   get outcome(): Promise<CallOutcome> {
     return this.#end.promise;
   }
@@ -134,17 +97,28 @@ export class CallAttempt extends Attempt {
     this.#end.resolve(outcome);
   }
 
-  answer(answer: InvocationAnswer): void {
-    if ("value" in answer) this.settle({ status: "answered", value: answer.value });
-    else if ("refusal" in answer) this.settle({ status: "refused", refusal: answer.refusal });
-    else if ("error" in answer) this.settle({ status: "failed", error: answer.error });
+  /** Back to the state `waiting`, for another process. */
+  reset(): void {
+    this.startedAt = null;
+    this.silentPolls = 0;
+    this.isAborted = false;
   }
+}
 
-  lose(message: string): void {
-    this.settle({ status: "lost", message });
-  }
-
-  expire(): void {
-    this.settle({ status: "late" });
+/** The outcome of an attempt as the end of a run: a process that is lost, or time that is up, is a failure of the run. */
+export function runOutcome(outcome: CallOutcome, timeoutMs: number): ScriptOutcome {
+  switch (outcome.status) {
+    case "answered":
+      return { status: "completed" };
+    case "failed":
+    case "stopped":
+    case "gone":
+      return outcome;
+    case "lost":
+      return { status: "failed", error: { message: outcome.message } };
+    case "late":
+      return { status: "failed", error: { message: `ran longer than its timeout of ${timeoutMs / 1_000} s` } };
+    default:
+      throw new Error(`A run cannot end as ${outcome.status}`);
   }
 }

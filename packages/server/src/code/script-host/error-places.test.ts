@@ -135,7 +135,7 @@ async function open(): Promise<ScriptHost> {
 
 function call(path: string, handler: string): Promise<CallOutcome> {
   const input = { runId: "run_1", attempt: 1, user: null, record: { n: 21 } };
-  return host.call("hooks", { ...task("run_1"), path, handler, input, timeoutMs: 20_000, isRepeatable: true });
+  return host.call("hooks", { ...task("run_1"), path, handler, input, timeoutMs: 20_000 });
 }
 
 /** The message and the frames of the error that a handler ends with. */

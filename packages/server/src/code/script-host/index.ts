@@ -1,13 +1,19 @@
 /** The processes of the user's code: load and reload modules, run handlers within limits, and answer the calls of handlers. */
 
-export type { CallOutcome, ScriptCall, ScriptOutcome, ScriptTask } from "./attempt.ts";
+export type {
+  BodyPieces,
+  CallOutcome,
+  ScriptExchange,
+  ScriptOutcome,
+  ScriptResponse,
+  ScriptTask,
+} from "./attempt.ts";
 export { readEnvironmentFile } from "./environment.ts";
 export type { FileState } from "./file-states.ts";
 export { SpawnedProcess } from "./host-process.ts";
 export type { Lane } from "./lanes.ts";
 export type { RunInput, ScriptError, ScriptExports } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
-export type { BodyPieces, RequestEnd, RequestOutcome, ScriptRequest, ScriptResponse } from "./request-attempt.ts";
 export { parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
 export { runTool, type ToolOptions, toolOutput } from "./run-tool.ts";
 export { fingerprint, listScripts, listTests } from "./script-files.ts";

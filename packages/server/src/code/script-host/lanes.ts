@@ -13,11 +13,15 @@ interface LaneOptions {
   readonly contents: string;
   /** Attempts that a process has at a time. The callers bound the number of calls that wait. */
   readonly capacity: number;
+  /** Whether callers wait for the values of the handlers. */
+  readonly isAwaited: boolean;
+  /** Whether an attempt may be made again whose handler had started in a lost process. */
+  readonly isRepeatable: boolean;
 }
 
 /** `runs`: 48 of functions, 48 of jobs, and some runs beyond that width. */
 export const laneOptions: { readonly [lane in Lane]: LaneOptions } = {
-  runs: { contents: "functions and jobs", capacity: 112 },
-  hooks: { contents: "hooks", capacity: 1_024 },
-  endpoints: { contents: "endpoints", capacity: 1_024 },
+  runs: { contents: "functions and jobs", capacity: 112, isAwaited: false, isRepeatable: true },
+  hooks: { contents: "hooks", capacity: 1_024, isAwaited: true, isRepeatable: true },
+  endpoints: { contents: "endpoints", capacity: 1_024, isAwaited: true, isRepeatable: false },
 };

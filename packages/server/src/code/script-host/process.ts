@@ -1,44 +1,35 @@
-/** A script process: a host process that has the user's code, loads files, and runs attempts. */
-import { isTimeMovable, timeOffset } from "../../base/kernel/index.ts";
-import { type Attempt, CallAttempt, type Loaded } from "./attempt.ts";
+/**
+ * A script process: a host process that has the user's code, loads files, and makes attempts within limits. An attempt beyond its
+ * timeout is aborted: its signal fires, and the process confirms. A process that does not confirm in time computes without giving
+ * way, and is killed. So is a process that starts nothing it was sent, and a process that has more memory than the limit.
+ */
+import { BoundedMap, isTimeMovable, timeOffset } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import type { Attempt, CallOutcome, ScriptTask } from "./attempt.ts";
+import { BodyExchange } from "./body-exchange.ts";
 import { type CallAnswers, CallTransport } from "./call-transport.ts";
 import type { HostProcess, ProcessEnd } from "./host-process.ts";
 import {
   type CodeFile,
   type FromChild,
+  type HandlerAnswer,
   type Invocation,
+  type Loaded,
   type LogMessage,
   lateLoad,
   loadLimitMs,
+  type ScriptError,
   type ToChild,
 } from "./protocol.ts";
-import { RequestAttempt, type RequestPort } from "./request-attempt.ts";
 
-/**
- * The time after which a process that has not answered a load counts as computing without end. Polls are counted:
- * when the service itself was busy, the answer may have come.
- */
-const silenceLimitMs = loadLimitMs + 3_000;
-const loadPollMs = 100;
-/** After this time the next file is loaded beside the slow file: files that wait for something wait at the same time. */
-const headStartMs = 250;
-
-export type ProgressMessage = Extract<
-  FromChild,
-  {
-    type: "started" | "entered" | "completed" | "failed" | "aborted" | "answers" | "want" | "piece";
-  }
->;
-export type StrayMessage = Extract<FromChild, { type: "stray" }>;
-
-/** The receiver of the messages about attempts. No message comes after `close`. */
-export interface ProcessListener {
-  /** The attempt under way with this id; null without one. */
-  attemptOf(id: number): Attempt | null;
-  progress(message: ProgressMessage): void;
-  log(message: LogMessage): void;
-  stray(message: StrayMessage): void;
-}
+const pollMs = 100;
+const idlePollMs = 2_000;
+/** Polls in which a process must start a sent attempt, or confirm an abort. */
+const gracePolls = 10;
+/** Polls after which a process that has not answered a load counts as computing without end. */
+const maxLoadPolls = (loadLimitMs + 3_000) / pollMs;
+/** Attempts that have ended and are remembered for late entries of the log and late errors. */
+const maxEnded = 1_000;
 
 export interface ScriptProcessOptions {
   readonly calls: CallAnswers;
@@ -46,44 +37,85 @@ export interface ScriptProcessOptions {
   readonly spawn: (onMessage: (message: FromChild) => void) => HostProcess<ToChild>;
   /** The modules of the user's code, whatever is on the disk by now. */
   readonly code: readonly CodeFile[];
-  /** Called when a message could not be handled. */
-  readonly onError: (error: unknown) => void;
+  /** The kinds of code in the process, for log messages. */
+  readonly contents: string;
+  /** Whether callers wait for the values of the handlers. */
+  readonly isAwaited: boolean;
+  /** Bytes of resident memory. */
+  readonly memoryLimit: number;
+  readonly logger: Logger;
 }
 
 /** The result of loading one file. `lost` says how the load lost the process; null when the process lives. */
-interface LoadResult {
+export interface LoadResult {
   readonly loaded: Loaded;
   readonly lost: "late" | "ended" | null;
 }
 
+/** A load that the process has not answered. */
+interface Load {
+  readonly end: (result: LoadResult) => void;
+  polls: number;
+}
+
+/** The attempts that a lost process had. */
+export interface Loss {
+  readonly started: readonly Attempt[];
+  readonly unstarted: readonly Attempt[];
+  /** Attempts that the process was ever sent. */
+  readonly everSent: number;
+  /** For people: how the process ended, as the predicate of a sentence. */
+  readonly message: string;
+  /** The signal that ended the process; null without a signal, and when a limit ended the process. */
+  readonly signal: string | null;
+}
+
+/** An attempt that has ended. Its input is not kept. */
+interface EndedAttempt {
+  readonly path: string;
+  readonly runId: string;
+  /** Called with the first late error of an attempt that had completed. */
+  onStray: ScriptTask["onStray"];
+}
+
 export class ScriptProcess {
+  readonly #options: ScriptProcessOptions;
   readonly #host: HostProcess<ToChild>;
   readonly #calls: CallTransport;
-  readonly #listener: ProcessListener;
+  /** Called when the process says that an attempt has ended. */
+  readonly #onEnded: () => void;
   /** The unanswered loads, by path. */
-  readonly #loading = new Map<string, (result: LoadResult) => void>();
-  /** Calls that are sent at the end of this turn. */
+  readonly #loading = new Map<string, Load>();
+  /** Attempts that were sent and have not ended, by id. */
+  readonly #underWay = new Map<number, Attempt>();
+  /** The bodies of requests under way. */
+  readonly #exchanges = new Map<number, BodyExchange>();
+  readonly #ended = new BoundedMap<number, EndedAttempt>(maxEnded);
+  /** Invocations that are sent at the end of this turn. */
   readonly #invocations: Invocation[] = [];
+  #everSent = 0;
+  /** The limit for which the process was killed. `hang`: the process does not answer any more. */
+  #exceeded: "hang" | "memory" | null = null;
+  #timer: Timer | null = null;
+  #isPolledSoon = false;
   #isClosed = false;
-  readonly #port: RequestPort = {
-    want: (attempt) => this.#host.send({ type: "want", attempt }),
-    give: (attempt, bytes) => this.#host.send({ type: "piece", attempt, bytes }),
-  };
 
-  constructor(options: ScriptProcessOptions, listener: ProcessListener) {
-    this.#listener = listener;
+  constructor(options: ScriptProcessOptions, onEnded: () => void = () => undefined) {
+    this.#options = options;
+    this.#onEnded = onEnded;
     this.#host = options.spawn((message) => {
       if (this.#isClosed) return;
       try {
         this.#receive(message);
       } catch (error) {
         // No message of the user's code may end the service.
-        options.onError(error);
+        options.logger.error(`A message of the process of ${options.contents} could not be handled`, { error });
       }
     });
     this.#calls = new CallTransport(this.#host, options.calls);
     this.#host.send({ type: "code", files: options.code });
     if (isTimeMovable()) this.followTime();
+    this.#watch();
   }
 
   /** The time of this process was moved (`moveTime`): the time of the script process moves along. */
@@ -99,138 +131,226 @@ export class ScriptProcess {
     return this.#host.hasExited;
   }
 
-  get residentBytes(): number | null {
-    return this.#host.residentBytes;
+  /** The number of attempts under way. */
+  get load(): number {
+    return this.#underWay.size;
   }
 
   /** Loads a file. */
-  async load(path: string): Promise<LoadResult> {
+  async loadFile(path: string): Promise<LoadResult> {
     const { promise, resolve } = Promise.withResolvers<LoadResult>();
-    this.#loading.set(path, resolve);
-    const lose = (lost: "late" | "ended", message: string): void => resolve({ loaded: { error: { message } }, lost });
+    this.#loading.set(path, { end: resolve, polls: 0 });
     this.#host.send({ type: "load", path });
-    let polls = 0;
-    const limit = setInterval(() => {
-      polls += 1;
-      if (polls * loadPollMs < silenceLimitMs) return;
-      lose("late", lateLoad);
-      this.#host.kill();
-    }, loadPollMs);
-    this.#host.exited.then(({ how }) => lose("ended", `ended the process while it was loading (${how})`));
+    this.#watch();
+    this.#host.exited.then(({ how }) => {
+      const message = `ended the process while it was loading (${how})`;
+      resolve({ loaded: { error: { message } }, lost: "ended" });
+    });
     const result = await promise;
-    clearInterval(limit);
+    this.#loading.delete(path);
     return result;
   }
 
-  /** Calls the handler of an attempt. */
+  /** Calls the handler of an attempt. Calls of a turn of the event loop share a message, which costs more than most handlers. */
   call(attempt: Attempt): void {
-    const { path, handler, input } = attempt.task;
-    const invocation: Invocation = { attempt: attempt.id, path, handler, input: JSON.stringify(input) };
-    if (attempt instanceof RequestAttempt) {
-      attempt.port = this.#port;
-      this.#invoke({ ...invocation, request: attempt.request });
-    } else if (attempt instanceof CallAttempt) this.#invoke(invocation);
-    else this.#host.send({ type: "run", ...invocation });
+    const { id, task } = attempt;
+    const { path, handler, input, exchange } = task;
+    this.#everSent += 1;
+    this.#underWay.set(id, attempt);
+    if (exchange !== undefined)
+      this.#exchanges.set(
+        id,
+        new BodyExchange(attempt, exchange, {
+          want: () => this.#host.send({ type: "want", attempt: id }),
+          give: (bytes) => this.#host.send({ type: "piece", attempt: id, bytes }),
+        }),
+      );
+    const request = exchange === undefined ? {} : { request: exchange.request };
+    this.#invocations.push({ attempt: id, path, handler, input: JSON.stringify(input), ...request });
+    if (this.#invocations.length === 1) setImmediate(() => this.#sendInvocations());
+    this.#watch();
   }
 
-  /** Calls of the same turn of the event loop share a message: a message costs more than most handlers. */
-  #invoke(invocation: Invocation): void {
-    this.#invocations.push(invocation);
-    if (this.#invocations.length === 1) setImmediate(() => this.#sendInvocations());
+  /** The attempt's time is up, or its caller has left. Does nothing for an attempt that is not under way. */
+  abort(attempt: Attempt): void {
+    if (attempt.isAborted || !this.#underWay.has(attempt.id)) return;
+    attempt.isAborted = true;
+    // The invocation may wait to be sent.
+    this.#sendInvocations();
+    this.#host.send({ type: "abort", attempt: attempt.id });
+  }
+
+  /** Ends the process, and the calls that it has made. No message is read any more. Answers the attempts under way, which are not settled. */
+  close(): readonly Attempt[] {
+    this.#isClosed = true;
+    clearTimeout(this.#timer ?? undefined);
+    this.#host.kill();
+    this.#calls.processEnded();
+    const attempts = [...this.#underWay.values()];
+    this.#underWay.clear();
+    return attempts;
+  }
+
+  /** Closes the process, which has ended. Its attempts are back in the state `waiting`. */
+  release(end: ProcessEnd): Loss {
+    const attempts = this.close();
+    const started = attempts.filter(({ startedAt }) => startedAt !== null);
+    const unstarted = attempts.filter(({ startedAt }) => startedAt === null);
+    for (const attempt of attempts) attempt.reset();
+    const signal = this.#exceeded === null ? end.signal : null;
+    return { started, unstarted, everSent: this.#everSent, message: this.#messageOf(end), signal };
+  }
+
+  /** Looks at the limits once. Answers whether the process has something to do. */
+  poll(): boolean {
+    if ((this.#host.residentBytes ?? 0) > this.#options.memoryLimit) this.#kill("memory");
+    else if (this.#hangs()) this.#kill("hang");
+    for (const load of this.#loading.values()) {
+      load.polls += 1;
+      if (load.polls < maxLoadPolls) continue;
+      load.end({ loaded: { error: { message: lateLoad } }, lost: "late" });
+      this.#host.kill();
+    }
+    return this.#underWay.size > 0 || this.#loading.size > 0;
+  }
+
+  /** Has the limits looked at ten times a second while the process has something to do. */
+  #watch(isSoon = true): void {
+    if (isSoon && this.#isPolledSoon) return;
+    clearTimeout(this.#timer ?? undefined);
+    this.#isPolledSoon = isSoon;
+    const next = (): void => {
+      this.#isPolledSoon = false;
+      this.#watch(this.poll());
+    };
+    this.#timer = setTimeout(next, isSoon ? pollMs : idlePollMs);
+    if (!isSoon) this.#timer.unref();
+  }
+
+  #kill(limit: "hang" | "memory"): void {
+    this.#exceeded = limit;
+    this.#host.kill();
+  }
+
+  /** Aborts attempts beyond their time. Polls are counted, not time: when the service itself was busy, answers may wait to be read. */
+  #hangs(): boolean {
+    const now = performance.now();
+    const attempts = [...this.#underWay.values()];
+    const started = attempts.filter(({ startedAt }) => startedAt !== null);
+    for (const attempt of started) {
+      // A call whose caller left was aborted before its time was up.
+      if (!attempt.isAborted && now - (attempt.startedAt ?? now) < attempt.task.timeoutMs) continue;
+      this.abort(attempt);
+      attempt.silentPolls += 1;
+    }
+    // With no handler under way, the leftovers of an earlier attempt keep the process from starting the sent attempts.
+    if (started.length === 0) {
+      for (const attempt of attempts) attempt.silentPolls += 1;
+      return attempts.some(({ silentPolls }) => silentPolls > gracePolls);
+    }
+    // The attempt that started last may compute until its timeout, while the other attempts wait. Of attempts that
+    // started together, the computing attempt is unknown.
+    const lastStart = Math.max(...started.map(({ startedAt }) => startedAt ?? 0));
+    return started.some(({ startedAt, silentPolls }) => startedAt === lastStart && silentPolls > gracePolls);
   }
 
   #sendInvocations(): void {
-    if (this.#invocations.length > 0) this.#host.send({ type: "invoke", calls: this.#invocations.splice(0) });
-  }
-
-  /** The attempt's time is up, or its caller has left. */
-  abort({ id }: Attempt): void {
-    // The invocation may wait to be sent.
-    this.#sendInvocations();
-    this.#host.send({ type: "abort", attempt: id });
-  }
-
-  kill(): void {
-    this.#host.kill();
-  }
-
-  /** Ends the process, and the calls that it has made. */
-  close(): void {
-    this.#isClosed = true;
-    this.#host.kill();
-    this.#calls.processEnded();
+    const { isAwaited } = this.#options;
+    if (this.#invocations.length > 0)
+      this.#host.send({ type: "invoke", isAwaited, calls: this.#invocations.splice(0) });
   }
 
   #receive(message: FromChild): void {
     switch (message.type) {
       case "loaded":
-        this.#answerLoad(message.path, { exports: message.exports });
-        return;
-      case "broken":
-        this.#answerLoad(message.path, { error: message.error });
+        this.#loading.get(message.path)?.end({ loaded: message.loaded, lost: null });
         return;
       case "log":
-        this.#listener.log(message);
+        this.#log(message);
         return;
       case "stray":
-        this.#listener.stray(message);
+        this.#stray(message.attempt, message.error);
         return;
       case "call":
-        void this.#calls.answer(message, this.#listener.attemptOf(message.attempt));
+        void this.#calls.answer(message, this.#underWay.get(message.attempt) ?? null);
         return;
       case "taken":
         this.#calls.taken(message.call);
         return;
-      default:
-        this.#listener.progress(message);
+      case "started":
+        this.#started(message.attempts);
+        return;
+      case "answers":
+        for (const answer of message.answers) this.#answered(answer);
+        return;
+      case "want":
+        void this.#exchanges.get(message.attempt)?.wanted();
+        return;
+      case "piece":
+        this.#exchanges.get(message.attempt)?.piece(message.bytes);
+        return;
+      case "aborted":
+        this.#end(message.attempt, { status: "late" });
     }
   }
 
-  #answerLoad(path: string, loaded: Loaded): void {
-    this.#loading.get(path)?.({ loaded, lost: null });
-  }
-}
-
-/**
- * Loads files into one process, one after the other; a slow file is waited for beside the next files. A file that
- * ends its process is left out, and the other files are loaded into another process; as a process may end for other reasons, the
- * file gets a second chance.
- * @param open starts a process, and stops the use of the former process.
- * @param isWanted false once the service stops: no further file is loaded then.
- * @throws Error when no process can be started.
- */
-export async function loadFiles(options: {
-  open: () => ScriptProcess;
-  files: readonly string[];
-  isWanted: () => boolean;
-}): Promise<Map<string, Loaded>> {
-  const results = new Map<string, Loaded>();
-  const leftOut = new Set<string>();
-  const suspects = new Set<string>();
-  for (let isWhole = false; !isWhole && options.isWanted(); ) {
-    const process = options.open();
-    const loads: { readonly path: string; readonly result: Promise<LoadResult> }[] = [];
-    for (const path of options.files) {
-      if (leftOut.has(path) || !options.isWanted() || process.hasExited) continue;
-      const result = process.load(path);
-      loads.push({ path, result });
-      await Promise.race([result, Bun.sleep(headStartMs)]);
+  #started(ids: readonly number[]): void {
+    const now = performance.now();
+    for (const id of ids) {
+      const attempt = this.#underWay.get(id);
+      if (attempt === undefined) continue;
+      attempt.startedAt = now;
+      // The process has still to confirm an earlier abort.
+      if (!attempt.isAborted) attempt.silentPolls = 0;
     }
-    const ends = await Promise.all(loads.map(async ({ path, result }) => ({ path, ...(await result) })));
-    for (const { path, loaded, lost } of ends) {
-      results.set(path, loaded);
-      if (lost === null && "error" in loaded) leftOut.add(path);
-    }
-    const culprit = culpritOf(ends);
-    isWhole = culprit === undefined;
-    if (culprit === undefined) continue;
-    if (culprit.lost === "late" || suspects.has(culprit.path)) leftOut.add(culprit.path);
-    suspects.add(culprit.path);
   }
-  return results;
-}
 
-/** The file over which a process was lost: the file that computed for too long, otherwise the last file that was loading. */
-function culpritOf<End extends LoadResult>(ends: readonly End[]): End | undefined {
-  return ends.find(({ lost }) => lost === "late") ?? ends.findLast(({ lost }) => lost === "ended");
+  #answered(answer: HandlerAnswer): void {
+    if ("outcome" in answer) this.#end(answer.attempt, answer.outcome);
+    else if (this.#exchanges.get(answer.attempt)?.respond(answer.response) === false)
+      this.#end(answer.attempt, { status: "answered", value: "null" });
+  }
+
+  /** The process has said that an attempt has ended. */
+  #end(id: number, outcome: CallOutcome): void {
+    const attempt = this.#underWay.get(id);
+    if (attempt === undefined) return;
+    this.#underWay.delete(id);
+    this.#exchanges.delete(id);
+    const { path, input, onStray } = attempt.task;
+    const hasCompleted = outcome.status === "answered";
+    this.#ended.set(id, { path, runId: input.runId, onStray: hasCompleted ? onStray : undefined });
+    attempt.settle(outcome);
+    this.#onEnded();
+  }
+
+  #log({ attempt: id, level, message, fields }: LogMessage): void {
+    const task = id === null ? undefined : this.#underWay.get(id)?.task;
+    const ended = id === null ? undefined : this.#ended.get(id);
+    const file = task?.path ?? ended?.path;
+    const about = file === undefined ? {} : { file, runId: task?.input.runId ?? ended?.runId };
+    const { logger } = this.#options;
+    const write = { DEBUG: logger.debug, INFO: logger.info, WARN: logger.warn, ERROR: logger.error }[level];
+    write.call(logger, message, { ...fields, ...about });
+    task?.onLog?.({ level, message, ...(fields === undefined ? {} : { fields }) });
+  }
+
+  /** The first late error of an attempt that had completed makes the attempt a failed one; all other errors are logged. */
+  #stray(id: number | null, { message, stack }: ScriptError): void {
+    const ended = id === null ? undefined : this.#ended.get(id);
+    const tell = ended?.onStray;
+    if (ended === undefined || tell === undefined) {
+      this.#options.logger.error(`Uncaught error in functions or jobs: ${message}`, { stack });
+      return;
+    }
+    ended.onStray = undefined;
+    tell({ message: `Thrown after the handler had returned: ${message}`, ...(stack !== undefined && { stack }) });
+  }
+
+  #messageOf({ how }: ProcessEnd): string {
+    const limit = `${Math.round(this.#options.memoryLimit / 1024 ** 2)} MiB`;
+    if (this.#exceeded === "memory") return `used more memory than scripts.memory allows (${limit})`;
+    if (this.#exceeded === "hang") return "ran past its timeout without giving way (an endless loop?)";
+    return `ended the process (${how})`;
+  }
 }

@@ -62,24 +62,16 @@ interface WantMessage {
   readonly attempt: number;
 }
 
-/** A piece that was wanted; null after the last. */
-interface PieceMessage {
-  readonly type: "piece";
-  readonly attempt: number;
-  readonly bytes: Uint8Array | null;
-}
+/** The end of a handler: its value as JSON, a refusal, or its error. The value of a run, and of an endpoint, is `null`. */
+export type HandlerOutcome =
+  | { readonly status: "answered"; readonly value: string }
+  | { readonly status: "refused"; readonly refusal: RefusalData }
+  | { readonly status: "failed"; readonly error: ScriptError };
 
-/** Calls a handler whose value is not used. */
-export interface RunMessage extends Invocation {
-  readonly type: "run";
-}
-
-/** The answer of a handler that was invoked: its value as JSON, its response, a refusal, or its error. */
-export type InvocationAnswer =
+/** The answer of a handler: the end of its attempt, or its response. A response without `pieces` is the end, too. */
+export type HandlerAnswer =
   | { readonly attempt: number; readonly response: ResponseData }
-  | { readonly attempt: number; readonly value: string }
-  | { readonly attempt: number; readonly refusal: RefusalData }
-  | { readonly attempt: number; readonly error: ScriptError };
+  | { readonly attempt: number; readonly outcome: HandlerOutcome };
 
 /** A `Refusal` that a handler has thrown. */
 export interface RefusalData {
@@ -121,11 +113,11 @@ export type ToChild =
   | { readonly type: "load"; readonly path: string }
   /** From now on, `Date` is so many milliseconds ahead of the machine's clock (`socle test`). */
   | { readonly type: "time"; readonly offset: number }
-  | RunMessage
-  /** Calls handlers whose values are waited for. Calls of the same turn of the event loop share a message. */
-  | { readonly type: "invoke"; readonly calls: readonly Invocation[] }
+  /** Calls handlers: at once if callers wait for the values, otherwise one after the other. */
+  | { readonly type: "invoke"; readonly isAwaited: boolean; readonly calls: readonly Invocation[] }
   | WantMessage
-  | PieceMessage
+  /** A piece of a request that was wanted; null after the last. */
+  | { readonly type: "piece"; readonly attempt: number; readonly bytes: Uint8Array | null }
   /** The attempt's time is up: its signal is aborted, and its further calls are refused. */
   | { readonly type: "abort"; readonly attempt: number }
   | { readonly type: "answer"; readonly call: number; readonly value: unknown }
@@ -158,21 +150,20 @@ export interface LogMessage {
   readonly fields?: { readonly [name: string]: unknown };
 }
 
+/** The result of loading a file: its exports, or the reason of the failure. */
+export type Loaded = { readonly exports: ScriptExports } | { readonly error: ScriptError };
+
 export type FromChild =
-  | { readonly type: "loaded"; readonly path: string; readonly exports: ScriptExports }
-  | { readonly type: "broken"; readonly path: string; readonly error: ScriptError }
+  | { readonly type: "loaded"; readonly path: string; readonly loaded: Loaded }
   /**
-   * Sent before the handler is called, so that the attempt is known that blocks a process which does not answer any
+   * Sent before the handlers are called, so that the attempt is known that blocks a process which does not answer any
    * more.
    */
-  | { readonly type: "started"; readonly attempt: number }
-  /** The same, for handlers that are invoked. */
-  | { readonly type: "entered"; readonly attempts: readonly number[] }
-  | { readonly type: "answers"; readonly answers: readonly InvocationAnswer[] }
+  | { readonly type: "started"; readonly attempts: readonly number[] }
+  | { readonly type: "answers"; readonly answers: readonly HandlerAnswer[] }
   | WantMessage
-  | PieceMessage
-  | { readonly type: "completed"; readonly attempt: number }
-  | { readonly type: "failed"; readonly attempt: number; readonly error: ScriptError }
+  /** A piece of a response that was wanted. After the last piece, the attempt is answered. */
+  | { readonly type: "piece"; readonly attempt: number; readonly bytes: Uint8Array }
   /** Confirms `abort`. */
   | { readonly type: "aborted"; readonly attempt: number }
   /**

@@ -1,17 +1,13 @@
 /** Which attempt is blamed for a lost process, on fake processes. */
 import { describe, expect, test } from "bun:test";
-import { quietLogger } from "../../../test/kit.ts";
+import { broken } from "../../../test/fake-process.ts";
 import { attempt, FakeProcesses, outcomeOf } from "../../../test/script-attempts.ts";
 import { until } from "../../../test/sockets.ts";
 import { culpritOf, Quarantine } from "./quarantine.ts";
 
 function open() {
   const processes = new FakeProcesses();
-  const quarantine = new Quarantine({
-    memoryLimit: 1_000,
-    logger: quietLogger(),
-    open: (listener) => processes.open(listener),
-  });
+  const quarantine = new Quarantine(() => processes.open());
   return { processes, quarantine };
 }
 
@@ -20,20 +16,20 @@ describe("the culprit", () => {
 
   test("is the only attempt that a process ever had", () => {
     const only = attempt("a");
-    expect(culpritOf({ started: [only], everSent: 1, message, signal: null })).toBe(only);
-    expect(culpritOf({ started: [only], everSent: 2, message, signal: null })).toBeNull();
-    expect(culpritOf({ started: [only, attempt("b")], everSent: 2, message, signal: null })).toBeNull();
-    expect(culpritOf({ started: [], everSent: 0, message, signal: null })).toBeNull();
+    expect(culpritOf({ unstarted: [], started: [only], everSent: 1, message, signal: null })).toBe(only);
+    expect(culpritOf({ unstarted: [], started: [only], everSent: 2, message, signal: null })).toBeNull();
+    expect(culpritOf({ unstarted: [], started: [only, attempt("b")], everSent: 2, message, signal: null })).toBeNull();
+    expect(culpritOf({ unstarted: [], started: [], everSent: 0, message, signal: null })).toBeNull();
   });
 
   test("is blamed for a signal from outside the fourth time, for one of a crash at once", () => {
     const only = attempt("a");
     const blamed = Array.from({ length: 4 }, () =>
-      culpritOf({ started: [only], everSent: 1, message, signal: "SIGKILL" }),
+      culpritOf({ unstarted: [], started: [only], everSent: 1, message, signal: "SIGKILL" }),
     );
     expect(blamed).toEqual([null, null, null, only]);
     const crashing = attempt("b");
-    expect(culpritOf({ started: [crashing], everSent: 1, message, signal: "SIGSEGV" })).toBe(crashing);
+    expect(culpritOf({ unstarted: [], started: [crashing], everSent: 1, message, signal: "SIGSEGV" })).toBe(crashing);
   });
 });
 
@@ -77,7 +73,7 @@ describe("an attempt in quarantine", () => {
 
   test("is handed back when its file does not load there, and stays unsettled", async () => {
     const { processes, quarantine } = open();
-    processes.answerLoad = (path) => ({ type: "broken", path, error: { message: "port in use" } });
+    processes.answerLoad = (path) => broken(path, "port in use");
     const a = attempt("a");
     expect(await quarantine.isolate(a)).toBe(false);
     expect(await Promise.race([outcomeOf(a), Promise.resolve("unsettled")])).toBe("unsettled");

@@ -4,8 +4,7 @@
  */
 import { Admission } from "../../base/kernel/index.ts";
 import type { Attempt } from "./attempt.ts";
-import type { ScriptProcess } from "./process.ts";
-import { type Loss, Scheduler, type SchedulerOptions } from "./scheduler.ts";
+import type { Loss, ScriptProcess } from "./process.ts";
 
 /** Processes of the quarantine at a time. */
 const width = 3;
@@ -26,19 +25,15 @@ export function culpritOf({ started, everSent, signal }: Loss): Attempt | null {
   return only.outsideKills > maxOutsideKills ? only : null;
 }
 
-export interface QuarantineOptions extends Pick<SchedulerOptions, "memoryLimit" | "logger"> {
-  /** Starts a process. @throws Error when the system starts no process. */
-  readonly open: (listener: Scheduler) => ScriptProcess;
-}
-
 export class Quarantine {
-  readonly #options: QuarantineOptions;
+  readonly #open: () => ScriptProcess;
   readonly #admission = new Admission({ width });
   readonly #processes = new Set<ScriptProcess>();
   #isStopped = false;
 
-  constructor(options: QuarantineOptions) {
-    this.#options = options;
+  /** @param open starts a process. Throws Error when the system starts no process. */
+  constructor(open: () => ScriptProcess) {
+    this.#open = open;
   }
 
   /**
@@ -71,25 +66,20 @@ export class Quarantine {
 
   /** A process for a single attempt. Answers as `isolate`; null when the process was lost for another reason. */
   async #tryAlone(attempt: Attempt): Promise<boolean | null> {
-    const { memoryLimit, logger, open } = this.#options;
-    const scheduler = new Scheduler({ capacity: 1, memoryLimit, logger });
-    const process = open(scheduler);
+    const process = this.#open();
     this.#processes.add(process);
-    scheduler.attach(process);
     try {
-      const { loaded } = await process.load(attempt.task.path);
+      const { loaded } = await process.loadFile(attempt.task.path);
       if ("error" in loaded) return this.#isStopped;
-      scheduler.ready();
-      scheduler.add(attempt);
+      process.call(attempt);
       const end = await Promise.race([attempt.outcome.then(() => null), process.exited]);
       if (end === null) return true;
-      const loss = scheduler.detach(end);
+      const loss = process.release(end);
       const culprit = culpritOf(loss);
       if (culprit === null) return null;
-      culprit.lose(loss.message);
+      culprit.settle({ status: "lost", message: loss.message });
       return true;
     } finally {
-      scheduler.close();
       process.close();
       this.#processes.delete(process);
     }

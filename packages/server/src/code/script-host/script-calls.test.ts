@@ -64,7 +64,7 @@ const host = await open();
 
 function call(handler: string, timeoutMs = 20_000): Promise<CallOutcome> {
   const input = { runId: "run_1", attempt: 1, user: null, record: { n: 21 } };
-  return host.call("hooks", { ...task("run_1"), path, handler, input, timeoutMs, isRepeatable: true });
+  return host.call("hooks", { ...task("run_1"), path, handler, input, timeoutMs });
 }
 
 test("a value comes as JSON, and no value as null", async () => {
@@ -111,6 +111,6 @@ test("a handler that does not answer, or loops, is late; later calls are answere
 });
 
 test("a file that is not loaded is gone", async () => {
-  const outcome = await host.call("hooks", { ...task("a"), path: "functions/posts/b.ts", isRepeatable: true });
+  const outcome = await host.call("hooks", { ...task("a"), path: "functions/posts/b.ts" });
   expect(outcome).toEqual({ status: "gone" });
 });

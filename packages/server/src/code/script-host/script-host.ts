@@ -1,14 +1,13 @@
 /** The script host: loads and reloads the user's code in separate processes, and runs the handlers. */
 import { messageOf, SetupError } from "../../base/kernel/index.ts";
-import type { CallOutcome, Loaded, ScriptCall, ScriptOutcome, ScriptTask } from "./attempt.ts";
+import { type CallOutcome, runOutcome, type ScriptOutcome, type ScriptTask } from "./attempt.ts";
 import type { CallAnswers } from "./call-transport.ts";
 import { missingVariables, readEnvironmentFile } from "./environment.ts";
 import { type FileState, FileStates } from "./file-states.ts";
 import { SpawnedProcess, type SpawnOptions } from "./host-process.ts";
 import { LANES, type Lane, laneOptions } from "./lanes.ts";
 import { withoutSettings } from "./own-command.ts";
-import type { CodeFile, FromChild, ScriptError, ScriptExports, ToChild } from "./protocol.ts";
-import type { RequestOutcome, ScriptRequest } from "./request-attempt.ts";
+import type { CodeFile, FromChild, Loaded, ScriptError, ScriptExports, ToChild } from "./protocol.ts";
 import { listScripts, listStrays, readCode, type ScriptFile, type ScriptFolder } from "./script-files.ts";
 import { Supervisor, type SupervisorOptions } from "./supervisor.ts";
 
@@ -128,22 +127,16 @@ export class ScriptHost {
     return this.#loading;
   }
 
+  /** Calls the handler of a function or job, and gives the end of the run. Never rejects. */
   async run(task: ScriptTask): Promise<ScriptOutcome> {
-    // During a reload, runs wait: a run that was scheduled with the old files must not start with the new files.
-    if (this.#change !== null) await this.#change.promise;
-    return this.#supervisorOf(task.path, "runs")?.run(task) ?? { status: "gone" };
+    return runOutcome(await this.call("runs", task), task.timeoutMs);
   }
 
-  /** Calls a handler and waits for its value, for as long as the call says. Never rejects. */
-  async call(lane: Exclude<Lane, "runs">, call: ScriptCall): Promise<CallOutcome> {
+  /** Calls a handler in a lane. Never rejects. */
+  async call(lane: Lane, task: ScriptTask): Promise<CallOutcome> {
+    // During a reload, calls wait: a run that was scheduled with the old files must not start with the new files.
     if (this.#change !== null) await this.#change.promise;
-    return this.#supervisorOf(call.path, lane)?.call(call) ?? { status: "gone" };
-  }
-
-  /** Calls the handler of an endpoint; null when its file is not loaded. Never rejects. */
-  async request(request: ScriptRequest): Promise<RequestOutcome | null> {
-    if (this.#change !== null) await this.#change.promise;
-    return this.#supervisorOf(request.path, "endpoints")?.request(request) ?? null;
+    return this.#supervisorOf(task.path, lane)?.call(task) ?? { status: "gone" };
   }
 
   /** The least busy process among the processes that have loaded a file; undefined if no process has. */

@@ -1,13 +1,13 @@
 /** The supervisor of a process: starts, losses, files that do not load, on fake processes. */
 import { describe, expect, test } from "bun:test";
 import type { FakeProcess } from "../../../test/fake-process.ts";
-import { loaded } from "../../../test/fake-process.ts";
+import { broken, loaded } from "../../../test/fake-process.ts";
 import { quietLogger } from "../../../test/kit.ts";
 import { type AnswerLoad, calls, FakeProcesses, outcomeOf, task } from "../../../test/script-attempts.ts";
 import { until } from "../../../test/sockets.ts";
 import { Supervisor } from "./supervisor.ts";
 
-function open(answerLoad?: AnswerLoad) {
+function open(answerLoad?: AnswerLoad, capacity = 64) {
   const processes = new FakeProcesses();
   processes.answerLoad = answerLoad;
   const log: string[] = [];
@@ -17,7 +17,9 @@ function open(answerLoad?: AnswerLoad) {
     spawn: processes.spawn,
     code: [{ path: "jobs/a.ts", real: "/project/jobs/a.ts", content: "as it was loaded" }],
     contents: "functions and jobs",
-    capacity: 64,
+    capacity,
+    isAwaited: false,
+    isRepeatable: true,
     memoryLimit: 64 * 1024 ** 2,
     logger: quietLogger(log),
     onLost: () => {
@@ -35,15 +37,44 @@ async function withRuns(processes: FakeProcesses, ...runIds: string[]): Promise<
   return found().flatMap((each) => each ?? []);
 }
 
+test("attempts wait until the process is ready, and while it is full; an end makes room", async () => {
+  const { supervisor, processes } = open(undefined, 2);
+  const outcomes = ["a", "b", "c"].map((id) => supervisor.call(task(id)));
+  await supervisor.start(["jobs/a.ts"]);
+  const sent = (...ids: string[]): Promise<void> =>
+    until(() => [...processes.last.runs().keys()].join() === ids.join());
+  await sent("a", "b");
+  await processes.last.answer("a", "started");
+  expect(supervisor.load).toBe(3);
+  await processes.last.answer("a", "completed");
+  await sent("a", "b", "c");
+  expect(supervisor.load).toBe(2);
+  supervisor.stop();
+  expect(await Promise.all(outcomes.map(outcomeOf))).toEqual(["completed", "stopped", "stopped"]);
+});
+
 describe("a lost process", () => {
+  test("has the attempts that it had not started made in the next one, before the others", async () => {
+    const { supervisor, processes } = open(undefined, 2);
+    await supervisor.start(["jobs/a.ts"]);
+    const outcomes = ["a", "b", "c"].map((id) => supervisor.call(task(id)));
+    await withRuns(processes, "a", "b");
+    processes.last.end();
+    const [next] = await withRuns(processes, "b");
+    expect([...(next?.runs().keys() ?? [])]).toEqual(["a", "b"]);
+    for (const id of ["a", "b", "c"]) await next?.answer(id, "completed");
+    expect(await Promise.all(outcomes.map(outcomeOf))).toEqual(["completed", "completed", "completed"]);
+    supervisor.stop();
+  });
+
   test("with one run that it ever had: the run has failed, and the next process has the same code", async () => {
     const { supervisor, processes, log, losses } = open();
     await supervisor.start(["jobs/a.ts"]);
-    const outcome = supervisor.run(task("a"));
+    const outcome = supervisor.call(task("a"));
     await processes.last.answer("a", "started");
     processes.last.end("exit code 3");
     expect(await outcomeOf(outcome)).toBe("ended the process (exit code 3)");
-    const next = supervisor.run(task("b"));
+    const next = supervisor.call(task("b"));
     const [second] = await withRuns(processes, "b");
     expect(second?.sent[0]).toEqual({
       type: "code",
@@ -60,10 +91,10 @@ describe("a lost process", () => {
   test("with several: each is made again alone, other runs go on beside, and only the culprit has failed", async () => {
     const { supervisor, processes, log } = open();
     await supervisor.start(["jobs/a.ts"]);
-    const [guilty, innocent] = [supervisor.run(task("guilty")), supervisor.run(task("innocent"))];
+    const [guilty, innocent] = [supervisor.call(task("guilty")), supervisor.call(task("innocent"))];
     for (const id of ["guilty", "innocent"]) await processes.last.answer(id, "started");
     processes.last.end("signal SIGSEGV", "SIGSEGV");
-    const other = supervisor.run(task("other"));
+    const other = supervisor.call(task("other"));
     const [one, two, main] = await withRuns(processes, "guilty", "innocent", "other");
     expect(new Set([one, two, main]).size).toBe(3);
     expect([one, two, main].map((each) => each?.runs().size)).toEqual([1, 1, 1]);
@@ -83,7 +114,7 @@ describe("a lost process", () => {
   test("that is beyond its memory: the run has failed for it, though a signal has ended the process", async () => {
     const { supervisor, processes } = open();
     await supervisor.start(["jobs/a.ts"]);
-    const outcome = supervisor.run(task("a"));
+    const outcome = supervisor.call(task("a"));
     await processes.last.answer("a", "started");
     processes.last.residentBytes = 65 * 1024 ** 2;
     expect(await outcomeOf(outcome)).toBe("used more memory than scripts.memory allows (64 MiB)");
@@ -96,10 +127,10 @@ describe("a lost process", () => {
       main ??= process;
       if (main.hasExited) main = process;
       // The port of the file is held by the main process.
-      return main === process ? loaded(path) : { type: "broken", path, error: { message: "the port is in use" } };
+      return main === process ? loaded(path) : broken(path, "the port is in use");
     });
     await supervisor.start(["jobs/a.ts"]);
-    const outcomes = [supervisor.run(task("a")), supervisor.run(task("b"))];
+    const outcomes = [supervisor.call(task("a")), supervisor.call(task("b"))];
     for (let loss = 0; loss < 3; loss++) {
       const [current] = await withRuns(processes, "a", "b");
       for (const id of ["a", "b"]) await current?.answer(id, "started");
@@ -129,17 +160,17 @@ describe("loading", () => {
   });
 
   test("a file that cannot be loaded again has its runs in quarantine", async () => {
-    let broken = 0;
+    let failures = 0;
     const { supervisor, processes, log } = open((path, process) => {
       // The second process alone does not load it.
       const isBroken = process === processes.all[1];
-      if (isBroken) broken += 1;
-      return isBroken ? { type: "broken", path, error: { message: "gone" } } : loaded(path);
+      if (isBroken) failures += 1;
+      return isBroken ? broken(path, "gone") : loaded(path);
     });
     await supervisor.start(["jobs/a.ts"]);
     processes.last.end();
-    await until(() => broken === 1);
-    const outcome = supervisor.run(task("a"));
+    await until(() => failures === 1);
+    const outcome = supervisor.call(task("a"));
     const [alone] = await withRuns(processes, "a");
     expect(alone).not.toBe(processes.all[1]);
     await alone?.answer("a", "completed");
@@ -152,13 +183,13 @@ describe("loading", () => {
 test("a stop settles everything that waits, runs or is in quarantine, and ends all processes", async () => {
   const { supervisor, processes } = open();
   await supervisor.start(["jobs/a.ts"]);
-  const outcomes = ["a", "b"].map((id) => supervisor.run(task(id)));
+  const outcomes = ["a", "b"].map((id) => supervisor.call(task(id)));
   for (const id of ["a", "b"]) await processes.last.answer(id, "started");
   processes.last.end();
   await withRuns(processes, "a", "b");
-  outcomes.push(supervisor.run(task("c")));
+  outcomes.push(supervisor.call(task("c")));
   supervisor.stop();
-  outcomes.push(supervisor.run(task("d")));
+  outcomes.push(supervisor.call(task("d")));
   expect(await Promise.all(outcomes.map(outcomeOf))).toEqual(["stopped", "stopped", "stopped", "stopped"]);
   await supervisor.drained();
   expect(processes.all.every(({ hasExited }) => hasExited)).toBe(true);

@@ -3,26 +3,27 @@
  *
  *     starting ── files loaded ──► ready ── the process ends ──► lost ── after a pause ──► starting
  *
- * and stopped, from each state. The attempts follow scheduler.ts; attempts that a lost process had started are settled,
- * or go to quarantine.
+ * and stopped, from each state. The states of an attempt:
+ *
+ *     waiting ── the process is ready and has room ──► sent ── "started" ──► started ──┬── its answer ────────► ended
+ *       ▲  ▲                                            │                       │      └── aborted, "aborted" ► ended
+ *       │  └──────────── the process is lost ───────────┘                       │ the process is lost
+ *       │                                                                       ▼
+ *       │        the only attempt that the process ever had, and not ended from outside? ── yes ──────► ended (lost)
+ *       │                                                                       │ no
+ *       └── its file does not load alone ◄── quarantine: alone in a process ◄───┘
+ *                                                       └── outcome ────────────────────────────────► ended
+ *
+ * process.ts carries the messages and aborts, quarantine.ts makes attempts alone. For a caller that waits, an attempt also ends
+ * when its time is up, or when the caller leaves; the process is told, and may work on for a moment.
  */
 import { count, messageOf } from "../../base/kernel/index.ts";
-import type { Logger } from "../../base/logging/index.ts";
-import {
-  type Attempt,
-  CallAttempt,
-  type CallOutcome,
-  type Loaded,
-  RunAttempt,
-  type ScriptCall,
-  type ScriptOutcome,
-  type ScriptTask,
-} from "./attempt.ts";
+import { Attempt, type CallOutcome, type ScriptTask } from "./attempt.ts";
 import type { ProcessEnd } from "./host-process.ts";
-import { loadFiles, type ProcessListener, ScriptProcess, type ScriptProcessOptions } from "./process.ts";
+import { loadFiles } from "./load-files.ts";
+import { type Loss, ScriptProcess, type ScriptProcessOptions } from "./process.ts";
+import type { Loaded } from "./protocol.ts";
 import { culpritOf, Quarantine } from "./quarantine.ts";
-import { RequestAttempt, type RequestOutcome, type ScriptRequest } from "./request-attempt.ts";
-import { type Loss, Scheduler } from "./scheduler.ts";
 
 /** Times that an attempt goes back among the others because its file does not load in quarantine. */
 const maxFailedIsolations = 2;
@@ -33,21 +34,17 @@ const longestUnloadedPauseMs = 30_000;
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
 
-export interface SupervisorOptions extends Omit<ScriptProcessOptions, "onError"> {
-  /** The kinds of code in the process, for log messages. */
-  readonly contents: string;
+export interface SupervisorOptions extends ScriptProcessOptions {
   /** Attempts that the process has at a time. */
   readonly capacity: number;
-  /** Bytes of resident memory. */
-  readonly memoryLimit: number;
-  readonly logger: Logger;
+  /** Whether an attempt may be made again whose handler had started in a lost process. */
+  readonly isRepeatable: boolean;
   /** Called when the process has ended by itself, or had to be killed. */
   readonly onLost: () => void;
 }
 
 export class Supervisor {
   readonly #options: SupervisorOptions;
-  readonly #scheduler: Scheduler;
   readonly #quarantine: Quarantine;
   /** The files that each process loads. */
   #files: readonly string[] = [];
@@ -56,6 +53,7 @@ export class Supervisor {
   #process: ScriptProcess | null = null;
   #state: "starting" | "ready" | "lost" | "stopped" = "starting";
   #lastId = 0;
+  #waiting: Attempt[] = [];
   /** Attempts that go to quarantine once the next process is ready. */
   #suspects: Attempt[] = [];
   /** Attempts that quarantine has, or will get again after a pause. */
@@ -64,24 +62,13 @@ export class Supervisor {
   #drained = Promise.withResolvers<void>();
 
   constructor(options: SupervisorOptions) {
-    const { capacity, memoryLimit, logger } = options;
     this.#options = options;
-    this.#scheduler = new Scheduler({
-      capacity,
-      memoryLimit,
-      logger,
-      onEnded: () => {
-        this.#pauseMs = firstPauseMs;
-        this.#checkDrained();
-      },
-      onUnloaded: (attempt) => void this.#runUnloaded(attempt),
-    });
-    this.#quarantine = new Quarantine({ memoryLimit, logger, open: (listener) => this.#spawn(listener) });
+    this.#quarantine = new Quarantine(() => new ScriptProcess(options));
   }
 
   /** Attempts that wait or are under way. */
   get load(): number {
-    return this.#scheduler.load + this.#suspects.length + this.#isolated.size;
+    return this.#waiting.length + (this.#process?.load ?? 0) + this.#suspects.length + this.#isolated.size;
   }
 
   /**
@@ -100,57 +87,37 @@ export class Supervisor {
     this.#process?.followTime();
   }
 
-  run(task: ScriptTask): Promise<ScriptOutcome> {
+  /** Calls a handler. For a caller that waits, the outcome comes within the timeout, whatever the process does. */
+  async call(task: ScriptTask): Promise<CallOutcome> {
     this.#lastId += 1;
-    const attempt = new RunAttempt(this.#lastId, task);
-    this.#add(attempt);
-    return attempt.outcome;
-  }
-
-  /** Calls a handler for a waiting caller. The outcome comes within the timeout, whatever the process does. */
-  async call(call: ScriptCall): Promise<CallOutcome> {
-    if (call.caller?.aborted === true) return { status: "left" };
-    this.#lastId += 1;
-    const attempt = new CallAttempt(this.#lastId, call);
-    this.#await(attempt, call, (status) => attempt.settle({ status }));
-    return attempt.outcome;
-  }
-
-  /** Calls the handler of an endpoint. Within the timeout the response is whole, or broken off. */
-  request(request: ScriptRequest): RequestOutcome {
-    this.#lastId += 1;
-    const attempt = new RequestAttempt(this.#lastId, request);
-    const { response, outcome: over } = attempt;
-    const give = this.#await(attempt, request, (status) => attempt.settle({ status }));
-    attempt.onLeave = () => give("left");
-    if (request.caller?.aborted === true) give("left");
-    return { response, over };
-  }
-
-  /** Adds an attempt for a waiting caller: until the end of the attempt its time runs, and the caller may leave. Answers how to give the attempt up. */
-  #await(
-    attempt: CallAttempt | RequestAttempt,
-    { caller, timeoutMs }: Pick<ScriptCall, "caller" | "timeoutMs">,
-    settle: (status: "late" | "left") => void,
-  ): (status: "late" | "left") => void {
-    const give = (status: "late" | "left"): void => {
-      settle(status);
-      this.#scheduler.cancel(attempt);
-    };
-    const leave = (): void => give("left");
-    const timer = setTimeout(() => give("late"), timeoutMs);
-    caller?.addEventListener("abort", leave, { once: true });
-    this.#add(attempt);
-    void attempt.outcome.then(() => {
-      clearTimeout(timer);
-      caller?.removeEventListener("abort", leave);
-    });
-    return give;
+    const attempt = new Attempt(this.#lastId, task);
+    if (this.#options.isAwaited) limitWait(attempt);
+    if (this.#state === "stopped") attempt.settle({ status: "stopped" });
+    if (!attempt.isSettled) this.#add(attempt);
+    const outcome = await attempt.outcome;
+    this.#giveUp(attempt);
+    return outcome;
   }
 
   #add(attempt: Attempt): void {
-    if (this.#state === "stopped") attempt.settle({ status: "stopped" });
-    else this.#scheduler.add(attempt);
+    this.#waiting.push(attempt);
+    this.#sendNext();
+  }
+
+  #sendNext(): void {
+    while (this.#state === "ready" && this.#process !== null && this.#process.load < this.#options.capacity) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      if (this.#unloaded.has(next.task.path)) void this.#runUnloaded(next);
+      else this.#process.call(next);
+    }
+  }
+
+  /** The attempt has ended for its caller: the attempt is not sent, or is aborted in the process that still has the attempt. */
+  #giveUp(attempt: Attempt): void {
+    const waiting = this.#waiting.indexOf(attempt);
+    if (waiting >= 0) this.#waiting.splice(waiting, 1);
+    this.#process?.abort(attempt);
   }
 
   /** Resolves when nothing waits or is under way any more. */
@@ -161,11 +128,12 @@ export class Supervisor {
   /** Ends the process. Attempts that wait or are under way are settled as stopped. */
   stop(): void {
     this.#state = "stopped";
-    this.#process?.close();
+    const underWay = this.#process?.close() ?? [];
     this.#process = null;
-    this.#scheduler.stop();
     this.#quarantine.stop();
-    for (const attempt of [...this.#suspects, ...this.#isolated]) attempt.settle({ status: "stopped" });
+    for (const attempt of [...underWay, ...this.#waiting, ...this.#suspects, ...this.#isolated])
+      attempt.settle({ status: "stopped" });
+    this.#waiting = [];
     this.#suspects = [];
     this.#isolated.clear();
     this.#drained.resolve();
@@ -179,20 +147,16 @@ export class Supervisor {
   #open(): ScriptProcess {
     this.#process?.close();
     this.#process = null;
-    const process = this.#spawn(this.#scheduler);
+    const process = new ScriptProcess(this.#options, () => {
+      this.#pauseMs = firstPauseMs;
+      this.#sendNext();
+      this.#checkDrained();
+    });
     this.#process = process;
-    this.#scheduler.attach(process);
     process.exited.then((end) => {
-      if (this.#process === process && this.#state === "ready") void this.#replace(end);
+      if (this.#process === process && this.#state === "ready") void this.#replace(process, end);
     });
     return process;
-  }
-
-  #spawn(listener: ProcessListener): ScriptProcess {
-    const { spawn, code, calls, logger, contents } = this.#options;
-    const onError = (error: unknown): void =>
-      logger.error(`A message of the process of ${contents} could not be handled`, { error });
-    return new ScriptProcess({ spawn, code, calls, onError }, listener);
   }
 
   #becomeReady(): void {
@@ -200,21 +164,20 @@ export class Supervisor {
     this.#state = "ready";
     // The process may have ended in the moment after its last file.
     if (this.#process === null || this.#process.hasExited) {
-      void this.#replace({ how: "it was lost during its start", signal: null });
+      void this.#replace(this.#process, { how: "it was lost during its start", signal: null });
       return;
     }
-    this.#scheduler.ready((path) => !this.#unloaded.has(path));
+    this.#sendNext();
     // Not before: the main process may need a resource to load, such as a port, that the file of a suspect takes.
     for (const attempt of this.#suspects.splice(0)) void this.#isolate(attempt);
     this.#checkDrained();
   }
 
   /** The process has ended: the attempts in it are settled or made again, and another process takes its place. */
-  async #replace(end: ProcessEnd): Promise<void> {
+  async #replace(process: ScriptProcess | null, end: ProcessEnd): Promise<void> {
     this.#state = "lost";
-    this.#process?.close();
     this.#process = null;
-    this.#handle(this.#scheduler.detach(end));
+    if (process !== null) this.#handle(process.release(end));
     // A process that ends again and again with nothing to run must not take all of the machine.
     if (this.load === 0) await Bun.sleep(this.#pauseMs);
     while (!this.#isStopped()) {
@@ -236,10 +199,11 @@ export class Supervisor {
   }
 
   #handle(loss: Loss): void {
-    const { started, message } = loss;
+    const { started, unstarted, message } = loss;
     const culprit = culpritOf(loss);
-    const again = started.filter((attempt) => attempt !== culprit && !attempt.isSettled && isMadeAgain(attempt));
-    for (const attempt of started) if (!again.includes(attempt)) attempt.lose(message);
+    const again = started.filter((attempt) => attempt !== culprit && this.#isMadeAgain(attempt));
+    for (const attempt of started) if (!again.includes(attempt)) attempt.settle({ status: "lost", message });
+    this.#waiting.unshift(...unstarted.filter(({ isSettled }) => !isSettled));
     this.#suspects.push(...again);
     const were = again.length === 1 ? "was" : "were";
     const beside = again.length === 0 ? "" : `; ${count(again.length, "run")} ${were} in it, each is run again, alone`;
@@ -248,14 +212,18 @@ export class Supervisor {
     this.#checkDrained();
   }
 
+  #isMadeAgain({ isSettled, failedIsolations }: Attempt): boolean {
+    return this.#options.isRepeatable && !isSettled && failedIsolations < maxFailedIsolations;
+  }
+
   async #isolate(attempt: Attempt): Promise<void> {
     this.#isolated.add(attempt);
     const isSettled = await this.#quarantine.isolate(attempt);
     this.#isolated.delete(attempt);
     if (this.#state === "stopped") return;
-    if (!isSettled) {
+    if (!isSettled && !attempt.isSettled) {
       attempt.failedIsolations += 1;
-      this.#scheduler.add(attempt);
+      this.#add(attempt);
     }
     this.#checkDrained();
   }
@@ -289,6 +257,18 @@ export class Supervisor {
   }
 }
 
-function isMadeAgain({ isRepeatable, failedIsolations }: Attempt): boolean {
-  return isRepeatable && failedIsolations < maxFailedIsolations;
+/** A caller waits for the attempt: its time runs from now on, and the caller may leave. */
+function limitWait(attempt: Attempt): void {
+  const { caller, timeoutMs } = attempt.task;
+  const leave = (): void => attempt.settle({ status: "left" });
+  if (caller?.aborted === true) {
+    leave();
+    return;
+  }
+  const timer = setTimeout(() => attempt.settle({ status: "late" }), timeoutMs);
+  caller?.addEventListener("abort", leave, { once: true });
+  void attempt.outcome.then(() => {
+    clearTimeout(timer);
+    caller?.removeEventListener("abort", leave);
+  });
 }

@@ -7,13 +7,13 @@ import { moveTime, nextTurn } from "../../../base/kernel/index.ts";
 import {
   type ChildOptions,
   type FromChild,
+  type HandlerAnswer,
+  type HandlerOutcome,
   type Invocation,
-  type InvocationAnswer,
   lateLoad,
   loadLimitMs,
-  type RequestData,
+  type ResponseData,
   type RunInput,
-  type RunMessage,
   type ScriptExports,
   type ToChild,
 } from "../protocol.ts";
@@ -74,7 +74,7 @@ class Child {
   readonly #errors: Errors;
   readonly #output: Output;
   /** Attempts that wait for the call of their handler. */
-  readonly #queue: RunMessage[] = [];
+  readonly #queue: Invocation[] = [];
   /** Resolves when modules can be loaded. */
   #code: Promise<void> = Promise.resolve();
   readonly #modules = new Map<string, Module>();
@@ -84,8 +84,8 @@ class Child {
   /** The last attempt of each file that has ended, for errors thrown after the end. */
   readonly #last = new Map<string, { attempt: number; endedAt: number }>();
   readonly #strays = new Budget(maxStrays);
-  /** Answers of invoked handlers that are sent at the end of this turn. */
-  readonly #answers: InvocationAnswer[] = [];
+  /** Answers to waiting callers that are sent at the end of this turn. */
+  readonly #answers: HandlerAnswer[] = [];
   /** The attempt whose handler was called in this turn of the loop. */
   #entered: number | null = null;
 
@@ -111,13 +111,9 @@ class Child {
       case "load":
         void this.#load(message.path);
         return;
-      case "run":
-        this.#queue.push(message);
-        if (this.#queue.length === 1) setImmediate(() => this.#next());
-        return;
       case "invoke":
-        this.#send({ type: "entered", attempts: message.calls.map(({ attempt }) => attempt) });
-        for (const call of message.calls) void this.#invoke(call);
+        if (message.isAwaited) this.#invokeAll(message.calls);
+        else this.#enqueue(message.calls);
         return;
       case "want":
         void this.#give(message.attempt);
@@ -150,7 +146,7 @@ class Child {
     const attempt = this.#culprit(thrown);
     if (attempt !== null && this.#active.has(attempt)) {
       // The attempt has failed, whether or not its handler would have returned.
-      this.#end(attempt, { type: "failed", attempt, error: this.#describeStray(thrown) });
+      this.#end(attempt, { status: "failed", error: this.#describeStray(thrown) });
     } else if (this.#strays.take()) {
       this.#send({ type: "stray", attempt, error: this.#errors.describe(thrown) });
     }
@@ -177,9 +173,9 @@ class Child {
     try {
       const module = await inTime(this.#import(path));
       this.#modules.set(path, module);
-      this.#send({ type: "loaded", path, exports: exportsOf(module) });
+      this.#send({ type: "loaded", path, loaded: { exports: exportsOf(module) } });
     } catch (thrown) {
-      this.#send({ type: "broken", path, error: this.#errors.describe(thrown) });
+      this.#send({ type: "loaded", path, loaded: { error: this.#errors.describe(thrown) } });
     }
   }
 
@@ -188,10 +184,16 @@ class Child {
     return import(this.#places.get(path) ?? join(this.#options.root, path));
   }
 
+  #enqueue(calls: readonly Invocation[]): void {
+    const isIdle = this.#queue.length === 0;
+    this.#queue.push(...calls);
+    if (isIdle) setImmediate(() => this.#next());
+  }
+
   /** Calls a single handler in a turn of the loop: a rejection at the end of the turn is that handler's. */
   #next(): void {
-    const message = this.#queue[0];
-    if (message !== undefined) void this.#run(message);
+    const call = this.#queue[0];
+    if (call !== undefined) void this.#run(call);
     setImmediate(() => {
       this.#entered = null;
       this.#queue.shift();
@@ -200,44 +202,46 @@ class Child {
     });
   }
 
-  async #run(message: RunMessage): Promise<void> {
-    const { attempt, path } = message;
-    this.#send({ type: "started", attempt });
+  /** Calls a handler whose value is not used. */
+  async #run(call: Invocation): Promise<void> {
+    const { attempt, path } = call;
+    this.#send({ type: "started", attempts: [attempt] });
     this.#entered = attempt;
     try {
-      await this.#call(message);
+      await this.#call(call);
       // Unhandled rejections come to light at the end of a turn.
       await nextTurn();
-      this.#end(attempt, { type: "completed", attempt });
+      this.#end(attempt, { status: "answered", value: "null" });
     } catch (thrown) {
-      this.#end(attempt, { type: "failed", attempt, error: this.#errors.describe(thrown, path) });
+      this.#end(attempt, { status: "failed", error: this.#errors.describe(thrown, path) });
     }
   }
 
-  /** Calls a handler whose value is waited for. */
+  #invokeAll(calls: readonly Invocation[]): void {
+    this.#send({ type: "started", attempts: calls.map(({ attempt }) => attempt) });
+    for (const call of calls) void this.#invoke(call);
+  }
+
+  /** Calls a handler whose value, or response, a caller waits for. */
   async #invoke(call: Invocation): Promise<void> {
     const { attempt, path, request } = call;
     try {
-      if (request !== undefined) {
-        await this.#respond(call, request);
-        return;
-      }
-      const value = jsonOf(await this.#call(call), this.#options.bodyLimit);
-      this.#answer({ attempt, value });
+      const value = await this.#call(call);
+      if (request !== undefined) await this.#respond(attempt, value);
+      else this.#answer(attempt, { outcome: { status: "answered", value: jsonOf(value, this.#options.bodyLimit) } });
     } catch (thrown) {
       // The caller of an endpoint gets a response, or an error.
       const refusal = request === undefined ? refusalOf(thrown) : null;
-      if (refusal !== null) this.#answer({ attempt, refusal });
-      else this.#answer({ attempt, error: this.#errors.describe(thrown, path) });
+      if (refusal !== null) this.#answer(attempt, { outcome: { status: "refused", refusal } });
+      else this.#answer(attempt, { outcome: { status: "failed", error: this.#errors.describe(thrown, path) } });
     }
   }
 
-  /** Calls the handler of an endpoint. Its attempt is over with the last piece of the response. */
-  async #respond(call: Invocation, request: RequestData): Promise<void> {
-    const { attempt } = call;
-    const { data, rest } = await responseOf(await this.#call(call, request));
+  /** The handler of an endpoint has returned. Its attempt is over with the last piece of the response. */
+  async #respond(attempt: number, value: unknown): Promise<void> {
+    const { data, rest } = await responseOf(value);
     if (rest === null) {
-      this.#answer({ attempt, response: data });
+      this.#answer(attempt, { response: data });
       return;
     }
     const active = this.#active.get(attempt);
@@ -255,26 +259,25 @@ class Child {
     if (active === undefined || body === null) return;
     try {
       const bytes = await scopes.run(active.scope, () => body.next());
-      if (bytes === null) this.#end(attempt, { type: "piece", attempt, bytes });
+      if (bytes === null) this.#end(attempt, { status: "answered", value: "null" });
       else if (this.#active.has(attempt)) this.#send({ type: "piece", attempt, bytes });
     } catch (thrown) {
-      this.#end(attempt, { type: "failed", attempt, error: this.#errors.describe(thrown, active.path) });
+      this.#end(attempt, { status: "failed", error: this.#errors.describe(thrown, active.path) });
     }
   }
 
-  #answer(answer: InvocationAnswer): void {
-    if (this.#close(answer.attempt)) this.#say(answer);
+  #answer(attempt: number, answer: { readonly response: ResponseData } | { readonly outcome: HandlerOutcome }): void {
+    if (this.#close(attempt)) this.#say({ attempt, ...answer });
   }
 
   /** Answers of the same turn of the loop share a message. */
-  #say(answer: InvocationAnswer): void {
+  #say(answer: HandlerAnswer): void {
     this.#answers.push(answer);
     if (this.#answers.length > 1) return;
     setImmediate(() => this.#send({ type: "answers", answers: this.#answers.splice(0) }));
   }
 
-  /** @param request the handler's first argument, before its context; absent for other handlers. */
-  async #call({ attempt, path, handler, input }: Invocation, request?: RequestData): Promise<unknown> {
+  async #call({ attempt, path, handler, input, request }: Invocation): Promise<unknown> {
     const controller = new AbortController();
     const scope: AttemptScope = newScope(attempt, controller.signal);
     const calls = new ServiceClient({ attempt, send: this.#send, limits: this.#options });
@@ -297,8 +300,9 @@ class Child {
     return await scopes.run(scope, () => target(given, context));
   }
 
-  #end(attempt: number, message: FromChild): void {
-    if (this.#close(attempt)) this.#send(message);
+  /** Sends the end of an attempt at once. */
+  #end(attempt: number, outcome: HandlerOutcome): void {
+    if (this.#close(attempt)) this.#send({ type: "answers", answers: [{ attempt, outcome }] });
   }
 
   /** The attempt is over: its further calls are refused. Answers false when the attempt was over before. */

@@ -7,7 +7,7 @@ import {
   type Endpoints,
   type FoundEndpoint,
 } from "../../../code/endpoints/index.ts";
-import type { BodyPieces, RequestEnd, ScriptRequest, ScriptResponse } from "../../../code/script-host/index.ts";
+import type { BodyPieces, CallOutcome, ScriptExchange, ScriptResponse } from "../../../code/script-host/index.ts";
 import type { Auth } from "../../../people/auth/index.ts";
 import { declaredLength } from "../bodies.ts";
 import { type Exchange, pathOf } from "../exchange.ts";
@@ -148,7 +148,7 @@ function headersOf(headers: Headers): [string, string][] {
 async function bodyOf(
   exchange: Exchange,
   limit: number,
-): Promise<{ body: ScriptRequest["request"]["body"]; pieces: ScriptRequest["pieces"] }> {
+): Promise<{ body: ScriptExchange["request"]["body"]; pieces: ScriptExchange["pieces"] }> {
   const { request } = exchange;
   const none = { body: null, pieces: null };
   if (!withBody.includes(request.method)) return none;
@@ -179,7 +179,7 @@ async function begun(response: ScriptResponse): Promise<ScriptResponse | null> {
 }
 
 /** The answer to a request that has ended without a response. */
-function failure(exchange: Exchange, end: RequestEnd): Response {
+function failure(exchange: Exchange, end: CallOutcome): Response {
   switch (end.status) {
     case "failed":
     case "answered":

@@ -1,0 +1,131 @@
+/** A script process: its limits, one poll after the other, its loss, and errors after the end of an attempt. On a fake process. */
+import { afterEach, describe, expect, test } from "bun:test";
+import { attempt, FakeProcesses, outcomeOf } from "../../../test/script-attempts.ts";
+import { until } from "../../../test/sockets.ts";
+import type { Attempt } from "./attempt.ts";
+import type { ScriptProcess } from "./process.ts";
+import type { ScriptError } from "./protocol.ts";
+
+const opened: ScriptProcess[] = [];
+afterEach(() => {
+  for (const process of opened.splice(0)) process.close();
+});
+
+function open(attempts: readonly Attempt[], log: string[] = []) {
+  const processes = new FakeProcesses();
+  const process = processes.open({ log });
+  opened.push(process);
+  for (const each of attempts) process.call(each);
+  const fake = processes.last;
+  return {
+    process,
+    fake,
+    aborted: () => fake.sent.flatMap((message) => (message.type === "abort" ? [message.attempt] : [])),
+    poll: (times: number) => Array.from({ length: times }, () => process.poll()),
+  };
+}
+
+function started(runId: string, { agoMs = 0, timeoutMs = 1_000 } = {}): Attempt {
+  const each = attempt(runId, { timeoutMs });
+  each.startedAt = performance.now() - agoMs;
+  return each;
+}
+
+describe("time", () => {
+  test("an attempt in time is left alone, however often it is looked at", () => {
+    const { aborted, fake, poll } = open([started("a", { timeoutMs: 60_000 })]);
+    poll(50);
+    expect(aborted()).toEqual([]);
+    expect(fake.hasExited).toBeFalse();
+  });
+
+  test("one beyond its timeout is aborted once, and its process killed when it does not confirm", () => {
+    const late = started("a", { agoMs: 2_000 });
+    const { aborted, fake, poll, process } = open([late]);
+    poll(10);
+    expect(aborted()).toEqual([late.id]);
+    expect(fake.hasExited).toBeFalse();
+    poll(1);
+    expect(fake.hasExited).toBeTrue();
+    expect(aborted()).toHaveLength(1);
+    expect(process.release({ how: "signal SIGKILL", signal: "SIGKILL" })).toMatchObject({
+      message: "ran past its timeout without giving way (an endless loop?)",
+      signal: null,
+    });
+  });
+
+  test("one that waits while the last to start computes in time does not end the process", () => {
+    const late = started("a", { agoMs: 2_000 });
+    const computing = started("b", { timeoutMs: 60_000 });
+    const { aborted, fake, poll } = open([late, computing]);
+    poll(30);
+    expect(aborted()).toEqual([late.id]);
+    expect(fake.hasExited).toBeFalse();
+  });
+
+  test("a process that starts nothing of what it was sent is killed", () => {
+    const { fake, poll } = open([attempt("a")]);
+    poll(10);
+    expect(fake.hasExited).toBeFalse();
+    poll(1);
+    expect(fake.hasExited).toBeTrue();
+  });
+});
+
+describe("memory", () => {
+  test.each([
+    [1_001, true],
+    [1_000, false],
+    [null, false],
+  ] as const)("%p bytes of 1,000", (bytes, isKilled) => {
+    const { fake, poll } = open([]);
+    fake.residentBytes = bytes;
+    expect(poll(1)).toEqual([false]);
+    expect(fake.hasExited).toBe(isKilled);
+  });
+});
+
+test("a lost process tells which attempts had started; its messages are not read any more", async () => {
+  const [a, b] = [attempt("a"), attempt("b")];
+  const { process, fake } = open([a, b]);
+  await fake.answer("a", "started");
+  const loss = process.release({ how: "exit code 1", signal: null });
+  expect(loss).toEqual({
+    started: [a],
+    unstarted: [b],
+    everSent: 2,
+    message: "ended the process (exit code 1)",
+    signal: null,
+  });
+  expect(a.startedAt).toBeNull();
+  await fake.answer("a", "completed");
+  expect(a.isSettled).toBeFalse();
+});
+
+test("the first error after a completion makes the attempt a failed one; later ones, and those of failed ones, are logged", async () => {
+  const log: string[] = [];
+  const strays: ScriptError[] = [];
+  const completed = attempt("a", { onStray: (error) => strays.push(error) });
+  const failed = attempt("b", { onStray: (error) => strays.push(error) });
+  const { fake } = open([completed, failed], log);
+  await fake.answer("a", "completed");
+  await fake.answer("b", { status: "failed", error: { message: "no" } });
+  expect(await outcomeOf(failed)).toBe("no");
+  for (const id of [completed.id, completed.id, failed.id, null])
+    fake.say({ type: "stray", attempt: id, error: { message: `late ${id}` } });
+  expect(strays).toEqual([{ message: `Thrown after the handler had returned: late ${completed.id}` }]);
+  expect(log.filter((line) => line.includes("Uncaught error in functions or jobs"))).toHaveLength(3);
+});
+
+test("a load that the process does not answer is late, and the process is killed; polls are counted, not time", async () => {
+  const processes = new FakeProcesses();
+  processes.answerLoad = () => null;
+  const process = processes.open();
+  opened.push(process);
+  const loading = process.loadFile("jobs/a.ts");
+  for (let polls = 0; polls < 79; polls++) expect(process.poll()).toBeTrue();
+  expect(processes.last.hasExited).toBeFalse();
+  process.poll();
+  expect(await loading).toEqual({ loaded: { error: { message: "did not finish loading within 5 s" } }, lost: "late" });
+  await until(() => processes.last.hasExited);
+});
