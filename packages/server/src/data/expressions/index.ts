@@ -25,5 +25,6 @@ export { parseExpression, parsePath, referencesOf, syntaxOf } from "./parse.ts";
 export { type ExpressionPart, parseParts } from "./parts.ts";
 export type { FieldReference } from "./paths.ts";
 export { toPredicate } from "./predicate.ts";
-export { keysOf, pathSql, toSql } from "./sql/compile.ts";
+export { pathSql, toSql } from "./sql/compile.ts";
+export { lookedUpColumn } from "./sql/related.ts";
 export type { SqlOptions } from "./sql/scope.ts";

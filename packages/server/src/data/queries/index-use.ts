@@ -4,9 +4,21 @@
  * An index answers a list when all conditions of the list are comparisons of own fields with constants, and the index holds the
  * fields that are compared for equality, then the fields of the order, and nothing more. SQLite then reads a single range of the
  * index, in order, and no row in vain: the size of the page bounds the work, and the list runs on the event loop.
+ *
+ * A rule by membership, as `team.members(team)[user = @user.id]`, leads from the caller's records to the ids that a field may hold. An
+ * index that answers the list for one id has a range for each. SQLite reads a page of each range at most, so the caller's memberships
+ * bound the work, and the list is tried on the event loop with a bound on the rows.
  */
 import { type Collection, columnsOf, type TableIndex, tableIndexes } from "../collections/index.ts";
-import { columnOf, type Expression, isConstant, isNull, type Operand, type Path } from "../expressions/index.ts";
+import {
+  columnOf,
+  type Expression,
+  isConstant,
+  isNull,
+  lookedUpColumn,
+  type Operand,
+  type Path,
+} from "../expressions/index.ts";
 import type { Sort } from "./sort.ts";
 
 /** Records that may be skipped on the event loop. */
@@ -15,6 +27,8 @@ const maxOffset = 1_000;
 export interface IndexUse {
   /** Whether SQLite reads the rows of the page and no others. */
   readonly isBounded: boolean;
+  /** Whether the rows are those of each id that a condition leads to: how many ids there are is not known before. */
+  readonly isLookedUp: boolean;
   /** Whether an index, or the table itself, gives the order. */
   readonly isOrdered: boolean;
 }
@@ -25,6 +39,8 @@ interface Compared {
   readonly equal: Set<string>;
   /** Compared with `=` or `in`, and not with null: a unique index has a single row for each value. */
   readonly points: Set<string>;
+  /** Compared with the ids that a condition leads to. */
+  readonly lookedUp: Set<string>;
   /** Compared with `in`: an index has several ranges for the values, in no common order. */
   readonly listed: Set<string>;
   /** Bounds, as `count >`: SQLite looks at a second bound of a kind row by row. */
@@ -39,10 +55,17 @@ interface Order {
 /** @param conditions that must all hold. */
 export function indexUseOf(collection: Collection, conditions: readonly Expression[], order: Order): IndexUse {
   const { sort, offset } = order;
-  const compared: Compared = { equal: new Set(), points: new Set(), listed: new Set(), bounds: new Map() };
+  const compared: Compared = {
+    equal: new Set(),
+    points: new Set(),
+    lookedUp: new Set(),
+    listed: new Set(),
+    bounds: new Map(),
+  };
   const isPlain = conditions.every((condition) => compare(condition, compared));
   const indexes = indexesOf(collection);
-  const { equal, points, listed, bounds } = compared;
+  const { equal, points, lookedUp, listed, bounds } = compared;
+  const isLookedUp = lookedUp.size > 0;
   const isOne = indexes.some(({ columns, unique }) => unique && columns.every((column) => points.has(column)));
   const sorted = columnsOfSort(collection, sort)?.filter((column) => !equal.has(column)) ?? null;
   const orders = [[], ...indexes.map(({ columns }) => columns)].filter(
@@ -52,8 +75,9 @@ export function indexUseOf(collection: Collection, conditions: readonly Expressi
     listed.size === 0 &&
     columns.length === equal.size + (sorted?.length ?? 0) &&
     [...bounds.values()].every((column) => column === sorted?.[0]);
-  const isBounded = isPlain && offset <= maxOffset && (isOne || orders.some(answers));
-  return { isBounded, isOrdered: orders.length > 0 };
+  const isNear = offset <= (isLookedUp ? 0 : maxOffset);
+  const isBounded = isPlain && isNear && (isOne || orders.some(answers));
+  return { isBounded, isLookedUp, isOrdered: orders.length > 0 };
 }
 
 const known = new WeakMap<Collection, readonly TableIndex[]>();
@@ -91,6 +115,13 @@ function columnsOfSort({ definition }: Collection, { keys, isSeqDescending }: So
 /** Notes the columns of a condition; false for a condition that no index answers. */
 function compare(condition: Expression, compared: Compared): boolean {
   switch (condition.type) {
+    case "some": {
+      const column = lookedUpColumn(condition);
+      const { equal, points, lookedUp } = compared;
+      if (column === null || lookedUp.size > 0) return false;
+      for (const columns of [equal, points, lookedUp]) columns.add(column);
+      return true;
+    }
     case "and":
       return condition.items.every((item) => compare(item, compared));
     case "in": {
@@ -109,7 +140,7 @@ function compare(condition: Expression, compared: Compared): boolean {
 
 function compareColumn(
   { operator, left, right }: Extract<Expression, { type: "compare" }>,
-  { equal, points, bounds }: Compared,
+  { equal, points, lookedUp, bounds }: Compared,
 ): boolean {
   const path = isOwnColumn(left) ? left : isOwnColumn(right) ? right : null;
   const constant = path === left ? right : left;
@@ -118,7 +149,7 @@ function compareColumn(
   const column = columnOf(path);
   if (operator === "=") {
     // A second comparison of the same column is looked at row by row.
-    if (equal.has(column)) return false;
+    if (equal.has(column) && !lookedUp.has(column)) return false;
     equal.add(column);
     if (!isNull(constant)) points.add(column);
     return true;

@@ -1,7 +1,7 @@
 /**
  * List queries: the parameters of a list, parsed and checked, and the plan by which its pages are read. Each feature of a list is a
  * file of its own, which is entered only when a parameter asks for the feature: `sort.ts`, `search.ts`, `groups.ts`,
- * `selection.ts` (`fields` and `expand`), `cursor.ts`, and `keyed-list.ts` for lists under a rule by membership.
+ * `selection.ts` (`fields` and `expand`), and `cursor.ts`.
  */
 
 import { quote } from "../../base/kernel/index.ts";
@@ -16,7 +16,6 @@ import {
 import type { Decision } from "../permissions/index.ts";
 import { parseGroups } from "./groups.ts";
 import { type IndexUse, indexUseOf } from "./index-use.ts";
-import { type KeyedList, keyedListOf } from "./keyed-list.ts";
 import type { GroupsPlan, PagePlan, SearchPlan, SortPlan } from "./plan.ts";
 import { type QueryText, readWhole, refuseParameter } from "./query-text.ts";
 import type { ReadScope } from "./read-scope.ts";
@@ -41,8 +40,6 @@ export interface ListQuery {
   readonly filter: Expression | null;
   readonly sort: Sort;
   readonly plan: PagePlan | GroupsPlan;
-  /** The list by its keys, which runs on the event loop where the keys are few; null for a list without keys. */
-  readonly keyed: KeyedList | null;
   readonly site: ExecutionSite;
   /** Whether the total is that of the whole collection, which is kept in memory. */
   readonly countsAll: boolean;
@@ -96,12 +93,10 @@ function queryOfRecords(listed: Listed): ParsedQuery {
   const isSmall = extent.limit <= maxLoopLimit && !selected.leadsToMany && !selected.isGuarded;
   const isOnLoop = !isSearched && use.isBounded && isSmall && !(extent.hasTotal && conditions.length > 0);
   const plan = pagePlan(listed, { sort, extent, selected, use, isOnLoop });
-  const mayBeKeyed = !isOnLoop && !isSearched && isSmall && !extent.hasTotal && extent.offset === 0;
   return {
     ...commonOf(listed),
     sort,
     plan,
-    keyed: mayBeKeyed && conditions.length > 0 ? keyedListOf(listed, sort, plan) : null,
     site: isOnLoop ? "event-loop" : "thread",
     countsAll: extent.hasTotal && isOnLoop,
     cursorScope: JSON.stringify([
@@ -145,7 +140,7 @@ interface Asked {
 
 function pagePlan(listed: Listed, { sort, extent, selected, use, isOnLoop }: Asked): PagePlan {
   const { text, source, scope } = listed;
-  const options: SqlOptions = { isProbed: !isOnLoop, users: scope.users.table };
+  const options: SqlOptions = { isProbed: !isOnLoop || use.isLookedUp, users: scope.users.table };
   const where = whereOf(listed.conditions, source.table, options);
   const isAlone = text.sort === undefined && where === null;
   const isSearched = text.search !== undefined || text.snippet !== undefined;
@@ -155,7 +150,7 @@ function pagePlan(listed: Listed, { sort, extent, selected, use, isOnLoop }: Ask
     search,
     selection: selected.plan,
     where,
-    keyed: null,
+    isLookedUp: use.isLookedUp,
     sort: sortPlan(listed, { sort, search, options, isIndexed: use.isOrdered && search === null }),
     limit: extent.limit,
     offset: extent.offset,
@@ -200,7 +195,6 @@ function queryOfGroups(listed: Listed): ParsedQuery {
     ...commonOf(listed),
     sort: newestFirst,
     plan,
-    keyed: null,
     site: "thread",
     countsAll: false,
     cursorScope: JSON.stringify([...cursorScopeOf(listed), text.group, text.aggregate, orders]),

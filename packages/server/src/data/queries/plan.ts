@@ -92,12 +92,6 @@ export interface SearchPlan {
   readonly snippets: readonly { readonly field: string; readonly column: string }[];
 }
 
-/** The keys of a page, and the field that holds a key, as SQL. */
-export interface PageKeys {
-  readonly column: string;
-  readonly keys: readonly string[];
-}
-
 /** A page of a list. */
 export interface PagePlan {
   readonly type: "records";
@@ -106,8 +100,8 @@ export interface PagePlan {
   readonly selection: SelectionPlan;
   /** A condition on the records of the list; null for the whole collection. */
   readonly where: SqlPart | null;
-  /** Keys whose records are read in order, and merged up to the end of the page; null for a list without keys. */
-  readonly keyed: PageKeys | null;
+  /** See `IndexUse`: on the event loop, too, the rows are counted. */
+  readonly isLookedUp: boolean;
   readonly sort: SortPlan;
   readonly limit: number;
   readonly offset: number;

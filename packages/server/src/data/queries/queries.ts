@@ -6,8 +6,8 @@
  * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with its SQL (`sql/`). `index-use.ts` tells whether a single
  *    index of the definition answers the query.
  * 3. **Plan → records.** `run.ts` reads a page (`sql/keyset.ts` finds its start), `expand.ts` reads the related records. A list
- *    that an index answers, or that has few keys (`keyed-list.ts`), runs on the event loop. Every other list runs on a reader
- *    thread (`query-thread.ts`) with a limit of time.
+ *    that an index answers runs on the event loop. Every other list, and a list that meets too many rows there, runs on a
+ *    reader thread (`query-thread.ts`) with a limit of time.
  */
 
 import { AppError, BoundedMap, isAdmin, JsonText, type Principal } from "../../base/kernel/index.ts";
@@ -29,7 +29,6 @@ import {
 import { type CursorPosition, Cursors } from "./cursor.ts";
 import { type FileUses, fileColumns, isShownIn, readableFileColumns } from "./file-uses.ts";
 import { indexAdvice } from "./index-advice.ts";
-import { type KeyedList, KeyedLists } from "./keyed-list.ts";
 import { isForEverybody, type ListQuery, parseListQuery } from "./list-query.ts";
 import type {
   FileShownInput,
@@ -53,7 +52,7 @@ const maxQueries = 1_500;
 const maxCharacters = 1_000;
 /** Records in a page when a whole list is read. */
 const wholePageSize = 200;
-/** The most records of other collections that the rules of expansions may read on the event loop; a larger query needs a thread. */
+/** The most rows that rules by membership may visit on the event loop; a larger query needs a thread. */
 const maxVisits = 5_000;
 /** The attempts of a query that migrations interrupt, and the pause between two attempts. */
 const maxAttempts = 5;
@@ -103,8 +102,6 @@ const forService = { caller: (): string => "service", signal: (): AbortSignal =>
 /** The input of a run with its site, and the collections whose rights the run depends on. */
 interface Planned<T extends QueryInput> extends Pick<ListQuery, "site" | "entered"> {
   readonly input: T;
-  /** See `ListQuery`. */
-  readonly keyed?: KeyedList | null;
 }
 
 /** The list that cursors belong to. */
@@ -124,7 +121,6 @@ function decoded(text: string): string {
 export class Queries {
   readonly #options: QueriesOptions;
   readonly #cursors: Cursors;
-  readonly #keyedLists: KeyedLists;
   /** Parsed queries, by their parameters without the cursor; null for parameters that make no query. */
   readonly #prepared = new BoundedMap<string, ListQuery | null>(maxQueries);
 
@@ -134,8 +130,6 @@ export class Queries {
   constructor(options: QueriesOptions) {
     this.#options = options;
     this.#cursors = new Cursors(options.cursorKey);
-    const { collections, records } = options;
-    this.#keyedLists = new KeyedLists((asked) => `${collections.epoch} ${records.versions.of(new Map(), null, asked)}`);
   }
 
   /**
@@ -302,10 +296,8 @@ export class Queries {
    */
   async #run<T>(plan: () => Planned<QueryInput>, { principal, caller, signal }: QueryCaller): Promise<Reported<T>> {
     const { database } = this.#options;
-    const { input, site, keyed = null } = plan();
-    let reported = site === "event-loop" ? this.#runHere<T>(input) : null;
-    const page = keyed && this.#keyedLists.page(database.rows, keyed, input.context);
-    if (page !== null && input.type === "page") reported = this.#runHere({ ...input, plan: page });
+    const { input, site } = plan();
+    const reported = site === "event-loop" ? this.#runHere<T>(input) : null;
     if (reported !== null) return reported;
     const waiter = { principal, caller: caller(), signal: signal() };
     for (let attempt = 1; ; attempt++) {

@@ -6,13 +6,13 @@ import type { Reader, Value } from "../../store/database/index.ts";
 import { type CursorPosition, digestOf } from "./cursor.ts";
 import { Expander } from "./expand.ts";
 import { runFileShown, runFileUses } from "./file-uses.ts";
-import type { PageOutcome, PagePlan, QueryInput, RecordInput, SelectionPlan } from "./plan.ts";
+import type { PageOutcome, PagePlan, QueryInput, RecordInput, SelectionPlan, SqlPart } from "./plan.ts";
 import { refuseParameter } from "./query-text.ts";
 import { runGroups } from "./run-groups.ts";
 import { concealValues, plainRecords, type Row, rowBytes } from "./shape.ts";
 import { snippetOf } from "./snippet.ts";
 import { groupsSql } from "./sql/groups.ts";
-import { keyNames, positionOf, type SortPosition, segmentsAfter } from "./sql/keyset.ts";
+import { allSegments, keyNames, positionOf, type SortPosition, segmentsAfter } from "./sql/keyset.ts";
 import {
   countSql,
   ownerAlias,
@@ -66,7 +66,8 @@ function readRows(
     isCut = bytes > maxPageBytes && rows.length > 1;
     return isCut;
   };
-  for (const segment of position === null ? [null] : segmentsAfter(plan.sort, resolve(run, plan, position))) {
+  const segments = position === null ? firstSegments(plan) : segmentsAfter(plan.sort, resolve(run, plan, position));
+  for (const segment of segments) {
     const limit = plan.limit + 1 - rows.length;
     run.reader.some<Row>(pageSql(run, plan, { segment, limit }), isLast);
     if (isCut || rows.length > plan.limit) break;
@@ -78,6 +79,11 @@ function readRows(
       `this page is larger than ${maxPageBytes / 1024 ** 2} MiB; ask for fewer records, for less of each with "fields", or use "cursor"`,
     );
   return isCut;
+}
+
+/** The segments of the first page: the whole list, or the parts that make SQLite choose the index of the order. */
+function firstSegments({ isLookedUp, sort }: PagePlan): readonly (SqlPart | null)[] {
+  return isLookedUp && sort.isIndexed ? allSegments(sort) : [null];
 }
 
 /** The last record of a page, with the values that the list is sorted by: most rows have them, before they are decoded. */

@@ -47,14 +47,10 @@ export class Versions {
     }
   }
 
-  /**
-   * The version of all that a caller can see of some collections, and of their definitions.
-   * @param asked names of collections that rules ask about.
-   */
-  of(entered: ReadonlyMap<Collection, Decision>, principal: Principal, asked: Iterable<string> = []): string {
+  /** The version of all that a caller can see of some collections, and of their definitions. */
+  of(entered: ReadonlyMap<Collection, Decision>, principal: Principal): string {
     const userId = principal?.userId ?? null;
     let version = this.#run;
-    for (const name of asked) version += `.r${this.#of(name).last.toString(36)}`;
     for (const [collection, { access }] of entered) {
       version += `.${this.#definitionOf(collection).toString(36)}`;
       // Admins get other fields of the same records: the role is a part of the version.

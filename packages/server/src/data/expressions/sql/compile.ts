@@ -8,7 +8,6 @@
  */
 import type { Expression, Path } from "../expression.ts";
 import { compareSql, inSql } from "./comparisons.ts";
-import { type Keyed, keyedBy } from "./keys.ts";
 import { someItemSql, someSql } from "./related.ts";
 import { Scope, type SqlOptions } from "./scope.ts";
 import { join, opposite, type Sql, separated } from "./text.ts";
@@ -24,11 +23,6 @@ export function pathSql(path: Path, alias: string, options: SqlOptions = {}): Sq
  */
 export function toSql(expression: Expression, alias: string, options: SqlOptions = {}): Sql {
   return compile(scopeOf(alias, options), expression, false);
-}
-
-/** The keys of a condition; null for a condition without keys. */
-export function keysOf(condition: Expression, options: SqlOptions = {}): Keyed | null {
-  return keyedBy(condition, options, (expression, scope) => compile(scope, expression, false));
 }
 
 function scopeOf(alias: string, options: SqlOptions): Scope {

@@ -169,6 +169,11 @@ function holdersOf(scope: Scope, { field, record }: SomeItem, item: Expression):
   return join([opening, allOf([...conditions, inner.compile(item)]), ")"]);
 }
 
+/** The column that holds an id of those that the lookup of a step finds; null for a step that looks at each record. */
+export function lookedUpColumn({ from, item }: Some): string | null {
+  return item !== null && isSelective(item) ? (from[0]?.field.column ?? "id") : null;
+}
+
 /** Whether an index finds the items that fulfil a condition. */
 function findsItem({ record, item }: SomeItem): boolean {
   return item !== null && (record === null ? isSelective(item, isItemFound) : isSelective(item));

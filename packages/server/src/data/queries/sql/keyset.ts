@@ -68,6 +68,17 @@ export function segmentsAfter(sort: SortPlan, { seq, values }: SortPosition): Sq
   return isIndexed || segments.length === 1 ? segments : [anyOf(segments)];
 }
 
+/**
+ * The conditions of all records, by the first sort key: SQLite takes the index that has the key, as it does behind a position. Without
+ * such a condition SQLite takes any index of the ids that a rule leads to.
+ */
+export function allSegments({ keys: [key] }: SortPlan): (SqlPart | null)[] {
+  if (key === undefined) return [null];
+  const [empty, filled] = [tie(key, null), after({ ...key, isDescending: false }, null)];
+  if (!key.isNullable) return filled;
+  return key.isDescending ? [...filled, empty] : [empty, ...filled];
+}
+
 /** The records with a later value of a key. */
 function after(key: KeyPlan, value: Value): SqlPart[] {
   const { text, values, isDescending, isNullable, valueType } = key;

@@ -1,6 +1,5 @@
 /** The statements of a page of records: the page itself, the position of its cursor, the count, and a single record. */
 import type { PagePlan, RecordInput, SqlPart } from "../plan.ts";
-import { ofKeysSql } from "./keyed.ts";
 import { keyNames, orderBy, positionColumns, positionOrder } from "./keyset.ts";
 import { bind, conditionSql, type Run, type Statement } from "./statement.ts";
 
@@ -19,21 +18,22 @@ export function pageSql(
   plan: PagePlan,
   { segment, limit }: { segment: SqlPart | null; limit: number },
 ): Statement {
-  const { selection, where, sort, offset, search, keyed } = plan;
+  const { selection, where, sort, offset, search } = plan;
   // A literal is measurably quicker than a parameter.
   const extent = offset === 0 ? `LIMIT ${limit}` : `LIMIT ${limit} OFFSET ${offset}`;
   const order = sort.keys.length === 0 ? newestFirst(sort) : orderBy(sort);
-  const condition = conditionSql(run, probedOf(plan), [matchOf(plan), where, segment]);
-  if (search === null && keyed === null)
+  const isProbed = run.isProbed || plan.isLookedUp;
+  const condition = conditionSql({ isProbed }, probedOf(plan), [matchOf(plan), where, segment]);
+  if (search === null)
     return {
       sql: `SELECT ${selection.columns.text} FROM ${selection.table}${condition.text} ORDER BY ${order.text} ${extent}`,
       values: [selection.columns, condition, order].flatMap((part) => bind(part, run.context)),
     };
   // Positions are put in order without the columns of the records, which are read for the page alone.
-  const found = keyed === null ? matchesSql(plan, condition, extent) : ofKeysSql(plan, keyed, { segment, limit });
-  const texts = search?.snippets.map(({ column }, i) => `, ${column} AS ${snippetAlias(i)}`) ?? [];
+  const found = matchesSql(plan, condition, extent);
+  const texts = search.snippets.map(({ column }, i) => `, ${column} AS ${snippetAlias(i)}`);
   // A rank costs as much as the search: the rank is read with the page, for the cursor.
-  if (search !== null) texts.push(...["_seq", ...keyNames(sort)].map((name) => `, _found.${name}`));
+  texts.push(...["_seq", ...keyNames(sort)].map((name) => `, _found.${name}`));
   const records = `${selection.table} ON ${selection.table}._seq = _found._seq`;
   return {
     sql: `SELECT ${selection.columns.text}${texts.join("")} FROM (${found.text}) AS _found CROSS JOIN ${records} ORDER BY ${positionOrder(sort, "_found.")}`,

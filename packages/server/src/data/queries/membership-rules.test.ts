@@ -1,4 +1,4 @@
-/** Lists under a rule by membership: on the event loop for few keys, on a thread for many keys, with the same result on both. */
+/** Lists under a rule by membership: on the event loop for few memberships, on a thread for many, with the same result on both. */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import type { RecordPage } from "@socle/protocol";
 import { type Answer, openApi } from "../../../test/kit.ts";
@@ -81,6 +81,12 @@ for (let n = 0; n < 70; n++) {
   if (n === 1) await make("members", { workspace, user: few.user.id, role: "owner" });
   projects.push(await make("projects", { name: `p${n}`, workspace }));
 }
+// More memberships than the event loop looks at.
+for (let batch = 0; batch < 6; batch++) {
+  const body = { user: many.user.id, role: "guest" };
+  const operations = Array.from({ length: 900 }, () => ({ method: "create", collection: "members", body }));
+  expect((await request("POST", "/api/batch", { body: { operations }, token: root })).status).toBe(200);
+}
 const gone = await make("workspaces", { name: "gone" });
 await make("members", { workspace: gone, user: few.user.id, role: "member" });
 const orphan = await make("projects", { name: "orphan", workspace: gone });
@@ -138,7 +144,7 @@ function byNumber(found: readonly Issue[], sign: 1 | -1): Issue[] {
   return found.toSorted((a, b) => sign * (place(a) - place(b)));
 }
 
-describe("a list by keys", () => {
+describe("a list under a rule by membership", () => {
   const open = 'status = "open"';
   const isOpen = ({ status }: Issue): boolean => status === "open";
   const cases: [Record<string, string>, (found: readonly Issue[]) => Issue[]][] = [
@@ -155,7 +161,7 @@ describe("a list by keys", () => {
     ],
   ];
 
-  test.each(cases)("%j: of few keys on the event loop, of many on a thread", async (search, expected) => {
+  test.each(cases)("%j: of few memberships on the event loop, of many on a thread", async (search, expected) => {
     for (const limit of ["1", "4", "50"]) {
       expect(await names("issues", { ...search, limit }, few.accessToken)).toEqual(named(expected(visible)));
       expect(await names("issues", { ...search, limit }, none.accessToken)).toEqual([]);
@@ -167,7 +173,7 @@ describe("a list by keys", () => {
     }
   });
 
-  test("of one key that a filter names, or of none where it is not the caller's", async () => {
+  test("with a filter for one project, and for a project that is not the caller's", async () => {
     for (const [project, expected] of [
       [projects[1], visible.filter((issue) => issue.project === projects[1])],
       [projects[3], []],
@@ -182,7 +188,7 @@ describe("a list by keys", () => {
     expect(onThreads).not.toHaveBeenCalled();
   });
 
-  test("follows every change of what leads to the keys", async () => {
+  test("follows every change of what leads to the records", async () => {
     const late = await api.register("late@x.org");
     const list = () => names("tasks_of_late", { limit: "5" }, late.accessToken);
     const change = async (method: string, path: string, body?: object): Promise<void> => {
@@ -236,7 +242,7 @@ describe("a list by keys", () => {
     expect(onThreads).not.toHaveBeenCalled();
   });
 
-  test("of no multiple relation, which holds several keys", async () => {
+  test("that goes through multiple relations", async () => {
     const { items } = (await request<RecordPage>("GET", "/api/workspaces?sort=createdAt&limit=4", { token: root }))
       .body;
     const ids = items.map(({ id }) => id);
@@ -245,9 +251,10 @@ describe("a list by keys", () => {
     const clubs = [await make("clubs", { name: "in" }), await make("clubs", { name: "out" })];
     await make("cards", { user: few.user.id, clubs: [clubs[0]] });
     onThreads.mockClear();
-    expect(await names("boards", { limit: "5" }, few.accessToken)).toEqual(["hers"]);
     expect(await names("clubs", { limit: "5" }, few.accessToken)).toEqual(["in"]);
-    expect(onThreads).toHaveBeenCalledTimes(2);
+    expect(onThreads).not.toHaveBeenCalled();
+    expect(await names("boards", { limit: "5" }, few.accessToken)).toEqual(["hers"]);
+    expect(onThreads).toHaveBeenCalledTimes(1);
   });
 
   test.each([
@@ -282,7 +289,7 @@ test("its statements read by indexes alone", async () => {
   expect(statements.length).toBeGreaterThan(3);
   for (const { sql, values } of statements) {
     const steps = rows.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...(values as string[]));
-    const scans = steps.filter(({ detail }) => /^SCAN (?!_found|_step\d|CONSTANT)/.test(detail));
+    const scans = steps.filter(({ detail }) => /^SCAN (?!_found|CONSTANT)/.test(detail));
     expect([sql, scans]).toEqual([sql, []]);
   }
 });
