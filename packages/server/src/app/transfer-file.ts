@@ -58,8 +58,8 @@ export async function exportFile(
   const format = formatOfFile(file);
   const unfinished = `${file}.unfinished`;
   for (const path of [file, unfinished]) refuseIrreplaceable(path);
+  const pieces = await transfers.export(name, format, async () => undefined);
   const writer = Bun.file(unfinished).writer();
-  const pieces = transfers.export(collection, format, async () => undefined);
   try {
     for (let piece = await pieces.next(); piece.done !== true; piece = await pieces.next()) {
       writer.write(piece.value);

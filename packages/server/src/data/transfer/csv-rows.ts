@@ -6,7 +6,7 @@ import type { FieldDefinition } from "@socle/protocol";
 import Papa, { type ParseResult } from "papaparse";
 import { AppError, allOf, count } from "../../base/kernel/index.ts";
 import { valueOfCell } from "./csv-values.ts";
-import type { ImportRow, ImportRows } from "./row.ts";
+import type { ImportRow } from "./ndjson-rows.ts";
 
 const delimiters = [",", ";", "\t"] as const;
 
@@ -17,7 +17,7 @@ interface CsvRow {
   readonly faults: readonly string[];
 }
 
-export class CsvRows implements ImportRows {
+export class CsvRows {
   readonly #fields: ReadonlyMap<string, FieldDefinition>;
   readonly #system: readonly string[];
   readonly #maxLength: number;
@@ -35,10 +35,12 @@ export class CsvRows implements ImportRows {
     this.#maxLength = options.maxLength;
   }
 
+  /** The rows that end in the piece. @throws AppError `bad_request` when the rest cannot be read. */
   push(text: string): ImportRow[] {
     return this.#parse(text, false);
   }
 
+  /** The last row. */
   end(): ImportRow[] {
     return this.#parse("", true);
   }

@@ -17,49 +17,38 @@ const pageBytes = 64 * 1024;
 
 const encoder = new TextEncoder();
 
+export interface ExportOptions {
+  readonly collection: Collection;
+  readonly format: TransferFormat;
+  /** Throws once the caller's right has ended; asked before each piece. */
+  readonly mayGoOn: () => Promise<void>;
+}
+
 /** Pieces of a file, made on demand. A consumer that stops early calls `return`. */
-export interface ExportedPieces {
-  /** The number of records that were given so far. */
-  readonly exported: number;
-  next(): Promise<IteratorResult<Uint8Array, undefined>>;
-  return(): Promise<IteratorReturnResult<undefined>>;
-}
-
-/** @param mayGoOn throws once the caller's right has ended; asked before each piece. */
-export function exportRecords(
-  database: Database,
-  collection: Collection,
-  { format, mayGoOn }: { format: TransferFormat; mayGoOn: () => Promise<void> },
-): ExportedPieces {
-  return new Pieces(database.longRead(), collection, { format, mayGoOn });
-}
-
-class Pieces implements ExportedPieces {
+export class Export {
+  readonly #options: ExportOptions;
   readonly #reader: LongRead;
-  readonly #collection: Collection;
-  readonly #format: TransferFormat;
-  readonly #mayGoOn: () => Promise<void>;
+  readonly #columns: readonly [name: string, field: FieldDefinition | null][];
   /** The place behind which the next piece begins; null at the end. */
   #after: number | null = 0;
   #header: string;
+  /** The number of records that were given so far. */
   exported = 0;
 
-  constructor(
-    reader: LongRead,
-    collection: Collection,
-    { format, mayGoOn }: { format: TransferFormat; mayGoOn: () => Promise<void> },
-  ) {
-    this.#reader = reader;
-    this.#collection = collection;
-    this.#format = format;
-    this.#mayGoOn = mayGoOn;
-    this.#header = format === "csv" ? csvOf([columnsOf(collection).map(([name]) => name)]) : "";
+  /** Reads the state of this moment. */
+  constructor(database: Database, options: ExportOptions) {
+    this.#options = options;
+    this.#reader = database.longRead();
+    const system = ["id", "createdAt", "updatedAt"].map((name): [string, null] => [name, null]);
+    const { fields } = options.collection.definition;
+    this.#columns = [...system, ...fields.map((field): [string, FieldDefinition] => [field.name, field])];
+    this.#header = options.format === "csv" ? csvOf([this.#columns.map(([name]) => name)]) : "";
   }
 
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
     try {
       await nextTurn();
-      await this.#mayGoOn();
+      await this.#options.mayGoOn();
       const text = this.#header + this.#page();
       this.#header = "";
       if (text === "" && this.#after === null) return await this.return();
@@ -79,7 +68,7 @@ class Pieces implements ExportedPieces {
   /** The text of the next records; "" at the end. */
   #page(): string {
     if (this.#after === null) return "";
-    const table = recordTableOf(this.#collection);
+    const table = recordTableOf(this.#options.collection);
     let weight = 0;
     const statement = { sql: table.oldestAfter(pageSize), values: [this.#after] };
     const rows = this.#reader.some<StoredRecord>(statement, (row) => {
@@ -95,15 +84,9 @@ class Pieces implements ExportedPieces {
   }
 
   #textOf(records: readonly StoredRecord[]): string {
-    if (this.#format === "ndjson") return `${records.map((record) => JSON.stringify(record)).join("\n")}\n`;
-    const columns = columnsOf(this.#collection);
-    return csvOf(records.map((record) => columns.map(([name, field]) => cellOf(field, record[name] ?? null))));
+    if (this.#options.format === "ndjson") return `${records.map((record) => JSON.stringify(record)).join("\n")}\n`;
+    return csvOf(records.map((record) => this.#columns.map(([name, field]) => cellOf(field, record[name] ?? null))));
   }
-}
-
-function columnsOf({ definition }: Collection): [string, FieldDefinition | null][] {
-  const system = ["id", "createdAt", "updatedAt"].map((name): [string, null] => [name, null]);
-  return [...system, ...definition.fields.map((field): [string, FieldDefinition] => [field.name, field])];
 }
 
 /** Rows of CSV. The empty text stands in quotes, null does not. */

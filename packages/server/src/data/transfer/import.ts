@@ -9,8 +9,7 @@ import { type ImportedRecord, isRecordId, type Records } from "../records/index.
 import { CsvRows } from "./csv-rows.ts";
 import { NoValue } from "./csv-values.ts";
 import type { TransferFormat } from "./format.ts";
-import { NdjsonRows } from "./ndjson-rows.ts";
-import type { ImportRow, ImportRows } from "./row.ts";
+import { type ImportRow, NdjsonRows } from "./ndjson-rows.ts";
 
 /** Records of one transaction. */
 const recordsAtOnce = 1_000;
@@ -39,7 +38,7 @@ export interface ImportOptions {
 
 export class Import {
   readonly #options: ImportOptions;
-  readonly #rows: ImportRows;
+  readonly #rows: CsvRows | NdjsonRows;
   readonly #report: ImportReport = { imported: 0, rejected: 0, problems: [] };
   #waiting: Parsed[] = [];
   #characters = 0;

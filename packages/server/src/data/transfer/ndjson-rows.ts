@@ -1,52 +1,45 @@
 /** Rows of newline-delimited JSON: each line is an object. Blank lines are passed over. */
 import { excerpt, isObject, messageOf } from "../../base/kernel/index.ts";
-import type { ImportRow, ImportRows } from "./row.ts";
 
-export class NdjsonRows implements ImportRows {
+/** A row of a file to import, unchecked. */
+export interface ImportRow {
+  /** The first line of the row, from 1. */
+  readonly line: number;
+  /** The values by name, or the reason why the row is invalid. */
+  readonly values: Record<string, unknown> | string;
+}
+
+export class NdjsonRows {
   readonly #maxLength: number;
+  /** The beginning of the present line. */
   #rest = "";
   #line = 0;
-  /** Whether the present line is too long: its rest is dropped. */
-  #isTooLong = false;
 
   /** @param maxLength characters of a line. */
   constructor(maxLength: number) {
     this.#maxLength = maxLength;
   }
 
+  /** The rows that end in the piece. */
   push(text: string): ImportRow[] {
-    const rows: ImportRow[] = [];
-    let from = 0;
-    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {
-      this.#take(text.slice(from, end));
-      this.#close(rows);
-      from = end + 1;
-    }
-    this.#take(text.slice(from));
-    return rows;
+    const [first = "", ...others] = text.split("\n");
+    // The beginning of a line that is too long is enough to refuse the line.
+    if (this.#rest.length <= this.#maxLength) this.#rest += first;
+    const lines = [this.#rest, ...others];
+    this.#rest = lines.pop() ?? "";
+    return lines.flatMap((line) => this.#rowsOf(line));
   }
 
+  /** The last row. */
   end(): ImportRow[] {
-    const rows: ImportRow[] = [];
-    if (this.#rest !== "" || this.#isTooLong) this.#close(rows);
-    return rows;
+    return this.#rest === "" ? [] : this.#rowsOf(this.#rest);
   }
 
-  #take(text: string): void {
-    if (this.#isTooLong) return;
-    this.#rest += text;
-    if (this.#rest.length <= this.#maxLength) return;
-    this.#isTooLong = true;
-    this.#rest = "";
-  }
-
-  #close(rows: ImportRow[]): void {
-    const text = this.#rest;
+  #rowsOf(text: string): ImportRow[] {
     this.#line += 1;
-    if (this.#isTooLong) rows.push({ line: this.#line, values: `it is longer than ${this.#maxLength} characters` });
-    else if (text.trim() !== "") rows.push({ line: this.#line, values: valuesOf(text) });
-    this.#rest = "";
-    this.#isTooLong = false;
+    if (text.length > this.#maxLength)
+      return [{ line: this.#line, values: `it is longer than ${this.#maxLength} characters` }];
+    return text.trim() === "" ? [] : [{ line: this.#line, values: valuesOf(text) }];
   }
 }
 

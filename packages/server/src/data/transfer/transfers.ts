@@ -4,9 +4,8 @@ import { Admission, type Clock, type SignedIn, type System } from "../../base/ke
 import type { Database } from "../../store/database/index.ts";
 import type { Collection } from "../collections/index.ts";
 import type { Records } from "../records/index.ts";
-import { type ExportedPieces, exportRecords } from "./export.ts";
+import type { Export } from "./export.ts";
 import type { TransferFormat } from "./format.ts";
-import { Import } from "./import.ts";
 
 /** A file that an admin imports. */
 export interface ImportedFile {
@@ -41,12 +40,20 @@ export class Transfers {
   /** @throws AppError as `Import.run`; `unavailable` while too many imports run. */
   import(collection: Collection, { content, signal, ...file }: ImportedFile): Promise<ImportReport> {
     const [records, clock] = [this.#records, this.#clock];
-    const run = (): Promise<ImportReport> => new Import({ records, clock, collection, ...file }).run(content);
+    const run = async (): Promise<ImportReport> => {
+      const { Import } = await import("./import.ts");
+      return new Import({ records, clock, collection, ...file }).run(content);
+    };
     return this.#imports.run(run, { caller: file.principal.userId ?? "system", signal });
   }
 
-  /** @param mayGoOn throws once the caller's right has ended; asked before each piece. */
-  export(collection: Collection, format: TransferFormat, mayGoOn: () => Promise<void>): ExportedPieces {
-    return exportRecords(this.#database, collection, { format, mayGoOn });
+  /**
+   * @param mayGoOn throws once the caller's right has ended; asked before each piece.
+   * @throws AppError `not_found`.
+   */
+  async export(name: string, format: TransferFormat, mayGoOn: () => Promise<void>): Promise<Export> {
+    const { Export } = await import("./export.ts");
+    // The definition of the moment in which the reading begins.
+    return new Export(this.#database, { collection: this.#records.collection(name), format, mayGoOn });
   }
 }

@@ -51,8 +51,7 @@ export function transferRoutes(options: {
           const mayGoOn = async (): Promise<void> => {
             await exchange.admin();
           };
-          // The definition of the moment in which the reading begins.
-          const pieces = transfers.export(records.collection(name), format, mayGoOn);
+          const pieces = await transfers.export(name, format, mayGoOn);
           return exchange.stream(200, pieces, {
             "Content-Type": transferTypes[format],
             "Content-Disposition": disposition("application/octet-stream", `${name}.${format}`),
