@@ -70,86 +70,57 @@ export class PacedFile {
   }
 }
 
-export class ArchiveWriter {
-  readonly #file: PacedFile;
-  readonly #packer = createTarPacker();
-  readonly #written: Promise<void>;
-  readonly #failed: Promise<never>;
-  readonly #createdAt: Date;
-  /** Why the file could not be written. */
-  #cause: unknown = null;
+/**
+ * Adds an entry of exactly `size` bytes to an archive. Answers the entry's line of the manifest.
+ * @throws Error when the pieces have more or fewer bytes, or the file cannot be written.
+ */
+export type AddEntry = (
+  name: string,
+  size: number,
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+) => Promise<ManifestEntry>;
 
-  private constructor(path: string, encryption: Encryption | null, createdAt: Date) {
-    this.#file = new PacedFile(path);
-    this.#createdAt = createdAt;
-    this.#written = this.#write(encryption);
-    // A caller that adds an entry must not wait for a reader that has failed.
-    this.#failed = this.#written.then(() => new Promise<never>(() => undefined));
-    this.#failed.catch(() => undefined);
-  }
-
-  /** @throws Error when the file cannot be made. */
-  static open(path: string, options: { encryption: Encryption | null; createdAt: Date }): ArchiveWriter {
-    return new ArchiveWriter(path, options.encryption, options.createdAt);
-  }
-
-  /**
-   * Adds an entry of exactly `size` bytes.
-   * @throws Error when the pieces have more or fewer bytes, or the file cannot be written.
-   */
-  async add(
-    name: string,
-    size: number,
-    pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  ): Promise<ManifestEntry> {
-    const header = { name, size, type: "file" as const, mode: 0o600, mtime: this.#createdAt };
-    const writer = this.#packer.controller.add(header).getWriter();
+/**
+ * Writes an archive of the entries that `fill` adds. Resolves with its size once the archive would survive a power cut.
+ * After a failure, the unfinished file stays for the caller to remove.
+ */
+export async function writeArchive(
+  path: string,
+  { encryption, createdAt }: { encryption: Encryption | null; createdAt: Date },
+  fill: (add: AddEntry) => Promise<void>,
+): Promise<number> {
+  const file = new PacedFile(path);
+  const { readable, controller } = createTarPacker();
+  const add: AddEntry = async (name, size, pieces) => {
+    const writer = controller.add({ name, size, type: "file", mode: 0o600, mtime: createdAt }).getWriter();
     const hasher = new Bun.CryptoHasher("sha256");
     let length = 0;
     for await (const piece of pieces) {
       hasher.update(piece);
       length += piece.byteLength;
-      await this.#take(writer.ready.then(() => writer.write(piece)));
+      await writer.ready;
+      await writer.write(piece);
     }
     if (length !== size) throw new Error(`${name} has ${length} bytes in place of ${size}`);
-    await this.#take(writer.close());
+    await writer.close();
     return { name, size, sha256: hasher.digest("hex") };
-  }
-
-  /** Ends the archive. Resolves with its size once the archive would survive a power cut. */
-  async finish(): Promise<number> {
-    this.#packer.controller.finalize();
-    await this.#written;
-    this.#file.close(true);
-    return this.#file.size;
-  }
-
-  /** Gives up. The unfinished file stays for the caller to remove. */
-  async abandon(reason: unknown): Promise<void> {
-    this.#packer.controller.error(reason);
-    await this.#written.catch(() => undefined);
-    this.#file.close(false);
-  }
-
-  async #write(encryption: Encryption | null): Promise<void> {
-    const compressed = this.#packer.readable.pipeThrough(compressor());
+  };
+  // An error of `fill` goes through the stream to the loop below; an error of the file goes back to `fill`.
+  const filled = fill(add).then(
+    () => controller.finalize(),
+    (thrown) => controller.error(thrown),
+  );
+  try {
+    const compressed = readable.pipeThrough(compressor());
     const bytes = encryption === null ? compressed : await encrypt(compressed, encryption);
-    for await (const piece of bytes) {
-      try {
-        await this.#file.write(piece);
-      } catch (thrown) {
-        this.#cause = thrown;
-        throw thrown;
-      }
-    }
-  }
-
-  /** A file that cannot be written ends the stream before the file with an error without the cause. */
-  async #take(piece: Promise<void>): Promise<void> {
-    try {
-      await Promise.race([piece, this.#failed]);
-    } catch (thrown) {
-      throw this.#cause ?? thrown;
-    }
+    for await (const piece of bytes) await file.write(piece);
+    file.close(true);
+    return file.size;
+  } catch (thrown) {
+    controller.error(thrown);
+    await filled.catch(() => undefined);
+    throw thrown;
+  } finally {
+    file.close(false);
   }
 }

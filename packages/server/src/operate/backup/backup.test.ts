@@ -11,7 +11,7 @@ import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { dataPathsOf, knownSchemas } from "../../app/index.ts";
 import { SetupError } from "../../base/kernel/index.ts";
 import type { HeldState } from "../../store/database/index.ts";
-import { ArchiveWriter } from "./archive-writer.ts";
+import { writeArchive } from "./archive-writer.ts";
 import { putRight } from "./leftovers.ts";
 import { firstLine, lastLine } from "./manifest.ts";
 
@@ -230,12 +230,12 @@ describe("what is refused, with one line and without a trace", () => {
 
   async function archiveOf(entries: readonly (readonly [string, string | Uint8Array])[]): Promise<Uint8Array> {
     const path = join(temporaryFolder(), "archive");
-    const writer = ArchiveWriter.open(path, { encryption: null, createdAt: new Date(0) });
-    for (const [name, content] of entries) {
-      const bytes = Buffer.from(content);
-      await writer.add(name, bytes.length, [bytes]);
-    }
-    await writer.finish();
+    await writeArchive(path, { encryption: null, createdAt: new Date(0) }, async (add) => {
+      for (const [name, content] of entries) {
+        const bytes = Buffer.from(content);
+        await add(name, bytes.length, [bytes]);
+      }
+    });
     return Bun.file(path).bytes();
   }
 

@@ -10,7 +10,7 @@ import { isObject, messageOf, Secret } from "../../base/kernel/index.ts";
 import { eachFile, type StorageDriver } from "../../files/storage/index.ts";
 import { DatabaseFile, type HeldState, mergeLog } from "../../store/database/index.ts";
 import { eventId } from "../../store/events/index.ts";
-import { ArchiveWriter, PacedFile } from "./archive-writer.ts";
+import { type AddEntry, PacedFile, writeArchive } from "./archive-writer.ts";
 import { type DataPaths, driverOf } from "./data-paths.ts";
 import type { Encryption } from "./encryption.ts";
 import {
@@ -20,6 +20,7 @@ import {
   firstLine,
   formatVersion,
   lastLine,
+  type ManifestEntry,
   type ManifestHead,
   manifestEntry,
 } from "./manifest.ts";
@@ -66,16 +67,6 @@ const maxMissing = 1_000;
 const tellEveryMs = 100;
 const shrinkBytes = 16 * 1_024 ** 2;
 const shrinkPauseMs = 10;
-
-/** Descriptors belong to the process, and outlive a thread: each is closed, whatever happens. */
-async function opened<T>(path: string, work: (file: number) => Promise<T>): Promise<T> {
-  const file = openSync(path, "r");
-  try {
-    return await work(file);
-  } finally {
-    closeSync(file);
-  }
-}
 
 class Packing {
   readonly #request: PackRequest;
@@ -129,57 +120,61 @@ class Packing {
   }
 
   async #pack(copy: DatabaseFile): Promise<PackResult> {
-    const { output, encryption, version, createdAt, files } = this.#request;
-    const archive = ArchiveWriter.open(output, { encryption, createdAt: new Date(createdAt) });
-    try {
-      const head = { format: formatVersion, socle: version, createdAt: new Date(createdAt).toISOString() };
-      const { size } = statSync(this.#copy);
-      const first = await opened(this.#copy, (source) => archive.add(databaseEntry, size, this.#pieces(source, size)));
-      writeFileSync(this.#lines, entryLine(first));
-      const { s3 } = files;
-      const secretAccessKey = s3.secretAccessKey === undefined ? undefined : new Secret(s3.secretAccessKey);
-      const driver = await driverOf({ files: { ...files, s3: { ...s3, secretAccessKey } } });
-      await this.#packFiles(copy, archive, driver);
-      const counts = countsOf(copy);
+    const { output, encryption, version, files } = this.#request;
+    const createdAt = new Date(this.#request.createdAt);
+    const counts = countsOf(copy);
+    const { s3 } = files;
+    const secretAccessKey = s3.secretAccessKey === undefined ? undefined : new Secret(s3.secretAccessKey);
+    const driver = await driverOf({ files: { ...files, s3: { ...s3, secretAccessKey } } });
+    const size = await writeArchive(output, { encryption, createdAt }, async (add) => {
+      writeFileSync(this.#lines, entryLine(await this.#addFile(add, { name: databaseEntry, path: this.#copy })));
+      for (const file of eachFile(copy)) await this.#packFile(add, driver, file);
+      const head = { format: formatVersion, socle: version, createdAt: createdAt.toISOString() };
       const state = { schema: schemaOf(copy), event: lastEventOf(copy), counts, missing: this.#missing };
-      await this.#addManifest(archive, { ...head, ...state });
-      return { size: await archive.finish(), counts, missing: this.#missing };
-    } catch (thrown) {
-      await archive.abandon(thrown);
-      throw thrown;
-    }
+      const [first, last] = [firstLine({ ...head, ...state }), `\n${lastLine}`];
+      await this.#addFile(add, { name: manifestEntry, path: this.#lines, head: first, tail: last });
+    });
+    return { size, counts, missing: this.#missing };
   }
 
-  async #packFiles(copy: DatabaseFile, archive: ArchiveWriter, driver: StorageDriver): Promise<void> {
-    for (const { id, size } of eachFile(copy)) {
-      this.#assertWanted();
-      const body = await driver.read(id, null);
-      // A file has 10 MiB at most, so the whole file is read before its entry begins.
-      const bytes = body === null ? null : await new Response(body).bytes();
-      if (bytes?.byteLength === size) {
-        const line = entryLine(await archive.add(fileEntry(id), size, [bytes]));
-        appendFileSync(this.#lines, `,\n${line}`);
-      } else {
-        this.#missing.push(id);
-        if (this.#missing.length > maxMissing)
-          throw new Error(`the bytes of more than ${maxMissing} files are missing; is the storage there?`);
-      }
-      this.#advance(size);
+  async #packFile(add: AddEntry, driver: StorageDriver, { id, size }: { id: string; size: number }): Promise<void> {
+    this.#assertWanted();
+    const body = await driver.read(id, null);
+    // A file has 10 MiB at most, so the whole file is read before its entry begins.
+    const bytes = body === null ? null : await new Response(body).bytes();
+    if (bytes?.byteLength === size) {
+      // The lines go to a file, because a service may have many files.
+      appendFileSync(this.#lines, `,\n${entryLine(await add(fileEntry(id), size, [bytes]))}`);
+    } else {
+      this.#missing.push(id);
+      if (this.#missing.length > maxMissing)
+        throw new Error(`the bytes of more than ${maxMissing} files are missing; is the storage there?`);
     }
+    this.#advance(size);
   }
 
-  /** The manifest goes through a file, because a service may have many files. */
-  async #addManifest(archive: ArchiveWriter, head: ManifestHead): Promise<void> {
-    const [first, last] = [Buffer.from(firstLine(head)), Buffer.from(`\n${lastLine}`)];
-    const { size } = statSync(this.#lines);
-    function* pieces(all: Iterable<Uint8Array>): Iterable<Uint8Array> {
-      yield first;
-      yield* all;
-      yield last;
+  /**
+   * Adds an entry of two texts and a file's bytes between. Descriptors belong to the process, and outlive a thread: the
+   * descriptor is closed, whatever happens.
+   */
+  async #addFile(
+    add: AddEntry,
+    { name, path, head = "", tail = "" }: { name: string; path: string; head?: string; tail?: string },
+  ): Promise<ManifestEntry> {
+    const [first, last] = [Buffer.from(head), Buffer.from(tail)];
+    const file = openSync(path, "r");
+    try {
+      const { size } = statSync(path);
+      const bytes = this.#pieces(file, size);
+      const pieces = (function* (): Iterable<Uint8Array> {
+        yield first;
+        yield* bytes;
+        yield last;
+      })();
+      return await add(name, first.length + size + last.length, pieces);
+    } finally {
+      closeSync(file);
     }
-    await opened(this.#lines, (source) =>
-      archive.add(manifestEntry, first.length + size + last.length, pieces(this.#pieces(source, size))),
-    );
   }
 
   /** The first `size` bytes of a file, or all bytes of a shorter file. */
