@@ -6,7 +6,7 @@ import { AccessLog, type ApiParts, type Dashboard, RateLimiter, type StaticFiles
 import { isBucket } from "../files/storage/index.ts";
 import { Realtime } from "../live/realtime/index.ts";
 import { Admin } from "../operate/admin/index.ts";
-import { Backups, openTarget } from "../operate/backup/index.ts";
+import { Backups, BackupTarget } from "../operate/backup/index.ts";
 import type { Scripts } from "./scripts.ts";
 import { dataPathsOf, type Service } from "./service.ts";
 
@@ -52,7 +52,7 @@ export function buildApi(options: ApiOptions): Api {
     ...service,
     logger: logger.for("backup"),
     paths,
-    target: openTarget(config["backup.target"], paths),
+    target: new BackupTarget(config["backup.target"], paths),
     schedule: config["backup.schedule"],
     keep: config["backup.keep"],
     maxLog: config["backup.log"],

@@ -69,7 +69,6 @@ export class S3Driver implements StorageDriver {
 
   async read(id: string, range: ByteRange | null): Promise<FileBody | null> {
     if ((await this.#bucket.find(id)) === null) return null;
-    if (range?.start === 0 && range.end === 1) return this.#bucket.firstByte(id);
     return this.#bucket.read(id, range);
   }
 

@@ -7,20 +7,20 @@ import {
   type Clock,
   messageOf,
   type Principal,
+  SetupError,
   system,
   toTimestamp,
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import { ClockWatch } from "../../code/jobs/index.ts";
+import { ClockWatch, nextTime } from "../../code/jobs/index.ts";
 import { RunLog } from "../../code/runs/index.ts";
-import type { ByteRange, FileBody, Storage } from "../../files/storage/index.ts";
+import type { BucketObject, ByteRange, FileBody, Storage } from "../../files/storage/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type { DataPaths } from "./data-paths.ts";
-import type { Encryption } from "./encryption.ts";
+import { type Encryption, isRecipient } from "./encryption.ts";
 import { makeBackup, missingWarning } from "./make-backup.ts";
-import { dueTime } from "./open-target.ts";
-import { type BackupTarget, backupName, timeOfName } from "./target.ts";
+import { BackupTarget, backupName, timeOfName } from "./target.ts";
 
 /** Failures that are remembered; older ones are in the log and in the event log. */
 const maxFailures = 20;
@@ -100,11 +100,10 @@ export class Backups {
     // A store that does not answer holds up no start.
     void target.list().then(
       (kept) => {
-        const newest = kept.toSorted((a, b) => a.endedAt - b.endedAt).at(-1);
+        const newest = kept.at(-1);
         if (newest === undefined) return;
-        const startedAt = timeOfName(newest.name) ?? newest.endedAt;
-        const { endedAt, size } = newest;
-        this.#last ??= { endedAt, size, durationMs: Math.max(0, endedAt - startedAt) };
+        const { name, modifiedAt: endedAt, size } = newest;
+        this.#last ??= { endedAt, size, durationMs: Math.max(0, endedAt - (timeOfName(name) ?? endedAt)) };
       },
       (error) => logger.warn("The stored backups could not be listed", { error }),
     );
@@ -123,14 +122,23 @@ export class Backups {
     // A store may list a backup before the store has said that the backup is whole. Until then the entry of the running
     // backup counts.
     const running = this.#running === null ? [] : [this.#running.entry];
-    const kept = (await this.#options.target.list().catch(unreachable)).map(({ name, size, endedAt }): BackupEntry => {
-      const startedAt = toTimestamp(timeOfName(name) ?? endedAt);
-      return { name, state: "completed", size, startedAt, endedAt: toTimestamp(endedAt), progress: 1, error: null };
-    });
-    const whole = kept.filter(({ name }) => name !== running[0]?.name);
-    const failed = this.#failed.filter(({ name }) => name !== running[0]?.name);
-    const others = [...running, ...failed.filter(({ name }) => whole.every((each) => each.name !== name))];
-    return [...others, ...whole].sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1));
+    const kept = (await this.#options.target.list().catch(unreachable)).map(
+      ({ name, size, modifiedAt }): BackupEntry => {
+        const startedAt = toTimestamp(timeOfName(name) ?? modifiedAt);
+        return {
+          name,
+          state: "completed",
+          size,
+          startedAt,
+          endedAt: toTimestamp(modifiedAt),
+          progress: 1,
+          error: null,
+        };
+      },
+    );
+    // Of entries with the same name, the last counts.
+    const byName = new Map([...this.#failed, ...kept, ...running].map((entry) => [entry.name, entry]));
+    return [...byName.values()].sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1));
   }
 
   /** Begins a backup in the target. @throws AppError `conflict` while another backup is made. */
@@ -173,13 +181,13 @@ export class Backups {
   }
 
   /** @throws AppError `not_found`. */
-  async find(name: string): Promise<{ size: number; endedAt: number }> {
-    const found = timeOfName(name) === null ? null : await this.#options.target.find(name).catch(unreachable);
+  async find(name: string): Promise<BucketObject> {
+    const found = await this.#options.target.find(name).catch(unreachable);
     if (found === null) throw new AppError("not_found", "There is no such backup.");
     return found;
   }
 
-  read(name: string, range: ByteRange | null): FileBody {
+  read(name: string, range: ByteRange | null): Promise<FileBody> {
     return this.#options.target.read(name, range);
   }
 
@@ -309,8 +317,7 @@ export class Backups {
     const { target, keep, logger } = this.#options;
     if (keep === 0) return;
     try {
-      const names = (await target.list()).map(({ name }) => name).sort();
-      for (const name of names.slice(0, Math.max(0, names.length - keep))) {
+      for (const { name } of (await target.list()).slice(0, -keep)) {
         await target.remove(name);
         logger.info(`Backup ${name} was removed: backup.keep is ${keep}`);
       }
@@ -338,4 +345,29 @@ export class Backups {
 /** A store that does not answer, or a folder that cannot be read. */
 function unreachable(cause: unknown): never {
   throw new AppError("unavailable", "The target of the backups cannot be reached at the moment.", { cause });
+}
+
+/** The settings of backups, by their keys in the configuration. */
+export interface BackupSettings {
+  readonly "backup.target": string;
+  readonly "backup.schedule": string | undefined;
+  readonly "backup.recipient": string | undefined;
+}
+
+/** @throws SetupError for a bucket without keys, a schedule that is not cron, and a recipient that is not a public key. */
+export async function checkBackups(settings: BackupSettings, paths: DataPaths): Promise<void> {
+  const { "backup.target": address, "backup.schedule": schedule, "backup.recipient": recipient } = settings;
+  new BackupTarget(address, paths);
+  if (recipient !== undefined && !(await isRecipient(recipient)))
+    throw new SetupError("backup.recipient: is not the public key of an age identity, such as age1…");
+  if (schedule !== undefined) dueTime(schedule, 0);
+}
+
+/** When a backup is due after a time, in milliseconds since 1970. @throws SetupError for a schedule that is not cron. */
+function dueTime(schedule: string, after: number): number {
+  try {
+    return nextTime({ schedule, timezone: "UTC" }, after) ?? Number.POSITIVE_INFINITY;
+  } catch (thrown) {
+    throw new SetupError(`backup.${messageOf(thrown)}`);
+  }
 }

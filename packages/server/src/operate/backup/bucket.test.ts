@@ -6,8 +6,9 @@ import type { BackupEntry, Page } from "@socle/protocol";
 import { emptyPaths, restoreTo } from "../../../test/backups.ts";
 import { openFiles } from "../../../test/files.ts";
 import { bucket, s3Key, startS3 } from "../../../test/s3-server.ts";
-import { Secret } from "../../base/kernel/index.ts";
-import { objectAt } from "./open-target.ts";
+import { dataPathsOf } from "../../app/index.ts";
+import { Secret, SetupError } from "../../base/kernel/index.ts";
+import { sourceOf } from "./target.ts";
 
 const s3 = await startS3();
 const target = new URL(s3.endpoint);
@@ -78,16 +79,17 @@ test("uploaded, listed, downloaded, restored and removed", async () => {
   expect(entry).toMatchObject({ state: "completed", error: null });
   expect(arrived).toEqual([1, 2, 3, 4]);
   expect(readdirSync(work)).toEqual([]);
-  const object = await objectAt(`s3://${bucket}/kept/${entry.name}`, keys);
-  expect(object?.size).toBe(entry.size ?? -1);
-  const { head } = await restoreTo(emptyPaths(files), object?.blob ?? new Blob());
+  const address = `s3://${bucket}/kept/${entry.name}`;
+  const { source, size } = await sourceOf(address, dataPathsOf(files.config));
+  expect(size).toBe(entry.size ?? -1);
+  const { head } = await restoreTo(emptyPaths(files), source);
   expect(head.counts.files).toBe(3);
   const path = `/api/admin/backups/${entry.name}`;
   const { status, bytes } = await request("GET", path, { token });
   expect([status, bytes.length]).toEqual([200, entry.size ?? -1]);
   expect((await request("DELETE", path, { token })).status).toBe(204);
   expect((await request("GET", path, { token })).status).toBe(404);
-  expect(await objectAt(`s3://${bucket}/kept/${entry.name}`, keys)).toBeNull();
+  await expect(sourceOf(address, dataPathsOf(files.config))).rejects.toBeInstanceOf(SetupError);
   // Other objects there are no backups.
   const client = new Bun.S3Client({ ...keys, secretAccessKey: s3Key, bucket });
   await client.write("kept/notes.txt", "mine");
@@ -124,8 +126,8 @@ test("a broken upload goes on with the next backup, without the parts that are t
   expect(made).toMatchObject({ name: failed.name, state: "completed", size: failed.size });
   expect(arrived).toEqual([1, 2, 3, 4]);
   expect(readdirSync(work)).toEqual([]);
-  const object = await objectAt(`s3://${bucket}/kept/${made.name}`, keys);
-  const { head } = await restoreTo(emptyPaths(files), object?.blob ?? new Blob());
+  const { source } = await sourceOf(`s3://${bucket}/kept/${made.name}`, dataPathsOf(files.config));
+  const { head } = await restoreTo(emptyPaths(files), source);
   expect(head.counts.files).toBe(3);
   // The one before it went, as `backup.keep` says.
   while ((await list()).length > 1) await Bun.sleep(10);

@@ -1,11 +1,11 @@
 /** Backups: a backup holds database and files of the same moment, and is made while the service runs; restore and verification. */
-export { Backups } from "./backups.ts";
+export { Backups, checkBackups } from "./backups.ts";
 export type { DataPaths } from "./data-paths.ts";
 export { backupIdentity, type Encryption, type Identity } from "./encryption.ts";
 export { putRight } from "./leftovers.ts";
 export { makeBackup, missingWarning } from "./make-backup.ts";
 export { hasMoves } from "./moves.ts";
-export { checkBackups, openTarget, sourceOf } from "./open-target.ts";
 export { restoreBackup } from "./restore.ts";
+export { BackupTarget, sourceOf } from "./target.ts";
 export { unpack } from "./unpacked.ts";
 export { type Finding, verifyData } from "./verify.ts";

@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
 import { dataPathsOf } from "../../app/index.ts";
 import { type Alarm, Clock, SetupError } from "../../base/kernel/index.ts";
-import { Backups, type BackupsOptions } from "./backups.ts";
-import { checkBackups, openTarget } from "./open-target.ts";
+import { Backups, type BackupsOptions, checkBackups } from "./backups.ts";
+import { BackupTarget } from "./target.ts";
 
 class TestClock extends Clock {
   readonly #now: () => number;
@@ -31,7 +31,7 @@ function open(options: Partial<BackupsOptions>): Backups {
     ...service,
     logger: api.parts.logger,
     paths: dataPathsOf(config),
-    target: openTarget(config["backup.target"], dataPathsOf(config)),
+    target: new BackupTarget(config["backup.target"], dataPathsOf(config)),
     schedule: undefined,
     keep: 0,
     maxLog: 1024 ** 3,

@@ -1,33 +1,12 @@
-/** The target of backups: its interface, the names of backups, and the target in a folder. */
-import { readdirSync, statSync } from "node:fs";
+/** The target of backups: a folder or a bucket, the names of backups in the target, and the file of one backup. */
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
-import type { ByteRange, FileBody } from "../../files/storage/index.ts";
+import { basename, dirname, join } from "node:path";
+import { messageOf, SetupError } from "../../base/kernel/index.ts";
+import { Bucket, type BucketObject, type ByteRange, type FileBody, isBucket } from "../../files/storage/index.ts";
 import { makeFolder } from "../../store/database/index.ts";
-
-/** A backup that is whole. */
-export interface KeptBackup {
-  readonly name: string;
-  readonly size: number;
-  /** Milliseconds since 1970. */
-  readonly endedAt: number;
-}
-
-export interface BackupTarget {
-  /** All that are kept, in no order. */
-  list(): Promise<KeptBackup[]>;
-  /** Null for a name without a backup. */
-  find(name: string): Promise<KeptBackup | null>;
-  read(name: string, range: ByteRange | null): FileBody;
-  remove(name: string): Promise<void>;
-  /** The path that a new backup is written to. */
-  pathFor(name: string): string;
-  /** Brings a new backup from its path to its final place. A second try resumes an interrupted delivery. */
-  deliver(
-    name: string,
-    options: { signal: AbortSignal; onProgress: (done: number, total: number) => void },
-  ): Promise<void>;
-}
+import { backupFolder, type DataPaths } from "./data-paths.ts";
+import { PartUploads } from "./part-uploads.ts";
 
 const namePattern = /^socle-(\d{4}-\d{2}-\d{2})T(\d{2})-(\d{2})-(\d{2})-(\d{3})Z\.tar\.zst(\.age)?$/;
 
@@ -45,45 +24,108 @@ export function timeOfName(name: string): number | null {
   return Number.isNaN(time) ? null : time;
 }
 
-/** Backups in a folder. */
-export class FolderTarget implements BackupTarget {
-  readonly #folder: string;
+/** A folder with the reading side of a bucket. */
+class Folder implements Pick<Bucket, "list" | "find" | "read" | "blob"> {
+  readonly #path: string;
 
-  constructor(folder: string) {
-    this.#folder = folder;
+  constructor(path: string) {
+    this.#path = path;
   }
 
-  async list(): Promise<KeptBackup[]> {
-    const stats = statSync(this.#folder, { throwIfNoEntry: false });
-    if (stats === undefined) return [];
-    return readdirSync(this.#folder).flatMap((name) => this.#look(name) ?? []);
+  async *list(): AsyncIterable<BucketObject> {
+    if (statSync(this.#path, { throwIfNoEntry: false }) === undefined) return;
+    for (const name of readdirSync(this.#path)) {
+      const found = await this.find(name);
+      if (found !== null) yield found;
+    }
   }
 
-  async find(name: string): Promise<KeptBackup | null> {
-    return this.#look(name);
+  async find(name: string): Promise<BucketObject | null> {
+    const stats = statSync(join(this.#path, name), { throwIfNoEntry: false });
+    return stats?.isFile() === true ? { name, size: stats.size, modifiedAt: stats.mtimeMs } : null;
   }
 
-  read(name: string, range: ByteRange | null): FileBody {
-    const file = Bun.file(join(this.#folder, name));
+  async read(name: string, range: ByteRange | null): Promise<FileBody> {
+    const file = this.blob(name);
     return range === null ? file : file.slice(range.start, range.end);
+  }
+
+  blob(name: string): Blob {
+    return Bun.file(join(this.#path, name));
+  }
+}
+
+/**
+ * The place of all backups. A backup is packed into a folder: the target itself, or for a bucket a folder beside the
+ * database, which keeps the backup until the upload is complete.
+ */
+export class BackupTarget {
+  readonly #store: Folder | Bucket;
+  readonly #folder: string;
+  readonly #uploads: PartUploads | null;
+
+  /** @param address a folder, or `s3://BUCKET/PREFIX`. @throws SetupError for a bucket without keys. */
+  constructor(address: string, { database, files }: DataPaths) {
+    const isRemote = isBucket(address);
+    this.#store = isRemote ? new Bucket(address, files.s3) : new Folder(address);
+    this.#folder = isRemote ? backupFolder(database) : address;
+    this.#uploads = isRemote ? new PartUploads(address, files.s3) : null;
+  }
+
+  /** All that are whole, the oldest first. */
+  async list(): Promise<BucketObject[]> {
+    const found = await Array.fromAsync(this.#store.list());
+    return found.filter(({ name }) => timeOfName(name) !== null).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** Null for a name without a whole backup. */
+  async find(name: string): Promise<BucketObject | null> {
+    return timeOfName(name) === null ? null : this.#store.find(name);
+  }
+
+  read(name: string, range: ByteRange | null): Promise<FileBody> {
+    return this.#store.read(name, range);
   }
 
   async remove(name: string): Promise<void> {
     await rm(join(this.#folder, name), { force: true });
+    await this.#uploads?.abandon(name);
+    if (this.#store instanceof Bucket) await this.#store.remove(name);
   }
 
+  /** The path that a new backup is written to. */
   pathFor(name: string): string {
     makeFolder(this.#folder, 0o700);
     return join(this.#folder, name);
   }
 
-  async deliver(): Promise<void> {
-    // The backup was written in its final place.
+  /** Brings a new backup from its path to its final place. A second try resumes an interrupted delivery. */
+  async deliver(
+    name: string,
+    options: { signal: AbortSignal; onProgress: (done: number, total: number) => void },
+  ): Promise<void> {
+    if (this.#uploads === null) return;
+    const path = join(this.#folder, name);
+    await this.#uploads.upload(name, Bun.file(path), options);
+    await rm(path, { force: true });
   }
+}
 
-  #look(name: string): KeptBackup | null {
-    if (timeOfName(name) === null) return null;
-    const stats = statSync(join(this.#folder, name), { throwIfNoEntry: false });
-    return stats?.isFile() === true ? { name, size: stats.size, endedAt: stats.mtimeMs } : null;
-  }
+/**
+ * The file of a backup, on this machine or in a bucket (`s3://BUCKET/KEY`).
+ * @throws SetupError for a file that does not exist; Error with one line.
+ */
+export async function sourceOf(
+  file: string,
+  { files }: Pick<DataPaths, "files">,
+): Promise<{ source: Blob; size: number }> {
+  const name = basename(file);
+  const store = isBucket(file) ? new Bucket(file.slice(0, -name.length), files.s3) : new Folder(dirname(file));
+  const found = await store.find(name).catch((thrown) => {
+    throw new Error(`${file}: cannot be read: ${messageOf(thrown)}`);
+  });
+  if (found !== null) return { source: store.blob(name), size: found.size };
+  if (!isBucket(file) && existsSync(file))
+    throw new SetupError(`${file}: is not a regular file; name the file of a backup`);
+  throw new SetupError(`${file}: there is no such file`);
 }

@@ -31,17 +31,17 @@ export function backupRoutes({ backups }: Admin, bodyLimit: number): AdminRoute[
       methods: {
         async GET(exchange) {
           const name = exchange.param("name");
-          const { size, endedAt } = await backups.find(name);
+          const { size, modifiedAt } = await backups.find(name);
           return answerFile(exchange, {
             size,
             etag: `"${name}-${size}"`,
-            modifiedAt: endedAt,
+            modifiedAt,
             headers: {
               "Content-Type": "application/octet-stream",
               "Content-Disposition": `attachment; filename="${name}"`,
               "Cache-Control": "private, no-store",
             },
-            read: async (range) => backups.read(name, range),
+            read: (range) => backups.read(name, range),
           });
         },
         async DELETE(exchange) {
