@@ -32,7 +32,7 @@ import {
 } from "@tabler/icons-react";
 import { Link, useLocation, useNavigate } from "@tanstack/react-router";
 import iconUrl from "../assets/icon.svg";
-import { keyNames, notifyFailure, useShortcut } from "../kit/index.ts";
+import { Keys, notifyFailure, useShortcut } from "../kit/index.ts";
 import { finishDeletes } from "../service/deletes.ts";
 import { type ScriptKind, useScriptFiles, useUnseenFailures } from "../service/scripts.ts";
 import { signOut, useSession } from "../service/session.ts";
@@ -57,6 +57,12 @@ export const pages = [
   { to: "/settings", label: text.shell.settings, icon: IconSettings, keys: "g s", section: text.shell.sectionService },
 ] as const;
 
+export const themes = [
+  { value: "light", label: text.shell.themes.light, icon: IconSun },
+  { value: "dark", label: text.shell.themes.dark, icon: IconMoon },
+  { value: "auto", label: text.shell.themes.auto, icon: IconDeviceDesktop },
+] as const;
+
 type PageEntry = (typeof pages)[number];
 
 export function Navigation({ onSearch, onShortcuts }: { onSearch: () => void; onShortcuts: () => void }) {
@@ -73,11 +79,7 @@ export function Navigation({ onSearch, onShortcuts }: { onSearch: () => void; on
         <IconSearch size={15} aria-hidden />
         <span>{text.shell.search}</span>
         <span className={classes["keys"]}>
-          {keyNames("mod+k").map((key) => (
-            <Kbd key={key} size="xs">
-              {key}
-            </Kbd>
-          ))}
+          <Keys keys="mod+k" />
         </span>
       </UnstyledButton>
       <ScrollArea flex={1} px="xs" type="auto">
@@ -136,11 +138,6 @@ function Account({ onShortcuts }: { onShortcuts: () => void }) {
   const session = useSession();
   const navigate = useNavigate();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const schemes = [
-    { value: "light", label: text.shell.themeLight, icon: IconSun },
-    { value: "dark", label: text.shell.themeDark, icon: IconMoon },
-    { value: "auto", label: text.shell.themeSystem, icon: IconDeviceDesktop },
-  ] as const;
   const email = session.phase === "out" ? "" : session.user.email;
   const leave = async (): Promise<void> => {
     await finishDeletes();
@@ -159,7 +156,7 @@ function Account({ onShortcuts }: { onShortcuts: () => void }) {
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>{text.shell.theme}</Menu.Label>
-        {schemes.map(({ value, label, icon: Icon }) => (
+        {themes.map(({ value, label, icon: Icon }) => (
           <Menu.Item
             key={value}
             leftSection={<Icon size={16} />}

@@ -1,6 +1,6 @@
 /** The command palette (Ctrl/⌘-K): every page, every collection, the main actions. */
 import "@mantine/spotlight/styles.css";
-import { Kbd, useMantineColorScheme } from "@mantine/core";
+import { useMantineColorScheme } from "@mantine/core";
 import {
   createSpotlight,
   isActionsGroup,
@@ -11,34 +11,25 @@ import {
 } from "@mantine/spotlight";
 import {
   IconDatabase,
-  IconDeviceDesktop,
   IconDownload,
   IconHierarchy2,
-  IconMoon,
   IconPlus,
   IconSchema,
   IconSearch,
-  IconSun,
   IconUpload,
 } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect } from "react";
-import { keyNames } from "../kit/index.ts";
+import { Keys } from "../kit/index.ts";
 import { collectionsQuery } from "../service/queries.ts";
 import { text } from "../texts/index.ts";
-import { pages } from "./navigation.tsx";
+import { pages, themes } from "./navigation.tsx";
 import classes from "./palette.module.css";
 
 type SpotlightActions = SpotlightProps["actions"][number];
 
 const [store, spotlight] = createSpotlight();
-
-const themes = [
-  { value: "light", label: text.shell.themeLight, icon: IconSun },
-  { value: "dark", label: text.shell.themeDark, icon: IconMoon },
-  { value: "auto", label: text.shell.themeSystem, icon: IconDeviceDesktop },
-] as const;
 
 /** The actions whose label has all words of the query, in any order. */
 function matching(query: string, actions: SpotlightActions[]): SpotlightActions[] {
@@ -59,18 +50,6 @@ function selectFirst(): void {
   for (const each of list?.querySelectorAll("[data-selected]") ?? []) each.removeAttribute("data-selected");
   list?.querySelector("[data-action]")?.setAttribute("data-selected", "true");
   store.updateState((state) => ({ ...state, selected: 0 }));
-}
-
-function Keys({ keys }: { keys: string }) {
-  return (
-    <span className={classes["keys"]}>
-      {keyNames(keys).map((key) => (
-        <Kbd key={key} size="xs">
-          {key}
-        </Kbd>
-      ))}
-    </span>
-  );
 }
 
 export function Palette({ onClose }: { onClose: () => void }) {

@@ -1,7 +1,9 @@
 /** The sign-in over a page whose session has ended. The page below keeps everything that was typed. */
-import { Button, Modal, Stack, Text } from "@mantine/core";
+
+import { Modal, Stack, Text } from "@mantine/core";
 import type { User } from "@socle/protocol";
 import { useNavigate } from "@tanstack/react-router";
+import { Action } from "../kit/index.ts";
 import { CredentialsForm } from "../pages/login/credentials-form.tsx";
 import { queryClient } from "../service/queries.ts";
 import { signIn, signOut } from "../service/session.ts";
@@ -36,9 +38,7 @@ export function ReloginDialog({ user }: { user: User }) {
             await queryClient.invalidateQueries();
           }}
         />
-        <Button variant="subtle" color="gray" size="xs" onClick={leave}>
-          {text.login.otherAccount}
-        </Button>
+        <Action label={text.login.otherAccount} variant="subtle" color="gray" onClick={leave} />
       </Stack>
     </Modal>
   );

@@ -1,6 +1,6 @@
 /** The list of the shortcuts that work on the page (`?`). */
-import { Group, Kbd, Modal, Stack, Text, Title } from "@mantine/core";
-import { keyNames, useShortcutList } from "../kit/index.ts";
+import { Group, Modal, Stack, Text, Title } from "@mantine/core";
+import { Keys, useShortcutList } from "../kit/index.ts";
 import { text } from "../texts/index.ts";
 
 export function ShortcutList({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
@@ -19,13 +19,7 @@ export function ShortcutList({ isOpen, onClose }: { isOpen: boolean; onClose: ()
               .map(({ keys, label }) => (
                 <Group key={keys} justify="space-between" wrap="nowrap">
                   <Text size="sm">{label}</Text>
-                  <Group gap={4} wrap="nowrap">
-                    {keyNames(keys).map((name) => (
-                      <Kbd key={name} size="sm">
-                        {name}
-                      </Kbd>
-                    ))}
-                  </Group>
+                  <Keys keys={keys} size="sm" />
                 </Group>
               ))}
           </Stack>

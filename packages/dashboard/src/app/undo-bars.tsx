@@ -1,8 +1,8 @@
 /** The bars of deletions that can be undone, over the lower edge of every page. */
-import { Button, Group, Progress, RingProgress, Text } from "@mantine/core";
+import { Group, Progress, RingProgress, Text } from "@mantine/core";
 import { IconX } from "@tabler/icons-react";
 import { useEffect, useState } from "react";
-import { focusPage, IconAction, messageOf, notifyDone, notifyError } from "../kit/index.ts";
+import { Action, focusPage, IconAction, messageOf, notifyDone, notifyError } from "../kit/index.ts";
 import type { Failure } from "../service/delete-records.ts";
 import { type Deletion, deleteNow, onDeletes, undoDelete, undoMs, useDeletions } from "../service/deletes.ts";
 import { text } from "../texts/index.ts";
@@ -90,9 +90,7 @@ function UndoBar({ deletion }: { deletion: Deletion }) {
       </div>
       {!isRunning && (
         <Group gap={4} wrap="nowrap">
-          <Button size="compact-sm" variant="light" onClick={undo}>
-            {text.common.undo}
-          </Button>
+          <Action label={text.common.undo} size="compact-sm" variant="light" onClick={undo} />
           <IconAction
             icon={IconX}
             iconSize={14}

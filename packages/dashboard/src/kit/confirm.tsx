@@ -1,13 +1,13 @@
 /** A question before something is destroyed. */
-import { Button, Code, Group, Stack, Text, TextInput } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import { modals } from "@mantine/modals";
 import { type FormEvent, type ReactNode, useState } from "react";
-import { text } from "../texts/index.ts";
+import { FormFoot, TypedWord } from "./form-foot.tsx";
 import { messageOf } from "./states.tsx";
+import { useFirstFocus } from "./use-first-focus.ts";
 import { Complaint } from "./words.tsx";
 
-interface Question {
-  title: string;
+interface Deed {
   body: ReactNode;
   /** The button's label: the deed by its name, "Delete 3 records". */
   action: string;
@@ -17,19 +17,25 @@ interface Question {
   onConfirm: () => Promise<unknown> | unknown;
 }
 
+interface Question extends Deed {
+  title: string;
+}
+
 /** Opens the dialog. */
-export function confirmDanger(question: Question): void {
+export function confirmDanger({ title, ...deed }: Question): void {
   const id = modals.open({
-    title: question.title,
-    children: <Confirmation question={question} onClose={() => modals.close(id)} />,
+    title,
+    children: <Confirmation {...deed} onClose={() => modals.close(id)} />,
   });
 }
 
-function Confirmation({ question, onClose }: { question: Question; onClose: () => void }) {
-  const { body, action, typed, onConfirm } = question;
+/** The form of the question, for a dialog that is open. */
+export function Confirmation({ body, action, typed, onConfirm, onClose }: Deed & { onClose: () => void }) {
   const [word, setWord] = useState("");
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<string | null>(null);
+  const field = useFirstFocus<HTMLInputElement>();
+  const button = useFirstFocus<HTMLButtonElement>();
   const isAllowed = typed === undefined || word === typed;
 
   const submit = async (event: FormEvent): Promise<void> => {
@@ -52,34 +58,16 @@ function Confirmation({ question, onClose }: { question: Question; onClose: () =
         <Text size="sm" component="div">
           {body}
         </Text>
-        {typed !== undefined && (
-          <TextInput
-            label={
-              <>
-                {text.common.typeToConfirm} <Code>{typed}</Code>
-              </>
-            }
-            value={word}
-            onChange={(event) => setWord(event.currentTarget.value)}
-            autoComplete="off"
-            data-autofocus
-          />
-        )}
+        {typed !== undefined && <TypedWord ref={field} word={typed} value={word} onChange={setWord} />}
         {error !== null && <Complaint>{error}</Complaint>}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose} disabled={isBusy}>
-            {text.common.cancel}
-          </Button>
-          <Button
-            type="submit"
-            color="red.8"
-            loading={isBusy}
-            disabled={!isAllowed}
-            data-autofocus={typed === undefined}
-          >
-            {action}
-          </Button>
-        </Group>
+        <FormFoot
+          label={action}
+          isBusy={isBusy}
+          onCancel={onClose}
+          color="red.8"
+          disabled={!isAllowed}
+          ref={typed === undefined ? button : undefined}
+        />
       </Stack>
     </form>
   );

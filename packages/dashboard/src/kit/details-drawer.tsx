@@ -2,6 +2,7 @@
 import { Drawer, Group, Text } from "@mantine/core";
 import { type ReactNode, useRef } from "react";
 import { text } from "../texts/index.ts";
+import { CopyAction } from "./copy.tsx";
 import classes from "./details-drawer.module.css";
 import { drawerMark, useEscape } from "./use-escape.ts";
 
@@ -63,18 +64,36 @@ export function DetailsSection(props: { title: string; actions?: ReactNode; chil
   );
 }
 
-/** Names and values. A value that is null is left out. */
-export function Facts({ items }: { items: readonly (readonly [name: string, value: ReactNode])[] }) {
+/** Names and values, as a list of `Fact`. */
+export function Facts({ children }: { children: ReactNode }) {
+  return <dl className={classes["facts"]}>{children}</dl>;
+}
+
+interface FactProps {
+  name: string;
+  /** Null leaves the fact out. */
+  value: ReactNode;
+  isMono?: boolean;
+  /** The name of a button that copies the value. */
+  copy?: string;
+}
+
+export function Fact({ name, value, isMono = false, copy }: FactProps) {
+  if (value === null) return null;
+  const shown = isMono ? <span className="mono">{value}</span> : value;
   return (
-    <dl className={classes["facts"]}>
-      {items
-        .filter(([, value]) => value !== null)
-        .map(([name, value]) => (
-          <div key={name} className={classes["fact"]}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-    </dl>
+    <div className={classes["fact"]}>
+      <dt>{name}</dt>
+      <dd>
+        {copy === undefined ? (
+          shown
+        ) : (
+          <Group gap={4} wrap="nowrap">
+            {isMono ? shown : <span>{shown}</span>}
+            <CopyAction value={String(value)} label={copy} />
+          </Group>
+        )}
+      </dd>
+    </div>
   );
 }

@@ -1,10 +1,12 @@
 /** Help for a first function or job: a complete file, the folder to save the file in, and the moment of loading. */
-import { Box, Button, Code, Group, Modal, Text } from "@mantine/core";
+
+import { Box, Code, Group, Modal, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { configQuery } from "../service/queries.ts";
 import { text } from "../texts/index.ts";
+import { Action } from "./action.tsx";
 import { CodeBlock } from "./code-block.tsx";
 import { CopyAction } from "./copy.tsx";
 import { Dim } from "./words.tsx";
@@ -43,9 +45,7 @@ export function ExampleButton({ label, title, ...example }: ExampleProps & { lab
   const [isOpen, { open, close }] = useDisclosure();
   return (
     <>
-      <Button size="xs" leftSection={<IconPlus size={14} />} onClick={open}>
-        {label}
-      </Button>
+      <Action icon={IconPlus} label={label} onClick={open} variant="filled" />
       <Modal opened={isOpen} onClose={close} title={title} size="lg">
         <Example {...example} />
       </Modal>

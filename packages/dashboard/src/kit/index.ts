@@ -1,9 +1,11 @@
 /** The parts that all pages share. */
+export { Action, LinkAction } from "./action.tsx";
+export { Choice, choicesOf, FilterChoice } from "./choice.tsx";
 export { CodeBlock, jsonText } from "./code-block.tsx";
-export { confirmDanger } from "./confirm.tsx";
+export { Confirmation, confirmDanger } from "./confirm.tsx";
 export { CopyAction, IdText } from "./copy.tsx";
 export { type Column, DataTable, type Selection } from "./data-table.tsx";
-export { DetailsDrawer, DetailsSection, Facts } from "./details-drawer.tsx";
+export { DetailsDrawer, DetailsSection, Fact, Facts } from "./details-drawer.tsx";
 export { differencesOf, type FieldChange } from "./diff.ts";
 export { DiffView } from "./diff-view.tsx";
 export { ErrorBlock } from "./error-block.tsx";
@@ -11,6 +13,7 @@ export { ErrorText } from "./error-text.tsx";
 export { Example, ExampleButton, type ExampleProps } from "./example-help.tsx";
 export { FileDrop, PageDrop } from "./file-drop.tsx";
 export { focusPage } from "./focus.ts";
+export { FormFoot, TypedWord } from "./form-foot.tsx";
 export {
   formatBytes,
   formatClock,
@@ -24,10 +27,12 @@ export {
 } from "./format.ts";
 export { IconAction } from "./icon-action.tsx";
 export { isLarge, JsonArea, JsonEditor } from "./json-editor/index.ts";
+export { Keys } from "./keys.tsx";
 export { LeaveGuard } from "./leave-guard.tsx";
 export { ButtonLink, TextLink } from "./links.tsx";
-export { LiveRows } from "./live-rows.tsx";
+export { LiveList } from "./live-list.tsx";
 export { Mark, StatusMark, type Tone, Warning } from "./mark.tsx";
+export { Notice } from "./notice.tsx";
 export { notifyDone, notifyError, notifyFailure } from "./notify.ts";
 export { FilledPage, Page } from "./page.tsx";
 export { PagedTable, Pager } from "./paged-table.tsx";
@@ -41,10 +46,11 @@ export { saveBlob } from "./save-blob.ts";
 export { ScriptProblems } from "./script-problems.tsx";
 export { SearchBox } from "./search-box.tsx";
 export { keyNames, useListedShortcut, useShortcut, useShortcutList } from "./shortcuts.tsx";
-export { EmptyState, ErrorState, messageOf, RowsSkeleton } from "./states.tsx";
+export { EmptyState, ErrorState, messageOf, NothingFound, RowsSkeleton } from "./states.tsx";
 export { type TailState, useTail } from "./tail.ts";
 export { TailMark } from "./tail-mark.tsx";
-export { RelativeTime } from "./time.tsx";
+export { RelativeTime, WholeTime } from "./time.tsx";
 export { Toolbar } from "./toolbar.tsx";
+export { UserLink, UserName } from "./user-name.tsx";
 export { UserSelect } from "./user-select.tsx";
 export { Complaint, Dim } from "./words.tsx";

@@ -1,34 +1,32 @@
 /**
- * A long list that gets rows while a person reads: the page holds only the rows on the screen. A list at its edge, where new rows
- * arrive, stays at the edge; otherwise the visible rows keep their position. A single row is the list's only stop of the Tab
+ * A long list that gets rows while a person reads: the page holds only the rows on the screen. A list at its start, where new rows
+ * arrive, stays at the start; otherwise the visible rows keep their position. A single row is the list's only stop of the Tab
  * key; arrows, Home and End move from row to row, Enter opens.
  */
 import { defaultRangeExtractor, type Range, useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, useCallback, useLayoutEffect, useRef, useState } from "react";
 import classes from "./live-rows.module.css";
 
-interface LiveRowsProps<T> {
+export interface LiveRowsProps<T> {
   label: string;
   rows: readonly T[];
   rowKey: (row: T) => string;
   /** The height of every row in pixels. */
   rowHeight: number;
-  /** The edge that new rows arrive at. */
-  edge: "start" | "end";
-  /** True moves the list to the edge. */
-  isAtEdge: boolean;
-  onEdge: (isAtEdge: boolean) => void;
+  /** Whether the list is scrolled to its start. True moves the list to the start. */
+  isAtStart: boolean;
+  onStart: (isAtStart: boolean) => void;
   /** The content of a row, without controls: the row itself is a button. */
   render: (row: T) => ReactNode;
   onOpen: (row: T) => void;
   openKey?: string | undefined;
   /** Whether the row is new: the list marks the row for a moment. */
   isNew?: ((row: T) => boolean) | undefined;
-  /** Called when the other end is near. */
-  onOtherEnd?: (() => void) | undefined;
+  /** Called when the end is near. */
+  onEnd?: (() => void) | undefined;
 }
 
-/** Pixels from the edge that still count as being at the edge. */
+/** Pixels from the start that still count as being at the start. */
 const slack = 12;
 const pageStep = 10;
 
@@ -42,15 +40,17 @@ const steps: { readonly [key: string]: number } = {
 };
 
 export function LiveRows<T>(props: LiveRowsProps<T>) {
-  const { label, rows, rowKey, rowHeight, edge, isAtEdge, onEdge, render, onOpen, openKey, isNew, onOtherEnd } = props;
+  const { label, rows, rowKey, rowHeight, isAtStart, onStart, render, onOpen, openKey, isNew, onEnd } = props;
   const scroller = useRef<HTMLElement>(null);
   const [activeKey, setActiveKey] = useState<string | null>(null);
   const takesFocus = useRef(false);
   /** The first row on the screen, and the pixels of the row above the visible part. */
   const place = useRef<{ key: string; offset: number } | null>(null);
 
-  const found = rows.findIndex((row) => rowKey(row) === activeKey);
-  const active = found === -1 ? (edge === "end" ? rows.length - 1 : 0) : found;
+  const active = Math.max(
+    0,
+    rows.findIndex((row) => rowKey(row) === activeKey),
+  );
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
@@ -61,7 +61,7 @@ export function LiveRows<T>(props: LiveRowsProps<T>) {
     rangeExtractor: useCallback(
       (range: Range) => {
         const indexes = defaultRangeExtractor(range);
-        return active < 0 || indexes.includes(active) ? indexes : [...indexes, active].sort((a, b) => a - b);
+        return indexes.includes(active) ? indexes : [...indexes, active].sort((a, b) => a - b);
       },
       [active],
     ),
@@ -73,14 +73,14 @@ export function LiveRows<T>(props: LiveRowsProps<T>) {
   useLayoutEffect(() => {
     const element = scroller.current;
     if (element === null) return;
-    if (isAtEdge) {
-      element.scrollTop = edge === "end" ? element.scrollHeight : 0;
+    if (isAtStart) {
+      element.scrollTop = 0;
       return;
     }
     const { key, offset } = place.current ?? { key: null, offset: 0 };
     const index = key === null ? -1 : rows.findIndex((row) => rowKey(row) === key);
     if (index >= 0) element.scrollTop = index * rowHeight + offset;
-  }, [rows, isAtEdge, rowHeight, edge]);
+  }, [rows, isAtStart, rowHeight]);
 
   useLayoutEffect(() => {
     if (!takesFocus.current) return;
@@ -92,12 +92,11 @@ export function LiveRows<T>(props: LiveRowsProps<T>) {
     const element = scroller.current;
     if (element === null) return;
     const { scrollTop, scrollHeight, clientHeight } = element;
-    const below = scrollHeight - clientHeight - scrollTop;
     const first = rows[Math.floor(scrollTop / rowHeight)];
     place.current = first === undefined ? null : { key: rowKey(first), offset: scrollTop % rowHeight };
-    const isThere = (edge === "end" ? below : scrollTop) <= slack;
-    if (isThere !== isAtEdge) onEdge(isThere);
-    if ((edge === "end" ? scrollTop : below) < clientHeight) onOtherEnd?.();
+    const isThere = scrollTop <= slack;
+    if (isThere !== isAtStart) onStart(isThere);
+    if (scrollHeight - clientHeight - scrollTop < clientHeight) onEnd?.();
   };
 
   const move = (event: KeyboardEvent): void => {

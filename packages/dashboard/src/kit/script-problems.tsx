@@ -1,10 +1,10 @@
 /** The files of functions or jobs that do not load: the reason, the place, and the version that runs instead. */
-import { Alert, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import type { ScriptFileEntry } from "@socle/protocol";
-import { IconAlertTriangle } from "@tabler/icons-react";
 import { text } from "../texts/index.ts";
 import { ErrorText } from "./error-text.tsx";
 import { TextLink } from "./links.tsx";
+import { Notice } from "./notice.tsx";
 import classes from "./script-problems.module.css";
 import { RelativeTime } from "./time.tsx";
 
@@ -15,15 +15,7 @@ export function ScriptProblems({ files }: { files: readonly ScriptFileEntry[] | 
   const broken = (files ?? []).filter(({ problem }) => problem !== null);
   if (broken.length === 0) return null;
   return (
-    <Alert
-      color="red"
-      variant="light"
-      radius={0}
-      role="alert"
-      className={classes["problems"] ?? ""}
-      icon={<IconAlertTriangle aria-hidden />}
-      title={text.scripts.broken(broken.length)}
-    >
+    <Notice tone="bad" radius={0} className={classes["problems"] ?? ""} title={text.scripts.broken(broken.length)}>
       <ul className={classes["list"]}>
         {broken.slice(0, most).map(({ filePath, loadedAt, problem }) => (
           <li key={filePath}>
@@ -48,6 +40,6 @@ export function ScriptProblems({ files }: { files: readonly ScriptFileEntry[] | 
           {text.scripts.moreBroken(broken.length - most)}
         </TextLink>
       )}
-    </Alert>
+    </Notice>
   );
 }

@@ -1,10 +1,13 @@
 /** The states of a page without data: empty, loading, failed. */
-import { Alert, Button, Center, Group, Skeleton, Stack, Text, ThemeIcon, Title } from "@mantine/core";
+
+import { Center, Group, Skeleton, Stack, Text, ThemeIcon, Title } from "@mantine/core";
 import { SocleError } from "@socle/client";
-import { IconAlertTriangle, IconRefresh } from "@tabler/icons-react";
+import { IconRefresh } from "@tabler/icons-react";
 import type { ComponentType, ReactNode } from "react";
 import { text } from "../texts/index.ts";
+import { Action } from "./action.tsx";
 import { TextLink } from "./links.tsx";
+import { Notice } from "./notice.tsx";
 
 type Icon = ComponentType<{ size?: number; stroke?: number }>;
 
@@ -35,6 +38,20 @@ export function EmptyState(props: { icon: Icon; title: string; body?: ReactNode;
   );
 }
 
+/** A list without a row that its filters let through. */
+export function NothingFound(props: {
+  icon: Icon;
+  words: { readonly nothingFound: string; readonly nothingFoundBody: string };
+  onClear: () => void;
+}) {
+  const { icon, words, onClear } = props;
+  return (
+    <EmptyState icon={icon} title={words.nothingFound} body={words.nothingFoundBody}>
+      <Action label={text.table.clearFilters} onClick={onClear} />
+    </EmptyState>
+  );
+}
+
 /** The message of an error for a reader. */
 export function messageOf(error: unknown): string {
   if (error instanceof SocleError) {
@@ -48,14 +65,7 @@ export function messageOf(error: unknown): string {
 export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const requestId = error instanceof SocleError ? error.requestId : null;
   return (
-    <Alert
-      m="md"
-      color="red"
-      variant="light"
-      role="alert"
-      icon={<IconAlertTriangle aria-hidden />}
-      title={text.errors.title}
-    >
+    <Notice tone="bad" m="md" title={text.errors.title}>
       <Stack gap="xs" align="flex-start">
         <Text size="sm">{messageOf(error)}</Text>
         {requestId !== null && (
@@ -63,13 +73,9 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
             {text.errors.inLog}
           </TextLink>
         )}
-        {onRetry !== undefined && (
-          <Button size="xs" variant="default" leftSection={<IconRefresh size={14} />} onClick={onRetry}>
-            {text.common.retry}
-          </Button>
-        )}
+        {onRetry !== undefined && <Action icon={IconRefresh} label={text.common.retry} onClick={onRetry} />}
       </Stack>
-    </Alert>
+    </Notice>
   );
 }
 

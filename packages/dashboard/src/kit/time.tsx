@@ -43,3 +43,12 @@ export function RelativeTime({ at, ...props }: { at: string } & TextProps) {
     </Tooltip>
   );
 }
+
+/** A time that stands alone: the date and the time of day, and how long ago. */
+export function WholeTime({ at }: { at: string }) {
+  return (
+    <>
+      {formatDateTime(at)} <RelativeTime at={at} c="dimmed" size="xs" />
+    </>
+  );
+}

@@ -4,7 +4,7 @@ import { IconHierarchy2, IconPlus, IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import { ButtonLink, Dim, formatCompact, QueryView } from "../../kit/index.ts";
+import { Dim, formatCompact, LinkAction, QueryView } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./collections.module.css";
@@ -22,9 +22,7 @@ export function CollectionList() {
           {text.collections.title}
         </Title>
         <Group gap="xs" wrap="nowrap" mb="xs">
-          <ButtonLink to="/collections/-/new" size="xs" variant="light" leftSection={<IconPlus size={14} />} flex={1}>
-            {text.collections.new}
-          </ButtonLink>
+          <LinkAction icon={IconPlus} label={text.collections.new} to="/collections/-/new" variant="light" flex={1} />
           <Tooltip label={text.collections.diagram}>
             <ActionIcon
               component={Link}

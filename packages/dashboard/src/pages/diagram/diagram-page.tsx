@@ -5,7 +5,7 @@ import { IconHierarchy2, IconPlus, IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo } from "react";
-import { ButtonLink, Dim, EmptyState, FilledPage, QueryView, RowsSkeleton } from "../../kit/index.ts";
+import { ButtonLink, choicesOf, Dim, EmptyState, FilledPage, QueryView, RowsSkeleton } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./diagram.module.css";
@@ -50,10 +50,7 @@ export function DiagramPage() {
             size="xs"
             aria-label={words.view}
             value={view}
-            data={[
-              { value: "diagram", label: words.asDiagram },
-              { value: "table", label: words.asTable },
-            ]}
+            data={choicesOf(words.views)}
             onChange={(value) =>
               void navigate({
                 search: (old) => ({ ...old, view: value === "table" ? "table" : undefined }),

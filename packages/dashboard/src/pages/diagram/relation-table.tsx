@@ -31,7 +31,7 @@ export function RelationTable({ graph, search }: { graph: Graph; search: string 
   const nodes = graph.nodes.filter(({ name, isUsers }) => !isUsers && (found === null || found.has(name)));
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls is reached by keyboard.
-    <section className="fills" aria-label={words.asTable} tabIndex={0}>
+    <section className="fills" aria-label={words.views.table} tabIndex={0}>
       <table className={classes["table"]}>
         <thead>
           <tr>

@@ -1,27 +1,26 @@
 /** The details of an event in the drawer: its subject, its changes, its payload. */
-import { Group, Skeleton } from "@mantine/core";
+import { Skeleton } from "@mantine/core";
 import type { EventEntry } from "@socle/protocol";
 import { IconDatabase } from "@tabler/icons-react";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import {
-  ButtonLink,
   CodeBlock,
-  CopyAction,
   DetailsSection,
   DiffView,
   Dim,
   differencesOf,
   ErrorState,
+  Fact,
   Facts,
   type FieldChange,
   formatDateTime,
   jsonText,
-  TextLink,
+  LinkAction,
+  UserLink,
 } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { historyOf } from "../../service/record-history.ts";
 import { text } from "../../texts/index.ts";
-import { Actor } from "./actor.tsx";
 import { collectionOf } from "./event-list.ts";
 import { aboutUser, changeOf } from "./user-events.ts";
 
@@ -58,62 +57,25 @@ export function EventDetails({ event }: { event: EventEntry }) {
   return (
     <>
       <DetailsSection title={text.events.about}>
-        <Facts
-          items={[
-            [
-              text.events.type,
-              <span key="type" className="mono">
-                {event.type}
-              </span>,
-            ],
-            [text.events.time, formatDateTime(event.timestamp)],
-            [
-              text.events.exactTime,
-              <span key="exact" className="mono">
-                {event.timestamp}
-              </span>,
-            ],
-            [
-              text.events.actor,
-              event.actor === null ? (
-                text.events.nobody
-              ) : (
-                <TextLink to="/users" search={{ user: event.actor ?? undefined }} key="actor" underline="always">
-                  <Actor id={event.actor} />
-                </TextLink>
-              ),
-            ],
-            [
-              text.events.user,
-              user === null ? null : (
-                <TextLink to="/users" search={{ user }} key="user" underline="always">
-                  <Actor id={user} />
-                </TextLink>
-              ),
-            ],
-            [text.events.change, change === "" ? null : change],
-            [text.events.source, event.source],
-            [
-              text.events.id,
-              <Group key="id" gap={4} wrap="nowrap">
-                <span className="mono">{event.id}</span>
-                <CopyAction value={event.id} label={text.events.copyId} />
-              </Group>,
-            ],
-          ]}
-        />
+        <Facts>
+          <Fact name={text.events.type} value={event.type} isMono />
+          <Fact name={text.events.time} value={formatDateTime(event.timestamp)} />
+          <Fact name={text.events.exactTime} value={event.timestamp} isMono />
+          <Fact name={text.events.actor} value={<UserLink id={event.actor} nobody={text.events.nobody} />} />
+          <Fact name={text.events.user} value={user && <UserLink id={user} nobody="" />} />
+          <Fact name={text.events.change} value={change === "" ? null : change} />
+          <Fact name={text.events.source} value={event.source} />
+          <Fact name={text.events.id} value={event.id} isMono copy={text.events.copyId} />
+        </Facts>
         {collection !== null && typeof record === "string" && !event.type.endsWith(".deleted") && (
-          <ButtonLink
+          <LinkAction
+            icon={IconDatabase}
+            label={text.events.openRecord}
             to="/collections/$name"
             params={{ name: collection }}
             search={{ record }}
             mt="sm"
-            size="xs"
-            variant="default"
-            leftSection={<IconDatabase size={14} />}
-          >
-            {text.events.openRecord}
-          </ButtonLink>
+          />
         )}
       </DetailsSection>
       <Changes event={event} collection={collection} />

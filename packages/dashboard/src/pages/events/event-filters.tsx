@@ -1,10 +1,10 @@
 /** The filters of the event log: types with completion, a time range, the user who caused the events. */
-import { Select, TagsInput, Text } from "@mantine/core";
+import { TagsInput, Text } from "@mantine/core";
 import { DateTimePicker } from "@mantine/dates";
 import "@mantine/dates/styles.css";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { UserSelect } from "../../kit/index.ts";
+import { Choice, UserSelect } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { isKnownType, typesOf } from "./event-types.ts";
@@ -18,6 +18,7 @@ const presets = {
   hour: () => new Date(Date.now() - hourMs),
   today: () => new Date(new Date().setHours(0, 0, 0, 0)),
   week: () => new Date(Date.now() - 7 * 24 * hourMs),
+  any: () => undefined,
 } as const;
 type Preset = keyof typeof presets;
 
@@ -86,25 +87,16 @@ function TypeFilter({ search, onChange }: FilterProps) {
 
 /** The start is a preset or a picked time; the end is now or a picked time. */
 function TimeFilter({ search, onChange }: FilterProps) {
-  const preset = (value: string | null): void => {
-    const make = presets[value as Preset];
-    onChange(make === undefined ? { from: undefined, to: undefined } : { from: make().toISOString(), to: undefined });
-  };
+  const preset = (value: Preset): void => onChange({ from: presets[value]()?.toISOString(), to: undefined });
   const picked = (value: string | null): string | undefined =>
     value === null ? undefined : new Date(value.replace(" ", "T")).toISOString();
   return (
     <>
-      <Select
-        size="xs"
+      <Choice
         w={120}
         aria-label={text.events.time}
-        placeholder={search.from === undefined && search.to === undefined ? text.events.anyTime : text.events.since}
-        data={[
-          { value: "hour", label: text.events.lastHour },
-          { value: "today", label: text.events.today },
-          { value: "week", label: text.events.lastWeek },
-          { value: "any", label: text.events.anyTime },
-        ]}
+        placeholder={search.from === undefined && search.to === undefined ? text.events.since.any : text.events.picked}
+        words={text.events.since}
         value={null}
         onChange={preset}
       />

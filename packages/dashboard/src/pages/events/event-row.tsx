@@ -1,37 +1,29 @@
-/** A row of the list of events. */
+/** The cells of a row of the list of events. */
 import type { EventEntry } from "@socle/protocol";
-import { formatClock, formatDateTime } from "../../kit/index.ts";
+import { formatClock, formatDateTime, UserName } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import { Actor } from "./actor.tsx";
+import { subjectOf } from "./event-list.ts";
 import classes from "./events.module.css";
-import { Subject } from "./subject.tsx";
+import { aboutUser, changeOf } from "./user-events.ts";
 
 export function EventRow({ event }: { event: EventEntry }) {
-  const isToday = new Date(event.timestamp).toDateString() === new Date().toDateString();
+  const { timestamp, type, actor } = event;
+  const isToday = new Date(timestamp).toDateString() === new Date().toDateString();
+  const user = aboutUser(event);
+  const change = changeOf(event);
   return (
-    <span className={classes["line"]}>
-      <time className={classes["time"]} dateTime={event.timestamp}>
-        {isToday ? formatClock(event.timestamp) : formatDateTime(event.timestamp)}
+    <>
+      <time className={`numbers quiet ${classes["right"]}`} dateTime={timestamp}>
+        {isToday ? formatClock(timestamp) : formatDateTime(timestamp)}
       </time>
-      <span className={classes["type"]}>{event.type}</span>
-      <span className={classes["subject"]}>
-        <Subject event={event} />
+      <span className={classes["type"]}>{type}</span>
+      <span className={`quiet ${classes["subject"]}`}>
+        {user === null ? subjectOf(event) : <UserName id={user} nobody="" />}
+        {change !== "" && ` · ${change}`}
       </span>
-      <span className={classes["actor"]}>
-        <Actor id={event.actor} />
+      <span className={`quiet ${classes["right"]}`}>
+        <UserName id={actor} nobody={text.events.nobody} />
       </span>
-    </span>
-  );
-}
-
-/** The names of the columns, above the list. Hidden from screen readers, because each row names its own values. */
-export function EventHead() {
-  return (
-    <div className={`${classes["line"]} ${classes["head"]}`} aria-hidden>
-      <span>{text.events.time}</span>
-      <span>{text.events.type}</span>
-      <span>{text.events.subject}</span>
-      <span>{text.events.actor}</span>
-    </div>
+    </>
   );
 }

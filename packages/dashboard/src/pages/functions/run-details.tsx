@@ -1,21 +1,22 @@
 /** Drawer of a run of a function: its state, its error with the position, its log, its earlier ends. */
-import { Button, Code, Group, Text } from "@mantine/core";
+import { Code, Group, Text } from "@mantine/core";
 import type { FunctionRun } from "@socle/protocol";
 import { IconHistory, IconRefresh } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import {
-  ButtonLink,
+  Action,
   Complaint,
-  CopyAction,
   DetailsSection,
   Dim,
   EmptyState,
   ErrorBlock,
   ErrorState,
+  Fact,
   Facts,
   formatDateTime,
   formatDuration,
+  LinkAction,
   lastStack,
   messageOf,
   RelativeTime,
@@ -42,9 +43,7 @@ export function RunDetails({ runId, listed }: { runId: string; listed: readonly 
   if (query.isPending) return <RowsSkeleton rows={6} height={20} />;
   return (
     <EmptyState icon={IconHistory} title={text.functions.goneTitle} body={text.functions.goneBody}>
-      <ButtonLink to="/logs" search={{ search: runId }} size="xs" variant="default">
-        {text.functions.openLog}
-      </ButtonLink>
+      <LinkAction label={text.functions.openLog} to="/logs" search={{ search: runId }} />
     </EmptyState>
   );
 }
@@ -61,15 +60,13 @@ function Details({ run, earlier }: { run: FunctionRun; earlier: readonly Functio
         title={text.functions.one}
         actions={
           run.canRetry && (
-            <Button
+            <Action
+              icon={IconRefresh}
+              label={text.functions.retry}
               size="compact-sm"
-              variant="default"
-              leftSection={<IconRefresh size={14} />}
               loading={retry.isPending}
               onClick={() => retry.mutate(run)}
-            >
-              {text.functions.retry}
-            </Button>
+            />
           )
         }
       >
@@ -143,46 +140,44 @@ function RunFacts({ run }: { run: FunctionRun }) {
   const record = useRecordLink(run);
   const { runId, status, filePath, eventType, eventId, createdAt, endedAt, durationMs } = run;
   return (
-    <Facts
-      items={[
-        [text.functions.status, <StatusMark key="status" status={status} />],
-        [
-          text.functions.file,
-          <TextLink to="/functions" search={{ tab: "runs", file: filePath }} key="file" className="mono">
+    <Facts>
+      <Fact name={text.functions.status} value={<StatusMark status={status} />} />
+      <Fact
+        name={text.functions.file}
+        value={
+          <TextLink to="/functions" search={{ tab: "runs", file: filePath }} className="mono">
             {filePath}
-          </TextLink>,
-        ],
-        [
-          text.functions.event,
-          <span key="event">
+          </TextLink>
+        }
+      />
+      <Fact
+        name={text.functions.event}
+        value={
+          <>
             {eventType}{" "}
             {eventId !== "" && (
               <TextLink to="/events" search={{ event: eventId }} className="mono">
                 {eventId}
               </TextLink>
             )}
-          </span>,
-        ],
-        [text.functions.record, record],
-        [text.functions.happened, formatDateTime(createdAt)],
-        [
-          text.functions.nextAttempt,
-          run.retryAt === undefined ? null : (
-            <span key="next">
+          </>
+        }
+      />
+      <Fact name={text.functions.record} value={record} />
+      <Fact name={text.functions.happened} value={formatDateTime(createdAt)} />
+      {run.retryAt !== undefined && (
+        <Fact
+          name={text.functions.nextAttempt}
+          value={
+            <>
               {text.functions.attempt((run.failures ?? 0) + 1)} · <RelativeTime at={run.retryAt} />
-            </span>
-          ),
-        ],
-        [text.functions.ended, endedAt === null ? null : formatDateTime(endedAt)],
-        [text.functions.duration, durationMs === null ? null : formatDuration(durationMs)],
-        [
-          text.functions.run,
-          <Group key="run" gap={4} wrap="nowrap">
-            <span className="mono">{runId}</span>
-            <CopyAction value={runId} label={text.common.copyValue(runId)} />
-          </Group>,
-        ],
-      ]}
-    />
+            </>
+          }
+        />
+      )}
+      <Fact name={text.functions.ended} value={endedAt && formatDateTime(endedAt)} />
+      <Fact name={text.functions.duration} value={durationMs === null ? null : formatDuration(durationMs)} />
+      <Fact name={text.functions.run} value={runId} isMono copy={text.common.copyValue(runId)} />
+    </Facts>
   );
 }

@@ -1,15 +1,18 @@
 /** Runs of functions: first waiting and running runs, then ended runs. */
-import { Button, Select, VisuallyHidden } from "@mantine/core";
+import { VisuallyHidden } from "@mantine/core";
 import type { FunctionRun } from "@socle/protocol";
 import { IconHistory, IconRefresh } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import {
+  Action,
   type Column,
   DetailsDrawer,
   EmptyState,
   ErrorText,
+  FilterChoice,
   formatDuration,
   Mark,
+  NothingFound,
   notifyError,
   PagedTable,
   RelativeTime,
@@ -22,7 +25,7 @@ import { NoFunctions } from "./no-functions.tsx";
 import { handlersQuery, runListQuery, useCompleted } from "./queries.ts";
 import { RunDetails } from "./run-details.tsx";
 import { laterStates, rowKeyOf, shortName } from "./runs-of.ts";
-import { type FunctionSearch, runStatuses } from "./search.ts";
+import type { FunctionSearch } from "./search.ts";
 import { askRetryAll, useRetry } from "./use-retry.ts";
 
 interface RowState {
@@ -95,15 +98,13 @@ function columnsOf({ later, retry, busy }: RowState): Column<FunctionRun>[] {
       narrow: "cell",
       render: (run) =>
         run.canRetry && (
-          <Button
+          <Action
+            label={text.functions.retry}
             size="compact-xs"
-            variant="default"
             loading={busy === run.runId}
             aria-label={text.functions.retryOf(run.handler, shortName(run.filePath))}
             onClick={() => retry(run)}
-          >
-            {text.functions.retry}
-          </Button>
+          />
         ),
     },
   ];
@@ -128,41 +129,29 @@ export function RunsTab({ search, onSearch }: { search: FunctionSearch; onSearch
   return (
     <>
       <Toolbar label={text.functions.filters}>
-        <Select
-          size="xs"
-          w={150}
-          aria-label={text.functions.statusFilter}
-          placeholder={text.functions.anyStatus}
-          data={runStatuses.map((value) => ({ value, label: text.status[value] }))}
-          value={status ?? null}
-          onChange={(value) => filter({ status: runStatuses.find((each) => each === value) })}
-          clearable
-          clearButtonProps={{ "aria-label": text.functions.anyStatus }}
+        <FilterChoice
+          words={text.status}
+          label={text.functions.statusFilter}
+          anyLabel={text.functions.anyStatus}
+          value={status}
+          onChange={(next) => filter({ status: next })}
         />
-        <Select
-          size="xs"
+        <FilterChoice
           w={260}
-          maw="100%"
-          aria-label={text.functions.fileFilter}
-          placeholder={text.functions.anyFile}
-          data={files.map((value) => ({ value, label: shortName(value) }))}
-          value={file ?? null}
-          onChange={(value) => filter({ file: value ?? undefined })}
+          words={Object.fromEntries(files.map((value) => [value, shortName(value)]))}
+          label={text.functions.fileFilter}
+          anyLabel={text.functions.anyFile}
+          value={file}
+          onChange={(next) => filter({ file: next })}
           searchable
-          clearable
-          limit={100}
-          clearButtonProps={{ "aria-label": text.functions.anyFile }}
         />
         {failed.length > 0 && (
-          <Button
-            size="xs"
-            variant="default"
+          <Action
+            icon={IconRefresh}
+            label={text.functions.retryAll(failed.length)}
             ml="auto"
-            leftSection={<IconRefresh size={14} />}
             onClick={() => askRetryAll(failed)}
-          >
-            {text.functions.retryAll(failed.length)}
-          </Button>
+          />
         )}
       </Toolbar>
       <PagedTable
@@ -206,14 +195,7 @@ export function RunsTab({ search, onSearch }: { search: FunctionSearch; onSearch
 
 function NoRuns(props: { isFiltered: boolean; hasHandlers: boolean; onClear: () => void }) {
   const { isFiltered, hasHandlers, onClear } = props;
-  if (isFiltered)
-    return (
-      <EmptyState icon={IconHistory} title={text.functions.nothingFound} body={text.functions.nothingFoundBody}>
-        <Button variant="default" size="xs" onClick={onClear}>
-          {text.table.clearFilters}
-        </Button>
-      </EmptyState>
-    );
+  if (isFiltered) return <NothingFound icon={IconHistory} words={text.functions} onClear={onClear} />;
   if (!hasHandlers) return <NoFunctions />;
   return <EmptyState icon={IconHistory} title={text.functions.noRunsTitle} body={text.functions.noRunsBody} />;
 }

@@ -1,10 +1,10 @@
 /** The conversion of the cells of a field: the options for the type of the field. */
 import { Select, Stack } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
-import { Dim } from "../../kit/words.tsx";
+import { Choice, Dim } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { takesDefault } from "./mapping/convert.ts";
-import { type Conversion, DATE_ORDERS, type FieldMapping, relationKeys, SEPARATORS } from "./mapping/mapping.ts";
+import { type Conversion, type FieldMapping, relationKeys } from "./mapping/mapping.ts";
 
 const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const zones = [...new Set(["UTC", ownZone, ...Intl.supportedValuesOf("timeZone")])];
@@ -20,96 +20,80 @@ export function ConversionControls(props: ConversionProps) {
   if (field.multiple !== true) return <ValueConversion {...props} />;
   return (
     <Stack gap={4}>
-      <Select
-        size="xs"
+      <Choice
         aria-label={text.import.separatorOf(field.name)}
-        allowDeselect={false}
-        data={SEPARATORS.map((separator) => ({ value: separator, label: text.import.separators[separator] }))}
+        words={text.import.separators}
         value={conversion.separator}
-        onChange={(separator) =>
-          separator !== null && props.onChange({ ...props.mapping, conversion: { ...conversion, separator } })
-        }
+        onChange={(separator) => props.onChange({ ...props.mapping, conversion: { ...conversion, separator } })}
       />
       {field.type === "relation" && <ValueConversion {...props} />}
     </Stack>
   );
 }
 
-function ValueConversion(props: ConversionProps) {
-  const { mapping, collections, onChange } = props;
+function ValueConversion({ mapping, collections, onChange }: ConversionProps) {
   const { field, conversion } = mapping;
+  const { name, type } = field;
   const set = (change: Partial<Conversion>): void => onChange({ ...mapping, conversion: { ...conversion, ...change } });
-  const hint = (words: string) => <Dim>{words}</Dim>;
-
-  if (field.type === "boolean") return hint(text.import.booleanHint);
-  if (field.type === "json") return hint(text.import.jsonHint);
-  if (field.type === "file") return hint(text.import.fileHint);
-  if (field.type === "string" || field.type === "text") {
+  if (type === "boolean" || type === "json" || type === "file") return <Dim>{text.import.hints[type]}</Dim>;
+  if (type === "datetime") return <DateConversion name={name} conversion={conversion} onChange={set} />;
+  if (type === "string" || type === "text") {
+    const empty = takesDefault(field) ? text.import.emptyDefault : text.import.emptyNull;
     return (
-      <Select
-        size="xs"
-        aria-label={text.import.emptyOf(field.name)}
-        allowDeselect={false}
-        data={[
-          { value: "null", label: takesDefault(field) ? text.import.emptyDefault : text.import.emptyNull },
-          { value: "text", label: text.import.emptyText },
-        ]}
+      <Choice
+        aria-label={text.import.emptyOf(name)}
+        words={{ null: empty, text: text.import.emptyText }}
         value={conversion.empty}
-        onChange={(empty) => empty !== null && set({ empty })}
+        onChange={(next) => set({ empty: next })}
       />
     );
   }
-  if (field.type === "integer" || field.type === "float") {
+  if (type === "relation") {
+    const keys = relationKeys(field.collection, collections).slice(1);
     return (
-      <Select
-        size="xs"
-        aria-label={text.import.commaOf(field.name)}
-        allowDeselect={false}
-        data={[
-          { value: "point", label: text.import.decimalPoint },
-          { value: "comma", label: text.import.decimalComma },
-        ]}
-        value={conversion.decimalComma ? "comma" : "point"}
-        onChange={(chosen) => set({ decimalComma: chosen === "comma" })}
-      />
-    );
-  }
-  if (field.type === "relation") {
-    return (
-      <Select
-        size="xs"
-        aria-label={text.import.relationOf(field.name)}
-        allowDeselect={false}
-        data={relationKeys(field.collection, collections).map((key) => ({
-          value: key,
-          label: key === "id" ? text.import.byId : text.import.byField(key),
-        }))}
+      <Choice
+        aria-label={text.import.relationOf(name)}
+        words={{ id: text.import.byId, ...Object.fromEntries(keys.map((key) => [key, text.import.byField(key)])) }}
         value={conversion.relationBy}
-        onChange={(relationBy) => relationBy !== null && set({ relationBy })}
+        onChange={(relationBy) => set({ relationBy })}
       />
     );
   }
   return (
+    <Choice
+      aria-label={text.import.commaOf(name)}
+      words={{ point: text.import.decimalPoint, comma: text.import.decimalComma }}
+      value={conversion.decimalComma ? "comma" : "point"}
+      onChange={(chosen) => set({ decimalComma: chosen === "comma" })}
+    />
+  );
+}
+
+function DateConversion(props: {
+  name: string;
+  conversion: Conversion;
+  onChange: (change: Partial<Conversion>) => void;
+}) {
+  const { name, conversion, onChange } = props;
+  return (
     <Stack gap={4}>
-      <Select
-        size="xs"
+      <Choice
         rightSectionWidth={24}
-        aria-label={text.import.orderOf(field.name)}
-        allowDeselect={false}
-        data={DATE_ORDERS.map((order) => ({ value: order, label: text.import.orders[order] }))}
+        aria-label={text.import.orderOf(name)}
+        words={text.import.orders}
         value={conversion.dateOrder}
-        onChange={(dateOrder) => dateOrder !== null && set({ dateOrder })}
+        onChange={(dateOrder) => onChange({ dateOrder })}
       />
       <Select
         size="xs"
         rightSectionWidth={24}
-        aria-label={text.import.zoneOf(field.name)}
+        aria-label={text.import.zoneOf(name)}
         searchable
         limit={60}
         allowDeselect={false}
         data={zones}
         value={conversion.timeZone}
-        onChange={(timeZone) => timeZone !== null && set({ timeZone })}
+        onChange={(timeZone) => timeZone !== null && onChange({ timeZone })}
         comboboxProps={{ width: 220 }}
       />
     </Stack>

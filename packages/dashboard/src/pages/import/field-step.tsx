@@ -1,8 +1,7 @@
 /** The second step: the action for the rows, and the column for each field. */
-import { Alert, Group, SegmentedControl, Select, Stack } from "@mantine/core";
+import { Group, SegmentedControl, Select, Stack } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
-import { IconAlertTriangle } from "@tabler/icons-react";
-import { Dim, Panel } from "../../kit/index.ts";
+import { choicesOf, Dim, Notice, Panel } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { FieldRow } from "./field-row.tsx";
 import classes from "./import.module.css";
@@ -40,9 +39,9 @@ export function FieldStep(props: {
       <Stack gap="md" p="md" pt="xs">
         <ModeControls fields={collection.fields} columns={source.columns} mode={mode} />
         {missing.length > 0 && (
-          <Alert color="yellow" variant="light" icon={<IconAlertTriangle aria-hidden />} p="xs">
+          <Notice tone="warn" p="xs">
             {text.import.requiredUnmapped(missing.map(({ field }) => field.name).join(", "))}
-          </Alert>
+          </Notice>
         )}
         <div className={classes["fields"]}>
           <div className={classes["fieldHead"]} aria-hidden>
@@ -87,10 +86,7 @@ function ModeControls(props: { fields: CollectionEntry["fields"]; columns: reado
       <SegmentedControl
         size="xs"
         aria-label={text.import.mode}
-        data={[
-          { value: "create", label: text.import.modeCreate },
-          { value: "update", label: text.import.modeUpdate },
-        ]}
+        data={choicesOf(text.import.modes)}
         value={isUpdate ? "update" : "create"}
         onChange={(value) => {
           setUpdate(value === "update");

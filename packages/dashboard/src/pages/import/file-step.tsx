@@ -1,8 +1,8 @@
 /** The first step: the file and its format. */
-import { Alert, Button, Group, Stack, Text } from "@mantine/core";
-import { IconAlertTriangle, IconBraces, IconFileTypeCsv, IconUpload } from "@tabler/icons-react";
+import { Group, Stack, Text } from "@mantine/core";
+import { IconBraces, IconFileTypeCsv, IconUpload } from "@tabler/icons-react";
 import { useState } from "react";
-import { Dim, FileDrop, formatBytes, messageOf, Panel } from "../../kit/index.ts";
+import { Action, Dim, FileDrop, formatBytes, messageOf, Notice, Panel } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { FormatControls } from "./format-controls.tsx";
 import classes from "./import.module.css";
@@ -34,16 +34,8 @@ export function FileStep(props: {
   return (
     <Panel title={text.import.file}>
       <Stack gap="sm" p="md" pt="xs">
-        {complaint !== null && (
-          <Alert color="red" variant="light" role="alert" icon={<IconAlertTriangle aria-hidden />}>
-            {complaint}
-          </Alert>
-        )}
-        {isEmpty && (
-          <Alert color="yellow" variant="light" role="alert" icon={<IconAlertTriangle aria-hidden />}>
-            {text.import.emptyFile}
-          </Alert>
-        )}
+        {complaint !== null && <Notice tone="bad">{complaint}</Notice>}
+        {isEmpty && <Notice tone="warn">{text.import.emptyFile}</Notice>}
         {source === null ? (
           <FileDrop
             onFiles={choose}
@@ -73,9 +65,7 @@ export function FileStep(props: {
                   {formatBytes(source.file.size)} · {text.import.columnsFound(source.columns.length)}
                 </Dim>
               </Group>
-              <Button variant="default" size="xs" onClick={state.close}>
-                {text.import.another}
-              </Button>
+              <Action label={text.import.another} onClick={state.close} />
             </Group>
             <FormatControls
               format={source.format}

@@ -1,12 +1,9 @@
 /** The format of a file: detected at the beginning of the file, and changeable. */
-import { Checkbox, Group, Select, SimpleGrid, Stack } from "@mantine/core";
-import { text } from "../../texts/index.ts";
-import { DELIMITERS } from "./source/csv-rows.ts";
-import { ENCODINGS } from "./source/encoding.ts";
-import type { FileFormat, FileKind } from "./source/source.ts";
 
-const kinds: readonly FileKind[] = ["csv", "json", "lines"];
-const quotes = ['"', "'", ""] as const;
+import { Checkbox, Group, SimpleGrid, Stack } from "@mantine/core";
+import { Choice } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+import type { FileFormat } from "./source/source.ts";
 
 export function FormatControls(props: {
   format: FileFormat;
@@ -19,39 +16,31 @@ export function FormatControls(props: {
   return (
     <Stack gap="sm">
       <SimpleGrid cols={{ base: 2, sm: 4 }} spacing="sm">
-        <Select
+        <Choice
           label={text.import.kind}
-          size="xs"
-          allowDeselect={false}
-          data={kinds.map((kind) => ({ value: kind, label: text.import.kinds[kind] }))}
+          words={text.import.kinds}
           value={format.kind}
-          onChange={(kind) => kind !== null && onChange({ kind })}
+          onChange={(kind) => onChange({ kind })}
         />
-        <Select
+        <Choice
           label={text.import.encoding}
-          size="xs"
-          allowDeselect={false}
-          data={ENCODINGS.map((encoding) => ({ value: encoding, label: text.import.encodings[encoding] }))}
+          words={text.import.encodings}
           value={format.encoding}
-          onChange={(encoding) => encoding !== null && onChange({ encoding })}
+          onChange={(encoding) => onChange({ encoding })}
         />
         {isCsv && (
           <>
-            <Select
+            <Choice
               label={text.import.delimiter}
-              size="xs"
-              allowDeselect={false}
-              data={DELIMITERS.map((value) => ({ value, label: text.import.delimiters[value] ?? value }))}
+              words={text.import.delimiters}
               value={format.delimiter}
-              onChange={(delimiter) => delimiter !== null && onChange({ delimiter })}
+              onChange={(delimiter) => onChange({ delimiter })}
             />
-            <Select
+            <Choice
               label={text.import.quote}
-              size="xs"
-              allowDeselect={false}
-              data={quotes.map((value) => ({ value: value || "none", label: text.import.quotes[value] ?? value }))}
+              words={text.import.quotes}
               value={format.quote || "none"}
-              onChange={(quote) => quote !== null && onChange({ quote: quote === "none" ? "" : quote })}
+              onChange={(quote) => onChange({ quote: quote === "none" ? "" : quote })}
             />
           </>
         )}

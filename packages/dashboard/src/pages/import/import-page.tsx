@@ -2,7 +2,7 @@
 import { IconArrowLeft } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { ButtonLink, Page, QueryView } from "../../kit/index.ts";
+import { LinkAction, Page, QueryView } from "../../kit/index.ts";
 import { collectionQuery, collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { Importer } from "./importer.tsx";
@@ -17,15 +17,12 @@ export function ImportPage() {
     <Page
       title={text.import.into(name)}
       actions={
-        <ButtonLink
+        <LinkAction
+          icon={IconArrowLeft}
+          label={text.import.toRecords}
           to="/collections/$name"
           params={{ name: name }}
-          variant="default"
-          size="xs"
-          leftSection={<IconArrowLeft size={14} />}
-        >
-          {text.import.toRecords}
-        </ButtonLink>
+        />
       }
     >
       <QueryView query={collection}>

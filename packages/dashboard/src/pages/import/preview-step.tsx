@@ -1,9 +1,9 @@
 /** The third step: the first rows in their stored form, with each problem at its cell. */
-import { Badge, Button, ScrollArea, Table, Text } from "@mantine/core";
+import { Badge, ScrollArea, Table, Text } from "@mantine/core";
 import { IconAlertCircle } from "@tabler/icons-react";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
-import { Dim, Panel, QueryView } from "../../kit/index.ts";
+import { Action, Dim, Panel, QueryView } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { checkWords } from "./check-file.ts";
 import { findRecord } from "./find-record.ts";
@@ -50,9 +50,14 @@ export function PreviewStep({ source, plan }: { source: LoadedSource; plan: Impo
       actions={
         check !== null &&
         (bad > 0 ? (
-          <Button size="compact-xs" variant="light" color="red" className="numbers" onClick={jump}>
-            {checkWords({ ...check, bad })}
-          </Button>
+          <Action
+            label={checkWords({ ...check, bad })}
+            size="compact-xs"
+            variant="light"
+            color="red"
+            className="numbers"
+            onClick={jump}
+          />
         ) : (
           <Badge variant="light" tt="none" radius="sm" className="numbers">
             {checkWords(check)}

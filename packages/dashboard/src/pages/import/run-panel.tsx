@@ -1,8 +1,8 @@
 /** A running import, and its result. */
-import { Alert, Button, Group, Progress, Stack, Text } from "@mantine/core";
-import { IconAlertTriangle, IconDownload, IconPlayerPause, IconPlayerPlay, IconTable } from "@tabler/icons-react";
+import { Group, Progress, Stack, Text } from "@mantine/core";
+import { IconDownload, IconPlayerPause, IconPlayerPlay, IconTable } from "@tabler/icons-react";
 import { useSyncExternalStore } from "react";
-import { ButtonLink, Dim, formatDuration, LeaveGuard, messageOf, Panel } from "../../kit/index.ts";
+import { Action, Dim, formatDuration, LeaveGuard, LinkAction, messageOf, Notice, Panel } from "../../kit/index.ts";
 import { saveBlob } from "../../kit/save-blob.ts";
 import { text } from "../../texts/index.ts";
 import { RejectedTable } from "./rejected-table.tsx";
@@ -61,43 +61,30 @@ export function RunPanel(props: { run: ImportRun; source: LoadedSource; plan: Im
             <Group gap="xs">
               {isOver ? (
                 <>
-                  <Button variant="default" size="xs" onClick={onAgain}>
-                    {text.import.again}
-                  </Button>
-                  <ButtonLink
+                  <Action label={text.import.again} onClick={onAgain} />
+                  <LinkAction
+                    icon={IconTable}
+                    label={text.import.openRecords}
                     to="/collections/$name"
                     params={{ name: plan.collection }}
-                    size="xs"
-                    leftSection={<IconTable size={14} />}
-                  >
-                    {text.import.openRecords}
-                  </ButtonLink>
+                    variant="filled"
+                  />
                 </>
               ) : (
                 <>
                   <PauseButton run={run} isPaused={state.phase === "paused"} />
-                  <Button variant="default" size="xs" onClick={() => run.cancel()}>
-                    {text.import.stop}
-                  </Button>
+                  <Action label={text.import.stop} onClick={() => run.cancel()} />
                 </>
               )}
             </Group>
           </Group>
-          {state.phase === "failed" && (
-            <Alert color="red" variant="light" role="alert" icon={<IconAlertTriangle aria-hidden />}>
-              {messageOf(state.error)}
-            </Alert>
-          )}
+          {state.phase === "failed" && <Notice tone="bad">{messageOf(state.error)}</Notice>}
         </Stack>
       </Panel>
       {state.kept.length > 0 && (
         <Panel
           title={text.import.rejectedTitle}
-          actions={
-            <Button variant="light" size="xs" leftSection={<IconDownload size={14} />} onClick={download}>
-              {text.import.download}
-            </Button>
-          }
+          actions={<Action icon={IconDownload} label={text.import.download} variant="light" onClick={download} />}
         >
           <Dim px="md" pb="xs">
             {text.import.downloadHint}
@@ -116,12 +103,8 @@ function phaseText(state: RunState): string {
 
 function PauseButton({ run, isPaused }: { run: ImportRun; isPaused: boolean }) {
   return isPaused ? (
-    <Button size="xs" leftSection={<IconPlayerPlay size={14} />} onClick={() => run.resume()}>
-      {text.import.resume}
-    </Button>
+    <Action icon={IconPlayerPlay} label={text.import.resume} onClick={() => run.resume()} variant="filled" />
   ) : (
-    <Button variant="default" size="xs" leftSection={<IconPlayerPause size={14} />} onClick={() => run.pause()}>
-      {text.import.pause}
-    </Button>
+    <Action icon={IconPlayerPause} label={text.import.pause} onClick={() => run.pause()} />
   );
 }

@@ -1,11 +1,11 @@
 /** The dialog that adds a run to a queue: the payload as JSON, a key, a time; and the button that opens the dialog. */
-import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { Modal, Stack, Text, TextInput } from "@mantine/core";
 import { DateTimePicker } from "@mantine/dates";
 import type { NewQueueRun } from "@socle/protocol";
 import { IconPlus } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { Complaint, JsonEditor, messageOf, notifyDone } from "../../kit/index.ts";
+import { Action, Complaint, FormFoot, JsonEditor, messageOf, notifyDone } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { refreshJobs } from "./queries.ts";
@@ -14,15 +14,13 @@ const words = text.jobs.queue;
 
 export function EnqueueButton({ name, onOpen }: { name: string; onOpen: () => void }) {
   return (
-    <Button
+    <Action
+      icon={IconPlus}
+      label={words.enqueue}
       size="compact-sm"
-      variant="default"
-      leftSection={<IconPlus size={14} />}
       aria-label={words.enqueueOf(name)}
       onClick={onOpen}
-    >
-      {words.enqueue}
-    </Button>
+    />
   );
 }
 
@@ -75,14 +73,7 @@ function EnqueueForm({ name, onClose, onEnqueued }: EnqueueProps) {
         />
         <DateTimePicker label={words.at} placeholder={words.atOnce} value={at} onChange={setAt} clearable />
         {enqueue.isError && <Complaint>{messageOf(enqueue.error)}</Complaint>}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose} disabled={enqueue.isPending}>
-            {text.common.cancel}
-          </Button>
-          <Button type="submit" loading={enqueue.isPending}>
-            {words.enqueue}
-          </Button>
-        </Group>
+        <FormFoot label={words.enqueue} isBusy={enqueue.isPending} onCancel={onClose} />
       </Stack>
     </form>
   );

@@ -1,17 +1,16 @@
 /** Drawer of a job: its options, its last runs, a chosen run with error and log, all attempts. */
-import { Text } from "@mantine/core";
 import type { JobEntry, JobRun } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import {
   DetailsSection,
   Dim,
   ErrorState,
+  Fact,
   Facts,
-  formatDateTime,
   formatDuration,
   formatNumber,
-  RelativeTime,
   RowsSkeleton,
+  WholeTime,
 } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { AttemptTable } from "./attempt-table.tsx";
@@ -107,44 +106,25 @@ function JobFacts({ job }: { job: JobEntry }) {
   const { schedule, timezone, nextRun, filePath, timeout, retries, overlap } = job;
   const words = schedule === null ? null : cronWords(schedule);
   return (
-    <Facts
-      items={[
-        [
-          text.jobs.schedule,
-          <span key="schedule">
+    <Facts>
+      <Fact
+        name={text.jobs.schedule}
+        value={
+          <>
             {words !== schedule && `${words} `}
-            <Text span c="dimmed" size="sm" className="mono">
-              {schedule}
-            </Text>
-          </span>,
-        ],
-        [text.jobs.timezone, timezone],
-        [
-          text.jobs.nextRun,
-          nextRun === null ? (
-            text.common.never
-          ) : (
-            <span key="next">
-              <RelativeTime at={nextRun} />{" "}
-              <Text span c="dimmed" size="xs">
-                ({formatDateTime(nextRun)})
-              </Text>
-            </span>
-          ),
-        ],
-        [
-          text.jobs.file,
-          <span key="file" className="mono">
-            {filePath}
-          </span>,
-        ],
-        [text.jobs.timeout, formatDuration(timeout)],
-        [
-          text.jobs.retries,
-          retries === 0 ? formatNumber(retries) : `${formatNumber(retries)}, ${text.jobs.retriesNote}`,
-        ],
-        [text.jobs.overlap, overlap ? text.jobs.overlapYes : text.jobs.overlapNo],
-      ]}
-    />
+            <span className="mono quiet">{schedule}</span>
+          </>
+        }
+      />
+      <Fact name={text.jobs.timezone} value={timezone} />
+      <Fact name={text.jobs.nextRun} value={nextRun === null ? text.common.never : <WholeTime at={nextRun} />} />
+      <Fact name={text.jobs.file} value={filePath} isMono />
+      <Fact name={text.jobs.timeout} value={formatDuration(timeout)} />
+      <Fact
+        name={text.jobs.retries}
+        value={formatNumber(retries) + (retries === 0 ? "" : `, ${text.jobs.retriesNote}`)}
+      />
+      <Fact name={text.jobs.overlap} value={overlap ? text.jobs.overlapYes : text.jobs.overlapNo} />
+    </Facts>
   );
 }

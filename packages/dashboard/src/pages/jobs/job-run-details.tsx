@@ -1,10 +1,9 @@
 /** A run of a job: its state, its error with the position in the file, its live log. */
-import { Group } from "@mantine/core";
 import type { JobRun } from "@socle/protocol";
 import {
-  CopyAction,
   DetailsSection,
   ErrorBlock,
+  Fact,
   Facts,
   formatDateTime,
   formatDuration,
@@ -33,21 +32,16 @@ export function JobRunDetails({ run, attempts, isOpen }: JobRunDetailsProps) {
   return (
     <>
       <DetailsSection title={text.jobs.run}>
-        <Facts
-          items={[
-            [text.jobs.status, <StatusMark key="status" status={last.status} />],
-            [text.jobs.startedAt, formatDateTime(startedAt)],
-            [text.jobs.duration, durationMs === null ? text.jobs.underWay : formatDuration(durationMs)],
-            [text.jobs.attempt, last.attempt === 1 ? null : last.attempt],
-            [
-              text.jobs.run,
-              <Group key="run" gap={4} wrap="nowrap">
-                <span className="mono">{runId}</span>
-                <CopyAction value={runId} label={text.common.copyValue(runId)} />
-              </Group>,
-            ],
-          ]}
-        />
+        <Facts>
+          <Fact name={text.jobs.status} value={<StatusMark status={last.status} />} />
+          <Fact name={text.jobs.startedAt} value={formatDateTime(startedAt)} />
+          <Fact
+            name={text.jobs.duration}
+            value={durationMs === null ? text.jobs.underWay : formatDuration(durationMs)}
+          />
+          <Fact name={text.jobs.attempt} value={last.attempt === 1 ? null : last.attempt} />
+          <Fact name={text.jobs.run} value={runId} isMono copy={text.common.copyValue(runId)} />
+        </Facts>
       </DetailsSection>
       {error !== undefined && (
         <DetailsSection title={text.jobs.error}>

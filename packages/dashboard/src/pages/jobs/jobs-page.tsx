@@ -6,7 +6,6 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import {
-  ButtonLink,
   type Column,
   DataTable,
   DetailsDrawer,
@@ -17,6 +16,7 @@ import {
   FilledPage,
   formatDuration,
   formatNumber,
+  LinkAction,
   Mark,
   RelativeTime,
   RowsSkeleton,
@@ -195,9 +195,7 @@ export function JobsPage() {
 function NoSuchJob() {
   return (
     <EmptyState icon={IconCalendarOff} title={text.jobs.goneTitle} body={text.jobs.goneBody}>
-      <ButtonLink to="/logs" search={{}} size="xs" variant="default">
-        {text.jobs.openLog}
-      </ButtonLink>
+      <LinkAction label={text.jobs.openLog} to="/logs" search={{}} />
     </EmptyState>
   );
 }

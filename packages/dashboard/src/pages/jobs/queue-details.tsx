@@ -1,8 +1,9 @@
 /** A queue in the drawer, beside its attempts: its options, the waiting runs, the runs that have failed for good. */
-import { Button, Group } from "@mantine/core";
+import { Group } from "@mantine/core";
 import type { JobEntry, QueueRun } from "@socle/protocol";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import {
+  Action,
   CodeBlock,
   type Column,
   confirmDanger,
@@ -11,6 +12,7 @@ import {
   Dim,
   ErrorState,
   ErrorText,
+  Fact,
   Facts,
   formatDuration,
   formatNumber,
@@ -29,23 +31,16 @@ const words = text.jobs.queue;
 
 export function QueueFacts({ job, queue }: { job: JobEntry; queue: NonNullable<JobEntry["queue"]> }) {
   return (
-    <Facts
-      items={[
-        [words.waiting, formatNumber(queue.waiting)],
-        [words.running, formatNumber(queue.running)],
-        [words.failed, formatNumber(queue.failed)],
-        [words.concurrency, words.concurrencyNote(queue.concurrency)],
-        [text.jobs.retries, formatNumber(job.retries)],
-        [words.backoff, words[queue.backoff]],
-        [text.jobs.timeout, formatDuration(job.timeout)],
-        [
-          text.jobs.file,
-          <span key="file" className="mono">
-            {job.filePath}
-          </span>,
-        ],
-      ]}
-    />
+    <Facts>
+      <Fact name={words.waiting} value={formatNumber(queue.waiting)} />
+      <Fact name={words.running} value={formatNumber(queue.running)} />
+      <Fact name={words.failed} value={formatNumber(queue.failed)} />
+      <Fact name={words.concurrency} value={words.concurrencyNote(queue.concurrency)} />
+      <Fact name={text.jobs.retries} value={formatNumber(job.retries)} />
+      <Fact name={words.backoff} value={words[queue.backoff]} />
+      <Fact name={text.jobs.timeout} value={formatDuration(job.timeout)} />
+      <Fact name={text.jobs.file} value={job.filePath} isMono />
+    </Facts>
   );
 }
 
@@ -83,9 +78,12 @@ function openColumns(remove: (run: QueueRun) => void): Column<QueueRun>[] {
 
 function DeleteButton({ run, onDelete }: { run: QueueRun; onDelete: (run: QueueRun) => void }) {
   return (
-    <Button size="compact-xs" variant="default" aria-label={words.deleteOf(run.runId)} onClick={() => onDelete(run)}>
-      {words.delete}
-    </Button>
+    <Action
+      label={words.delete}
+      size="compact-xs"
+      aria-label={words.deleteOf(run.runId)}
+      onClick={() => onDelete(run)}
+    />
   );
 }
 
@@ -119,15 +117,13 @@ function failedColumns({ retry, remove, busy }: FailedActions): Column<QueueRun>
       narrow: "cell",
       render: (run) => (
         <Group gap={4} justify="flex-end" wrap="nowrap">
-          <Button
+          <Action
+            label={words.retry}
             size="compact-xs"
-            variant="default"
             loading={busy === run.runId}
             aria-label={words.retryOf(run.runId)}
             onClick={() => retry(run)}
-          >
-            {words.retry}
-          </Button>
+          />
           <DeleteButton run={run} onDelete={remove} />
         </Group>
       ),

@@ -1,8 +1,7 @@
 /** The button that starts a job at once and opens the new run. */
-import { Button } from "@mantine/core";
 import { IconPlayerPlay } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
-import { notifyError } from "../../kit/index.ts";
+import { Action, notifyError } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { refreshJobs } from "./queries.ts";
@@ -18,15 +17,13 @@ export function RunNow({ name, onStarted }: { name: string; onStarted: (runId: s
     onError: (error) => notifyError(text.jobs.notStarted(name), error),
   });
   return (
-    <Button
+    <Action
+      icon={IconPlayerPlay}
+      label={text.jobs.runNow}
       size="compact-sm"
-      variant="default"
-      leftSection={<IconPlayerPlay size={14} />}
       loading={start.isPending}
       aria-label={text.jobs.runNowOf(name)}
       onClick={() => start.mutate()}
-    >
-      {text.jobs.runNow}
-    </Button>
+    />
   );
 }

@@ -1,8 +1,9 @@
 /** The form of an email and a password, with the service's errors at their fields. */
-import { Alert, Button, PasswordInput, Stack, TextInput } from "@mantine/core";
+import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { Credentials } from "@socle/protocol";
 import { type FormEvent, useEffect, useRef, useState } from "react";
+import { Notice } from "../../kit/notice.tsx";
 import { messageOf } from "../../kit/states.tsx";
 import { text } from "../../texts/index.ts";
 
@@ -78,9 +79,9 @@ export function CredentialsForm(props: {
     <form onSubmit={submit} noValidate>
       <Stack>
         {error !== null && details.length === 0 && (
-          <Alert color="red" variant="light" role="alert">
+          <Notice tone="bad">
             {isWrong && passwordKind === "current-password" ? text.login.wrong : messageOf(error)}
-          </Alert>
+          </Notice>
         )}
         <TextInput
           label={text.login.email}

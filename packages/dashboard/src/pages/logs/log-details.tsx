@@ -1,10 +1,12 @@
 /** An entry of the log in the drawer: its message, its stack traces, its fields, the link to its request. */
-import { Button, Group, Highlight } from "@mantine/core";
+import { Group, Highlight } from "@mantine/core";
 import { IconFilter } from "@tabler/icons-react";
 import {
+  Action,
   CodeBlock,
   CopyAction,
   DetailsSection,
+  Fact,
   Facts,
   formatDateTime,
   jsonText,
@@ -34,31 +36,28 @@ export function LogDetails({ line: { entry }, search, onSearch }: LogDetailsProp
         <CodeBlock value={message} label={text.logs.message} render={highlight} />
       </DetailsSection>
       <DetailsSection title={text.logs.about}>
-        <Facts
-          items={[
-            [text.logs.level, <LevelMark key="level" level={level} />],
-            [
-              text.logs.time,
-              <span key="time" className="numbers">
+        <Facts>
+          <Fact name={text.logs.level} value={<LevelMark level={level} />} />
+          <Fact
+            name={text.logs.time}
+            value={
+              <span className="numbers">
                 {formatDateTime(timestamp)} (<RelativeTime at={timestamp} />)
-              </span>,
-            ],
-            [
-              text.logs.exactTime,
-              <span key="exact" className="mono">
-                {timestamp}
-              </span>,
-            ],
-            [text.logs.source, source],
-            [text.logs.request, requestId === undefined ? null : <Id key="request" id={requestId} />],
-            [text.logs.run, runId === undefined ? null : <Id key="run" id={runId} />],
-          ]}
-        />
+              </span>
+            }
+          />
+          <Fact name={text.logs.exactTime} value={timestamp} isMono />
+          <Fact name={text.logs.source} value={source} />
+          {requestId !== undefined && <Id name={text.logs.request} id={requestId} />}
+          {runId !== undefined && <Id name={text.logs.run} id={runId} />}
+        </Facts>
         <Group gap="xs" mt="sm">
           {requestId !== undefined && (
-            <FilterButton label={text.logs.showRequest} onClick={() => onSearch(requestId)} />
+            <Action icon={IconFilter} label={text.logs.showRequest} onClick={() => onSearch(requestId)} />
           )}
-          {runId !== undefined && <FilterButton label={text.logs.showRun} onClick={() => onSearch(runId)} />}
+          {runId !== undefined && (
+            <Action icon={IconFilter} label={text.logs.showRun} onClick={() => onSearch(runId)} />
+          )}
         </Group>
       </DetailsSection>
       {longTexts(fields).map(({ path, value }) => (
@@ -81,19 +80,6 @@ export function LogDetails({ line: { entry }, search, onSearch }: LogDetailsProp
   );
 }
 
-function FilterButton({ label, onClick }: { label: string; onClick: () => void }) {
-  return (
-    <Button size="xs" variant="default" leftSection={<IconFilter size={14} />} onClick={onClick}>
-      {label}
-    </Button>
-  );
-}
-
-function Id({ id }: { id: string }) {
-  return (
-    <Group gap={4} wrap="nowrap">
-      <span className="mono">{id}</span>
-      <CopyAction value={id} label={text.common.copyValue(id)} />
-    </Group>
-  );
+function Id({ name, id }: { name: string; id: string }) {
+  return <Fact name={name} value={id} isMono copy={text.common.copyValue(id)} />;
 }

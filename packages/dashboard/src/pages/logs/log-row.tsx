@@ -1,7 +1,6 @@
-/** A row of the log. */
+/** The cells of a row of the log. */
 import { Highlight } from "@mantine/core";
 import { formatClock, visible } from "../../kit/index.ts";
-import { text } from "../../texts/index.ts";
 import { LevelMark } from "./level-mark.tsx";
 import { fieldsLine, type LogLine } from "./log-lines.ts";
 import classes from "./logs.module.css";
@@ -13,14 +12,14 @@ export function LogRow({ line: { entry }, search }: { line: LogLine; search: str
   const { timestamp, level, source, message, requestId, fields } = entry;
   const more = fieldsLine(requestId === undefined ? fields : { requestId, ...fields });
   return (
-    <span className={classes["line"]} data-level={level}>
-      <time className={classes["time"]} dateTime={timestamp}>
+    <>
+      <time className="numbers quiet" dateTime={timestamp}>
         {formatClock(timestamp)}
       </time>
-      <span className={classes["level"]}>
+      <span>
         <LevelMark level={level} />
       </span>
-      <Highlight component="span" inherit highlight={search} className={classes["source"] ?? ""}>
+      <Highlight component="span" inherit highlight={search} className={`quiet ${classes["source"]}`}>
         {source}
       </Highlight>
       <span className={classes["message"]}>
@@ -28,23 +27,11 @@ export function LogRow({ line: { entry }, search }: { line: LogLine; search: str
           {visible(message.slice(0, longest))}
         </Highlight>
         {more !== "" && (
-          <Highlight component="span" inherit highlight={search} className={classes["fields"] ?? ""}>
+          <Highlight component="span" inherit highlight={search} className={`quiet ${classes["fields"]}`}>
             {more}
           </Highlight>
         )}
       </span>
-    </span>
-  );
-}
-
-/** The names of the columns, above the list. Hidden from screen readers, because each row names its own values. */
-export function LogHead() {
-  return (
-    <div className={`${classes["line"]} ${classes["head"]}`} aria-hidden>
-      <span>{text.logs.time}</span>
-      <span>{text.logs.level}</span>
-      <span>{text.logs.source}</span>
-      <span>{text.logs.message}</span>
-    </div>
+    </>
   );
 }

@@ -5,7 +5,7 @@ import type { Overview } from "@socle/protocol";
 import { IconCheck, IconExternalLink, IconPlus, IconX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect } from "react";
-import { ButtonLink, CopyAction, Dim, IconAction, Panel } from "../../kit/index.ts";
+import { CopyAction, Dim, IconAction, LinkAction, Panel } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { configQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
@@ -59,22 +59,19 @@ export function FirstSteps({ collections }: Pick<Overview, "collections">) {
           isDone={first !== undefined}
         >
           {first === undefined && (
-            <ButtonLink to="/collections/-/new" size="xs" leftSection={<IconPlus size={14} />}>
-              {text.collections.new}
-            </ButtonLink>
+            <LinkAction icon={IconPlus} label={text.collections.new} to="/collections/-/new" variant="filled" />
           )}
         </Step>
         <Step number={2} title={text.overview.stepRecord} body={text.overview.stepRecordBody} isDone={!isEmpty}>
           {first !== undefined && (
-            <ButtonLink
+            <LinkAction
+              icon={IconPlus}
+              label={text.palette.newRecord(name)}
               to="/collections/$name"
               params={{ name }}
               search={{ record: "new" }}
-              size="xs"
-              leftSection={<IconPlus size={14} />}
-            >
-              {text.palette.newRecord(name)}
-            </ButtonLink>
+              variant="filled"
+            />
           )}
         </Step>
         <Step
@@ -91,16 +88,13 @@ export function FirstSteps({ collections }: Pick<Overview, "collections">) {
           </Group>
         </Step>
         <Step number={4} title={text.overview.stepTab} body={text.overview.stepTabBody} isDone={hasWatched}>
-          <ButtonLink
+          <LinkAction
+            icon={IconExternalLink}
+            label={text.overview.openTab}
             to="/events"
             target="_blank"
             onClick={() => setWatched(true)}
-            size="xs"
-            variant="default"
-            leftSection={<IconExternalLink size={14} />}
-          >
-            {text.overview.openTab}
-          </ButtonLink>
+          />
         </Step>
       </ol>
     </Panel>

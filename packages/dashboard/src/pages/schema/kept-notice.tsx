@@ -1,7 +1,9 @@
 /** Leaving a form with changes keeps the changes as a draft, as in the form of a record. A notification can discard the draft. */
-import { Button, Group, Text } from "@mantine/core";
+
+import { Group, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { type RefObject, useEffect, useRef } from "react";
+import { Action } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 
 const noticeId = "schema-draft";
@@ -28,9 +30,7 @@ export function KeptNotice(props: {
         message: (
           <Group justify="space-between" gap="xs">
             <Text size="sm">{text.editor.draftKept}</Text>
-            <Button size="compact-xs" variant="default" onClick={discard}>
-              {text.editor.discard}
-            </Button>
+            <Action label={text.editor.discard} size="compact-xs" onClick={discard} />
           </Group>
         ),
       });

@@ -1,9 +1,9 @@
 /** The form of a new collection. A new collection has no data, so the form creates the collection without a review. */
-import { Anchor, Button, Group, SegmentedControl, TextInput } from "@mantine/core";
+import { Anchor, Group, SegmentedControl, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
-import { Complaint, Dim, messageOf, notifyDone, useShortcut } from "../../kit/index.ts";
+import { Action, Complaint, choicesOf, Dim, messageOf, notifyDone, useShortcut } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { collectionsQuery, overviewQuery, queryClient } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
@@ -133,9 +133,13 @@ export function NewCollectionForm(props: {
         summary={words.fieldCount(keptFields(draft).length)}
         problems={isDirty ? problems.filter(({ part }) => part !== "name" || wasTried).length : 0}
       >
-        <Button size="xs" onClick={create} loading={creation.isPending} rightSection={<ShortcutKeys />}>
-          {words.create}
-        </Button>
+        <Action
+          label={words.create}
+          onClick={create}
+          loading={creation.isPending}
+          rightSection={<ShortcutKeys />}
+          variant="filled"
+        />
       </ChangeBar>
       <KeptNotice isDirty={isDirty} isLeaving={isLeaving} onDiscard={form.forget} />
     </>
@@ -191,9 +195,8 @@ function Presets({ onPick }: { onPick: (preset: PresetName) => void }) {
         size="xs"
         aria-labelledby="presets"
         value={chosen}
-        data={presetNames.map((value) => ({ value, label: words.presetNames[value] }))}
-        onChange={(value) => {
-          const preset = presetNames.find((each) => each === value) ?? "blank";
+        data={choicesOf(words.presetNames)}
+        onChange={(preset) => {
           setChosen(preset);
           onPick(preset);
         }}

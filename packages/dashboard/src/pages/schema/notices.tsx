@@ -1,36 +1,24 @@
 /** The notices above a form: another user changed the collection, or a draft came back after a reload. */
-import { Alert, Button, Group, Text } from "@mantine/core";
-import { IconAlertTriangle, IconHistory } from "@tabler/icons-react";
+
+import { Alert, Group, Text } from "@mantine/core";
+import { IconHistory } from "@tabler/icons-react";
+import { Action, Notice } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import classes from "./schema.module.css";
 
 export function ChangedNotice({ onKeep, onReload }: { onKeep: () => void; onReload: () => void }) {
   return (
-    <Alert
-      className={classes["warning"]}
-      icon={<IconAlertTriangle aria-hidden />}
-      title={text.schema.changedTitle}
-      role="alert"
-    >
+    <Notice tone="warn" title={text.schema.changedTitle}>
       <Text size="sm">{text.schema.changedBody}</Text>
       <Group gap="xs" mt="xs">
-        <Button size="xs" variant="default" onClick={onKeep}>
-          {text.schema.keepMine}
-        </Button>
-        <Button size="xs" variant="default" onClick={onReload}>
-          {text.schema.reload}
-        </Button>
+        <Action label={text.schema.keepMine} onClick={onKeep} />
+        <Action label={text.schema.reload} onClick={onReload} />
       </Group>
-    </Alert>
+    </Notice>
   );
 }
 
 export function GoneNotice() {
-  return (
-    <Alert className={classes["danger"]} icon={<IconAlertTriangle aria-hidden />} role="alert">
-      {text.schema.changedGone}
-    </Alert>
-  );
+  return <Notice tone="bad">{text.schema.changedGone}</Notice>;
 }
 
 export function RestoredNotice({ onDiscard, onClose }: { onDiscard: () => void; onClose: () => void }) {
@@ -45,9 +33,7 @@ export function RestoredNotice({ onDiscard, onClose }: { onDiscard: () => void; 
     >
       <Group gap="md">
         <Text size="sm">{text.schema.restored}</Text>
-        <Button size="compact-xs" variant="default" onClick={onDiscard}>
-          {text.schema.discard}
-        </Button>
+        <Action label={text.schema.discard} size="compact-xs" onClick={onDiscard} />
       </Group>
     </Alert>
   );

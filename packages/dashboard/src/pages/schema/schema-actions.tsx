@@ -3,7 +3,7 @@ import { ActionIcon, Menu } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
 import { IconClipboard, IconCopyPlus, IconDots, IconTable, IconTrash } from "@tabler/icons-react";
 import { useNavigate } from "@tanstack/react-router";
-import { ButtonLink, notifyDone } from "../../kit/index.ts";
+import { LinkAction, notifyDone } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 
 export function SchemaActions({ name, json, onDelete }: { name: string; json: () => string; onDelete: () => void }) {
@@ -11,15 +11,7 @@ export function SchemaActions({ name, json, onDelete }: { name: string; json: ()
   const clipboard = useClipboard();
   return (
     <>
-      <ButtonLink
-        to="/collections/$name"
-        params={{ name }}
-        size="xs"
-        variant="default"
-        leftSection={<IconTable size={14} />}
-      >
-        {text.schema.records}
-      </ButtonLink>
+      <LinkAction icon={IconTable} label={text.schema.records} to="/collections/$name" params={{ name }} />
       <Menu position="bottom-end" width={230} shadow="md">
         <Menu.Target>
           <ActionIcon variant="default" size={30} aria-label={text.schema.actions}>

@@ -1,10 +1,10 @@
 /** The form of a stored collection: its draft, the review of the change, and the merge with changes by others. */
-import { Button, Code, Kbd } from "@mantine/core";
+import { Code, Kbd } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
-import { FilledPage, focusPage, keyNames, notifyDone, useShortcut } from "../../kit/index.ts";
+import { Action, FilledPage, focusPage, keyNames, notifyDone, useShortcut } from "../../kit/index.ts";
 import { collectionQuery, collectionsQuery, queryClient } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { ChangeBar } from "./change-bar.tsx";
@@ -165,18 +165,15 @@ function Changes({ form, ref, isBlocked, onDiscard, onReview }: ChangesProps) {
   const { problems, pending, change } = form;
   return (
     <ChangeBar summary={summaryOf(form)} problems={problems.length + (pending === null ? 0 : 1)}>
-      <Button size="xs" variant="default" onClick={onDiscard}>
-        {text.schema.discard}
-      </Button>
-      <Button
+      <Action label={text.schema.discard} onClick={onDiscard} />
+      <Action
+        label={text.schema.review}
         ref={ref}
-        size="xs"
         onClick={onReview}
         disabled={problems.length > 0 || pending !== null || change === null || isBlocked}
         rightSection={<ShortcutKeys />}
-      >
-        {text.schema.review}
-      </Button>
+        variant="filled"
+      />
     </ChangeBar>
   );
 }

@@ -1,6 +1,6 @@
 /** The look of the dashboard in this browser. */
 import { SegmentedControl, useMantineColorScheme } from "@mantine/core";
-import { Dim, Panel } from "../../kit/index.ts";
+import { choicesOf, Dim, Panel } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 
 export function AppearancePanel() {
@@ -14,11 +14,7 @@ export function AppearancePanel() {
         mx="md"
         size="sm"
         aria-label={text.settings.theme}
-        data={[
-          { value: "light", label: text.shell.themeLight },
-          { value: "dark", label: text.shell.themeDark },
-          { value: "auto", label: text.shell.themeSystem },
-        ]}
+        data={choicesOf(text.shell.themes)}
         value={colorScheme}
         onChange={setColorScheme}
       />

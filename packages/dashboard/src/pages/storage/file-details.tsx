@@ -1,15 +1,18 @@
 /** A file in the drawer: preview, facts, visibility, the records with the file, download, deletion. */
-import { Anchor, Button, Group, SegmentedControl, Skeleton, Stack } from "@mantine/core";
+import { Anchor, Group, SegmentedControl, Skeleton, Stack } from "@mantine/core";
 import { SocleError } from "@socle/client";
-import { type StoredFile, VISIBILITIES } from "@socle/protocol";
+import type { StoredFile } from "@socle/protocol";
 import { IconDownload, IconTrash } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import {
+  Action,
   CopyAction,
+  choicesOf,
   confirmDanger,
   DetailsSection,
   Dim,
   ErrorState,
+  Fact,
   Facts,
   formatBytes,
   formatDateTime,
@@ -19,10 +22,11 @@ import {
   QueryView,
   saveBlob,
   TextLink,
+  UserLink,
   visible,
 } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
-import { queryClient, userQuery } from "../../service/queries.ts";
+import { queryClient } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { Preview } from "./preview.tsx";
 import { fileQuery, refreshFiles, usesQuery } from "./queries.ts";
@@ -80,77 +84,47 @@ function Details({ file, onGone }: { file: StoredFile; onGone: () => void }) {
         <Preview file={file} />
       </DetailsSection>
       <DetailsSection title={text.storage.facts}>
-        <Facts
-          items={[
-            [text.storage.name, visible(file.filename)],
-            [
-              text.storage.type,
-              <span key="type" className="mono">
-                {file.mimeType}
-              </span>,
-            ],
-            [text.storage.size, `${formatBytes(file.size)} (${formatNumber(file.size)} B)`],
-            [text.storage.createdAt, formatDateTime(file.createdAt)],
-            [text.storage.owner, <Owner key="owner" id={file.userId} />],
-            [
-              text.storage.id,
-              <Group key="id" gap={4} wrap="nowrap">
-                <span className="mono">{file.id}</span>
-                <CopyAction value={file.id} label={text.storage.copyId} />
-              </Group>,
-            ],
-            [
-              text.storage.address,
-              file.visibility === "public" ? (
-                <Group key="address" gap={4} wrap="nowrap">
+        <Facts>
+          <Fact name={text.storage.name} value={visible(file.filename)} />
+          <Fact name={text.storage.type} value={file.mimeType} isMono />
+          <Fact name={text.storage.size} value={`${formatBytes(file.size)} (${formatNumber(file.size)} B)`} />
+          <Fact name={text.storage.createdAt} value={formatDateTime(file.createdAt)} />
+          <Fact name={text.storage.owner} value={<UserLink id={file.userId} nobody={text.storage.noOwner} />} />
+          <Fact name={text.storage.id} value={file.id} isMono copy={text.storage.copyId} />
+          {file.visibility === "public" && (
+            <Fact
+              name={text.storage.address}
+              value={
+                <Group gap={4} wrap="nowrap">
                   <Anchor href={url} target="_blank" rel="noreferrer" size="sm" className="mono" underline="always">
                     {file.url}
                   </Anchor>
                   <CopyAction value={url} label={text.storage.copyAddress} />
                 </Group>
-              ) : null,
-            ],
-          ]}
-        />
+              }
+            />
+          )}
+        </Facts>
         <Group gap="xs" mt="sm">
-          <Button
-            size="xs"
-            variant="default"
-            leftSection={<IconDownload size={14} />}
+          <Action
+            icon={IconDownload}
+            label={text.storage.download}
             loading={download.isPending}
             onClick={() => download.mutate()}
-          >
-            {text.storage.download}
-          </Button>
+          />
         </Group>
       </DetailsSection>
       <VisibilitySection file={file} />
       <UsesSection id={file.id} />
       <DetailsSection title={text.storage.deleteSection}>
-        <Button
-          size="xs"
-          variant="default"
-          c="var(--mantine-color-error)"
-          leftSection={<IconTrash size={14} />}
+        <Action
+          icon={IconTrash}
+          label={text.storage.deleteAction(1)}
+          isDanger
           onClick={() => askToDelete([file], onGone)}
-        >
-          {text.storage.deleteAction(1)}
-        </Button>
+        />
       </DetailsSection>
     </>
-  );
-}
-
-function Owner({ id }: { id: string | null }) {
-  const query = useQuery({ ...userQuery(id ?? ""), enabled: id !== null, retry: false });
-  if (id === null) return <>{text.storage.noOwner}</>;
-  if (query.isPending) return <Skeleton height={14} width={160} />;
-  // The account may be deleted; its files stay.
-  if (query.data === undefined) return <span className="mono">{id}</span>;
-  return (
-    <TextLink to="/users" search={{ user: id }} underline="always">
-      {query.data.email}
-    </TextLink>
   );
 }
 
@@ -162,9 +136,7 @@ function VisibilitySection({ file }: { file: StoredFile }) {
       await refreshFiles();
     },
   });
-  const choose = (value: string): void => {
-    const visibility = VISIBILITIES.find((each) => each === value);
-    if (visibility === undefined || visibility === file.visibility) return;
+  const choose = (visibility: StoredFile["visibility"]): void => {
     if (visibility !== "public") change.mutate(visibility);
     else
       confirmDanger({
@@ -180,7 +152,7 @@ function VisibilitySection({ file }: { file: StoredFile }) {
         <SegmentedControl
           size="xs"
           aria-label={text.storage.visibility}
-          data={VISIBILITIES.map((value) => ({ value, label: text.storage.visibilities[value] }))}
+          data={choicesOf(text.storage.visibilities)}
           value={file.visibility}
           onChange={choose}
           disabled={change.isPending}

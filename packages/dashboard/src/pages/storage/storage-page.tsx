@@ -1,21 +1,26 @@
 /** The stored files (`/_/storage`): as a list or as pictures, uploads by drag and drop, and a drawer for a file. */
-import { Button, FileButton, Group, SegmentedControl, Select, Text } from "@mantine/core";
-import { type StoredFile, VISIBILITIES, type Visibility } from "@socle/protocol";
+import { FileButton, Group, SegmentedControl, Text } from "@mantine/core";
+import type { StoredFile, Visibility } from "@socle/protocol";
 import { IconCloudUpload, IconPhoto, IconTrash, IconUpload } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import {
+  Action,
+  Choice,
   type Column,
+  choicesOf,
   DetailsDrawer,
   Dim,
   EmptyState,
   ErrorState,
   FilledPage,
+  FilterChoice,
   formatBytes,
   formatNumber,
   IdText,
   LeaveGuard,
+  NothingFound,
   PageDrop,
   PagedTable,
   Pager,
@@ -66,6 +71,8 @@ const columns: Column<StoredFile>[] = [
   { key: "id", header: text.storage.id, width: 120, narrow: "hidden", render: ({ id }) => <IdText id={id} /> },
 ];
 
+const noFilter = { search: undefined, visibility: undefined, user: undefined };
+
 export function StoragePage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
@@ -83,15 +90,7 @@ export function StoragePage() {
   const view = search.view ?? "list";
   const { data: shown } = useQuery({ ...fileQuery(search.file ?? ""), enabled: false });
   const empty = isFiltered ? (
-    <EmptyState icon={IconPhoto} title={text.storage.nothingFound} body={text.storage.nothingFoundBody}>
-      <Button
-        variant="default"
-        size="xs"
-        onClick={() => filter({ search: undefined, visibility: undefined, user: undefined })}
-      >
-        {text.table.clearFilters}
-      </Button>
-    </EmptyState>
+    <NothingFound icon={IconPhoto} words={text.storage} onClear={() => filter(noFilter)} />
   ) : (
     <EmptyState icon={IconCloudUpload} title={text.storage.emptyTitle} body={text.storage.emptyBody}>
       <UploadButton onFiles={add} />
@@ -104,25 +103,20 @@ export function StoragePage() {
       actions={
         <>
           {chosen.length > 0 && (
-            <Button
-              size="xs"
-              variant="default"
-              c="var(--mantine-color-error)"
-              leftSection={<IconTrash size={14} />}
+            <Action
+              icon={IconTrash}
+              label={text.storage.deleteAction(chosen.length)}
+              isDanger
               onClick={() => askToDelete(chosen, () => setSelected(new Set()))}
-            >
-              {text.storage.deleteAction(chosen.length)}
-            </Button>
+            />
           )}
           <Dim aria-hidden>{text.storage.uploadAsShort}</Dim>
-          <Select
-            size="xs"
+          <Choice
             w={116}
             aria-label={text.storage.uploadAs}
-            data={VISIBILITIES.map((value) => ({ value, label: text.storage.visibilities[value] }))}
+            words={text.storage.visibilities}
             value={visibility}
-            onChange={(value) => setVisibility(VISIBILITIES.find((each) => each === value) ?? "protected")}
-            allowDeselect={false}
+            onChange={setVisibility}
           />
           <UploadButton onFiles={add} />
         </>
@@ -134,7 +128,7 @@ export function StoragePage() {
           <Text size="lg">{text.storage.drop(text.storage.visibilities[visibility].toLowerCase())}</Text>
         </Group>
       </PageDrop>
-      <Filters search={search} onFilter={filter} onView={(next) => set({ view: next })} />
+      <Filters search={search} onFilter={filter} onView={(next) => set({ view: next === "list" ? undefined : next })} />
       {view === "list" || query.data === undefined || query.data.total === 0 ? (
         <PagedTable
           label={text.storage.title}
@@ -183,16 +177,12 @@ function Filters({ search, onFilter, onView }: FiltersProps) {
   return (
     <Toolbar label={text.storage.filters}>
       <SearchBox label={text.storage.search} value={search.search} onChange={(value) => onFilter({ search: value })} />
-      <Select
-        size="xs"
-        w={150}
-        aria-label={text.storage.visibilityFilter}
-        placeholder={text.storage.anyVisibility}
-        data={VISIBILITIES.map((value) => ({ value, label: text.storage.visibilities[value] }))}
-        value={search.visibility ?? null}
-        onChange={(value) => onFilter({ visibility: VISIBILITIES.find((each) => each === value) })}
-        clearable
-        clearButtonProps={{ "aria-label": text.storage.anyVisibility }}
+      <FilterChoice
+        words={text.storage.visibilities}
+        label={text.storage.visibilityFilter}
+        anyLabel={text.storage.anyVisibility}
+        value={search.visibility}
+        onChange={(visibility) => onFilter({ visibility })}
       />
       <UserSelect
         label={text.storage.owner}
@@ -204,12 +194,9 @@ function Filters({ search, onFilter, onView }: FiltersProps) {
         size="xs"
         ml="auto"
         aria-label={text.storage.view}
-        data={[
-          { value: "list", label: text.storage.asList },
-          { value: "grid", label: text.storage.asGrid },
-        ]}
+        data={choicesOf(text.storage.views)}
         value={search.view ?? "list"}
-        onChange={(value) => onView(value === "grid" ? "grid" : undefined)}
+        onChange={onView}
       />
     </Toolbar>
   );
@@ -218,11 +205,7 @@ function Filters({ search, onFilter, onView }: FiltersProps) {
 function UploadButton({ onFiles }: { onFiles: (files: readonly File[]) => void }) {
   return (
     <FileButton onChange={onFiles} multiple inputProps={{ "aria-label": text.storage.upload }}>
-      {(props) => (
-        <Button size="xs" leftSection={<IconUpload size={14} />} {...props}>
-          {text.storage.upload}
-        </Button>
-      )}
+      {(props) => <Action icon={IconUpload} label={text.storage.upload} {...props} variant="filled" />}
     </FileButton>
   );
 }

@@ -1,7 +1,7 @@
 /** The uploads of this page, as a panel at the lower edge: progress, errors, cancel, retry. */
-import { Button, Group, Progress, Text } from "@mantine/core";
+import { Group, Progress, Text } from "@mantine/core";
 import { IconCheck, IconRefresh, IconX } from "@tabler/icons-react";
-import { Dim, formatBytes, IconAction } from "../../kit/index.ts";
+import { Action, Dim, formatBytes, IconAction } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./storage.module.css";
 import { isOpen, type Upload, type Uploads } from "./use-uploads.ts";
@@ -16,9 +16,14 @@ export function UploadList({ uploads }: { uploads: Uploads }) {
         <Text size="sm" fw={600} aria-live="polite">
           {open > 0 ? text.storage.uploading(open) : text.storage.uploadsOver(list.length)}
         </Text>
-        <Button size="compact-xs" variant="subtle" color="gray" onClick={clear} disabled={open === list.length}>
-          {text.storage.clearUploads}
-        </Button>
+        <Action
+          label={text.storage.clearUploads}
+          size="compact-xs"
+          variant="subtle"
+          color="gray"
+          onClick={clear}
+          disabled={open === list.length}
+        />
       </Group>
       <ul className={classes["uploadsList"]}>
         {list.map((upload) => (

@@ -1,9 +1,9 @@
 /** A field for a new password that can be generated, shown and copied. */
-import { Button, Group, PasswordInput, Stack } from "@mantine/core";
+import { Group, PasswordInput, Stack } from "@mantine/core";
 import { IconSparkles } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { CopyAction } from "../../kit/index.ts";
+import { Action, CopyAction } from "../../kit/index.ts";
 import { configQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { generatePassword } from "./password.ts";
@@ -41,17 +41,14 @@ export function NewPassword(props: NewPasswordProps) {
         error={error}
       />
       <Group gap="xs">
-        <Button
-          size="xs"
-          variant="default"
-          leftSection={<IconSparkles size={14} />}
+        <Action
+          icon={IconSparkles}
+          label={text.users.generate}
           onClick={() => {
             onChange(generatePassword());
             setVisible(true);
           }}
-        >
-          {text.users.generate}
-        </Button>
+        />
         {value !== "" && <CopyAction value={value} label={text.users.copyPassword} />}
       </Group>
     </Stack>

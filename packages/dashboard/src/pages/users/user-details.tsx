@@ -1,21 +1,21 @@
 /** Drawer of a user: role, sessions, password, links, deletion. */
-import { Badge, Button, Group, Text } from "@mantine/core";
+import { Badge, Group, Text } from "@mantine/core";
 import type { UserEntry } from "@socle/protocol";
 import { IconActivity, IconFolder, IconTrash, IconUserSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import {
-  ButtonLink,
-  CopyAction,
+  Action,
   confirmDanger,
   DetailsSection,
   Dim,
+  Fact,
   Facts,
-  formatDateTime,
+  LinkAction,
   notifyDone,
   QueryView,
-  RelativeTime,
   Warning,
+  WholeTime,
 } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { userQuery } from "../../service/queries.ts";
@@ -67,62 +67,16 @@ function Details({ user, onGone }: { user: UserEntry; onGone: () => void }) {
           )
         }
       >
-        <Facts
-          items={[
-            [
-              text.users.email,
-              <Group key="email" gap={4} wrap="nowrap">
-                <span>{user.email}</span>
-                <CopyAction value={user.email} label={text.users.copyEmail} />
-              </Group>,
-            ],
-            [text.users.role, <UserRole key="role" user={user} isOwn={isOwn} onOwnLoss={leave} />],
-            [
-              text.users.createdAt,
-              <span key="created">
-                {formatDateTime(user.createdAt)}{" "}
-                <Text span c="dimmed" size="xs">
-                  (<RelativeTime at={user.createdAt} />)
-                </Text>
-              </span>,
-            ],
-            [
-              text.users.id,
-              <Group key="id" gap={4} wrap="nowrap">
-                <span className="mono">{user.id}</span>
-                <CopyAction value={user.id} label={text.users.copyId} />
-              </Group>,
-            ],
-          ]}
-        />
+        <Facts>
+          <Fact name={text.users.email} value={user.email} copy={text.users.copyEmail} />
+          <Fact name={text.users.role} value={<UserRole user={user} isOwn={isOwn} onOwnLoss={leave} />} />
+          <Fact name={text.users.createdAt} value={<WholeTime at={user.createdAt} />} />
+          <Fact name={text.users.id} value={user.id} isMono copy={text.users.copyId} />
+        </Facts>
         <Group gap="xs" mt="sm">
-          <ButtonLink
-            to="/storage"
-            search={{ user: user.id }}
-            size="xs"
-            variant="default"
-            leftSection={<IconFolder size={14} />}
-          >
-            {text.users.files}
-          </ButtonLink>
-          <ButtonLink
-            to="/events"
-            search={{ actor: user.id }}
-            size="xs"
-            variant="default"
-            leftSection={<IconActivity size={14} />}
-          >
-            {text.users.eventsBy}
-          </ButtonLink>
-          <ButtonLink
-            to="/events"
-            search={{ about: user.id }}
-            size="xs"
-            variant="default"
-            leftSection={<IconUserSearch size={14} />}
-          >
-            {text.users.eventsAbout}
-          </ButtonLink>
+          <LinkAction icon={IconFolder} label={text.users.files} to="/storage" search={{ user: user.id }} />
+          <LinkAction icon={IconActivity} label={text.users.eventsBy} to="/events" search={{ actor: user.id }} />
+          <LinkAction icon={IconUserSearch} label={text.users.eventsAbout} to="/events" search={{ about: user.id }} />
         </Group>
       </DetailsSection>
       <UserSessions user={user} />
@@ -136,15 +90,7 @@ function Details({ user, onGone }: { user: UserEntry; onGone: () => void }) {
             <Warning>{text.users.ownWarning}</Warning>
           </Text>
         )}
-        <Button
-          size="xs"
-          variant="default"
-          c="var(--mantine-color-error)"
-          leftSection={<IconTrash size={14} />}
-          onClick={askToDelete}
-        >
-          {text.users.deleteAction}
-        </Button>
+        <Action icon={IconTrash} label={text.users.deleteAction} isDanger onClick={askToDelete} />
       </DetailsSection>
     </>
   );

@@ -1,10 +1,10 @@
 /** The form of a new user. */
-import { Alert, Button, Group, Select, Stack, TextInput } from "@mantine/core";
+import { Stack, TextInput } from "@mantine/core";
 import { SocleError } from "@socle/client";
-import { ROLES, type Role, type User } from "@socle/protocol";
+import type { Role, User } from "@socle/protocol";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { messageOf, notifyDone } from "../../kit/index.ts";
+import { Choice, FormFoot, messageOf, Notice, notifyDone } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { NewPassword } from "./new-password.tsx";
@@ -35,11 +35,7 @@ export function UserForm({ onCreated, onCancel }: { onCreated: (user: User) => v
   return (
     <form onSubmit={submit} className={classes["form"]}>
       <Stack>
-        {error !== null && details.length === 0 && !isTaken && (
-          <Alert color="red" variant="light" role="alert">
-            {messageOf(error)}
-          </Alert>
-        )}
+        {error !== null && details.length === 0 && !isTaken && <Notice tone="bad">{messageOf(error)}</Notice>}
         <TextInput
           label={text.users.email}
           type="email"
@@ -52,23 +48,16 @@ export function UserForm({ onCreated, onCancel }: { onCreated: (user: User) => v
           data-autofocus
         />
         <NewPassword value={password} onChange={setPassword} error={problemOf("password")} />
-        <Select
+        <Choice
+          size="sm"
           label={text.users.role}
           description={text.users.roleHints[role]}
-          data={ROLES.map((value) => ({ value, label: text.users.roles[value] }))}
+          words={text.users.roles}
           value={role}
-          onChange={(value) => setRole(ROLES.find((each) => each === value) ?? role)}
-          allowDeselect={false}
+          onChange={setRole}
           error={problemOf("role")}
         />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onCancel}>
-            {text.common.cancel}
-          </Button>
-          <Button type="submit" loading={creation.isPending}>
-            {text.users.createSubmit}
-          </Button>
-        </Group>
+        <FormFoot label={text.users.createSubmit} isBusy={creation.isPending} onCancel={onCancel} />
       </Stack>
     </form>
   );

@@ -5,7 +5,7 @@ import type { User } from "@socle/protocol";
 import { IconCheck } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useRef, useState } from "react";
-import { CopyAction, DetailsSection, Dim, messageOf } from "../../kit/index.ts";
+import { Action, CopyAction, DetailsSection, Dim, messageOf } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { NewPassword } from "./new-password.tsx";
@@ -66,9 +66,7 @@ export function UserPassword({ user }: { user: User }) {
             <CopyAction value={password} label={text.users.copyPassword} />
           </Group>
           <Group justify="flex-end">
-            <Button size="xs" variant="default" onClick={close} autoFocus>
-              {text.common.close}
-            </Button>
+            <Action label={text.common.close} onClick={close} autoFocus />
           </Group>
         </Stack>
       )}
@@ -84,12 +82,8 @@ export function UserPassword({ user }: { user: User }) {
               error={error === null ? undefined : (detail?.message ?? messageOf(error))}
             />
             <Group justify="flex-end" gap="xs">
-              <Button size="xs" variant="default" onClick={close}>
-                {text.common.cancel}
-              </Button>
-              <Button size="xs" type="submit" loading={reset.isPending}>
-                {text.users.setPassword}
-              </Button>
+              <Action label={text.common.cancel} onClick={close} />
+              <Action label={text.users.setPassword} type="submit" loading={reset.isPending} variant="filled" />
             </Group>
           </Stack>
         </form>

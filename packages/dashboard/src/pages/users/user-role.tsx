@@ -1,8 +1,7 @@
 /** The role of a user as a control. A change that gives or takes the admin role asks first; the control shows a refusal. */
-import { Select } from "@mantine/core";
-import { ROLES, type Role, type User } from "@socle/protocol";
+import type { Role, User } from "@socle/protocol";
 import { useMutation } from "@tanstack/react-query";
-import { confirmDanger, messageOf, notifyDone } from "../../kit/index.ts";
+import { Choice, confirmDanger, messageOf, notifyDone } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { refreshUsers } from "./queries.ts";
@@ -25,39 +24,28 @@ export function UserRole({ user, isOwn, onOwnLoss }: UserRoleProps) {
       return refreshUsers();
     },
   });
-  const choose = (value: string | null): void => {
-    const role = ROLES.find((each) => each === value);
-    if (role === undefined || role === user.role) return;
-    if (role === "admin") {
-      confirmDanger({
-        title: text.users.promoteTitle(user.email),
-        body: text.users.promoteBody,
-        action: text.users.promoteAction,
-        onConfirm: () => change.mutateAsync(role).catch(() => undefined),
-      });
-      return;
-    }
-    if (user.role !== "admin") {
+  const choose = (role: Role): void => {
+    if (role === user.role) return;
+    if (role !== "admin" && user.role !== "admin") {
       change.mutate(role);
       return;
     }
+    const isPromotion = role === "admin";
     confirmDanger({
-      title: text.users.demoteTitle(user.email),
-      body: isOwn ? text.users.demoteSelf : text.users.demoteBody,
-      action: text.users.demoteAction,
+      title: isPromotion ? text.users.promoteTitle(user.email) : text.users.demoteTitle(user.email),
+      body: isPromotion ? text.users.promoteBody : isOwn ? text.users.demoteSelf : text.users.demoteBody,
+      action: isPromotion ? text.users.promoteAction : text.users.demoteAction,
       // The control shows a refusal.
       onConfirm: () => change.mutateAsync(role).catch(() => undefined),
     });
   };
   return (
-    <Select
-      size="xs"
+    <Choice
       w={200}
       aria-label={text.users.role}
-      data={ROLES.map((value) => ({ value, label: text.users.roles[value] }))}
+      words={text.users.roles}
       value={change.isPending ? change.variables : user.role}
       onChange={choose}
-      allowDeselect={false}
       // A disabled input would lose the focus.
       readOnly={change.isPending}
       aria-busy={change.isPending}

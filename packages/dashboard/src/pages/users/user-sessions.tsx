@@ -1,9 +1,10 @@
 /** The sessions of a user: start and end of each session, and buttons to end a single session or all sessions. */
-import { Badge, Button, Text } from "@mantine/core";
+import { Badge, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { SessionEntry, UserEntry } from "@socle/protocol";
 import { useMutation } from "@tanstack/react-query";
 import {
+  Action,
   confirmDanger,
   DetailsSection,
   Dim,
@@ -70,13 +71,7 @@ export function UserSessions({ user }: { user: UserEntry }) {
   return (
     <DetailsSection
       title={text.users.sessions(sessions.length)}
-      actions={
-        sessions.length > 1 && (
-          <Button size="compact-xs" variant="default" onClick={askForAll}>
-            {text.users.endAll}
-          </Button>
-        )
-      }
+      actions={sessions.length > 1 && <Action label={text.users.endAll} size="compact-xs" onClick={askForAll} />}
     >
       {sessions.length === 0 && <Dim size="sm">{text.users.noSessions}</Dim>}
       <ul className="plain">
@@ -94,15 +89,14 @@ export function UserSessions({ user }: { user: UserEntry }) {
                 </Badge>
               )}
             </span>
-            <Button
+            <Action
+              label={text.users.endSession}
               size="compact-xs"
               variant="subtle"
               color="gray"
               loading={end.isPending && end.variables.id === session.id}
               onClick={() => endOne(session)}
-            >
-              {text.users.endSession}
-            </Button>
+            />
           </li>
         ))}
       </ul>

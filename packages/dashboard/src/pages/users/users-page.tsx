@@ -1,16 +1,18 @@
 /** The users of the service (`/_/users`): search, roles, and a drawer for a user. */
-import { Badge, Button, Select } from "@mantine/core";
-import { ROLES, type User } from "@socle/protocol";
+import { Badge } from "@mantine/core";
+import type { User } from "@socle/protocol";
 import { IconPlus, IconUserSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import {
+  Action,
   type Column,
   DetailsDrawer,
-  EmptyState,
   FilledPage,
+  FilterChoice,
   formatNumber,
   IdText,
+  NothingFound,
   PagedTable,
   RelativeTime,
   SearchBox,
@@ -70,24 +72,17 @@ export function UsersPage() {
     <FilledPage
       title={text.users.title}
       note={query.data === undefined ? undefined : formatNumber(query.data.total)}
-      actions={
-        <Button size="xs" leftSection={<IconPlus size={14} />} onClick={() => set({ user: "new" })}>
-          {text.users.new}
-        </Button>
-      }
+      actions={<Action icon={IconPlus} label={text.users.new} onClick={() => set({ user: "new" })} variant="filled" />}
     >
       <Toolbar label={text.users.filters}>
         <SearchBox label={text.users.search} value={search.search} onChange={(value) => filter({ search: value })} />
-        <Select
-          size="xs"
+        <FilterChoice
           w={170}
-          aria-label={text.users.roleFilter}
-          placeholder={text.users.anyRole}
-          data={ROLES.map((value) => ({ value, label: text.users.roles[value] }))}
-          value={search.role ?? null}
-          onChange={(value) => filter({ role: ROLES.find((role) => role === value) })}
-          clearable
-          clearButtonProps={{ "aria-label": text.users.anyRole }}
+          words={text.users.roles}
+          label={text.users.roleFilter}
+          anyLabel={text.users.anyRole}
+          value={search.role}
+          onChange={(role) => filter({ role })}
         />
       </Toolbar>
       <PagedTable
@@ -100,11 +95,11 @@ export function UsersPage() {
         onOpen={({ id }) => set({ user: id })}
         openKey={search.user}
         empty={
-          <EmptyState icon={IconUserSearch} title={text.users.nothingFound} body={text.users.nothingFoundBody}>
-            <Button variant="default" size="xs" onClick={() => filter({ search: undefined, role: undefined })}>
-              {text.table.clearFilters}
-            </Button>
-          </EmptyState>
+          <NothingFound
+            icon={IconUserSearch}
+            words={text.users}
+            onClear={() => filter({ search: undefined, role: undefined })}
+          />
         }
       />
       <DetailsDrawer

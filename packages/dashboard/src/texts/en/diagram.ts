@@ -5,8 +5,7 @@ export const diagram = {
   title: "Diagram",
   note: (collections: number, relations: number) =>
     `${count(collections, "collection")}, ${count(relations, "relation")}`,
-  asDiagram: "Diagram",
-  asTable: "As a table",
+  views: { diagram: "Diagram", table: "As a table" },
   view: "View",
   search: "Find a collection or a field",
   found: (n: number) => (n === 0 ? "Nothing found" : `${n.toLocaleString()} found`),

@@ -12,8 +12,6 @@ export const logs = {
   pauseShortcut: "Pause or resume",
   clear: "Clear",
   download: "Download what is shown",
-  toNewest: "Jump to newest",
-  toNewestOf: (n: string) => `Jump to newest, ${n} new`,
   notLive: "New entries do not come at the moment.",
   empty: "No entries yet",
   emptyBody: "What the service and its functions log appears here at once.",

@@ -66,6 +66,8 @@ export const tail = {
   live: "Live",
   paused: "Paused",
   broken: "Reconnecting",
+  toNewest: "Jump to newest",
+  fresh: (n: string) => `Jump to newest, ${n} new`,
 };
 
 export const status = {

@@ -1,7 +1,8 @@
 /** The options of a field, below its row. */
+
 import { Anchor, Select, SimpleGrid, Stack, Switch, Text, Textarea, TextInput } from "@mantine/core";
-import { ON_DELETE } from "@socle/protocol";
 import { memo, useState } from "react";
+import { Choice } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import type { Part, Problem } from "../draft/checks.ts";
 import { hasDefault } from "../draft/defaults.ts";
@@ -179,19 +180,14 @@ function TargetOptions(props: {
         allowDeselect={false}
         autoFocus={isFirst}
       />
-      <Select
-        size="xs"
+      <Choice
         label={words.onDelete}
-        description={field.onDelete === null ? words.onDeleteHints.nothing : words.onDeleteHints[field.onDelete]}
+        description={words.onDeleteHints[field.onDelete ?? "nothing"]}
         inputWrapperOrder={["label", "input", "description", "error"]}
-        data={[
-          { value: "nothing", label: words.onDeletes.nothing },
-          ...ON_DELETE.map((value) => ({ value, label: words.onDeletes[value] })),
-        ]}
+        words={words.onDeletes}
         value={field.onDelete ?? "nothing"}
-        onChange={(next) => onPatch({ onDelete: ON_DELETE.find((each) => each === next) ?? null })}
+        onChange={(next) => onPatch({ onDelete: next === "nothing" ? null : next })}
         error={problem("onDelete")}
-        allowDeselect={false}
       />
       {rulesOf(field).owner && (
         <Switch

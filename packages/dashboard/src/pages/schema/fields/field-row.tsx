@@ -1,12 +1,14 @@
 /** A field in the list: its name, its type, its badges; the options open below. */
+
 import { useSortable } from "@dnd-kit/sortable";
 import { CSS } from "@dnd-kit/utilities";
-import { ActionIcon, Badge, Button, Checkbox, Text, TextInput, Tooltip, UnstyledButton } from "@mantine/core";
+import { ActionIcon, Badge, Checkbox, Text, TextInput, Tooltip, UnstyledButton } from "@mantine/core";
 import type { FieldType } from "@socle/protocol";
 import { IconArrowBackUp, IconChevronDown, IconGripVertical, IconTrash } from "@tabler/icons-react";
 import { type KeyboardEvent, memo, type RefObject, useEffect, useRef, useState } from "react";
 import { kinds } from "../../../fields/index.ts";
 import { IconAction } from "../../../kit/icon-action.tsx";
+import { Action } from "../../../kit/index.ts";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
@@ -253,15 +255,13 @@ function RowActions(props: FieldRowProps & { label: string }) {
   if (field.isDropped) {
     return (
       <div className={classes["actions"]}>
-        <Button
+        <Action
+          icon={IconArrowBackUp}
+          label={words.restoreShort}
           size="compact-xs"
-          variant="default"
-          leftSection={<IconArrowBackUp size={14} />}
           onClick={() => apply({ edit: "restoreField", key: field.key })}
           aria-label={words.restore(label)}
-        >
-          {words.restoreShort}
-        </Button>
+        />
       </div>
     );
   }

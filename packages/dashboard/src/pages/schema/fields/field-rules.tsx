@@ -1,7 +1,9 @@
 /** The rules of a field: which users may read and write its value, in addition to the record's rules. */
-import { Select, Stack } from "@mantine/core";
-import { FIELD_OPERATIONS, type FieldOperation, PERMISSION_RULES, type Rule } from "@socle/protocol";
+
+import { Stack } from "@mantine/core";
+import { FIELD_OPERATIONS, type FieldOperation, type Rule } from "@socle/protocol";
 import { useState } from "react";
+import { Choice } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import type { FieldDraft } from "../draft/draft.ts";
 import type { FieldPatch } from "../draft/edits.ts";
@@ -40,26 +42,25 @@ function FieldRule(props: {
   const [isWriting, setWriting] = useState(false);
   const isExpression = rule !== null && (isWriting || !isWord(rule));
   const choice = rule === null ? "none" : isExpression ? "expression" : rule;
-  const choose = (next: string | null): void => {
+  const choices = {
+    none: words.none[operation],
+    ...text.schema.permissions.rules,
+    expression: text.schema.permissions.expression,
+  };
+  const choose = (next: keyof typeof choices): void => {
     setWriting(next === "expression");
     if (next === "expression") onRule(expressionFor(rule ?? "authenticated", ownerField));
-    else onRule(PERMISSION_RULES.find((word) => word === next) ?? null);
+    else onRule(next === "none" ? null : next);
   };
   return (
     <>
-      <Select
-        size="xs"
+      <Choice
         label={words.labels[operation]}
         description={rule === null ? words.nothing[operation] : words.hints[operation]}
         inputWrapperOrder={["label", "input", "description", "error"]}
-        data={[
-          { value: "none", label: words.none[operation] },
-          ...PERMISSION_RULES.map((value) => ({ value, label: text.schema.permissions.rules[value] })),
-          { value: "expression", label: text.schema.permissions.expression },
-        ]}
+        words={choices}
         value={choice}
         onChange={choose}
-        allowDeselect={false}
         maw={420}
       />
       {isExpression && (

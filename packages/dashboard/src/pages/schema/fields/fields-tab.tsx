@@ -11,10 +11,10 @@ import {
   useSensors,
 } from "@dnd-kit/core";
 import { SortableContext, sortableKeyboardCoordinates, verticalListSortingStrategy } from "@dnd-kit/sortable";
-import { Button, Group } from "@mantine/core";
+import { Group } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useCallback, useMemo, useRef, useState } from "react";
-import { Dim, EmptyState, useShortcut } from "../../../kit/index.ts";
+import { Action, Dim, EmptyState, useShortcut } from "../../../kit/index.ts";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import { CodeText } from "../code-text.tsx";
@@ -149,16 +149,7 @@ export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: 
         )}
       </SortableContext>
       <Group className={classes["foot"]} gap="md">
-        <Button
-          ref={adder}
-          size="xs"
-          variant="light"
-          leftSection={<IconPlus size={14} />}
-          onClick={() => add()}
-          data-field-adder
-        >
-          {words.add}
-        </Button>
+        <Action icon={IconPlus} label={words.add} ref={adder} variant="light" onClick={() => add()} data-field-adder />
         <Dim>
           {words.addHint} <CodeText text={words.system} />
         </Dim>

@@ -1,8 +1,10 @@
 /** The indexes of a collection: indexes of the definition, automatic indexes, and the searched fields. */
-import { Button, Group, Select, Stack, Switch, Text, Title, Tooltip } from "@mantine/core";
+
+import { Group, Select, Stack, Switch, Text, Title, Tooltip } from "@mantine/core";
 import { IconPlus, IconTrash } from "@tabler/icons-react";
 import { useRef } from "react";
 import { IconAction } from "../../../kit/icon-action.tsx";
+import { Action } from "../../../kit/index.ts";
 import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
 import { indexableTimes, maxIndexes, maxIndexFields, type Problem } from "../draft/checks.ts";
@@ -44,15 +46,13 @@ export function IndexesTab({ draft, apply, problems }: IndexesTabProps) {
         </ol>
       )}
       <div>
-        <Button
-          size="xs"
+        <Action
+          icon={IconPlus}
+          label={words.add}
           variant="light"
-          leftSection={<IconPlus size={14} />}
           disabled={draft.indexes.length >= maxIndexes}
           onClick={() => apply({ edit: "addIndex" })}
-        >
-          {words.add}
-        </Button>
+        />
       </div>
       <section aria-labelledby="implicit-indexes">
         <Title order={2} size="h6" id="implicit-indexes">

@@ -1,8 +1,8 @@
 /** The definition as JSON. A text that is a definition changes the form. Any other text is kept, and the form stays unchanged. */
-import { Button, Group, Text } from "@mantine/core";
+import { Group, Text } from "@mantine/core";
 import type { CollectionDefinition, JsonValue } from "@socle/protocol";
 import { useEffect, useRef, useState } from "react";
-import { CopyAction, Dim, JsonArea } from "../../../kit/index.ts";
+import { Action, CopyAction, Dim, JsonArea } from "../../../kit/index.ts";
 import type { Mistake } from "../../../kit/json-editor/index.ts";
 import { text } from "../../../texts/index.ts";
 import { CodeText } from "../code-text.tsx";
@@ -95,16 +95,14 @@ export function JsonTab(props: {
         )}
         <Group gap="xs" wrap="nowrap">
           {pending !== null && (
-            <Button
+            <Action
+              label={words.reset}
               size="compact-xs"
-              variant="default"
               onClick={() => {
                 setTyped(jsonOf(draft));
                 onPending(null);
               }}
-            >
-              {words.reset}
-            </Button>
+            />
           )}
           <CopyAction value={typed} label={text.schema.copyJson} />
         </Group>

@@ -1,12 +1,12 @@
 /** The permissions as a matrix: an operation per row, a rule per column; the editor of an expression is below its row. */
-import { Alert, List, Tooltip } from "@mantine/core";
+
+import { List, Tooltip } from "@mantine/core";
 import { OPERATIONS, PERMISSION_RULES } from "@socle/protocol";
-import { IconAlertTriangle } from "@tabler/icons-react";
 import type { ReactNode } from "react";
+import { Notice } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import type { SchemaDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
-import schemaClasses from "../schema.module.css";
 import { OperationRows } from "./operation-rows.tsx";
 import classes from "./permissions.module.css";
 import { warningsOf } from "./rules.ts";
@@ -56,18 +56,13 @@ export function PermissionsTab(props: {
             </tbody>
           </table>
           {warnings.length > 0 && (
-            <Alert
-              className={schemaClasses["warning"]}
-              icon={<IconAlertTriangle aria-hidden />}
-              title={words.risksTitle}
-              mt="lg"
-            >
+            <Notice tone="warn" title={words.risksTitle} mt="lg">
               <List size="sm" spacing={2}>
                 {warnings.map((warning) => (
                   <List.Item key={warning}>{warning}</List.Item>
                 ))}
               </List>
-            </Alert>
+            </Notice>
           )}
         </div>
         {children !== undefined && <div className={classes["side"]}>{children}</div>}

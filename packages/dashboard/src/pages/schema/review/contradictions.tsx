@@ -1,10 +1,7 @@
 /** The contradictions of a refused change, with links to the records with the contradictions. */
-import { Alert, Group, Stack, Text } from "@mantine/core";
-import { IconAlertTriangle } from "@tabler/icons-react";
-import { TextLink } from "../../../kit/links.tsx";
-import { Dim } from "../../../kit/words.tsx";
+import { Group, Stack, Text } from "@mantine/core";
+import { Dim, Notice, TextLink } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
-import schemaClasses from "../schema.module.css";
 import { type Contradiction, filterOf } from "./refusal.ts";
 
 const words = text.schema.plan;
@@ -12,12 +9,7 @@ const words = text.schema.plan;
 export function Contradictions({ collection, list }: { collection: string; list: readonly Contradiction[] }) {
   const isOfRecords = list.some(({ ids }) => ids.length > 0);
   return (
-    <Alert
-      className={schemaClasses["danger"]}
-      role="alert"
-      icon={<IconAlertTriangle aria-hidden />}
-      title={isOfRecords ? words.refusedTitle : words.invalidTitle}
-    >
+    <Notice tone="bad" title={isOfRecords ? words.refusedTitle : words.invalidTitle}>
       <Stack gap="sm">
         {list.map(({ field, message, ids, hasMore }) => (
           <div key={`${field} ${message}`}>
@@ -62,6 +54,6 @@ export function Contradictions({ collection, list }: { collection: string; list:
         ))}
         {isOfRecords && <Dim>{words.refusedBody}</Dim>}
       </Stack>
-    </Alert>
+    </Notice>
   );
 }

@@ -2,23 +2,30 @@
  * The review before a change is applied: the plan of the service in words, or the contradictions after a refusal. If data would be
  * lost, the user has to type the name of the collection.
  */
-import { Alert, Button, Code, Group, Modal, Progress, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, Modal, Progress, Stack, Text } from "@mantine/core";
 import type { CollectionDefinition, CollectionEntry, MigrationPlan } from "@socle/protocol";
-import { IconAlertTriangle } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { Complaint, Dim, ErrorState, messageOf, RowsSkeleton } from "../../../kit/index.ts";
+import {
+  Complaint,
+  Dim,
+  ErrorState,
+  FormFoot,
+  messageOf,
+  Notice,
+  RowsSkeleton,
+  TypedWord,
+} from "../../../kit/index.ts";
+import { useFirstFocus } from "../../../kit/use-first-focus.ts";
 import { client } from "../../../service/client.ts";
 import { collectionQuery, queryClient } from "../../../service/queries.ts";
 import { text } from "../../../texts/index.ts";
 import type { SchemaChange } from "../draft/change.ts";
 import type { StoredDefinition } from "../draft/draft-store.ts";
-import schemaClasses from "../schema.module.css";
 import { Contradictions } from "./contradictions.tsx";
 import { PlanSteps } from "./plan-steps.tsx";
 import { lossOf } from "./plan-words.ts";
 import { type Contradiction, contradictionsOf } from "./refusal.ts";
-import { useFirstFocus } from "./use-first-focus.ts";
 
 export interface ReviewProps {
   base: StoredDefinition;
@@ -132,27 +139,12 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
         <Dim size="sm">{plan.steps.length === 0 ? words.nothing : words.intro(plan.records)}</Dim>
         {plan.steps.length > 0 && <PlanSteps context={{ before: base.definition, after, plan }} />}
         {loss > 0 && (
-          <Alert
-            className={schemaClasses["danger"]}
-            icon={<IconAlertTriangle aria-hidden />}
-            title={words.lossTitle(loss)}
-          >
+          <Notice tone="bad" title={words.lossTitle(loss)}>
             <Text size="sm" mb="xs">
               {words.lossBody}
             </Text>
-            <TextInput
-              label={
-                <>
-                  {text.common.typeToConfirm} <Code>{name}</Code>
-                </>
-              }
-              value={word}
-              onChange={(event) => setWord(event.currentTarget.value)}
-              autoComplete="off"
-              disabled={applying.isPending}
-              ref={field}
-            />
-          </Alert>
+            <TypedWord ref={field} word={name} value={word} onChange={setWord} disabled={applying.isPending} />
+          </Notice>
         )}
         {contradictions !== null && <Contradictions collection={name} list={contradictions} />}
         {applying.isError && contradictions === null && <Complaint>{messageOf(applying.error)}</Complaint>}
@@ -162,20 +154,14 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
             <Dim mt={6}>{words.applying}</Dim>
           </div>
         )}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose} disabled={applying.isPending}>
-            {text.common.cancel}
-          </Button>
-          <Button
-            type="submit"
-            color={loss > 0 ? "red.8" : "verdigris"}
-            disabled={!isAllowed}
-            loading={applying.isPending}
-            ref={loss === 0 ? button : undefined}
-          >
-            {loss > 0 ? words.applyLoss : words.apply}
-          </Button>
-        </Group>
+        <FormFoot
+          label={loss > 0 ? words.applyLoss : words.apply}
+          isBusy={applying.isPending}
+          onCancel={onClose}
+          color={loss > 0 ? "red.8" : "verdigris"}
+          disabled={!isAllowed}
+          ref={loss === 0 ? button : undefined}
+        />
       </Stack>
     </form>
   );

@@ -1,0 +1,37 @@
+/** The small buttons of a page: an icon and a label; and links that look like the buttons. */
+import { Button, type ButtonProps } from "@mantine/core";
+import { createLink } from "@tanstack/react-router";
+import type { ComponentPropsWithRef, ComponentType, ReactNode } from "react";
+
+interface Look {
+  icon?: ComponentType<{ size?: number }> | undefined;
+  label: ReactNode;
+  /** Whether the button begins something that destroys. */
+  isDanger?: boolean | undefined;
+}
+
+type ActionProps = Look & ButtonProps & Omit<ComponentPropsWithRef<"button">, keyof ButtonProps | "children">;
+type LinkActionProps = Look & ButtonProps & Omit<ComponentPropsWithRef<"a">, keyof ButtonProps | "children">;
+
+function lookOf({ icon: Icon, isDanger = false }: Omit<Look, "label">): ButtonProps {
+  return {
+    size: "xs",
+    variant: "default",
+    ...(Icon !== undefined && { leftSection: <Icon size={14} /> }),
+    ...(isDanger && { c: "var(--mantine-color-error)" }),
+  };
+}
+
+export function Action({ icon, label, isDanger, ...button }: ActionProps) {
+  return (
+    <Button {...lookOf({ icon, isDanger })} {...button}>
+      {label}
+    </Button>
+  );
+}
+
+export const LinkAction = createLink(({ icon, label, isDanger, ...link }: LinkActionProps) => (
+  <Button component="a" {...lookOf({ icon, isDanger })} {...link}>
+    {label}
+  </Button>
+));
