@@ -1,19 +1,5 @@
 /** The address of the event log's page. */
-import { type RawSearch, textParam } from "../../kit/search-params.ts";
-
-export interface EventSearch {
-  /** In the form of the API: "posts.created,admin.*". */
-  type?: string | undefined;
-  /** RFC 3339. */
-  from?: string | undefined;
-  to?: string | undefined;
-  /** The id of the user who caused the events. */
-  actor?: string | undefined;
-  /** The id of the user to whom the events happened. */
-  about?: string | undefined;
-  /** The id of the event whose details are open. */
-  event?: string | undefined;
-}
+import { type RawSearch, searchOf, textParam } from "../../kit/search-params.ts";
 
 /** Leaves out a text that is not a time. */
 function timeParam(search: RawSearch, name: string): string | undefined {
@@ -21,13 +7,18 @@ function timeParam(search: RawSearch, name: string): string | undefined {
   return value === undefined || Number.isNaN(Date.parse(value)) ? undefined : value;
 }
 
-export function readEventSearch(search: RawSearch): EventSearch {
-  return {
-    type: textParam(search, "type"),
-    from: timeParam(search, "from"),
-    to: timeParam(search, "to"),
-    actor: textParam(search, "actor"),
-    about: textParam(search, "about"),
-    event: textParam(search, "event"),
-  };
-}
+export const readEventSearch = searchOf({
+  /** In the form of the API: "posts.created,admin.*". */
+  type: textParam,
+  /** RFC 3339. */
+  from: timeParam,
+  to: timeParam,
+  /** The id of the user who caused the events. */
+  actor: textParam,
+  /** The id of the user to whom the events happened. */
+  about: textParam,
+  /** The id of the event whose details are open. */
+  event: textParam,
+});
+
+export type EventSearch = ReturnType<typeof readEventSearch>;

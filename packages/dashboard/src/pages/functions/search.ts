@@ -1,25 +1,14 @@
 /** The address of the functions' page. */
-import { choiceParam, countParam, type RawSearch, textParam } from "../../kit/search-params.ts";
+import { choiceOf, countParam, searchOf, textParam } from "../../kit/search-params.ts";
 
-export const runStatuses = ["waiting", "running", "completed", "failed"] as const;
-
-export interface FunctionSearch {
-  tab?: "handlers" | "runs" | undefined;
-  status?: (typeof runStatuses)[number] | undefined;
+export const readFunctionSearch = searchOf({
+  tab: choiceOf(["handlers", "runs"]),
+  status: choiceOf(["waiting", "running", "completed", "failed"]),
   /** A file of functions. */
-  file?: string | undefined;
-  /** From 1. */
-  page?: number | undefined;
+  file: textParam,
+  page: countParam,
   /** The id of the run whose details are open. */
-  run?: string | undefined;
-}
+  run: textParam,
+});
 
-export function readFunctionSearch(search: RawSearch): FunctionSearch {
-  return {
-    tab: choiceParam(search, "tab", ["handlers", "runs"]),
-    status: choiceParam(search, "status", runStatuses),
-    file: textParam(search, "file"),
-    page: countParam(search, "page"),
-    run: textParam(search, "run"),
-  };
-}
+export type FunctionSearch = ReturnType<typeof readFunctionSearch>;

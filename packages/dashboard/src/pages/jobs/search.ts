@@ -1,13 +1,11 @@
 /** The address of the jobs' page. */
-import { type RawSearch, textParam } from "../../kit/search-params.ts";
+import { searchOf, textParam } from "../../kit/search-params.ts";
 
-export interface JobSearch {
+export const readJobSearch = searchOf({
   /** The name of the job whose runs are shown. */
-  job?: string | undefined;
+  job: textParam,
   /** The id of the run whose log is open. */
-  run?: string | undefined;
-}
+  run: textParam,
+});
 
-export function readJobSearch(search: RawSearch): JobSearch {
-  return { job: textParam(search, "job"), run: textParam(search, "run") };
-}
+export type JobSearch = ReturnType<typeof readJobSearch>;

@@ -1,5 +1,4 @@
 /** The live log of the service (`/_/logs`): levels, a search, a pause, and a drawer for an entry. */
-import { LOG_LEVELS } from "@socle/protocol";
 import { IconClearAll, IconDownload, IconFileText, IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { getRouteApi } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
@@ -24,7 +23,7 @@ import { LogDetails } from "./log-details.tsx";
 import { type LogLine, shownOf, toNdjson } from "./log-lines.ts";
 import { LogRow } from "./log-row.tsx";
 import classes from "./logs.module.css";
-import type { LogSearch } from "./search.ts";
+import { type LogSearch, levelsIn } from "./search.ts";
 import { useLog } from "./use-log.ts";
 
 const route = getRouteApi("/inside/logs");
@@ -34,7 +33,7 @@ export function LogsPage() {
   const navigate = route.useNavigate();
   const log = useLog();
   const [open, setOpen] = useState<LogLine | null>(null);
-  const levels = useMemo(() => LOG_LEVELS.filter((level) => levelText?.split(",").includes(level)), [levelText]);
+  const levels = useMemo(() => levelsIn(levelText), [levelText]);
   const shown = useMemo(() => shownOf(log.lines ?? [], { levels, search }), [log.lines, levels, search]);
   const held = useMemo(() => shownOf(log.held, { levels, search }).lines.length, [log.held, levels, search]);
   const rows = useMemo(() => (log.lines === undefined ? undefined : shown.lines.toReversed()), [log.lines, shown]);

@@ -1,11 +1,7 @@
 /** The address of the settings' page. */
-import { type RawSearch, textParam } from "../../kit/search-params.ts";
+import { searchOf, textParam } from "../../kit/search-params.ts";
 
-export interface SettingsSearch {
+export const readSettingsSearch = searchOf({
   /** A part of a key or of its description. */
-  search?: string | undefined;
-}
-
-export function readSettingsSearch(search: RawSearch): SettingsSearch {
-  return { search: textParam(search, "search") };
-}
+  search: textParam,
+});

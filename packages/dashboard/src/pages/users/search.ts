@@ -1,22 +1,14 @@
 /** The address of the users' page. */
-import { ROLES, type Role } from "@socle/protocol";
-import { choiceParam, countParam, type RawSearch, textParam } from "../../kit/search-params.ts";
+import { ROLES } from "@socle/protocol";
+import { choiceOf, countParam, searchOf, textParam } from "../../kit/search-params.ts";
 
-export interface UserSearch {
+export const readUserSearch = searchOf({
   /** A part of the email. */
-  search?: string | undefined;
-  role?: Role | undefined;
-  /** From 1. */
-  page?: number | undefined;
+  search: textParam,
+  role: choiceOf(ROLES),
+  page: countParam,
   /** The id of the user whose drawer is open, or "new". */
-  user?: string | undefined;
-}
+  user: textParam,
+});
 
-export function readUserSearch(search: RawSearch): UserSearch {
-  return {
-    search: textParam(search, "search"),
-    role: choiceParam(search, "role", ROLES),
-    page: countParam(search, "page"),
-    user: textParam(search, "user"),
-  };
-}
+export type UserSearch = ReturnType<typeof readUserSearch>;

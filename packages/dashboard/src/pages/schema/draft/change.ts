@@ -5,7 +5,8 @@ import { definitionOf, draftOf, fieldOf, keptFields, type SchemaDraft } from "./
 
 export type SchemaChange = Parameters<CollectionAdmin["update"]>[1];
 
-function isSame(a: unknown, b: unknown): boolean {
+/** Whether two values have the same JSON, in the same order. */
+export function isSame(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
@@ -22,17 +23,11 @@ export function changeOf(draft: SchemaDraft, stored: CollectionDefinition): Sche
     return field.stored.name === definition.name ? definition : { ...definition, renamedFrom: field.stored.name };
   });
   // Indexes and searched fields that the change omits follow renamed fields in the service; a change with indexes uses the new names.
-  const isFieldChange = fields.some((field) => "renamedFrom" in field) || !isSame(before.fields, after.fields);
-  const isPermissionChange = !isSame(before.permissions, after.permissions);
-  const isIndexChange = !isSame(before.indexes, after.indexes);
-  const isSearchChange = !isSame(before.search, after.search);
-  if (!isFieldChange && !isPermissionChange && !isIndexChange && !isSearchChange) return null;
-  return {
-    ...(isFieldChange && { fields }),
-    ...(isPermissionChange && { permissions: after.permissions ?? null }),
-    ...(isIndexChange && { indexes: after.indexes ?? null }),
-    ...(isSearchChange && { search: after.search ?? null }),
-  };
+  const areFieldsChanged = fields.some((field) => "renamedFrom" in field) || !isSame(before.fields, after.fields);
+  const change: SchemaChange = areFieldsChanged ? { fields } : {};
+  for (const part of ["permissions", "indexes", "search"] as const)
+    if (!isSame(before[part], after[part])) Object.assign(change, { [part]: after[part] ?? null });
+  return Object.keys(change).length === 0 ? null : change;
 }
 
 /** Whether two definitions have the same meaning, in any spelling. */

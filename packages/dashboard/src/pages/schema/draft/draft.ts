@@ -7,12 +7,10 @@ import {
   FIELD_OPERATIONS,
   type FieldDefinition,
   type FieldOperation,
-  type FieldPermissions,
   type FieldType,
   type IndexDefinition,
   type JsonValue,
   type OnDelete,
-  OPERATIONS,
   type Operation,
   type Rule,
 } from "@socle/protocol";
@@ -21,8 +19,6 @@ import { isMultiple, numberOf, rulesOf, valuesOf } from "./rules.ts";
 
 /** The rules of a field; null for an operation without a rule of the field. */
 type FieldPermissionDraft = { readonly [operation in FieldOperation]: Rule | null };
-
-const noFieldPermissions: FieldPermissionDraft = { read: null, update: null };
 
 export interface FieldDraft {
   /** The key of the field in the draft; no field name contains a "#". */
@@ -88,77 +84,38 @@ export const defaultPermissions: PermissionDraft = {
   delete: "owner",
 };
 
-const knownAttributes = [
-  "name",
-  "type",
-  "required",
-  "min",
-  "max",
-  "regex",
-  "unique",
-  "collection",
-  "owner",
-  "multiple",
-  "values",
-  "default",
-  "onDelete",
-  "permissions",
-  "sequence",
-];
-
 export function newField(key: string, type: FieldType = "string"): FieldDraft {
-  return {
-    key,
-    stored: null,
-    isDropped: false,
-    name: "",
-    type,
-    isTypeChosen: false,
-    isRequired: false,
-    isUnique: false,
-    min: "",
-    max: "",
-    regex: "",
-    collection: "",
-    isOwner: false,
-    isMultiple: false,
-    values: "",
-    onDelete: null,
-    default: null,
-    permissions: noFieldPermissions,
-    sequence: null,
-    extra: {},
-  };
+  return { ...fieldDraft(key, { name: "", type }, null), isTypeChosen: false };
 }
 
+/** A field of a definition, or of a JSON text, which may name the field's old name. */
+type GivenField = FieldDefinition & { readonly renamedFrom?: string | null };
+
 /** A field in the form of the draft. */
-export function fieldDraft(key: string, field: FieldDefinition, stored: FieldDefinition | null): FieldDraft {
-  const extra: { [attribute: string]: JsonValue } = {};
-  for (const [attribute, value] of Object.entries<JsonValue>({ ...field }))
-    if (!knownAttributes.includes(attribute) && attribute !== "renamedFrom") extra[attribute] = value;
+export function fieldDraft(key: string, field: GivenField, stored: FieldDefinition | null): FieldDraft {
+  const { name, type, required, unique, min, max, regex, collection, owner, multiple, values, ...rest } = field;
+  const { default: given, onDelete, permissions, sequence, renamedFrom: _, ...extra } = rest;
+  const isSeveral = multiple === true;
   return {
     key,
     stored,
     isDropped: false,
-    name: field.name,
-    type: field.type,
+    name,
+    type,
     isTypeChosen: true,
-    isRequired: field.required === true,
-    isUnique: field.unique === true,
-    min: field.min === undefined ? "" : String(field.min),
-    max: field.max === undefined ? "" : String(field.max),
-    regex: field.regex ?? "",
-    collection: field.collection ?? "",
-    isOwner: field.owner === true,
-    isMultiple: field.multiple === true,
-    values: (field.values ?? []).join("\n"),
-    default:
-      field.default === undefined
-        ? null
-        : defaultText({ type: field.type, isMultiple: field.multiple === true }, field.default),
-    onDelete: field.onDelete ?? null,
-    permissions: { ...noFieldPermissions, ...field.permissions },
-    sequence: field.sequence === undefined ? null : field.sequence === true ? [] : field.sequence,
+    isRequired: required === true,
+    isUnique: unique === true,
+    min: String(min ?? ""),
+    max: String(max ?? ""),
+    regex: regex ?? "",
+    collection: collection ?? "",
+    isOwner: owner === true,
+    isMultiple: isSeveral,
+    values: (values ?? []).join("\n"),
+    default: given === undefined ? null : defaultText({ type, isMultiple: isSeveral }, given),
+    onDelete: onDelete ?? null,
+    permissions: { read: null, update: null, ...permissions },
+    sequence: sequence === true ? [] : (sequence ?? null),
     extra,
   };
 }
@@ -191,15 +148,8 @@ export function isPlaceholder(field: FieldDraft): boolean {
 
 function hasOptions(field: FieldDraft): boolean {
   const { isRequired, isUnique, isOwner, isMultiple: isSeveral, min, max, regex, collection, values } = field;
-  return (
-    isRequired ||
-    isUnique ||
-    isOwner ||
-    isSeveral ||
-    field.default !== null ||
-    hasRules(field) ||
-    [min, max, regex, collection, values].some((value) => value !== "")
-  );
+  const isTyped = [min, max, regex, collection, values].some((value) => value !== "");
+  return isRequired || isUnique || isOwner || isSeveral || isTyped || field.default !== null || hasRules(field);
 }
 
 /** Whether a field has its own rules. */
@@ -207,12 +157,12 @@ export function hasRules({ permissions }: Pick<FieldDraft, "permissions">): bool
   return FIELD_OPERATIONS.some((operation) => permissions[operation] !== null);
 }
 
-function rulesGiven({ permissions }: FieldDraft): FieldPermissions {
-  const given = FIELD_OPERATIONS.flatMap((operation) => {
-    const rule = permissions[operation];
-    return rule === null ? [] : [[operation, rule] as const];
-  });
-  return Object.fromEntries(given);
+/** The rules that are set. */
+function given<O extends string>(permissions: { readonly [operation in O]: Rule | null }): { [operation in O]?: Rule } {
+  // The entries have the operations as their names.
+  return Object.fromEntries(Object.entries(permissions).filter(([, rule]) => rule !== null)) as {
+    [operation in O]?: Rule;
+  };
 }
 
 const scopeTypes: readonly FieldType[] = ["string", "integer", "boolean", "datetime", "relation", "file"];
@@ -238,7 +188,7 @@ export function fieldOf(field: FieldDraft): FieldDefinition {
       name: field.name.trim(),
       type: field.type,
       sequence: sequence.length === 0 ? true : [...sequence],
-      ...(hasRules(field) && { permissions: rulesGiven(field) }),
+      ...(hasRules(field) && { permissions: given(field.permissions) }),
       ...field.extra,
     };
   const { bounds, regex, unique, target, owner } = rulesOf(field);
@@ -258,7 +208,7 @@ export function fieldOf(field: FieldDraft): FieldDefinition {
     ...(regex && field.regex !== "" && { regex: field.regex }),
     ...(values.length > 0 && { values }),
     ...(hasDefault(field) && field.default !== null && { default: defaultValue(field, field.default) }),
-    ...(hasRules(field) && { permissions: rulesGiven(field) }),
+    ...(hasRules(field) && { permissions: given(field.permissions) }),
     ...field.extra,
   };
 }
@@ -269,10 +219,7 @@ export function refName(draft: SchemaDraft, ref: string): string {
 }
 
 export function definitionOf(draft: SchemaDraft): CollectionDefinition {
-  const given = OPERATIONS.flatMap((operation) => {
-    const rule = draft.permissions[operation];
-    return rule === null ? [] : [[operation, rule] as const];
-  });
+  const permissions = given(draft.permissions);
   const indexes = draft.indexes
     .filter(({ refs }) => refs.length > 0)
     .map(({ refs, isUnique }): IndexDefinition => {
@@ -282,7 +229,7 @@ export function definitionOf(draft: SchemaDraft): CollectionDefinition {
   return {
     name: draft.name.trim(),
     fields: keptFields(draft).map(fieldOf),
-    ...(given.length > 0 && { permissions: Object.fromEntries(given) }),
+    ...(Object.keys(permissions).length > 0 && { permissions }),
     ...(indexes.length > 0 && { indexes }),
     ...(draft.search.length > 0 && { search: draft.search.map((ref) => refName(draft, ref)) }),
   };

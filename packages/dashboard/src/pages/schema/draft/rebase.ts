@@ -3,6 +3,7 @@
  * every unchanged part becomes the stored part.
  */
 import type { CollectionDefinition } from "@socle/protocol";
+import { isSame } from "./change.ts";
 import {
   definitionOf,
   draftOf,
@@ -13,10 +14,6 @@ import {
   refsOf,
   type SchemaDraft,
 } from "./draft.ts";
-
-function isSame(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
-}
 
 /** Whether a field of the draft equals the stored field. */
 function isUntouched(field: FieldDraft): boolean {

@@ -1,5 +1,6 @@
 /** The badges of a field: its rules in short, and its difference from the stored field. */
 import { text } from "../../../texts/index.ts";
+import { isSame } from "../draft/change.ts";
 import { hasDefault } from "../draft/defaults.ts";
 import { type FieldDraft, fieldDraft, fieldOf, hasRules } from "../draft/draft.ts";
 import { isMultiple, rulesOf, valuesOf } from "../draft/rules.ts";
@@ -15,8 +16,7 @@ const words = text.schema.fields;
 export function fieldStatus(field: FieldDraft): "new" | "dropped" | "changed" | "stored" {
   if (field.stored === null) return "new";
   if (field.isDropped) return "dropped";
-  const stored = fieldOf(fieldDraft("", field.stored, field.stored));
-  return JSON.stringify(fieldOf(field)) === JSON.stringify(stored) ? "stored" : "changed";
+  return isSame(fieldOf(field), fieldOf(fieldDraft("", field.stored, field.stored))) ? "stored" : "changed";
 }
 
 /** The badges of a field. The page cuts a long pattern or name; a long number is shortened here. */

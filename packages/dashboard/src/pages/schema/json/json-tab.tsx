@@ -6,6 +6,7 @@ import { Action, CopyAction, Dim, JsonArea } from "../../../kit/index.ts";
 import type { Mistake } from "../../../kit/json-editor/index.ts";
 import { text } from "../../../texts/index.ts";
 import { CodeText } from "../code-text.tsx";
+import { isSame } from "../draft/change.ts";
 import { type Problem, problemsOf, type Surroundings } from "../draft/checks.ts";
 import { definitionOf, keptFields, type SchemaDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
@@ -70,7 +71,7 @@ export function JsonTab(props: {
     }
     onPending(null);
     const made = withDefinition(draft, reading.definition);
-    if (JSON.stringify(definitionOf(made)) === JSON.stringify(definitionOf(draft))) return;
+    if (isSame(definitionOf(made), definitionOf(draft))) return;
     shown.current = made;
     apply({ edit: "replace", draft: made });
   };

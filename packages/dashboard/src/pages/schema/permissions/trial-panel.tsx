@@ -6,11 +6,21 @@ import { IconCircleCheck, IconCircleX } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { CodeBlock, Dim, JsonEditor, jsonText, Mark, messageOf, Panel, Warning } from "../../../kit/index.ts";
+import {
+  CodeBlock,
+  choicesOf,
+  Dim,
+  JsonEditor,
+  jsonText,
+  Mark,
+  messageOf,
+  Panel,
+  Warning,
+} from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import { RelationControl } from "../../records/editor/controls/relation-control.tsx";
-import { type Attempt, attempts, type SchemaSearch } from "../search.ts";
+import { type Attempt, attemptOf, type SchemaSearch } from "../search.ts";
 import classes from "./permissions.module.css";
 import { RuleOutcome } from "./rule-parts.tsx";
 
@@ -74,9 +84,9 @@ export function TrialPanel({ name, isDirty }: { name: string; isDirty: boolean }
         />
         <NativeSelect
           label={words.operation}
-          data={attempts.map((each) => ({ value: each, label: words.attempts[each] }))}
+          data={choicesOf(words.attempts)}
           value={attempt}
-          onChange={(event) => change({ attempt: attempts.find((each) => each === event.currentTarget.value) })}
+          onChange={(event) => change({ attempt: attemptOf(event.currentTarget.value) })}
         />
         {attempt !== "list" && attempt !== "create" && (
           <RelationControl

@@ -58,117 +58,80 @@ function permissionDetails({ before, after }: PlanContext): string[] {
   });
 }
 
-function fieldStep(step: MigrationStep, context: PlanContext): StepWords | null {
-  const { before, after, plan } = context;
-  const { field = "", records, on = true } = step;
-  const from = plan.steps.find((each) => each.step === "rename" && each.field === field)?.from ?? field;
-  const [old, next] = [fieldIn(before, from), fieldIn(after, field)];
-  const given = step.default === undefined ? null : JSON.stringify(step.default);
-  switch (step.step) {
-    case "add":
-      return {
-        tone: "add",
-        title: words.add(field, next?.type ?? ""),
-        details: records === 0 ? [] : [given === null ? words.getNull(records) : words.getDefault(records, given)],
-      };
-    case "drop": {
-      const isOwner = fieldIn(before, field)?.owner === true;
-      const note = isOwner ? words.ownersStay : words.noLoss;
-      const isLoss = records > 0;
-      return {
-        tone: isLoss ? "loss" : "drop",
-        title: isLoss ? words.dropLoss(field, records) : words.drop(field),
-        details: isLoss ? [] : [note],
-      };
-    }
-    case "rename":
-      return { tone: "change", title: words.rename(step.from ?? "", field), details: [words.keepValues(records)] };
-    case "require":
-      return { tone: "change", title: words.require(field), details: [words.checked(records)] };
-    case "unique":
-      return {
-        tone: "change",
-        title: on ? words.unique(field) : words.notUnique(field),
-        details: on ? [words.checked(records)] : [],
-      };
-    case "multiple":
-      return {
-        tone: "change",
-        title: on ? words.multiple(field) : words.notMultiple(field),
-        details: [words.checked(records)],
-      };
-    case "owner":
-      return {
-        tone: "change",
-        title: on ? words.owner(field) : words.notOwner(field),
-        details: [words.concerns(records)],
-      };
-    case "retarget":
-      return { tone: "change", title: words.retarget(field, step.from ?? "", step.to ?? ""), details: [] };
-    case "values":
-      return {
-        tone: "change",
-        title: words.values(field),
-        details: [words.changed("values", old?.values?.join(", "), next?.values?.join(", ")), words.checked(records)],
-      };
-    case "onDelete":
-      return {
-        tone: "change",
-        title: words.onDelete(field),
-        details: [words.changed("onDelete", old?.onDelete, next?.onDelete)],
-      };
-    case "sequence":
-      return {
-        tone: "change",
-        title: on ? words.sequence(field) : words.noSequence(field),
-        details: on ? [words.numbered(records)] : [],
-      };
-    case "default":
-      return {
-        tone: "change",
-        title: words.default(field),
-        details: [words.changed("default", shownDefault(old), shownDefault(next)), words.onlyNew],
-      };
-    case "permissions":
-      if (step.field === undefined)
-        return { tone: "change", title: words.permissions, details: permissionDetails(context) };
-      return {
-        tone: "change",
-        title: words.fieldRules(field),
-        details: FIELD_OPERATIONS.flatMap((operation) => {
-          const [was, is] = [old?.permissions?.[operation], next?.permissions?.[operation]];
-          return was === is ? [] : [words.changed(operation, was, is)];
-        }),
-      };
-    case "rules":
-      return {
-        tone: "change",
-        title: words.rules(field),
-        details: [...ruleDetails(old, next), words.checked(records)],
-      };
-    default:
-      return null;
-  }
+/** A step with the facts that its words name. */
+interface Facts
+  extends Required<Pick<MigrationStep, "field" | "fields" | "from" | "to" | "unique" | "on" | "records">> {
+  readonly context: PlanContext;
+  /** The field before and after the change. */
+  readonly old: FieldDefinition | undefined;
+  readonly next: FieldDefinition | undefined;
+  /** The default that existing records get, as JSON. */
+  readonly given: string | undefined;
+}
+
+type Words = readonly [title: string, ...details: string[]];
+
+/** The words of the steps that the dashboard knows. */
+const wordsBy: { readonly [step: string]: (facts: Facts) => Words } = {
+  create: ({ context }) => [words.create(context.plan.collection)],
+  delete: ({ context, records }) => [words.delete(context.plan.collection, records)],
+  add: ({ field, next, records, given }) => {
+    const title = words.add(field, next?.type ?? "");
+    if (records === 0) return [title];
+    return [title, given === undefined ? words.getNull(records) : words.getDefault(records, given)];
+  },
+  drop: ({ field, context, records }) => {
+    if (records > 0) return [words.dropLoss(field, records)];
+    return [words.drop(field), fieldIn(context.before, field)?.owner === true ? words.ownersStay : words.noLoss];
+  },
+  rename: ({ field, from, records }) => [words.rename(from, field), words.keepValues(records)],
+  require: ({ field, records }) => [words.require(field), words.checked(records)],
+  unique: ({ field, on, records }) => (on ? [words.unique(field), words.checked(records)] : [words.notUnique(field)]),
+  multiple: ({ field, on, records }) => [on ? words.multiple(field) : words.notMultiple(field), words.checked(records)],
+  owner: ({ field, on, records }) => [on ? words.owner(field) : words.notOwner(field), words.concerns(records)],
+  retarget: ({ field, from, to }) => [words.retarget(field, from, to)],
+  values: ({ field, old, next, records }) => [
+    words.values(field),
+    words.changed("values", old?.values?.join(", "), next?.values?.join(", ")),
+    words.checked(records),
+  ],
+  onDelete: ({ field, old, next }) => [words.onDelete(field), words.changed("onDelete", old?.onDelete, next?.onDelete)],
+  sequence: ({ field, on, records }) =>
+    on ? [words.sequence(field), words.numbered(records)] : [words.noSequence(field)],
+  default: ({ field, old, next }) => [
+    words.default(field),
+    words.changed("default", shownDefault(old), shownDefault(next)),
+    words.onlyNew,
+  ],
+  permissions: ({ field, context, old, next }) => {
+    if (field === "") return [words.permissions, ...permissionDetails(context)];
+    const changes = FIELD_OPERATIONS.flatMap((operation) => {
+      const [was, is] = [old?.permissions?.[operation], next?.permissions?.[operation]];
+      return was === is ? [] : [words.changed(operation, was, is)];
+    });
+    return [words.fieldRules(field), ...changes];
+  },
+  rules: ({ field, old, next, records }) => [words.rules(field), ...ruleDetails(old, next), words.checked(records)],
+  index: ({ fields, unique, on, records }) =>
+    on ? [words.index(fields, unique), words.concerns(records)] : [words.noIndex(fields)],
+  search: ({ fields, records }) => [words.search(fields), words.concerns(records)],
+  order: () => [words.order],
+};
+
+function toneOf({ step, records, on = true }: MigrationStep): Tone {
+  if (step === "delete" || (step === "drop" && records > 0)) return "loss";
+  if (step === "drop" || (step === "index" && !on)) return "drop";
+  return step === "create" || step === "add" || step === "index" ? "add" : "change";
 }
 
 export function wordsOf(step: MigrationStep, context: PlanContext): StepWords {
-  const { fields = [], unique = false, on = true, records } = step;
-  switch (step.step) {
-    case "create":
-      return { tone: "add", title: words.create(context.plan.collection), details: [] };
-    case "delete":
-      return { tone: "loss", title: words.delete(context.plan.collection, records), details: [] };
-    case "index":
-      return on
-        ? { tone: "add", title: words.index(fields, unique), details: [words.concerns(records)] }
-        : { tone: "drop", title: words.noIndex(fields), details: [] };
-    case "search":
-      return { tone: "change", title: words.search(fields), details: [words.concerns(records)] };
-    case "order":
-      return { tone: "change", title: words.order, details: [] };
-    default:
-      return fieldStep(step, context) ?? { tone: "change", title: step.step, details: [words.concerns(records)] };
-  }
+  const { field = "", fields = [], from = "", to = "", unique = false, on = true, records } = step;
+  const oldName = context.plan.steps.find((each) => each.step === "rename" && each.field === field)?.from ?? field;
+  const [old, next] = [fieldIn(context.before, oldName), fieldIn(context.after, field)];
+  const given = step.default === undefined ? undefined : JSON.stringify(step.default);
+  const facts = { field, fields, from, to, unique, on, records, context, old, next, given };
+  const [title, ...details] = wordsBy[step.step]?.(facts) ?? [step.step, words.concerns(records)];
+  return { tone: toneOf(step), title, details };
 }
 
 /** The number of values that all steps of a plan would lose. */
