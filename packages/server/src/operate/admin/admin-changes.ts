@@ -1,48 +1,88 @@
-/** Changes that admins ask for: whether the caller is still an admin is looked at inside the transaction. */
-
+/**
+ * Changes that admins ask for: whether the caller is still an admin is looked at inside the transaction, and the
+ * transaction writes an event of the change, the audit. Only admins see these events: no realtime channel carries the
+ * events.
+ */
 import { AppError, isAdmin, type Principal, quote, type SignedIn } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Migration, MigrationSite, Transactor } from "../../store/database/index.ts";
+import type { EventLog } from "../../store/events/index.ts";
 
-type Work<T> = (tx: Transactor) => T;
+/** Something that an admin did. */
+export interface AuditEntry {
+  /** The event's type after `admin.`: the kind of the target, and the change. */
+  readonly action:
+    | "collection.created"
+    | "collection.updated"
+    | "collection.deleted"
+    | "user.created"
+    | "user.updated"
+    | "user.deleted"
+    | "user.password"
+    | "session.deleted"
+    | "file.updated"
+    | "job.run"
+    | "job.enqueued"
+    | "job.retried"
+    | "job.deleted"
+    | "function.retried";
+  /** Its name or id. */
+  readonly target: string;
+  /** The target before; left out for a new target. Never a secret. */
+  readonly before?: object | null;
+  readonly after?: object | null;
+}
+
+/** Writes an entry of the audit in the transaction of the change. */
+type Audit = (entry: AuditEntry) => void;
 
 export class AdminChanges {
   readonly #database: Database;
+  readonly #events: EventLog;
+  readonly #logger: Logger;
 
-  constructor(database: Database) {
-    this.#database = database;
+  constructor(options: { database: Database; events: EventLog; logger: Logger }) {
+    this.#database = options.database;
+    this.#events = options.events;
+    this.#logger = options.logger;
   }
 
   /**
    * Like `Database.transact`, for an admin's change.
    * @throws AppError `unauthorized` when the session has ended, `forbidden` when the role is another by now.
    */
-  transact<T>(admin: SignedIn, work: Work<T>): Promise<T> {
-    return this.#database.transactFor(admin, (tx, caller) => {
-      requireAdmin(caller);
-      return work(tx);
-    });
+  transact<T>(admin: SignedIn, work: (tx: Transactor, audit: Audit) => T): Promise<T> {
+    return this.#database.transactFor(admin, (tx, caller) => work(tx, this.#admit(tx, admin, caller)));
   }
 
   /** Like `Database.transactLong`, for an admin's change. @throws AppError as `transact`. */
-  transactLong<T>(admin: SignedIn, work: (tx: Transactor) => Promise<T>): Promise<T> {
-    return this.#database.transactLongFor(admin, (tx, caller) => {
-      requireAdmin(caller);
-      return work(tx);
-    });
+  transactLong<T>(admin: SignedIn, work: (tx: Transactor, audit: Audit) => Promise<T>): Promise<T> {
+    return this.#database.transactLongFor(admin, (tx, caller) => work(tx, this.#admit(tx, admin, caller)));
   }
 
   /** Like `Database.migrate`, for an admin's change. @throws AppError as `transact`. */
-  migrate<T>(admin: SignedIn, work: (tx: Migration) => Promise<T>, site: MigrationSite): Promise<T> {
-    const guarded = (tx: Migration, caller: Principal): Promise<T> => {
-      requireAdmin(caller);
-      return work(tx);
-    };
+  migrate<T>(admin: SignedIn, work: (tx: Migration, audit: Audit) => Promise<T>, site: MigrationSite): Promise<T> {
+    const guarded = (tx: Migration, caller: Principal): Promise<T> => work(tx, this.#admit(tx, admin, caller));
     return this.#database.migrateFor(admin, guarded, site);
   }
-}
 
-function requireAdmin(caller: Principal): void {
-  if (!isAdmin(caller)) throw new AppError("forbidden", "This is for admins only.");
+  /** Writes an entry of the audit, and logs the entry once it is on disk. */
+  record(
+    tx: Transactor,
+    admin: Pick<SignedIn, "userId" | "role" | "sessionId">,
+    { action, target, before = null, after = null }: AuditEntry,
+  ): void {
+    const { userId } = admin;
+    const payload = { userId, target, before, after };
+    tx.onDurable(() => this.#logger.info(`An admin: ${action}`, { target, userId }));
+    this.#events.append(tx, { type: `admin.${action}`, source: "admin", payload, principal: admin });
+  }
+
+  /** Answers the audit of an admin's change. @throws AppError `forbidden` for a caller who is no admin any more. */
+  #admit(tx: Transactor, admin: SignedIn, caller: Principal): Audit {
+    if (!isAdmin(caller)) throw new AppError("forbidden", "This is for admins only.");
+    return (entry) => this.record(tx, admin, entry);
+  }
 }
 
 /** Refuses members of a body that a change does not take. @throws AppError `bad_request`. */

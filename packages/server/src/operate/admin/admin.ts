@@ -8,7 +8,6 @@ import type { Waiter } from "../../store/database/index.ts";
 import type { EventFilter, EventLog, LoggedEvent } from "../../store/events/index.ts";
 import type { Backups } from "../backup/index.ts";
 import { AdminChanges } from "./admin-changes.ts";
-import { Audit } from "./audit.ts";
 import { FileAdmin } from "./file-admin.ts";
 import { FirstAdmin } from "./first-admin.ts";
 import type { OverviewSources } from "./metrics-text.ts";
@@ -45,16 +44,15 @@ export class Admin {
   readonly #events: EventLog;
 
   constructor(options: AdminOptions) {
-    const audit = new Audit(options);
-    const changes = new AdminChanges(options.database);
+    const changes = new AdminChanges(options);
     const { users } = options.auth;
-    this.schema = new SchemaAdmin({ ...options, changes, audit });
-    this.users = new UserAdmin({ ...options, changes, users, audit });
+    this.schema = new SchemaAdmin({ ...options, changes });
+    this.users = new UserAdmin({ ...options, changes, users });
     this.trials = new RuleTrials({ ...options, users });
-    this.scripts = new ScriptAdmin({ ...options, changes, audit });
+    this.scripts = new ScriptAdmin({ ...options, changes });
     this.overviews = new Overviews(options);
-    this.firstAdmin = new FirstAdmin({ ...options, audit });
-    this.files = new FileAdmin({ ...options, changes, audit });
+    this.firstAdmin = new FirstAdmin({ ...options, changes });
+    this.files = new FileAdmin({ ...options, changes });
     this.backups = options.backups;
     this.log = options.log;
     this.config = options.effective;

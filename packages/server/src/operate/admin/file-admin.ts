@@ -5,7 +5,6 @@ import type { Queries } from "../../data/queries/index.ts";
 import { type FileFilter, missingFile, type Storage } from "../../files/storage/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
 import { type AdminChanges, refuseOthers } from "./admin-changes.ts";
-import type { Audit } from "./audit.ts";
 
 interface Page {
   limit: number;
@@ -17,13 +16,11 @@ export class FileAdmin {
   readonly #changes: AdminChanges;
   readonly #storage: Storage;
   readonly #queries: Queries;
-  readonly #audit: Audit;
 
-  constructor(options: { changes: AdminChanges; storage: Storage; queries: Queries; audit: Audit }) {
+  constructor(options: { changes: AdminChanges; storage: Storage; queries: Queries }) {
     this.#changes = options.changes;
     this.#storage = options.storage;
     this.#queries = options.queries;
-    this.#audit = options.audit;
   }
 
   /**
@@ -57,10 +54,9 @@ export class FileAdmin {
   async setVisibility(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<StoredFile> {
     refuseOthers(body, ["visibility"]);
     const visibility = readVisibility(body["visibility"]);
-    return this.#changes.transact(admin, (tx) => {
+    return this.#changes.transact(admin, (tx, audit) => {
       const { before, file } = this.#storage.setVisibility(tx, id, visibility);
-      if (before.visibility !== visibility)
-        this.#audit.record(tx, admin, { action: "file.updated", target: id, before, after: file });
+      if (before.visibility !== visibility) audit({ action: "file.updated", target: id, before, after: file });
       return file;
     });
   }

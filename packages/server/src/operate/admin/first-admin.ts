@@ -2,7 +2,7 @@
 import type { SetupInvitation, SetupStatus, TokenResponse } from "@socle/protocol";
 import { AppError, type Clock, isSameSecret, randomToken, toTimestamp } from "../../base/kernel/index.ts";
 import { type Auth, type PasswordCaller, readCredentials } from "../../people/auth/index.ts";
-import type { Audit } from "./audit.ts";
+import type { AdminChanges } from "./admin-changes.ts";
 
 /** How long the link of the start log works. */
 const lifetimeMs = 30 * 60_000;
@@ -13,14 +13,14 @@ const lifetimeMs = 30 * 60_000;
  */
 export class FirstAdmin {
   readonly #auth: Auth;
-  readonly #audit: Audit;
+  readonly #changes: AdminChanges;
   readonly #clock: Clock;
   #token: string | null = null;
   #expiresAt = 0;
 
-  constructor(options: { auth: Auth; audit: Audit; clock: Clock }) {
+  constructor(options: { auth: Auth; changes: AdminChanges; clock: Clock }) {
     this.#auth = options.auth;
-    this.#audit = options.audit;
+    this.#changes = options.changes;
     this.#clock = options.clock;
   }
 
@@ -55,7 +55,7 @@ export class FirstAdmin {
     const made = await this.#auth.signInFirstAdmin(values, {
       confirm: () => this.#confirm(token),
       record: (tx, { admin, user, before }) =>
-        this.#audit.record(tx, admin, {
+        this.#changes.record(tx, admin, {
           action: before === null ? "user.created" : "user.updated",
           target: user.id,
           before,

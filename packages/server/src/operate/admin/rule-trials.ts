@@ -39,6 +39,10 @@ export interface TrialOutcome extends Pick<RuleTrial, "as" | "operation" | "rule
   readonly answer: JsonText | string | null;
 }
 
+interface AskingAdmin {
+  readonly waiter: Waiter & { principal: SignedIn };
+}
+
 type Outcome = Pick<TrialOutcome, "error" | "answer" | "rules">;
 
 export class RuleTrials {
@@ -53,11 +57,7 @@ export class RuleTrials {
   }
 
   /** @throws AppError `not_found` for the collection, `bad_request` for a malformed trial or a missing user. */
-  async try(
-    name: string,
-    given: Record<string, unknown>,
-    waiter: Waiter & { principal: SignedIn },
-  ): Promise<TrialOutcome> {
+  async try(name: string, given: Record<string, unknown>, waiter: AskingAdmin["waiter"]): Promise<TrialOutcome> {
     const collection = this.#records.collection(name);
     const asked = readTrial(given);
     const { operation } = asked;
@@ -72,60 +72,37 @@ export class RuleTrials {
     return user;
   }
 
-  #outcome(
-    collection: Collection,
-    principal: Principal,
-    { waiter, ...asked }: AskedTrial & { waiter: Waiter & { principal: SignedIn } },
-  ): Promise<Outcome> {
-    const { operation, id, body } = asked;
-    if (operation === "create" || operation === "update")
-      return this.#change(waiter.principal, { collection, principal, id: operation === "create" ? null : id, body });
-    if (operation === "delete") return this.#delete(collection, principal, id ?? "");
-    return this.#read(collection, principal, { ...asked, waiter });
-  }
-
-  async #change(admin: SignedIn, change: Parameters<Records["trials"]["change"]>[1]): Promise<Outcome> {
-    const { json, error, rules } = await this.#records.trials.change(admin, change);
-    return { answer: json, error, rules: [...rules] };
-  }
-
-  async #delete(collection: Collection, principal: Principal, id: string): Promise<Outcome> {
-    const rules = this.#records.trials.rules({ collection, principal, id }, ["delete", "read"]);
-    const error = await refusalOf(() => this.#records.admit(collection.name, "delete", { principal, id }));
-    return { answer: null, error: error instanceof AppError ? error : null, rules };
-  }
-
-  async #read(
-    collection: Collection,
-    principal: Principal,
-    { id, search, waiter }: AskedTrial & { waiter: Waiter },
-  ): Promise<Outcome> {
-    const caller = { principal, caller: () => waiter.caller, signal: () => waiter.signal };
-    if (id === null) {
-      const page = async (): Promise<string> => {
-        collection.policies.read.admit(principal);
-        return this.#queries.page(collection, this.#queries.prepare(collection, principal, search), caller);
-      };
-      const answer = await refusalOf(page);
-      return answer instanceof AppError
-        ? { answer: null, error: answer, rules: [] }
-        : { answer, error: null, rules: [] };
+  async #outcome(collection: Collection, principal: Principal, asked: AskedTrial & AskingAdmin): Promise<Outcome> {
+    const { operation, id, body, waiter } = asked;
+    if (operation === "create" || operation === "update") {
+      const change = { collection, principal, id: operation === "create" ? null : id, body };
+      const { json, error, rules } = await this.#records.trials.change(waiter.principal, change);
+      return { answer: json, error, rules: [...rules] };
     }
-    const rules = this.#records.trials.rules({ collection, principal, id }, ["read"]);
-    const answer = await refusalOf(() => this.#queries.one(collection, id, { search, ...caller }));
-    return answer instanceof AppError
-      ? { answer: null, error: answer, rules }
-      : { answer: answer.json, error: null, rules };
+    const operations = operation === "delete" ? (["delete", "read"] as const) : (["read"] as const);
+    const rules = id === null ? [] : this.#records.trials.rules({ collection, principal, id }, operations);
+    try {
+      return { answer: await this.#answer(collection, principal, asked), error: null, rules };
+    } catch (thrown) {
+      if (thrown instanceof AppError) return { answer: null, error: thrown, rules };
+      throw thrown;
+    }
   }
-}
 
-/** The result of some work, or the error that the caller would be told. */
-async function refusalOf<T>(work: () => T | Promise<T>): Promise<T | AppError> {
-  try {
-    return await work();
-  } catch (thrown) {
-    if (thrown instanceof AppError) return thrown;
-    throw thrown;
+  /** The answer of a deletion, which is not made, or of a read. @throws AppError that the caller would be told. */
+  async #answer(
+    collection: Collection,
+    principal: Principal,
+    { operation, id, search, waiter }: AskedTrial & AskingAdmin,
+  ): Promise<TrialOutcome["answer"]> {
+    if (operation === "delete") {
+      this.#records.admit(collection.name, "delete", { principal, id: id ?? "" });
+      return null;
+    }
+    const caller = { principal, caller: () => waiter.caller, signal: () => waiter.signal };
+    if (id !== null) return (await this.#queries.one(collection, id, { search, ...caller })).json;
+    collection.policies.read.admit(principal);
+    return this.#queries.page(collection, this.#queries.prepare(collection, principal, search), caller);
   }
 }
 

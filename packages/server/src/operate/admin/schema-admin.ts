@@ -27,8 +27,7 @@ import {
   type SlowReader,
   type Waiter,
 } from "../../store/database/index.ts";
-import type { AdminChanges } from "./admin-changes.ts";
-import type { Audit } from "./audit.ts";
+import type { AdminChanges, AuditEntry } from "./admin-changes.ts";
 import {
   additionOf,
   type ChangeBuilder,
@@ -55,20 +54,17 @@ export class SchemaAdmin {
   readonly #changes: AdminChanges;
   readonly #collections: Collections;
   readonly #records: Records;
-  readonly #audit: Audit;
 
   constructor(options: {
     database: Database;
     changes: AdminChanges;
     collections: Collections;
     records: Records;
-    audit: Audit;
   }) {
     this.#database = options.database;
     this.#changes = options.changes;
     this.#collections = options.collections;
     this.#records = options.records;
-    this.#audit = options.audit;
   }
 
   /** In the order of their names. */
@@ -82,11 +78,6 @@ export class SchemaAdmin {
   /** @throws AppError `not_found`. */
   get(name: string): CollectionEntry {
     return this.#entryOf(this.#records.collection(name));
-  }
-
-  /** @throws AppError `not_found`. */
-  refuseMissing(name: string): void {
-    this.#records.collection(name);
   }
 
   /** @throws AppError `bad_request` for a malformed definition, or a name that is taken. */
@@ -167,23 +158,25 @@ export class SchemaAdmin {
   async #migrate(admin: SignedIn, build: ChangeBuilder, before?: Before): Promise<ReadonlyMap<string, Collection>> {
     const expected = await build(this.#collections.definitions());
     const site = await this.#collections.siteOf(expected, this.#collections.plan(expected));
-    const migrate = async (tx: Migration): Promise<ReadonlyMap<string, Collection>> => {
+    const migrate = async (
+      tx: Migration,
+      audit: (entry: AuditEntry) => void,
+    ): Promise<ReadonlyMap<string, Collection>> => {
       const change = await build(this.#collections.definitions());
       await before?.(tx, change);
       const dropped = change.drop.map((name) => this.#records.collection(name));
       const { plans, after } = await this.#collections.migrate(tx, change, admin);
       for (const { name, definition } of dropped)
-        this.#audit.record(tx, admin, {
+        audit({
           action: "collection.deleted",
           target: name,
           before: definition,
-          after: null,
         });
       for (const plan of plans) {
         if (plan.steps.length === 0) continue;
         const action = plan.before === null ? "collection.created" : "collection.updated";
         const { name } = plan.after;
-        this.#audit.record(tx, admin, { action, target: name, before: plan.before, after: plan.after });
+        audit({ action, target: name, before: plan.before, after: plan.after });
       }
       return after;
     };

@@ -16,7 +16,6 @@ import type { Jobs } from "../../code/jobs/index.ts";
 import type { FileState } from "../../code/script-host/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
-import type { Audit } from "./audit.ts";
 
 /** The types of functions. A hook has its name. */
 const types: { readonly [handler: string]: FunctionEntry["type"] } = {
@@ -79,7 +78,6 @@ export class ScriptAdmin {
   readonly #functions: Functions;
   readonly #jobs: Jobs;
   readonly #endpoints: Endpoints;
-  readonly #audit: Audit;
   readonly #files: () => readonly FileState[];
 
   constructor(options: {
@@ -87,14 +85,12 @@ export class ScriptAdmin {
     functions: Functions;
     jobs: Jobs;
     endpoints: Endpoints;
-    audit: Audit;
     scriptFiles: () => readonly FileState[];
   }) {
     this.#changes = options.changes;
     this.#functions = options.functions;
     this.#jobs = options.jobs;
     this.#endpoints = options.endpoints;
-    this.#audit = options.audit;
     this.#files = options.scriptFiles;
   }
 
@@ -161,10 +157,10 @@ export class ScriptAdmin {
 
   /** @throws AppError `not_found`, or `bad_request` for a run that is not over. */
   async retryFunction(runId: string, admin: SignedIn): Promise<void> {
-    await this.#changes.transact(admin, (tx) => {
+    await this.#changes.transact(admin, (tx, audit) => {
       const { path, handler } = this.#functions.retry(tx, runId);
       const after = { filePath: path, handler };
-      this.#audit.record(tx, admin, { action: "function.retried", target: runId, before: null, after });
+      audit({ action: "function.retried", target: runId, after });
     });
   }
 
@@ -192,9 +188,9 @@ export class ScriptAdmin {
   ): Promise<{ runId: string }> {
     const { queues } = this.#jobs;
     const request = queues.request(JSON.stringify(payload), options);
-    const runId = await this.#changes.transact(admin, (tx) => {
+    const runId = await this.#changes.transact(admin, (tx, audit) => {
       const id = queues.add(tx, { name, request, principal: admin });
-      this.#audit.record(tx, admin, { action: "job.enqueued", target: name, before: null, after: { runId: id } });
+      audit({ action: "job.enqueued", target: name, after: { runId: id } });
       return id;
     });
     return { runId };
@@ -216,18 +212,18 @@ export class ScriptAdmin {
 
   /** @throws AppError `not_found`, or `bad_request` for a run that is not over. */
   async retryQueued(name: string, runId: string, admin: SignedIn): Promise<void> {
-    await this.#changes.transact(admin, (tx) => {
+    await this.#changes.transact(admin, (tx, audit) => {
       this.#jobs.queues.retry(tx, name, runId);
-      this.#audit.record(tx, admin, { action: "job.retried", target: runId, before: null, after: { name } });
+      audit({ action: "job.retried", target: runId, after: { name } });
     });
   }
 
   /** @throws AppError `not_found`, or `bad_request` for a run that is under way. */
   async deleteQueued(name: string, runId: string, admin: SignedIn): Promise<void> {
     await this.#jobs.queues.delete(name, runId, (work) =>
-      this.#changes.transact(admin, (tx) => {
+      this.#changes.transact(admin, (tx, audit) => {
         work(tx);
-        this.#audit.record(tx, admin, { action: "job.deleted", target: runId, before: { name }, after: null });
+        audit({ action: "job.deleted", target: runId, before: { name } });
       }),
     );
   }
@@ -244,9 +240,7 @@ export class ScriptAdmin {
     this.#jobs.refuseQueue(name);
     this.#refuseUnknown(name);
     // The audit is written first: without the audit, the job is not started.
-    await this.#changes.transact(admin, (tx) =>
-      this.#audit.record(tx, admin, { action: "job.run", target: name, before: null, after: null }),
-    );
+    await this.#changes.transact(admin, (_, audit) => audit({ action: "job.run", target: name }));
     const run = this.#jobs.runByHand(name);
     if (run === undefined) throw missingJob(name);
     // A caller that has the id finds the run, even after a crash.

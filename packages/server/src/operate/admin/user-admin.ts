@@ -7,22 +7,19 @@ import type { SignedIn } from "../../base/kernel/index.ts";
 import type { Records } from "../../data/records/index.ts";
 import { readCredentials, readPassword, readRole, type Users } from "../../people/auth/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
-import { type AdminChanges, refuseOthers } from "./admin-changes.ts";
-import type { Audit } from "./audit.ts";
+import { type AdminChanges, type AuditEntry, refuseOthers } from "./admin-changes.ts";
 
 export class UserAdmin {
   readonly #database: Database;
   readonly #changes: AdminChanges;
   readonly #users: Users;
   readonly #records: Records;
-  readonly #audit: Audit;
 
-  constructor(options: { database: Database; changes: AdminChanges; users: Users; records: Records; audit: Audit }) {
+  constructor(options: { database: Database; changes: AdminChanges; users: Users; records: Records }) {
     this.#database = options.database;
     this.#changes = options.changes;
     this.#users = options.users;
     this.#records = options.records;
-    this.#audit = options.audit;
   }
 
   /**
@@ -35,11 +32,6 @@ export class UserAdmin {
   ): { items: User[]; total: number } {
     const role = filter.role === null ? null : readRole(filter.role);
     return this.#users.search({ search: filter.search, role, ...page });
-  }
-
-  /** @throws AppError `not_found`: before a body is looked at. */
-  refuseMissing(id: string): void {
-    this.#users.get(this.#database.reader, id);
   }
 
   /** @throws AppError `not_found`. */
@@ -56,9 +48,9 @@ export class UserAdmin {
     refuseOthers(body, ["email", "password", "role"]);
     const role = body["role"] === undefined ? "authenticated" : readRole(body["role"]);
     const values = await this.#users.prepare(readCredentials(body), { key: admin.userId });
-    return this.#changes.transact(admin, (tx) => {
+    return this.#changes.transact(admin, (tx, audit) => {
       const user = this.#users.create(tx, { ...values, role }, admin);
-      this.#audit.record(tx, admin, { action: "user.created", target: user.id, before: null, after: user });
+      audit({ action: "user.created", target: user.id, after: user });
       return user;
     });
   }
@@ -67,11 +59,11 @@ export class UserAdmin {
   async setRole(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
     refuseOthers(body, ["role"]);
     const role = readRole(body["role"]);
-    return this.#changes.transact(admin, (tx) => {
+    return this.#changes.transact(admin, (tx, audit) => {
       const old = this.#users.get(tx, id);
       if (old.role === role) return old;
       const user = this.#users.setRole(tx, id, role);
-      this.#audit.record(tx, admin, { action: "user.updated", target: id, before: old, after: user });
+      audit({ action: "user.updated", target: id, before: old, after: user });
       return user;
     });
   }
@@ -84,9 +76,9 @@ export class UserAdmin {
     refuseOthers(body, ["password"]);
     const passwordHash = await this.#users.preparePassword(readPassword(body), { key: admin.userId });
     const keptSession = id === admin.userId ? admin.sessionId : null;
-    return this.#changes.transact(admin, (tx) => {
+    return this.#changes.transact(admin, (tx, audit) => {
       const user = this.#users.setPassword(tx, id, { passwordHash, keptSession });
-      this.#audit.record(tx, admin, { action: "user.password", target: id, before: null, after: null });
+      audit({ action: "user.password", target: id });
       return user;
     });
   }
@@ -96,32 +88,31 @@ export class UserAdmin {
    * @throws AppError `not_found`, or `bad_request` for the last admin and for records that refuse the deletion.
    */
   async delete(id: string, admin: SignedIn): Promise<void> {
-    const remove = (tx: Transactor): void => {
-      const user = this.#users.delete(tx, id);
-      this.#audit.record(tx, admin, { action: "user.deleted", target: id, before: user, after: null });
+    const remove = (tx: Transactor): AuditEntry => {
+      const before = this.#users.delete(tx, id);
+      return { action: "user.deleted", target: id, before };
     };
-    const isDone = await this.#changes.transact(admin, (tx) => {
+    const isDone = await this.#changes.transact(admin, (tx, audit) => {
       if (this.#records.isUserPointedTo(tx, id)) return false;
-      remove(tx);
+      audit(remove(tx));
       return true;
     });
     if (isDone) return;
-    await this.#changes.transactLong(admin, async (tx) => {
+    await this.#changes.transactLong(admin, async (tx, audit) => {
       this.#users.get(tx, id);
       await this.#records.followUser(tx, admin, id);
-      remove(tx);
+      audit(remove(tx));
     });
   }
 
   /** @throws AppError `not_found`. */
   async endSession(id: string, sessionId: string, admin: SignedIn): Promise<void> {
-    await this.#changes.transact(admin, (tx) => {
+    await this.#changes.transact(admin, (tx, audit) => {
       this.#users.endSession(tx, id, sessionId);
-      this.#audit.record(tx, admin, {
+      audit({
         action: "session.deleted",
         target: sessionId,
         before: { userId: id },
-        after: null,
       });
     });
   }

@@ -37,7 +37,8 @@ export function collectionRoutes({ schema, trials }: Admin, bodyLimit: number): 
         GET: (exchange) => exchange.json(200, schema.get(exchange.param("name"))),
         async PUT(exchange, admin) {
           const name = exchange.param("name");
-          schema.refuseMissing(name);
+          // An unknown name is refused before the body is read.
+          schema.get(name);
           const isDryRun = switchQuery(exchange, "dryRun");
           const body = await readAdminBody(exchange, bodyLimit);
           return exchange.json(
@@ -61,7 +62,8 @@ export function collectionRoutes({ schema, trials }: Admin, bodyLimit: number): 
       methods: {
         async POST(exchange, admin) {
           const name = exchange.param("name");
-          schema.refuseMissing(name);
+          // An unknown name is refused before the body is read.
+          schema.get(name);
           const body = await readAdminBody(exchange, bodyLimit);
           const waiter = { ...waiterOf(exchange, admin), principal: admin };
           return exchange.json(200, trialBody(await trials.try(name, body, waiter)));

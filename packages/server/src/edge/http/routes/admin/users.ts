@@ -25,7 +25,8 @@ export function userRoutes({ users }: Admin, bodyLimit: number): AdminRoute[] {
         GET: (exchange) => exchange.json(200, users.get(exchange.param("id"))),
         async PATCH(exchange, admin) {
           const id = exchange.param("id");
-          users.refuseMissing(id);
+          // An unknown id is refused before the body is read.
+          users.get(id);
           return exchange.json(200, await users.setRole(id, await readAdminBody(exchange, bodyLimit), admin));
         },
         async DELETE(exchange, admin) {
@@ -39,7 +40,8 @@ export function userRoutes({ users }: Admin, bodyLimit: number): AdminRoute[] {
       methods: {
         async POST(exchange, admin) {
           const id = exchange.param("id");
-          users.refuseMissing(id);
+          // An unknown id is refused before the body is read.
+          users.get(id);
           return exchange.json(200, await users.setPassword(id, await readAdminBody(exchange, bodyLimit), admin));
         },
       },
