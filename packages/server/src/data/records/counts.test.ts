@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { migrate, openApi } from "../../../test/kit.ts";
 import { system } from "../../base/kernel/index.ts";
-import { RecordCounts } from "./counts.ts";
-import { recordsChanged } from "./record-effects.ts";
+import { RecordCounts, recordsChanged } from "./record-effects.ts";
 
 const { service } = await openApi({ collections: [{ name: "t", fields: [] }] });
 const { records, database, collections } = service;

@@ -3,11 +3,11 @@
 export { parseBatch } from "./batch-operations.ts";
 export { referencesIn, resolve } from "./batch-references.ts";
 export type { RecordVersion } from "./changes.ts";
-export { touchesReadRule } from "./event-basis.ts";
 export { fieldLimits, withoutFields } from "./field-rights.ts";
 export type { ImportedRecord } from "./import.ts";
+export { touchesReadRule } from "./record-effects.ts";
 export { isRecordId, missingRecord, type RecordTable, recordTableOf } from "./record-table.ts";
-export { recordTag, selectionTag } from "./record-tag.ts";
 export { Records } from "./records.ts";
 export type { TaggedRecord } from "./saved-record.ts";
+export { recordTag, selectionTag } from "./saved-record.ts";
 export type { HookedChange, HookedOperation, RecordHooks } from "./write-hooks.ts";

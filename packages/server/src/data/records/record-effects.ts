@@ -1,11 +1,81 @@
-/** Record effects: what follows the write of a record in its transaction: its event, and its note for the state in memory. */
-import type { StoredRecord } from "@socle/protocol";
-import type { JsonText, Principal } from "../../base/kernel/index.ts";
-import { noteKind, type Transactor } from "../../store/database/index.ts";
-import type { EventLog } from "../../store/events/index.ts";
-import { basisOf } from "./event-basis.ts";
-import type { OwnedRow, RecordTable } from "./record-table.ts";
-import { changesOf } from "./saved-record.ts";
+/**
+ * Record effects: the event and the note that follow the write of a record, and the state in memory that follows the notes:
+ * the number of records of each collection, and the versions of its lists.
+ */
+import type { JsonValue, StoredRecord } from "@socle/protocol";
+import { isAdmin, type JsonText, type Principal } from "../../base/kernel/index.ts";
+import { type Database, noteKind, type Projection, type Transactor } from "../../store/database/index.ts";
+import type { EventBasis, EventLog } from "../../store/events/index.ts";
+import type { Collection } from "../collections/index.ts";
+import { type Expression, ownColumnsIn } from "../expressions/index.ts";
+import { type Decision, ownerColumn } from "../permissions/index.ts";
+import { type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
+import { changesOf, isSameValue } from "./saved-record.ts";
+
+/** The most characters of the values of one change. Filters compare short values. */
+const maxBasis = 1_024;
+
+const columnsOf = new WeakMap<Expression, ReadonlySet<string>>();
+
+const none: ReadonlySet<string> = new Set();
+
+/** The columns that the read rule asks about. */
+function columnsOfReadRule(table: RecordTable): ReadonlySet<string> {
+  const { read } = table.collection.policies;
+  if (read.audience !== "condition") return none;
+  const decision = read.decide(null);
+  if (decision.access !== "where") return none;
+  const { condition } = decision;
+  let columns = columnsOf.get(condition);
+  if (columns === undefined) {
+    columns = ownColumnsIn(condition);
+    columnsOf.set(condition, columns);
+  }
+  return columns;
+}
+
+/**
+ * The basis of a change: the former values of the changed fields. If the change touched a field of the read rule, the basis
+ * has all fields of the read rule. Values that are too long for the log are only named.
+ * @param after the record after the change; null for a deletion.
+ */
+export function basisOf(table: RecordTable, before: OwnedRow, after: OwnedRow | null): EventBasis {
+  const asked = columnsOfReadRule(table);
+  const { names } = table;
+  const changed = names.filter((name) => !isSameValue(before.record[name], after?.record[name]));
+  const isAsked = (name: string): boolean => asked.has(table.columnName(name));
+  const isOwnerAsked = asked.has(ownerColumn) && before.owner !== after?.owner;
+  const isRuleTouched =
+    asked.size > 0 && (isOwnerAsked || changed.some((name) => name !== "updatedAt" && isAsked(name)));
+  const fields: Record<string, JsonValue> = {};
+  const omitted: string[] = [];
+  let room = maxBasis;
+  for (const name of isRuleTouched ? names : changed) {
+    const isForRule = isRuleTouched && isAsked(name);
+    if (!isForRule && !changed.includes(name)) continue;
+    const value = before.record[name] ?? null;
+    const length = lengthOf(value);
+    if (length <= room || isForRule) {
+      fields[name] = value;
+      room -= length;
+    } else {
+      omitted.push(name);
+    }
+  }
+  return { fields, owner: before.owner, ...(omitted.length > 0 && { omitted }) };
+}
+
+/** Whether the basis has all fields of the read rule, because the change touched a field of the rule. */
+export function touchesReadRule(table: RecordTable, { fields }: EventBasis): boolean {
+  const asked = columnsOfReadRule(table);
+  return Object.keys(fields).some((name) => name !== "updatedAt" && asked.has(table.columnName(name)));
+}
+
+/** About the characters of a value's JSON. */
+function lengthOf(value: JsonValue): number {
+  if (typeof value === "string") return value.length;
+  return typeof value === "object" && value !== null ? JSON.stringify(value).length : 20;
+}
 
 /** Records of a collection have changed: the owners before and after, and by how many the number of records has grown. */
 export const recordsChanged = noteKind<{
@@ -67,5 +137,112 @@ export class RecordEffects {
       previous: row.record,
       basis: basisOf(table, row, null),
     });
+  }
+}
+
+interface Counted {
+  /** The creation time of the collection: a later collection may have the same name. */
+  readonly createdAt: string;
+  records: number;
+}
+
+export class RecordCounts {
+  readonly #database: Database;
+  readonly #counted = new Map<string, Counted>();
+
+  constructor(options: { database: Database }) {
+    this.#database = options.database;
+    options.database.projection.on(recordsChanged, ({ collection, by }) => {
+      // A later collection of the same name is counted anew: its creation time differs.
+      const counted = this.#counted.get(collection);
+      if (counted !== undefined) counted.records += by;
+    });
+  }
+
+  of(collection: Collection): number {
+    const { name, createdAt } = collection;
+    const known = this.#counted.get(name);
+    if (known?.createdAt === createdAt) return known.records;
+    const records = this.#database.reader.get<{ n: number }>(recordTableOf(collection).count)?.n ?? 0;
+    this.#counted.set(name, { createdAt, records });
+    return records;
+  }
+}
+
+/** Owners of one collection whose last change is remembered; beyond, all owners count as changed. */
+const maxOwners = 10_000;
+
+interface Changes {
+  /** The last change of any record. */
+  last: number;
+  /** The last change of an owner's records, by owner. */
+  readonly byOwner: Map<string, number>;
+  /** The last change of the owners that are not remembered. */
+  ofOthers: number;
+}
+
+/**
+ * The last change of the records of each collection, as a number that only grows; kept in memory while the service runs. A
+ * caller who sees only own records gets the last change of these records.
+ */
+export class Versions {
+  /** Random for each run of the service, so that a version of an earlier run never fits. */
+  readonly #run = crypto.randomUUID().slice(0, 8);
+  readonly #changes = new Map<string, Changes>();
+  readonly #collections = new WeakMap<Collection, number>();
+  #now = 0;
+
+  constructor(projection: Projection) {
+    projection.on(recordsChanged, ({ collection, owners }) => this.#changed(collection, owners));
+  }
+
+  #changed(collection: string, owners: readonly (string | null)[]): void {
+    this.#now += 1;
+    const changes = this.#of(collection);
+    changes.last = this.#now;
+    for (const owner of owners) {
+      if (owner === null) continue;
+      if (changes.byOwner.size >= maxOwners && !changes.byOwner.has(owner)) {
+        changes.byOwner.clear();
+        changes.ofOthers = this.#now;
+      }
+      changes.byOwner.set(owner, this.#now);
+    }
+  }
+
+  /** The version of all that a caller can see of some collections, and of their definitions. */
+  of(entered: ReadonlyMap<Collection, Decision>, principal: Principal): string {
+    const userId = principal?.userId ?? null;
+    let version = this.#run;
+    for (const [collection, { access }] of entered) {
+      version += `.${this.#definitionOf(collection).toString(36)}`;
+      // Admins get other fields of the same records: the role is a part of the version.
+      if (collection.fieldPolicies !== null) version += isAdmin(principal) ? "f" : "-f";
+      if (access === "none") continue;
+      const { last, byOwner, ofOthers } = this.#of(collection.name);
+      // All records, own records and the records of a rule may have the same last change, and differ.
+      if (access === "own") version += `-o${(byOwner.get(userId ?? "") ?? ofOthers).toString(36)}`;
+      else version += `-${access === "all" ? "a" : "w"}${last.toString(36)}`;
+    }
+    return version;
+  }
+
+  #of(collection: string): Changes {
+    let changes = this.#changes.get(collection);
+    if (changes === undefined) {
+      changes = { last: 0, byOwner: new Map(), ofOthers: 0 };
+      this.#changes.set(collection, changes);
+    }
+    return changes;
+  }
+
+  #definitionOf(collection: Collection): number {
+    let number = this.#collections.get(collection);
+    if (number === undefined) {
+      this.#now += 1;
+      number = this.#now;
+      this.#collections.set(collection, number);
+    }
+    return number;
   }
 }

@@ -17,16 +17,15 @@ import { typeOf } from "../fields/index.ts";
 import { Batch, hookRefusal } from "./batch.ts";
 import type { Operation } from "./batch-operations.ts";
 import { type NewRecord, RecordChanges, type RecordTarget, type RecordVersion } from "./changes.ts";
-import { RecordCounts } from "./counts.ts";
 import { FieldRights, fieldLimits } from "./field-rights.ts";
 import { createAll, type ImportedRecord, type Rejection } from "./import.ts";
+import { RecordCounts, Versions } from "./record-effects.ts";
 import { isRecordId, missingRecord, recordTableOf } from "./record-table.ts";
 import type { Lookups } from "./references.ts";
 import { Rights } from "./rights.ts";
 import type { SavedRecord } from "./saved-record.ts";
 import { Trials } from "./trials.ts";
 import { type Body, mayNameManyFiles } from "./validate.ts";
-import { Versions } from "./versions.ts";
 import { type HookedOperation, type RecordHooks, WriteHooks } from "./write-hooks.ts";
 
 /** A record that an event tells, with its owner after the change. */

@@ -33,7 +33,7 @@ import {
 } from "./event-table.ts";
 import { type EventBasis, type EventHead, LoggedEvent, type WrittenRow } from "./logged-event.ts";
 import { type EventFilter, searchEvents, seqRange } from "./sql/search.ts";
-import { firstMark, insertMark, markEvery, markFrom, measureSize, sizeOf, trimMarks } from "./sql/size-marks.ts";
+import { firstMark, insertMark, markEvery, markFrom, measureSize, rowBytes, trimMarks } from "./sql/size-marks.ts";
 import { TypeBlocks } from "./type-blocks.ts";
 
 /** An event, as a module reports the event. */
@@ -216,7 +216,7 @@ export class EventLog {
     const row: WrittenRow = { seq, at, time, type, source, actor, owner, payload, partial: 0, basis };
     const logged = recorder === null ? null : new LoggedEvent(row, event.previous);
     const kept = keptOf(event, row);
-    const total = end.total + sizeOf(kept);
+    const total = end.total + Buffer.byteLength(kept.payload) + Buffer.byteLength(basis ?? "") + rowBytes;
     const isMarkDue = total - end.marked >= markEvery;
     tx.note(appended.of({ seq, at, total, marked: isMarkDue ? total : end.marked }));
     tx.onDurable(() => {

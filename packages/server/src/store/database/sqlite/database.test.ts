@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../../test/kit.ts";
 import { manualSync, storeSuite } from "../../../../test/store-suite.ts";
 import { type Database, SqliteDatabase, type SqliteOptions } from "../index.ts";
-import { Flusher } from "./flusher.ts";
+import { Flusher, flushOf } from "./flusher.ts";
 import { openLog } from "./open-file.ts";
 
 const folder = temporaryFolder();
@@ -56,9 +56,9 @@ test("a full disk refuses the write with 503, not the service: reads go on, and 
 test("the flush is one of the log's file: when that is gone, it fails", async () => {
   const database = await withTable();
   const log = openLog(database.path);
-  await log.sync();
+  await flushOf(database.path, log.file)();
   log.close();
-  await expect(log.sync()).rejects.toThrow("EBADF");
+  await expect(flushOf(database.path, log.file)()).rejects.toThrow("EBADF");
   await database.close();
 });
 

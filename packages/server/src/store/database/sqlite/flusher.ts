@@ -1,5 +1,20 @@
 /** Flusher: makes commits durable with as few flushes as possible. */
+import { fdatasync, fstatSync } from "node:fs";
 import { SqliteMeter } from "./meter.ts";
+import { lostFile } from "./open-file.ts";
+
+/** Flushes the write-ahead log of a database. @param file a descriptor of the log. */
+export function flushOf(path: string, file: number): () => Promise<void> {
+  return () =>
+    new Promise((resolve, reject) => {
+      fdatasync(file, (error) => {
+        if (error !== null && error !== undefined) reject(error);
+        // A log without a name disappears with this process.
+        else if (fstatSync(file).nlink === 0) reject(lostFile(`${path}-wal`));
+        else resolve();
+      });
+    });
+}
 
 /**
  * Makes commits durable. One flush runs at a time. A call during a flush waits for the next flush, because the running

@@ -1,7 +1,7 @@
 /** The transactor of a migration: on the writer's connection, or on a thread's connection. */
 import { CommitNotes } from "../projection.ts";
 import { asSlowReader, type Migration, type SlowTransactor, type Value } from "../store.ts";
-import { JobTransactor, type TransactionConnection } from "./job-transactor.ts";
+import { JobTransactor, type TransactionConnection } from "./jobs.ts";
 import type { ThreadConnection } from "./thread-connection.ts";
 
 /** The two ways to the connection of a migration: `now` blocks the event loop, `slow` does not. */

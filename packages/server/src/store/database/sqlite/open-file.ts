@@ -4,7 +4,6 @@ import {
   closeSync,
   constants,
   existsSync,
-  fdatasync,
   fstatSync,
   fsyncSync,
   mkdirSync,
@@ -146,25 +145,13 @@ export function openDatabaseFile(path: string): { file: number; close: () => voi
   return { file, close: () => closeSync(file) };
 }
 
-/**
- * A descriptor of the write-ahead log, and a function that flushes the log. The file of the log stays the same while a
- * connection is open.
- */
-export function openLog(path: string): { file: number; sync: () => Promise<void>; close: () => void } {
+/** A descriptor of the write-ahead log. The file of the log stays the same while a connection is open. */
+export function openLog(path: string): { file: number; close: () => void } {
   let file: number;
   try {
     file = openSync(`${path}-wal`, "r+");
   } catch (thrown) {
     throw explain(path, thrown);
   }
-  const sync = (): Promise<void> =>
-    new Promise((resolve, reject) => {
-      fdatasync(file, (error) => {
-        if (error !== null && error !== undefined) reject(error);
-        // A log without a name disappears with this process.
-        else if (fstatSync(file).nlink === 0) reject(lostFile(`${path}-wal`));
-        else resolve();
-      });
-    });
-  return { file, sync, close: () => closeSync(file) };
+  return { file, close: () => closeSync(file) };
 }

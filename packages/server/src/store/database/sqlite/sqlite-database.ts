@@ -25,7 +25,7 @@ import type {
 } from "../store.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
-import { Flusher } from "./flusher.ts";
+import { Flusher, flushOf } from "./flusher.ts";
 import { addFunctions } from "./functions.ts";
 import { holdState } from "./held-state.ts";
 import { DatabaseLock } from "./lock.ts";
@@ -150,7 +150,7 @@ export class SqliteDatabase implements Database {
       this.#reserve = options.hasReserve === true ? this.#openReserve(logger) : null;
       this.#writer = new Writer({
         connection: writer,
-        flusher: new Flusher(options.sync ?? log.sync, this.meter),
+        flusher: new Flusher(options.sync ?? flushOf(path, log.file), this.meter),
         checkpointer: this.#checkpointer,
         reader: this.#reader,
         openThread: () => new ThreadConnection(path),

@@ -3,11 +3,9 @@ import { AppError } from "../../../base/kernel/index.ts";
 import { CommitNotes } from "../projection.ts";
 import type { Migration, TransactOptions, Transactor } from "../store.ts";
 import { asUnavailable, hasMetDamage, refusalCause, stopping } from "./errors.ts";
-import { type Asked, type LongJob, type LongOptions, type ShortJob, settle } from "./job.ts";
-import { JobTransactor } from "./job-transactor.ts";
+import { type Asked, JobTransactor, type LongJob, type LongOptions, type ShortJob, settle, TurnQueue } from "./jobs.ts";
 import { type MigrationConnection, MigrationTransactor, onEventLoop, onThread } from "./migration-transactor.ts";
 import type { ThreadConnection } from "./thread-connection.ts";
-import { TurnQueue } from "./turn-queue.ts";
 import type { WriterParts } from "./writer-parts.ts";
 
 /** The bounds of a shared commit: the number of short transactions, and their time on the event loop. */

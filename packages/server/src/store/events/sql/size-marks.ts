@@ -8,7 +8,7 @@ import type { Reader, Transactor } from "../../database/index.ts";
 export const markEvery = 256 * 1024;
 
 /** The approximate bytes of a row without its payload and basis. */
-const rowBytes = 100;
+export const rowBytes = 100;
 
 export const sizeMarkSchema = [
   "CREATE TABLE _event_sizes (seq INTEGER PRIMARY KEY, total INTEGER NOT NULL) STRICT",
@@ -23,11 +23,6 @@ export const sizeMarkSchema = [
 interface Mark {
   readonly seq: number;
   readonly total: number;
-}
-
-/** The approximate bytes of an event's row. */
-export function sizeOf({ payload, basis }: { payload: string; basis: string | null }): number {
-  return Buffer.byteLength(payload) + (basis === null ? 0 : Buffer.byteLength(basis)) + rowBytes;
 }
 
 /** Bytes of all events ever written, up to the newest event that a reader sees, and the total of the newest mark. */
