@@ -33,7 +33,7 @@ export async function checkScripts(options: {
   const timeoutMs = config["scripts.timeout"];
   const refusal = { code: "unavailable", message: "No service runs during a check." } as const;
   const host = new ScriptHost({ ...scriptProcess(config, options.environment), processes: 1, logger });
-  host.serve({
+  const owners = {
     kinds: [
       kindOf("functions", (script) => checkFunction(script, timeoutMs)),
       kindOf("jobs", (script) => checkJob(script, timeoutMs)),
@@ -43,9 +43,9 @@ export async function checkScripts(options: {
       answer: () => Promise.reject(new AppError(refusal.code, refusal.message)),
       toCallError: () => refusal,
     },
-  });
+  };
   try {
-    await host.load();
+    await host.load(owners);
     const problems = host
       .states()
       .flatMap(({ file, problem }) => (problem === null ? [] : [{ path: file.path, ...problem }]));

@@ -12,6 +12,7 @@ import {
   QueryPool,
   ScriptHost,
   type ScriptOutcome,
+  type ScriptOwners,
   ServiceApi,
 } from "../code/script-host/index.ts";
 import { fileQueryTable } from "../files/storage/index.ts";
@@ -36,6 +37,7 @@ export class Scripts {
   readonly jobs: Jobs;
   readonly endpoints: Endpoints;
   readonly #host: ScriptHost;
+  readonly #owners: ScriptOwners;
   readonly #queries: QueryPool;
   readonly #logger: Logger;
   /** The real path of the project's folder, by which modules know themselves. */
@@ -78,7 +80,7 @@ export class Scripts {
       aliased: () => service.collections.queryTables(),
     });
     database.joinGaps(this.#queries);
-    host.serve({
+    this.#owners = {
       kinds: [this.functions, this.jobs, this.endpoints],
       calls: new ServiceApi({
         database,
@@ -90,7 +92,7 @@ export class Scripts {
         queues: this.jobs.queues,
         logger: this.#logger,
       }),
-    });
+    };
   }
 
   /** How often the process of the user's code was lost and another took its place, since the start. */
@@ -110,7 +112,7 @@ export class Scripts {
     this.#service.records.hookWith(this.functions.hooks);
     this.#service.auth.hookWith(this.functions.hooks);
     this.functions.start();
-    await this.#host.load();
+    await this.#host.load(this.#owners);
     if (hasSchedules) await this.jobs.start();
     this.#tell("Loaded");
   }
@@ -118,7 +120,7 @@ export class Scripts {
   /** Loads the files again. Runs go on; a file that does not load keeps its last version. */
   async reload(): Promise<void> {
     const start = performance.now();
-    await this.#host.load();
+    await this.#host.load(this.#owners);
     if (this.#stopping.signal.aborted) return;
     this.#tell("Reloaded", { ms: Math.round(performance.now() - start) });
   }

@@ -1,7 +1,7 @@
 /** `socle check`: checks the configuration, the definition files and the scripts without starting the service. */
 import { checkFile, checkScripts, readDefinitions, writeCheckSettings, writeTypes } from "../../app/index.ts";
 import { count } from "../../base/kernel/index.ts";
-import { listScripts, toolOutput } from "../../code/script-host/index.ts";
+import { findScripts, toolOutput } from "../../code/script-host/index.ts";
 import { type Command, type Terminal, withoutLog } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
 import { shellCommand } from "../shell.ts";
@@ -15,7 +15,7 @@ export const check: Command = {
     const { config, logger } = await loadSettings(options, withoutLog(terminal));
     const definitions = await readDefinitions(config, logger);
     await writeTypes(config, definitions);
-    if (listScripts(config.folder).length === 0) {
+    if (findScripts(config.folder).scripts.length === 0) {
       const collections = count(definitions.length, "collection");
       terminal.out(
         `Checked the configuration and ${collections}; there are no functions, jobs or endpoints to check\n`,

@@ -122,14 +122,13 @@ async function open(): Promise<ScriptHost> {
     logger: quietLogger(),
   });
   afterAll(() => host.stop());
-  host.serve({
+  await host.load({
     kinds: [kind],
     calls: {
       answer: () => Promise.reject(new Error("refused")),
       toCallError: () => ({ code: "not_found", message: "refused" }),
     },
   });
-  await host.load();
   return host;
 }
 

@@ -16,8 +16,15 @@ export type { RunInput, ScriptError, ScriptExports } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
 export { parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
 export { runTool, type ToolOptions, toolOutput } from "./run-tool.ts";
-export { fingerprint, listScripts, listTests } from "./script-files.ts";
-export { type BrokenScript, type Script, ScriptHost, type ScriptHostOptions, type ScriptKind } from "./script-host.ts";
+export { findScripts, fingerprint, listTests } from "./script-files.ts";
+export {
+  type BrokenScript,
+  type Script,
+  ScriptHost,
+  type ScriptHostOptions,
+  type ScriptKind,
+  type ScriptOwners,
+} from "./script-host.ts";
 export { ServiceApi } from "./service-api.ts";
 export { startChild, startQueries } from "./start-child.ts";
 export { testDeclarations, typeDeclarations } from "./type-declarations.ts";

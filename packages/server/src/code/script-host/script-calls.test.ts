@@ -55,8 +55,7 @@ async function open(): Promise<ScriptHost> {
     logger: quietLogger(),
   });
   afterAll(() => host.stop());
-  host.serve({ kinds: [kind], calls: calls });
-  await host.load();
+  await host.load({ kinds: [kind], calls });
   return host;
 }
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { temporaryFolder } from "../../../test/kit.ts";
-import { fingerprint, listScripts, listStrays, listTests, readCode } from "./script-files.ts";
+import { findScripts, fingerprint, listTests, readCode } from "./script-files.ts";
 
 function projectOf(paths: readonly string[]): { root: string; write: (path: string, content: string) => void } {
   const root = temporaryFolder();
@@ -26,9 +26,9 @@ const tests = [
 
 test("a test is no script, no stray and no code of the service, wherever it lies", () => {
   const { root } = projectOf([...scripts, ...tests, "jobs/node_modules/x.test.ts", "tests/x.test.ts"]);
-  expect(listScripts(root).map(({ path }) => path)).toEqual(scripts);
+  expect(findScripts(root).scripts.map(({ path }) => path)).toEqual(scripts);
   expect(listTests(root).sort()).toEqual([...tests].sort());
-  expect(listStrays(root)).toEqual([]);
+  expect(findScripts(root).strays).toEqual([]);
   expect(readCode(root).map(({ path }) => path)).toEqual(scripts);
 });
 

@@ -37,11 +37,6 @@ function stat(path: string): Stats | null {
   }
 }
 
-function isFolder(folder: string, entry: Dirent): boolean {
-  if (!entry.isSymbolicLink()) return entry.isDirectory();
-  return stat(join(folder, entry.name))?.isDirectory() === true;
-}
-
 /** A file of code is a script, or a stray, which looks like a script and has no effect; null for shared code and tests. */
 function placeOf(path: string): ScriptFile | "stray" | null {
   const [folder = "", ...names] = path.split("/");
@@ -55,26 +50,21 @@ function placeOf(path: string): ScriptFile | "stray" | null {
   return isModule && file !== undefined ? { folder, path, collection } : "stray";
 }
 
-function placesIn(root: string): { path: string; place: ScriptFile | "stray" }[] {
-  const places: { path: string; place: ScriptFile | "stray" }[] = [];
-  walk(root, ({ path }) => {
+/** The functions, jobs and endpoints of a project, and the strays: files that look like scripts and have no effect. */
+interface FoundScripts {
+  /** `functions/<collection>/<file>.ts`, `jobs/<file>.ts` and `endpoints/…/<file>.ts`, by path. */
+  readonly scripts: ScriptFile[];
+  readonly strays: string[];
+}
+
+export function findScripts(root: string): FoundScripts {
+  const found: FoundScripts = { scripts: [], strays: [] };
+  for (const { path } of filesIn(root)) {
     const place = placeOf(path);
-    if (place !== null) places.push({ path, place });
-  });
-  return places;
-}
-
-/**
- * The functions, jobs and endpoints of a project: `functions/<collection>/<file>.ts`, `jobs/<file>.ts` and
- * `endpoints/…/<file>.ts`, by path.
- */
-export function listScripts(root: string): ScriptFile[] {
-  return placesIn(root).flatMap(({ place }) => (place === "stray" ? [] : [place]));
-}
-
-/** Files that look like scripts and have no effect, for their folder or their ending. */
-export function listStrays(root: string): string[] {
-  return placesIn(root).flatMap(({ path, place }) => (place === "stray" ? [path] : []));
+    if (place === "stray") found.strays.push(path);
+    else if (place !== null) found.scripts.push(place);
+  }
+  return found;
 }
 
 /** Files whose change is a change of the user's code. */
@@ -82,47 +72,45 @@ const codePattern = /\.(?:[cm]?[jt]sx?|json|txt|md|html|sql)$/;
 /** TypeScript modules. Other imported files are read from the disk. */
 const modulePattern = /\.m?tsx?$/;
 
-/** A file on a walk through the folders of scripts. */
-interface WalkedFile {
+/** A file in the folders of scripts. */
+interface FoundFile {
   /** Relative to the project. */
   readonly path: string;
   /** The absolute path without links; null for a link that leads nowhere. */
   readonly real: string | null;
 }
 
-type Visit = (file: WalkedFile) => void;
-
 /** The tests of a project, by path: in the folders of scripts, and below. */
 export function listTests(root: string): string[] {
-  const tests: string[] = [];
-  walk(root, ({ path }) => {
-    if (isTest(path)) tests.push(path);
+  return filesIn(root)
+    .map(({ path }) => path)
+    .filter(isTest);
+}
+
+/** Every file in the folders of scripts, shared code and tests included. */
+function filesIn(root: string): FoundFile[] {
+  return scriptFolders.flatMap((path) => {
+    const real = realPath(join(root, path));
+    return real === null ? [] : filesBelow({ path, real, above: [real] });
   });
-  return tests;
 }
 
-/** Calls `visit` with every file in the folders of scripts, shared code included. */
-function walk(root: string, visit: Visit): void {
-  for (const folder of scriptFolders) walkFolder(root, folder, visit);
-}
-
-/** Links to folders are followed, but for links that lead back to a folder above. */
-function walkFolder(root: string, path: string, visit: Visit): void {
-  const real = realPath(join(root, path));
-  if (real !== null) walkBelow({ path, real, above: [real] }, visit);
-}
-
-/** @param folder with its real path and the real paths of the folders above. */
-function walkBelow(folder: { path: string; real: string; above: readonly string[] }, visit: Visit): void {
-  for (const entry of entries(folder.real)) {
-    if (entry.name === "node_modules" || entry.name.startsWith(".")) continue;
+/**
+ * Links to folders are followed, but for links that lead back to a folder above.
+ * @param folder with its real path and the real paths of the folders above.
+ */
+function filesBelow(folder: { path: string; real: string; above: readonly string[] }): FoundFile[] {
+  return entries(folder.real).flatMap((entry) => {
+    if (entry.name === "node_modules" || entry.name.startsWith(".")) return [];
     const path = `${folder.path}/${entry.name}`;
     const place = join(folder.real, entry.name);
-    const real = entry.isSymbolicLink() ? realPath(place) : place;
-    if (real === null || !isFolder(folder.real, entry)) visit({ path, real });
-    else if (!folder.above.some((each) => isWithin(each, real)))
-      walkBelow({ path, real, above: [...folder.above, real] }, visit);
-  }
+    const isLink = entry.isSymbolicLink();
+    const real = isLink ? realPath(place) : place;
+    const isFolder = isLink ? stat(place)?.isDirectory() === true : entry.isDirectory();
+    if (real === null || !isFolder) return [{ path, real }];
+    const isCircle = folder.above.some((each) => isWithin(each, real));
+    return isCircle ? [] : filesBelow({ path, real, above: [...folder.above, real] });
+  });
 }
 
 function isWithin(path: string, folder: string): boolean {
@@ -143,11 +131,11 @@ function realPath(path: string): string | null {
  */
 export function fingerprint(root: string): string {
   const parts: string[] = [root];
-  walk(root, ({ path, real }) => {
-    if (!codePattern.test(path) || isTest(path)) return;
+  for (const { path, real } of filesIn(root)) {
+    if (!codePattern.test(path) || isTest(path)) continue;
     const stats = real === null ? null : stat(real);
     parts.push(`${path}:${real}:${stats?.mtimeMs}:${stats?.size}`);
-  });
+  }
   const env = stat(join(root, ".env"));
   if (env !== null) parts.push(`.env:${env.mtimeMs}:${env.size}`);
   return parts.join("\n");
@@ -155,14 +143,13 @@ export function fingerprint(root: string): string {
 
 /** The modules with their present content. */
 export function readCode(root: string): CodeFile[] {
-  const files: CodeFile[] = [];
-  walk(root, ({ path, real }) => {
-    if (!modulePattern.test(path) || isTest(path) || real === null) return;
+  return filesIn(root).flatMap(({ path, real }) => {
+    if (!modulePattern.test(path) || isTest(path) || real === null) return [];
     try {
-      files.push({ path, real, content: readFileSync(real, "utf8") });
+      return [{ path, real, content: readFileSync(real, "utf8") }];
     } catch {
       // Deleted meanwhile, or not readable: the importing module gets the error.
+      return [];
     }
   });
-  return files;
 }

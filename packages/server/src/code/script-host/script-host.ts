@@ -1,5 +1,6 @@
 /** The script host: loads and reloads the user's code in separate processes, and runs the handlers. */
 import { messageOf, SetupError } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
 import { type CallOutcome, runOutcome, type ScriptOutcome, type ScriptTask } from "./attempt.ts";
 import type { CallAnswers } from "./call-transport.ts";
 import { missingVariables, readEnvironmentFile } from "./environment.ts";
@@ -7,9 +8,9 @@ import { type FileState, FileStates } from "./file-states.ts";
 import { SpawnedProcess, type SpawnOptions } from "./host-process.ts";
 import { LANES, type Lane, laneOptions } from "./lanes.ts";
 import { withoutSettings } from "./own-command.ts";
-import type { CodeFile, FromChild, Loaded, ScriptError, ScriptExports, ToChild } from "./protocol.ts";
-import { listScripts, listStrays, readCode, type ScriptFile, type ScriptFolder } from "./script-files.ts";
-import { Supervisor, type SupervisorOptions } from "./supervisor.ts";
+import type { CodeFile, FromChild, Loaded, ScriptExports, ToChild } from "./protocol.ts";
+import { findScripts, readCode, type ScriptFile, type ScriptFolder } from "./script-files.ts";
+import { Supervisor } from "./supervisor.ts";
 
 /** A loaded file: the newest version without a load error. */
 export interface Script {
@@ -37,7 +38,10 @@ export interface ScriptKind {
   use(scripts: readonly Script[], broken: readonly BrokenScript[]): Promise<void>;
 }
 
-export interface ScriptHostOptions extends Pick<SupervisorOptions, "memoryLimit" | "logger"> {
+export interface ScriptHostOptions {
+  /** Bytes of resident memory of a process. */
+  readonly memoryLimit: number;
+  readonly logger: Logger;
   /** The start of the processes of the user's code, in a project's folder. */
   readonly process: (root: string) => SpawnOptions;
   /** The real path of the project's folder, read at each load: the target of a link may have changed. */
@@ -49,15 +53,22 @@ export interface ScriptHostOptions extends Pick<SupervisorOptions, "memoryLimit"
 }
 
 /** The modules that own the code. */
-interface ScriptOwners {
+export interface ScriptOwners {
   readonly kinds: readonly ScriptKind[];
   /** Answers the calls of the code. */
   readonly calls: CallAnswers;
 }
 
 /** The processes that have loaded the same state of the files. */
-interface Generation {
-  readonly lanes: ReadonlyMap<Lane, readonly Supervisor[]>;
+type Generation = Map<Lane, readonly Supervisor[]>;
+
+/** A load of all files. */
+interface Load extends ScriptOwners {
+  readonly root: string;
+  readonly files: readonly ScriptFile[];
+  readonly code: readonly CodeFile[];
+  /** The results so far, by path. */
+  readonly loaded: Map<string, Loaded>;
 }
 
 interface LoadedScript extends Script {
@@ -70,7 +81,6 @@ interface LoadedScript extends Script {
  */
 export class ScriptHost {
   readonly #options: ScriptHostOptions;
-  #owners: ScriptOwners | null = null;
   #processesLost = 0;
   /** The loaded scripts by path. */
   #scripts = new Map<string, LoadedScript>();
@@ -87,19 +97,9 @@ export class ScriptHost {
     this.#options = options;
   }
 
-  /** Sets the owners of the code. Call `serve` once, before the first load. */
-  serve(owners: ScriptOwners): void {
-    this.#owners = owners;
-  }
-
   /** The number of lost processes that another process has replaced. */
   get processesLost(): number {
     return this.#processesLost;
-  }
-
-  /** Whether no script is loaded. */
-  get isEmpty(): boolean {
-    return this.#scripts.size === 0;
   }
 
   /** The reason why a file failed at the last load; null for a loaded file, and for a missing file. */
@@ -120,10 +120,10 @@ export class ScriptHost {
   /**
    * Loads the files in the folders now. Runs under way go on; later runs use either the old or the new set of files.
    */
-  load(): Promise<void> {
+  load(owners: ScriptOwners): Promise<void> {
     // A failed load must not prevent the next load.
     const before = this.#loading.catch(() => undefined);
-    this.#loading = before.then(() => (this.#isStopped ? undefined : this.#load()));
+    this.#loading = before.then(() => (this.#isStopped ? undefined : this.#load(owners)));
     return this.#loading;
   }
 
@@ -141,7 +141,7 @@ export class ScriptHost {
 
   /** The least busy process among the processes that have loaded a file; undefined if no process has. */
   #supervisorOf(path: string, lane: Lane): Supervisor | undefined {
-    const [first, ...others] = this.#scripts.get(path)?.generation.lanes.get(lane) ?? [];
+    const [first, ...others] = this.#scripts.get(path)?.generation.get(lane) ?? [];
     return first && others.reduce((least, each) => (each.load < least.load ? each : least), first);
   }
 
@@ -163,34 +163,37 @@ export class ScriptHost {
     for (const generation of this.#alive) for (const supervisor of supervisorsOf(generation)) supervisor.stop();
   }
 
-  async #load(): Promise<void> {
+  async #load(owners: ScriptOwners): Promise<void> {
     const root = this.#options.root();
-    const files = listScripts(root);
-    for (const path of listStrays(root))
+    const { scripts: files, strays } = findScripts(root);
+    for (const path of strays)
       this.#options.logger.warn(
         `${path} has no effect: functions are functions/<collection>/<file>.ts, jobs are jobs/<file>.ts, endpoints end in .ts, shared code starts with _`,
       );
-    const code = files.length === 0 ? [] : readCode(root);
     this.#missing = this.#missingVariables(root);
     for (const name of this.#missing)
       this.#options.logger.warn(
         `${name} is not set, which scripts.env declares: put it into the environment of the service, or into .env`,
       );
-    const { generation, loaded } = await this.#open(root, files, code);
+    const code = files.length === 0 ? [] : readCode(root);
+    const load: Load = { ...owners, root, files, code, loaded: new Map() };
+    const generation = await this.#open(load);
     if (this.#isStopped) return;
     const scripts = new Map<string, LoadedScript>();
     const broken: BrokenScript[] = [];
     this.#states.keep(files);
-    const paths = files.map(({ path }) => path);
     for (const file of files) {
-      const script = this.#scriptOf(file, loaded.get(file.path), { generation, paths });
+      const script = this.#scriptOf(file, load, generation);
       if (script === null) broken.push({ file, source: code.find(({ path }) => path === file.path)?.content ?? null });
       else scripts.set(file.path, script);
     }
     this.#change = Promise.withResolvers<void>();
     try {
       this.#scripts = scripts;
-      await this.#announce(broken);
+      for (const kind of owners.kinds) {
+        const isOwn = ({ file }: { readonly file: ScriptFile }): boolean => file.folder === kind.folder;
+        await kind.use([...scripts.values()].filter(isOwn), broken.filter(isOwn));
+      }
     } finally {
       this.#change.resolve();
       this.#change = null;
@@ -222,31 +225,26 @@ export class ScriptHost {
     this.#alive.delete(generation);
   }
 
-  /** Starts the processes that these files need. */
-  async #open(
-    root: string,
-    files: readonly ScriptFile[],
-    code: readonly CodeFile[],
-  ): Promise<{ generation: Generation; loaded: Map<string, Loaded> }> {
-    const lanes = new Map<Lane, readonly Supervisor[]>();
-    const generation: Generation = { lanes };
-    const loaded = new Map<string, Loaded>();
+  /** Starts the processes that the files need, and loads the files. */
+  async #open(load: Load): Promise<Generation> {
+    const { files, loaded } = load;
+    const generation: Generation = new Map();
     this.#alive.add(generation);
     try {
       for (const lane of LANES) {
-        const paths = files
-          .filter((file) => this.#isTriedIn(lane, file, loaded.get(file.path)))
-          .map(({ path }) => path);
+        const isNeeded = (file: ScriptFile): boolean => lanesOf(file, load).includes(lane);
+        const paths = files.filter(isNeeded).map(({ path }) => path);
         if (paths.length === 0) continue;
-        lanes.set(lane, this.#supervisors(lane, root, code));
-        await load(lanes.get(lane) ?? [], paths, loaded);
+        const supervisors = this.#supervisors(lane, load);
+        generation.set(lane, supervisors);
+        await loadInto(supervisors, paths, loaded);
         // Some files were loaded in this lane only to read their exports.
-        if (files.some((file) => this.#isNeededIn(lane, file, loaded.get(file.path)))) continue;
-        for (const supervisor of lanes.get(lane) ?? []) supervisor.stop();
-        lanes.delete(lane);
+        if (files.some(isNeeded)) continue;
+        for (const supervisor of supervisors) supervisor.stop();
+        generation.delete(lane);
       }
-      if (lanes.size === 0) this.#alive.delete(generation);
-      return { generation, loaded };
+      if (generation.size === 0) this.#alive.delete(generation);
+      return generation;
     } catch (thrown) {
       this.#alive.delete(generation);
       for (const supervisor of supervisorsOf(generation)) supervisor.stop();
@@ -254,12 +252,11 @@ export class ScriptHost {
     }
   }
 
-  #supervisors(lane: Lane, root: string, code: readonly CodeFile[]): readonly Supervisor[] {
+  #supervisors(lane: Lane, { root, code, calls }: Load): readonly Supervisor[] {
     const start = this.#options.process(root);
     const spawn = (onMessage: (message: FromChild) => void): SpawnedProcess<ToChild, FromChild> =>
       new SpawnedProcess(start, onMessage);
     const { memoryLimit, logger } = this.#options;
-    const { calls } = this.#owned();
     const onLost = (): void => {
       this.#processesLost += 1;
     };
@@ -267,85 +264,69 @@ export class ScriptHost {
     return Array.from({ length: this.#options.processes }, () => new Supervisor(options));
   }
 
-  #owned(): ScriptOwners {
-    if (this.#owners === null) throw new Error("No module has said that the code is its own");
-    return this.#owners;
-  }
-
-  #isTriedIn(lane: Lane, file: ScriptFile, loaded: Loaded | undefined): boolean {
-    if (loaded === undefined) return this.#kindOf(file).firstLane === lane;
-    return this.#isNeededIn(lane, file, loaded);
-  }
-
-  #isNeededIn(lane: Lane, file: ScriptFile, loaded: Loaded | undefined): boolean {
-    return loaded !== undefined && "exports" in loaded && this.#kindOf(file).lanesOf(loaded.exports).includes(lane);
-  }
-
-  #kindOf(file: ScriptFile): ScriptKind {
-    const kind = this.#owned().kinds.find(({ folder }) => folder === file.folder);
-    if (kind === undefined) throw new Error(`No kind of script has the folder ${file.folder}`);
-    return kind;
-  }
-
   /**
    * The newest version of a file that loads; null if no version loads. The reason of a failure is logged.
    */
-  #scriptOf(
-    file: ScriptFile,
-    loaded: Loaded | undefined,
-    { generation, paths }: { generation: Generation; paths: readonly string[] },
-  ): LoadedScript | null {
-    const { logger } = this.#options;
-    const problem = this.#findProblem(file, loaded, paths);
-    if (problem === null && loaded !== undefined && "exports" in loaded) {
+  #scriptOf(file: ScriptFile, load: Load, generation: Generation): LoadedScript | null {
+    const result = checked(file, load);
+    if ("exports" in result) {
       this.#states.loaded(file);
-      return { file, exports: loaded.exports, generation };
+      return { file, exports: result.exports, generation };
     }
-    this.#states.failed(file, problem ?? { message: "was not loaded" });
+    this.#states.failed(file, result.error);
     const old = this.#scripts.get(file.path);
     const effect = old === undefined ? "it has no effect" : "its last version keeps running";
-    logger.error(`${file.path} does not load, ${effect}: ${problem?.message}`);
+    this.#options.logger.error(`${file.path} does not load, ${effect}: ${result.error.message}`);
     return old ?? null;
   }
+}
 
-  #findProblem(file: ScriptFile, loaded: Loaded | undefined, paths: readonly string[]): ScriptError | null {
-    if (loaded === undefined) return { message: "was not loaded" };
-    if ("error" in loaded) return loaded.error;
-    try {
-      this.#kindOf(file).check({ file, exports: loaded.exports }, paths);
-      return null;
-    } catch (thrown) {
-      return { message: messageOf(thrown) };
-    }
-  }
+function supervisorsOf(generation: Generation): Supervisor[] {
+  return [...generation.values()].flat();
+}
 
-  async #announce(broken: readonly BrokenScript[]): Promise<void> {
-    const scripts = [...this.#scripts.values()];
-    for (const kind of this.#owned().kinds)
-      await kind.use(
-        scripts.filter(({ file }) => file.folder === kind.folder),
-        broken.filter(({ file }) => file.folder === kind.folder),
-      );
+function kindOf({ folder }: ScriptFile, { kinds }: ScriptOwners): ScriptKind {
+  const kind = kinds.find((each) => each.folder === folder);
+  if (kind === undefined) throw new Error(`No kind of script has the folder ${folder}`);
+  return kind;
+}
+
+/** The lanes that need a file; of a file that was not loaded yet, the lane that reads its exports. */
+function lanesOf(file: ScriptFile, load: Load): readonly Lane[] {
+  const kind = kindOf(file, load);
+  const result = load.loaded.get(file.path);
+  if (result === undefined) return [kind.firstLane];
+  return "exports" in result ? kind.lanesOf(result.exports) : [];
+}
+
+/** The result of loading a file, whose kind may find a fault in its exports. */
+function checked(file: ScriptFile, load: Load): Loaded {
+  const result = load.loaded.get(file.path) ?? notLoaded;
+  if ("error" in result) return result;
+  const paths = load.files.map(({ path }) => path);
+  try {
+    kindOf(file, load).check({ file, exports: result.exports }, paths);
+    return result;
+  } catch (thrown) {
+    return { error: { message: messageOf(thrown) } };
   }
 }
 
-function supervisorsOf({ lanes }: Generation): Supervisor[] {
-  return [...lanes.values()].flat();
-}
+const notLoaded: Loaded = { error: { message: "was not loaded" } };
 
 /**
  * Loads files into processes, one process after another: a file that fails in the first process is not tried in the other
  * processes.
  */
-async function load(
+async function loadInto(
   supervisors: readonly Supervisor[],
   files: readonly string[],
   loaded: Map<string, Loaded>,
 ): Promise<void> {
   let paths = files;
-  for (const path of paths) loaded.set(path, { error: { message: "was not loaded" } });
+  for (const path of paths) loaded.set(path, notLoaded);
   for (const supervisor of supervisors) {
     for (const [path, result] of await supervisor.start(paths)) loaded.set(path, result);
-    paths = paths.filter((path) => "exports" in (loaded.get(path) ?? {}));
+    paths = paths.filter((path) => "exports" in (loaded.get(path) ?? notLoaded));
   }
 }

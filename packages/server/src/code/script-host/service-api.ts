@@ -26,39 +26,27 @@ const pieceSize = 128 * 1024;
 /** Users in an answer at most. */
 const maxUsers = 1_000;
 
+interface ServiceApiOptions {
+  database: Database;
+  records: Records;
+  lists: Queries;
+  auth: Auth;
+  storage: Storage;
+  queries: QueryPool;
+  queues: QueueCalls;
+  logger: Logger;
+}
+
 /**
  * Validation, events and the way to the database are as in the HTTP API; permission rules do not apply. Records are
  * passed as JSON text, so that nothing but JSON gets in or out.
  */
 export class ServiceApi implements CallAnswers {
-  readonly #database: Database;
-  readonly #records: Records;
-  readonly #lists: Queries;
-  readonly #auth: Auth;
-  readonly #storage: Storage;
-  readonly #queries: QueryPool;
-  readonly #queues: QueueCalls;
-  readonly #logger: Logger;
+  readonly #options: ServiceApiOptions;
   readonly #methods: ReadonlyMap<string, Method>;
 
-  constructor(options: {
-    database: Database;
-    records: Records;
-    lists: Queries;
-    auth: Auth;
-    storage: Storage;
-    queries: QueryPool;
-    queues: QueueCalls;
-    logger: Logger;
-  }) {
-    this.#database = options.database;
-    this.#records = options.records;
-    this.#lists = options.lists;
-    this.#auth = options.auth;
-    this.#storage = options.storage;
-    this.#queries = options.queries;
-    this.#queues = options.queues;
-    this.#logger = options.logger;
+  constructor(options: ServiceApiOptions) {
+    this.#options = options;
     this.#methods = new Map(
       Object.entries({
         ...this.#recordMethods(),
@@ -82,15 +70,15 @@ export class ServiceApi implements CallAnswers {
       const { code, message, details } = thrown;
       return { code, message, ...(details === undefined ? {} : { details }) };
     }
-    this.#logger.error(`${method} failed`, { error: thrown });
+    this.#options.logger.error(`${method} failed`, { error: thrown });
     return { code: "internal_error", message: `${method} failed; the log of the service says why.` };
   }
 
   #recordMethods(): Record<string, Method> {
-    const records = this.#records;
+    const { records, lists, queries, queues } = this.#options;
     return {
       "db.list": async (principal, [name], { part }) => {
-        const pages = await this.#lists.whole(records.collection(text(name, "collection")), principal);
+        const pages = await lists.whole(records.collection(text(name, "collection")), principal);
         try {
           await sendRecords(pages.first, part);
           while (pages.rest !== null) {
@@ -106,9 +94,9 @@ export class ServiceApi implements CallAnswers {
       "db.page": async (principal, [name, search], { part }) => {
         const collection = records.collection(text(name, "collection"));
         const parameters = text(search, "query");
-        const list = this.#lists.prepare(collection, principal, parameters);
+        const list = lists.prepare(collection, principal, parameters);
         if (list.query === null) throw new AppError("bad_request", `${quote(parameters)} has no parameter of a list.`);
-        await part(await this.#lists.page(collection, list, { principal, caller: byFunctions, signal: neverAborted }));
+        await part(await lists.page(collection, list, { principal, caller: byFunctions, signal: neverAborted }));
         return null;
       },
       "db.get": async (principal, [name, id]) => {
@@ -134,21 +122,21 @@ export class ServiceApi implements CallAnswers {
       },
       "db.batch": async (principal, [given], { part }) => {
         const { enqueue, ...batch } = parsedObject(given, "operations");
-        const runs = enqueue === undefined ? undefined : this.#queues.forBatch(enqueue, principal);
+        const runs = enqueue === undefined ? undefined : queues.forBatch(enqueue, principal);
         await part((await records.batch(principal, parseBatch(batch), runs)).text);
         return null;
       },
       "db.query": async (_principal, [sql, params], { part, remainingMs }) => {
         const timeoutMs = Math.max(1, remainingMs);
-        await part(await this.#queries.query({ sql: text(sql, "sql"), params: text(params, "params") }, timeoutMs));
+        await part(await queries.query({ sql: text(sql, "sql"), params: text(params, "params") }, timeoutMs));
         return null;
       },
     };
   }
 
   #userMethods(): Record<string, Method> {
-    const { users } = this.#auth;
-    const database = this.#database;
+    const { auth, database } = this.#options;
+    const { users } = auth;
     return {
       "users.list": (_principal, [options]) => {
         const { limit = 50, offset = 0 } = parsedObject(options, "options");
@@ -179,7 +167,7 @@ export class ServiceApi implements CallAnswers {
   }
 
   #fileMethods(): Record<string, Method> {
-    const storage = this.#storage;
+    const { storage } = this.#options;
     return {
       "storage.get": (_principal, [id]) => JSON.stringify(storage.find(text(id, "id"))),
       "storage.read": async (_principal, [id], { part }) => {
@@ -212,14 +200,14 @@ export class ServiceApi implements CallAnswers {
   #actingFor(principal: System, owner: unknown): System {
     if (owner === null) return principal;
     const userId = text(owner, "owner");
-    if (this.#auth.users.find(userId) !== null) return { ...principal, userId };
+    if (this.#options.auth.users.find(userId) !== null) return { ...principal, userId };
     throw new AppError("bad_request", `owner ${quote(userId)} is no user.`);
   }
 
   #jobMethods(): Record<string, Method> {
     return {
       "jobs.enqueue": (principal, [name, payload, options]) =>
-        this.#queues.enqueue(
+        this.#options.queues.enqueue(
           text(name, "name"),
           { payload: text(payload, "payload"), options: JSON.parse(text(options, "options")) },
           principal,
