@@ -13,6 +13,52 @@ import type { LoggedEvent } from "../../store/events/index.ts";
 /** The caller behind a socket; null is somebody without a token. */
 export type Listener = SignedIn | null;
 
+/** The name of a listener: sockets of one user in one role have the same. */
+export function nameOf(listener: Listener): string {
+  return listener === null ? "" : `${listener.userId} ${listener.role}`;
+}
+
+/** A subscription that hears events as they happen. */
+export interface LiveListener {
+  readonly listener: Listener;
+  /** The id in the frames of the events, or null. */
+  readonly id: string | null;
+  /** Whether a change of a type at a seq is sent as it happens. */
+  hears(type: string, seq: number): boolean;
+  send(text: string): void;
+  /** The subscription ends, or its socket. */
+  fail(reason: unknown): void;
+  /** The subscription hears the events after a seq from the log. */
+  replay(after: number): void;
+}
+
+/** Live subscriptions, by the names of their listeners. */
+export class LiveListeners {
+  readonly #byName = new Map<string, Set<LiveListener>>();
+
+  /** The number of different listeners. */
+  get size(): number {
+    return this.#byName.size;
+  }
+
+  add(subscription: LiveListener): void {
+    const name = nameOf(subscription.listener);
+    this.#byName.set(name, (this.#byName.get(name) ?? new Set()).add(subscription));
+  }
+
+  delete(subscription: LiveListener): void {
+    const name = nameOf(subscription.listener);
+    const subscriptions = this.#byName.get(name);
+    subscriptions?.delete(subscription);
+    if (subscriptions?.size === 0) this.#byName.delete(name);
+  }
+
+  /** The subscriptions of some listeners; null for all listeners. */
+  *among(names: ReadonlySet<string> | null): Iterable<LiveListener> {
+    for (const name of names ?? this.#byName.keys()) yield* this.#byName.get(name) ?? [];
+  }
+}
+
 /** The topics of an event type that a listener joins. A user's own topic is for the records of that user. */
 export function topicsOfListener(type: string, listener: Listener): string[] {
   if (listener === null) return [`${type}/anonymous`];

@@ -1,11 +1,12 @@
 /**
  * A filter: the condition that subscriptions put on the records of a collection, for a class of callers. All
  * subscriptions with the same text share the filter, so an event is decided once for all of them: in memory if the
- * condition asks about the record alone, otherwise by a statement.
+ * condition asks about the record alone, otherwise by a statement. The callers share the processor time of the filter.
  */
 
 import { AppError, isAdmin } from "../../base/kernel/index.ts";
-import { type Collection, columnName } from "../../data/collections/index.ts";
+import type { LimitMeter } from "../../base/logging/index.ts";
+import { type Collection, type Collections, columnName } from "../../data/collections/index.ts";
 import {
   collectionsIn,
   type Expression,
@@ -15,18 +16,27 @@ import {
   syntaxOf,
   toPredicate,
 } from "../../data/expressions/index.ts";
+import { parseSubscriptionFilter } from "../../data/queries/index.ts";
 import { recordTableOf } from "../../data/records/index.ts";
 import type { Listener } from "./audience.ts";
 import { FrameError } from "./frames.ts";
 import {
+  type Answer,
   type Condition,
+  type Held,
+  isHeld,
   type ListenerGroup,
-  type Names,
   type OwnedState,
   pointsToItself,
-  Readers,
+  type Question,
+  type Readers,
+  TooLate,
+  TooSlow,
+  Verdicts,
+  whenFree,
 } from "./reader-table.ts";
-import type { Answer } from "./verdicts.ts";
+import type { Telling } from "./tellings.ts";
+import type { Budgets } from "./turns.ts";
 
 /** Callers for whom a filter is the same. */
 type CallerClass = "nobody" | "user" | "admin";
@@ -43,8 +53,14 @@ export interface FilterSource {
   readonly listener: Listener;
 }
 
-/** The listeners whom a filter lets hear of a record: all (true), some, or not any (false). */
-export type Held = boolean | Names;
+/** A listener, and the caller who pays: a user id or an address. */
+export interface PayingListener {
+  readonly listener: Listener;
+  readonly caller: string;
+}
+
+/** Does work outside of a turn, and takes another turn after that. */
+export type Outside = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** A filter, parsed by the definitions of an epoch. */
 interface Parsed {
@@ -62,59 +78,137 @@ interface Parsed {
 }
 
 export interface FilterOptions {
+  readonly collections: Collections;
   readonly readers: Readers;
-  /** The collection of a name; undefined if the collection does not exist. */
-  collection(name: string): Collection | undefined;
-  /** Changes with the definitions. */
-  readonly epoch: number;
-  /** @throws ExpressionError, AppError. */
-  parse(collection: Collection, listener: Listener, text: string): Expression;
+  readonly limits: LimitMeter;
+  readonly budgets: Budgets;
 }
 
 /** The units of a filter that asks for the caller or for other records; any other filter takes 1. */
 const statementCost = 10;
-
-/**
- * Characters, times operands, that a decision in memory may look at: about a millisecond. A longer decision is made on
- * a thread.
- */
+/** Characters, times operands, of a decision in memory: about a millisecond. A longer decision is made on a thread. */
 const maxInMemory = 200_000;
+/** Milliseconds that a decision may take on the event loop. */
+const loopMs = 4;
+/** A decision of a thread that takes less is for the event loop again. */
+export const quickMs = 2;
+/** Milliseconds of processor time that a filter may use for each of its callers before the callers are charged. */
+const chargeMs = 0.1;
 
 export class Filter {
   readonly source: FilterSource;
-  /** The listeners of its subscriptions. */
-  readonly listeners: ListenerGroup;
+  /**
+   * The units that the filter takes of `limits.filters`. A text that cannot be parsed at first, because its collection
+   * does not exist yet, counts as the most.
+   */
+  readonly cost: number;
+  /** Subscriptions, live or not, by caller. */
+  readonly callers = new Map<string, number>();
   readonly #options: FilterOptions;
+  /** The listeners of the subscriptions. */
+  readonly #listeners: ListenerGroup;
   #parsed: Parsed | null = null;
+  /** Milliseconds that the callers are still to be charged with. */
+  #owed = 0;
+  /** Whether the last decision of a replay was too long for the event loop. */
+  #isSlow = false;
 
+  /** @throws FrameError `invalid_filter`. */
   constructor(source: FilterSource, options: FilterOptions) {
     this.source = source;
     this.#options = options;
-    this.listeners = options.readers.group();
-  }
-
-  /**
-   * The units that the filter takes of `limits.filters`. A text that cannot be parsed yet counts as the most.
-   * @throws FrameError `invalid_filter`.
-   */
-  cost(): number {
     const parsed = this.#parse();
-    if (parsed === null) checkForm(this.source.text);
-    return parsed !== null && parsed.inMemory !== null ? 1 : statementCost;
+    if (parsed === null) checkForm(source.text);
+    this.cost = parsed !== null && parsed.inMemory !== null ? 1 : statementCost;
+    this.#listeners = options.readers.group();
+  }
+
+  add({ listener, caller }: PayingListener): void {
+    this.callers.set(caller, (this.callers.get(caller) ?? 0) + 1);
+    this.#listeners.add(listener);
+  }
+
+  remove({ listener, caller }: PayingListener): void {
+    this.#listeners.remove(listener);
+    const left = (this.callers.get(caller) ?? 0) - 1;
+    if (left > 0) this.callers.set(caller, left);
+    else this.callers.delete(caller);
+  }
+
+  /** The caller with processor time left, or with the shortest wait: a filter of many callers waits only if all callers wait. */
+  payer(): { caller: string; wait: number } {
+    let first = { caller: "", wait: 0 };
+    for (const caller of this.callers.keys()) {
+      const wait = this.#options.budgets.waitOf(caller);
+      if (first.caller === "" || wait < first.wait) first = { caller, wait };
+      if (wait === 0) break;
+    }
+    return first;
+  }
+
+  /** Answers about a group of listeners, or about a single listener. By default, about the listeners of the subscriptions. */
+  answers(among: Question["among"] = this.#listeners): Verdicts {
+    return new Verdicts(this.#options.readers, { among, ms: loopMs });
   }
 
   /**
-   * The listeners whom the filter lets hear of a record; null is no record.
-   * @param answer is asked if memory does not decide.
-   * @throws FrameError `invalid_filter`; the errors of `answer`.
+   * The listeners for whom the filter holds before and after a change. The callers pay for the decision.
+   * @throws TooSlow; FrameError `invalid_filter`.
    */
-  held(state: OwnedState | null, answer: Answer): Held {
-    const parsed = state === null ? null : this.#parse();
-    if (state === null || parsed === null) return false;
-    const { condition, inMemory, operands, fields } = parsed;
-    if (inMemory === null) return answer(condition, state);
-    const isShort = operands * lengthOf(state, fields) <= maxInMemory;
-    return isShort ? inMemory(state) : answer({ ...condition, isLong: true }, state);
+  decide({ before, after }: Telling, answers: Verdicts): [Held, Held] {
+    const start = performance.now();
+    try {
+      return [this.#held(before, answers.of), this.#held(after, answers.of)];
+    } finally {
+      this.#charge(performance.now() - start);
+    }
+  }
+
+  /**
+   * Has a thread decide about some states of a record. Answers the milliseconds that the thread took.
+   * @throws as `Verdicts.learn`.
+   */
+  async learn(answers: Verdicts, states: readonly (OwnedState | null)[], caller: string): Promise<number> {
+    let took = 0;
+    const charge = (ms: number): void => {
+      took += ms;
+      this.#charge(ms);
+    };
+    const use = { caller, limitMs: this.#options.budgets.decisionMs, charge };
+    await answers.learn((answer) => {
+      for (const state of states) this.#held(state, answer);
+    }, use);
+    return took;
+  }
+
+  /**
+   * Whether the filter holds for a listener, in a replay. @param outside waits outside of the replay's turn.
+   * @throws FrameError `invalid_filter`, `filter_too_expensive`.
+   */
+  async holds(state: OwnedState, one: PayingListener, outside: Outside): Promise<boolean> {
+    const { caller, listener } = one;
+    const { budgets, collections } = this.#options;
+    for (let wait = budgets.waitOf(caller); wait > 0; wait = budgets.waitOf(caller))
+      await outside(() => Bun.sleep(wait));
+    const { epoch } = collections;
+    const answers = this.answers(listener);
+    const decide = (): boolean => isHeld(this.#held(state, answers.of), listener);
+    const start = performance.now();
+    try {
+      if (!this.#isSlow) return decide();
+    } catch (thrown) {
+      if (!(thrown instanceof TooSlow)) throw thrown;
+    } finally {
+      budgets.charge(caller, performance.now() - start);
+    }
+    try {
+      this.#isSlow = (await outside(() => whenFree(() => this.learn(answers, [state], caller)))) > quickMs;
+      return decide();
+    } catch (thrown) {
+      // A statement of former definitions is made anew.
+      if (epoch !== collections.epoch) return this.holds(state, one, outside);
+      throw this.errorOf(thrown);
+    }
   }
 
   /** The columns that the filter asks about, of a record in some state. @throws FrameError `invalid_filter`. */
@@ -125,15 +219,50 @@ export class Filter {
     return entersItself && pointsToItself(state) ? new Set(condition.table.storedFields.map(columnName)) : columns;
   }
 
+  /** The error that the clients of the filter get: the cost, and the remedy. */
+  errorOf(reason: unknown): unknown {
+    const { budgets, limits } = this.#options;
+    if (!(reason instanceof TooSlow || reason instanceof TooLate)) return reason;
+    limits.reached("filterTime", { collection: this.source.collection });
+    const cost =
+      reason instanceof TooSlow
+        ? `takes more than ${budgets.decisionMs} ms to decide about one change`
+        : "waits for processor time, which the filters of its callers have used up";
+    const remedy = `Narrow the filter down so that it looks at fewer and shorter records, or use fewer filters. One caller's filters may take ${budgets.perSecond} ms of processor time a second.`;
+    return new FrameError("filter_too_expensive", `The filter ${cost}, and its subscription has ended. ${remedy}`);
+  }
+
+  #charge(ms: number): void {
+    this.#owed += ms;
+    const part = this.#owed / Math.max(1, this.callers.size);
+    if (part < chargeMs) return;
+    this.#owed = 0;
+    for (const caller of this.callers.keys()) this.#options.budgets.charge(caller, part);
+  }
+
+  /**
+   * The listeners whom the filter lets hear of a record; null is no record.
+   * @param answer is asked if memory does not decide.
+   */
+  #held(state: OwnedState | null, answer: Answer): Held {
+    const parsed = state === null ? null : this.#parse();
+    if (state === null || parsed === null) return false;
+    const { condition, inMemory, operands, fields } = parsed;
+    if (inMemory === null) return answer(condition, state);
+    const isShort = operands * lengthOf(state, fields) <= maxInMemory;
+    return isShort ? inMemory(state) : answer({ ...condition, isLong: true }, state);
+  }
+
   /**
    * The filter by the definitions in force. Null if the collection is gone, or closed to the callers, who do not learn which
    * fields the collection has.
    */
   #parse(): Parsed | null {
-    const { epoch } = this.#options;
+    const { collections } = this.#options;
+    const { epoch } = collections;
     if (this.#parsed?.epoch === epoch) return this.#parsed;
     const { collection: name, listener, text } = this.source;
-    const collection = this.#options.collection(name);
+    const collection = collections.get(name);
     if (collection === undefined || collection.policies.read.decide(listener).access === "none") return null;
     const expression = this.#expression(collection, listener, text);
     const condition = { table: recordTableOf(collection), expression };
@@ -155,7 +284,7 @@ export class Filter {
 
   #expression(collection: Collection, listener: Listener, text: string): Expression {
     try {
-      return this.#options.parse(collection, listener, text);
+      return parseSubscriptionFilter({ collections: this.#options.collections, collection }, listener, text);
     } catch (thrown) {
       throw invalid(thrown);
     }
@@ -189,11 +318,6 @@ function checkForm(text: string): void {
   }
 }
 
-/** Whether a listener is among the listeners of `held`. */
-export function isHeld(held: Held, listener: Listener): boolean {
-  return typeof held === "boolean" ? held : Readers.includes(held, listener);
-}
-
 function asksRecordAlone(expression: Expression): boolean {
   if (collectionsIn(expression).size > 0) return false;
   let isAlone = true;
@@ -201,11 +325,4 @@ function asksRecordAlone(expression: Expression): boolean {
     if (operand.type === "macro" && operand.name.startsWith("user.")) isAlone = false;
   });
   return isAlone;
-}
-
-/** A filter for the listener of a replay. */
-export interface FilterOfOne {
-  columns(state: OwnedState): ReadonlySet<string>;
-  /** @throws FrameError if the filter cannot be asked any more. */
-  holds(state: OwnedState): Promise<boolean>;
 }

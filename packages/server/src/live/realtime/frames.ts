@@ -1,5 +1,12 @@
 /** Realtime frames: parses the frames of a client, and writes the frames of the service. */
-import { type ClientFrame, MAX_SUBSCRIPTION_ID, type RealtimeErrorCode, type ServerFrame } from "@socle/protocol";
+import {
+  type Channel,
+  type ClientFrame,
+  MAX_SUBSCRIPTION_ID,
+  parseChannel,
+  type RealtimeErrorCode,
+  type ServerFrame,
+} from "@socle/protocol";
 import { isObject, quote } from "../../base/kernel/index.ts";
 
 /** The subject of a frame error: a channel, and for a filter, its subscription and the position. */
@@ -88,12 +95,12 @@ function readId(id: unknown, channel: string): string | null {
   );
 }
 
-export function unknownChannel(name: string): FrameError {
-  return new FrameError(
-    "invalid_channel",
-    `${shown(name)} is no channel. There are "{collection}.created", ".updated", ".deleted" and ".*", and those of auth, storage, function, job and "system.collection.created".`,
-    name,
-  );
+/** @throws FrameError `invalid_channel`. */
+export function parseKnown(name: string): Channel {
+  const channel = parseChannel(name);
+  if (channel !== null) return channel;
+  const message = `${shown(name)} is no channel. There are "{collection}.created", ".updated", ".deleted" and ".*", and those of auth, storage, function, job and "system.collection.created".`;
+  throw new FrameError("invalid_channel", message, name);
 }
 
 /** Some events after `since` cannot be replayed: the log does not hold the events, or the events were closed to this listener. */

@@ -4,7 +4,8 @@ import { openApi } from "../../../test/kit.ts";
 import { system } from "../../base/kernel/index.ts";
 import { parseSubscriptionFilter } from "../../data/queries/index.ts";
 import { recordTableOf } from "../../data/records/index.ts";
-import { nameOf, Readers } from "./reader-table.ts";
+import { nameOf } from "./audience.ts";
+import { Readers } from "./reader-table.ts";
 
 const relation = (name: string, collection: string): object => ({ name, type: "relation", collection });
 const members = [

@@ -9,7 +9,7 @@ import { bind, collectionsIn, type Expression, toSql } from "../../data/expressi
 import { callerOf } from "../../data/permissions/index.ts";
 import type { RecordTable } from "../../data/records/index.ts";
 import type { Database, ScratchConnection, Value } from "../../store/database/index.ts";
-import type { Listener } from "./audience.ts";
+import { type Listener, nameOf } from "./audience.ts";
 
 /** A record with its owner, before or after an event. */
 export interface OwnedState {
@@ -33,12 +33,39 @@ export interface Question {
   readonly among: ListenerGroup | Listener;
 }
 
-/** The names of the listeners for whom a condition holds. */
+/** The names of the listeners for whom a condition holds, as `nameOf` gives the names. */
 export type Names = ReadonlySet<string>;
+
+/** The listeners whom a condition lets hear of a record: all (true), some, or not any (false). */
+export type Held = boolean | Names;
+
+/** Whether a listener is among the listeners of `held`. */
+export function isHeld(held: Held, listener: Listener): boolean {
+  return typeof held === "boolean" ? held : held.has(nameOf(listener));
+}
 
 /** A condition takes too long for the event loop, or for a thread. */
 export class TooSlow extends Error {
   override readonly name = "TooSlow";
+}
+
+/** The changes that wait for a decision are too many, or wait for too long. */
+export class TooLate extends Error {
+  override readonly name = "TooLate";
+}
+
+/** Milliseconds before busy threads are asked again. */
+const retryMs = 100;
+
+/** Asks reader threads until a thread is free. @throws the errors of `ask`, other than `unavailable`. */
+export async function whenFree<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (thrown) {
+    if (!(thrown instanceof AppError) || thrown.code !== "unavailable") throw thrown;
+  }
+  await Bun.sleep(retryMs);
+  return whenFree(ask);
 }
 
 /** The use of threads by questions: the caller whose share of the threads is counted, and the limit of time. */
@@ -49,10 +76,16 @@ export interface ThreadUse {
   charge(ms: number): void;
 }
 
-/** Listeners of one user in one role; `sockets` counts the open sockets. */
-interface Row {
-  readonly key: number;
-  sockets: number;
+/** A row of `_listeners`: a listener in a group. */
+interface ListenerRow {
+  readonly group: number;
+  readonly name: string;
+}
+
+/** The table of the rows of all groups. `add` answers the key of a row. */
+interface ListenerRows {
+  add(row: ListenerRow): number;
+  delete(key: number): void;
 }
 
 type Sql = ReturnType<typeof toSql>;
@@ -75,11 +108,6 @@ const fewGrace = 8;
 
 const noNames: Names = new Set();
 
-/** The name of a listener in sets of `Names`: sockets of one user in one role have the same. */
-export function nameOf(listener: Listener): string {
-  return listener === null ? "" : `${listener.userId} ${listener.role}`;
-}
-
 /** The listeners of the thread's statement: the parameter is an array of `[name, id, role]`. */
 const givenListeners =
   "(SELECT value ->> 0 AS key, value ->> 1 AS id, value ->> 2 AS role FROM json_each(?)) AS _listener";
@@ -88,12 +116,12 @@ export class Readers {
   readonly #database: Pick<Database, "openScratch" | "query">;
   readonly #users: string;
   readonly #texts = new WeakMap<Expression, Texts>();
-  readonly #groups = new Set<ListenerGroup>();
+  /** The rows of `_listeners`, by key. */
+  readonly #rows = new Map<number, ListenerRow>();
   /** All listeners. */
   readonly everybody: ListenerGroup;
   /** Opened for the first event that needs its readers. */
   #connection: ScratchConnection | null = null;
-  #isClosed = false;
   #lastKey = 0;
   /** The end of the statement's time on the event loop, and the records that the statement has looked at. */
   #deadline = Number.POSITIVE_INFINITY;
@@ -109,23 +137,24 @@ export class Readers {
 
   /** The service ends: the remaining sockets leave without a statement, because the database may be closed. */
   close(): void {
-    this.#isClosed = true;
+    this.#connection = null;
   }
 
-  /** An empty group of listeners. The caller dissolves the group. */
+  /** A group without listeners. */
   group(): ListenerGroup {
-    const group = new ListenerGroup(this.#nextKey(), {
-      nextKey: () => this.#nextKey(),
-      added: (key, name) => {
-        if (this.#connection !== null && !this.#isClosed) insert(this.#connection, { group: group.number, key, name });
+    this.#lastKey += 1;
+    return new ListenerGroup(this.#lastKey, {
+      add: (row) => {
+        this.#lastKey += 1;
+        this.#rows.set(this.#lastKey, row);
+        if (this.#connection !== null) insert(this.#connection, this.#lastKey, row);
+        return this.#lastKey;
       },
-      removed: (key) => {
-        if (!this.#isClosed) this.#connection?.run("DELETE FROM temp._listeners WHERE key = ?", key);
+      delete: (key) => {
+        this.#rows.delete(key);
+        this.#connection?.run("DELETE FROM temp._listeners WHERE key = ?", key);
       },
-      dissolved: () => this.#groups.delete(group),
     });
-    this.#groups.add(group);
-    return group;
   }
 
   /**
@@ -147,7 +176,7 @@ export class Readers {
     try {
       const rows = this.#connection.all<{ key: number }>(sql, ...values);
       if (!(among instanceof ListenerGroup)) return rows.length > 0 ? new Set([nameOf(among)]) : noNames;
-      return new Set(rows.flatMap(({ key }) => among.nameOf(key) ?? []));
+      return new Set(rows.flatMap(({ key }) => this.#rows.get(key)?.name ?? []));
     } catch (thrown) {
       throw this.#isOver() ? new TooSlow() : thrown;
     }
@@ -189,11 +218,6 @@ export class Readers {
     }
   }
 
-  /** Whether `names` contains a listener. */
-  static includes(names: Names, listener: Listener): boolean {
-    return names.has(nameOf(listener));
-  }
-
   #statement(
     { condition, state, among }: Question,
     forGroup: { text: string; listeners: number | string | null },
@@ -232,18 +256,60 @@ export class Readers {
     });
     connection.run('CREATE TEMP TABLE _listeners (key INTEGER PRIMARY KEY, "group" INTEGER, id TEXT, role TEXT)');
     connection.run('CREATE INDEX temp._listeners_id ON _listeners ("group", id)');
-    for (const group of this.#groups)
-      for (const [name, key] of group.rows()) insert(connection, { group: group.number, key, name });
+    for (const [key, row] of this.#rows) insert(connection, key, row);
     return connection;
   }
 
   #isOver(): boolean {
     return performance.now() >= this.#deadline + (this.#visits > fewVisits ? 0 : this.#graceMs);
   }
+}
 
-  #nextKey(): number {
-    this.#lastKey += 1;
-    return this.#lastKey;
+/** Finds the listeners who fulfil a condition on a state. @throws TooSlow. */
+export type Answer = (condition: Condition, state: OwnedState) => Names;
+
+/** The listeners who fulfil conditions on the states of a record, asked on the event loop, or learned from a reader thread. */
+export class Verdicts {
+  readonly #readers: Readers;
+  readonly #among: Question["among"];
+  readonly #ms: number;
+  readonly #known = new Map<Expression, Map<OwnedState, Names>>();
+
+  /** @param options `ms` that an answer may take on the event loop. */
+  constructor(readers: Readers, options: { among: Question["among"]; ms: number }) {
+    this.#readers = readers;
+    this.#among = options.among;
+    this.#ms = options.ms;
+  }
+
+  readonly of: Answer = (condition, state) => {
+    const known = this.#known.get(condition.expression)?.get(state);
+    if (known !== undefined) return known;
+    const names = this.#readers.ask({ condition, state, among: this.#among }, this.#ms);
+    this.#keep(condition, state, names);
+    return names;
+  };
+
+  /** Learns from a thread the answers that `decide` asks for. @throws as `Readers.askOnThread`. */
+  async learn(decide: (answer: Answer) => unknown, use: ThreadUse): Promise<void> {
+    const questions: Question[] = [];
+    decide((condition, state) => {
+      questions.push({ condition, state, among: this.#among });
+      return new Set();
+    });
+    if (questions.length === 0) return;
+    const answers = await this.#readers.askOnThread(questions, use);
+    for (const [place, { condition, state }] of questions.entries())
+      this.#keep(condition, state, answers[place] ?? new Set());
+  }
+
+  forget(): void {
+    this.#known.clear();
+  }
+
+  #keep({ expression }: Condition, state: OwnedState, names: Names): void {
+    const byState = this.#known.get(expression) ?? new Map<OwnedState, Names>();
+    this.#known.set(expression, byState.set(state, names));
   }
 }
 
@@ -254,69 +320,45 @@ export function pointsToItself({ record, other = null }: OwnedState): boolean {
   return Object.values(fields).some(names) || (other !== null && pointsToItself({ ...other, other: null }));
 }
 
-interface GroupHooks {
-  nextKey(): number;
-  added(key: number, name: string): void;
-  removed(key: number): void;
-  dissolved(): void;
-}
-
 /** The listeners among which the readers of a record are searched; each user in each role once. */
 export class ListenerGroup {
   readonly number: number;
-  readonly #hooks: GroupHooks;
-  readonly #rows = new Map<string, Row>();
-  readonly #byKey = new Map<number, string>();
+  readonly #table: ListenerRows;
+  /** The key of the row, and the number of sockets or subscriptions, by the name of the listener. */
+  readonly #byName = new Map<string, { readonly key: number; count: number }>();
   #json: string | null = null;
 
-  constructor(number: number, hooks: GroupHooks) {
+  constructor(number: number, table: ListenerRows) {
     this.number = number;
-    this.#hooks = hooks;
+    this.#table = table;
   }
 
   add(listener: Listener): void {
     const name = nameOf(listener);
-    const known = this.#rows.get(name);
+    const known = this.#byName.get(name);
     if (known !== undefined) {
-      known.sockets += 1;
+      known.count += 1;
       return;
     }
-    const key = this.#hooks.nextKey();
-    this.#rows.set(name, { key, sockets: 1 });
-    this.#byKey.set(key, name);
+    this.#byName.set(name, { key: this.#table.add({ group: this.number, name }), count: 1 });
     this.#json = null;
-    this.#hooks.added(key, name);
   }
 
   remove(listener: Listener): void {
     const name = nameOf(listener);
-    const row = this.#rows.get(name);
-    if (row === undefined) return;
-    row.sockets -= 1;
-    if (row.sockets > 0) return;
-    this.#rows.delete(name);
-    this.#byKey.delete(row.key);
+    const known = this.#byName.get(name);
+    if (known === undefined) return;
+    known.count -= 1;
+    if (known.count > 0) return;
+    this.#byName.delete(name);
+    this.#table.delete(known.key);
     this.#json = null;
-    this.#hooks.removed(row.key);
-  }
-
-  nameOf(key: number): string | undefined {
-    return this.#byKey.get(key);
-  }
-
-  *rows(): IterableIterator<[name: string, key: number]> {
-    for (const [name, { key }] of this.#rows) yield [name, key];
   }
 
   /** The listeners as the parameter of a statement on a thread. */
   toJson(): string {
-    this.#json ??= JSON.stringify([...this.#rows.keys()].map((name) => [name, ...columnsOf(name)]));
+    this.#json ??= JSON.stringify([...this.#byName.keys()].map((name) => [name, ...columnsOf(name)]));
     return this.#json;
-  }
-
-  /** The group is empty, and not asked for any more. */
-  dissolve(): void {
-    this.#hooks.dissolved();
   }
 }
 
@@ -326,10 +368,7 @@ function columnsOf(name: string): [id: string | null, role: string | null] {
   return [id, role];
 }
 
-function insert(
-  connection: ScratchConnection,
-  { group, key, name }: { group: number; key: number; name: string },
-): void {
+function insert(connection: ScratchConnection, key: number, { group, name }: ListenerRow): void {
   const sql = 'INSERT INTO temp._listeners (key, "group", id, role) VALUES (?, ?, ?, ?)';
   connection.run(sql, key, group, ...columnsOf(name));
 }

@@ -1,9 +1,8 @@
-/** Realtime: admits sockets, sends events to sockets, and counts the bytes of sockets (spec, "Realtime"). */
-import { MAX_FRAME_SIZE } from "@socle/protocol";
+/** Realtime: admits sockets, sends events to sockets, and closes the sockets of ended sessions (spec, "Realtime"). */
+import { MAX_FRAME_SIZE, type Role } from "@socle/protocol";
 import type { Auth } from "../../people/auth/index.ts";
 import { SocketConnection } from "./connection.ts";
 import { Feed, type FeedOptions } from "./feed.ts";
-import { SessionWatch } from "./session-watch.ts";
 import type { Publisher } from "./socket-buffers.ts";
 
 /** The seconds after which a socket is closed that sends nothing, not even answers to pings. */
@@ -16,13 +15,14 @@ export interface RealtimeOptions extends FeedOptions {
 export class Realtime {
   readonly #options: RealtimeOptions;
   readonly #connections = new Set<SocketConnection>();
+  /** The connections of signed-in callers, by session. */
+  readonly #bySession = new Map<string, Set<SocketConnection>>();
   readonly #feed: Feed;
-  readonly #sessions: SessionWatch;
+  #expiry: Timer | null = null;
   #stopListening: () => void = () => undefined;
 
   constructor(options: RealtimeOptions) {
     this.#options = options;
-    this.#sessions = new SessionWatch(options.auth);
     this.#feed = new Feed(options, this.#connections);
   }
 
@@ -31,7 +31,7 @@ export class Realtime {
     this.#feed.publishWith(publisher);
     const stops = [
       this.#options.events.listen((event) => this.#feed.publish(event)),
-      this.#options.auth.listenToSessions((change) => this.#sessions.changed(change)),
+      this.#options.auth.listenToSessions(({ sessionId, role }) => this.#sessionChanged(sessionId, role)),
     ];
     this.#stopListening = () => {
       for (const stop of stops) stop();
@@ -45,7 +45,7 @@ export class Realtime {
 
   stop(): void {
     this.#stopListening();
-    this.#sessions.stop();
+    clearTimeout(this.#expiry ?? undefined);
     this.#feed.readers.close();
   }
 
@@ -72,7 +72,7 @@ export class Realtime {
       open: (socket) => {
         this.#connections.add(socket.data);
         socket.data.open(socket);
-        this.#sessions.add(socket.data);
+        this.#watch(socket.data);
       },
       message(socket, message) {
         if (typeof message === "string") socket.data.receive(message);
@@ -83,8 +83,59 @@ export class Realtime {
         this.#connections.delete(socket.data);
         this.#feed.buffers.closed(socket.data, code);
         socket.data.end();
-        this.#sessions.remove(socket.data);
+        this.#forget(socket.data);
       },
     };
+  }
+
+  /** A connection ends with its session, or when its token expires. */
+  #watch(connection: SocketConnection): void {
+    if (connection.listener === null) return;
+    const { sessionId } = connection.listener;
+    const connections = this.#bySession.get(sessionId) ?? new Set();
+    this.#bySession.set(sessionId, connections.add(connection));
+    this.#expiry ??= this.#nextSecond();
+    // The session may have ended between the check of the token and now.
+    this.#sessionChanged(sessionId, this.#roleOf(sessionId));
+  }
+
+  #forget(connection: SocketConnection): void {
+    const sessionId = connection.listener?.sessionId ?? "";
+    const connections = this.#bySession.get(sessionId);
+    connections?.delete(connection);
+    if (connections?.size === 0) this.#bySession.delete(sessionId);
+  }
+
+  /** @param role of the session's user from now on; null for an ended session. */
+  #sessionChanged(sessionId: string, role: Role | null): void {
+    for (const connection of this.#bySession.get(sessionId) ?? []) {
+      const { listener } = connection;
+      if (listener === null || role === listener.role) continue;
+      if (role === null) this.#expire(connection);
+      else connection.changeListener({ ...listener, role });
+    }
+  }
+
+  #expire(connection: SocketConnection): void {
+    this.#forget(connection);
+    connection.expire();
+  }
+
+  /** A session that cannot be looked at counts as ended: its sockets come back with their token. */
+  #roleOf(sessionId: string): Role | null {
+    try {
+      return this.#options.auth.roleOf(sessionId);
+    } catch {
+      return null;
+    }
+  }
+
+  /** A single timer serves all tokens: each second the expired connections end. */
+  #nextSecond(): Timer {
+    const endExpired = (): void => {
+      for (const connection of this.#connections) if (connection.expiresAt <= Date.now()) this.#expire(connection);
+      this.#expiry = this.#bySession.size > 0 ? this.#nextSecond() : null;
+    };
+    return setTimeout(endExpired, 1_001 - (Date.now() % 1_000)).unref();
   }
 }

@@ -1,19 +1,26 @@
 /**
- * A subscription: the event types that one socket hears together, of its channels without a filter, or of one channel
- * through a filter. Each type is
+ * A subscription: the event types that one socket hears together, of its channels without a filter about one
+ * collection or about the service, or of one channel through a filter. Each type is
  *
  * - **paused**: nothing of the type is sent;
- * - **replaying**: a replay sends the missed events from the log;
- * - **live**: each event is sent as it happens, by the topics of the listener, or by the filter.
+ * - **replaying**: a replay sends the missed events from the log, or is going to;
+ * - **live**: each event is sent as it happens, by the topics of the listener, or by the listener's class.
+ *
+ * A replay reads the log in short steps. Events that the listener may hear now are sent, except events that were sent
+ * before, under the rules of that moment. Each event waits until the socket has taken enough of the events before, and
+ * for a turn. When a step ends where the log stands, the types go live in the same moment, before any other event can be
+ * sent: nothing is missed, nothing comes twice.
  */
-import type { Channel } from "@socle/protocol";
-import type { Listener } from "./audience.ts";
+import { nextTurn } from "../../base/kernel/index.ts";
+import type { EventHead } from "../../store/events/index.ts";
+import type { Listener, LiveListener } from "./audience.ts";
 import type { Feed } from "./feed.ts";
-import type { FilterOfOne } from "./filter.ts";
-import type { FilterHold, FilterListener, Outside } from "./filter-table.ts";
-import { FrameError } from "./frames.ts";
+import type { Outside } from "./filter.ts";
+import type { FilterHold } from "./filter-table.ts";
+import { eventText, FrameError } from "./frames.ts";
 import type { OwnedState } from "./reader-table.ts";
-import { type HeardType, type Replayed, Replays } from "./replays.ts";
+import type { EndTurn } from "./turns.ts";
+import type { FilterOfOne, ReplayedEvent } from "./visibility.ts";
 
 /** The socket of a subscription. */
 export interface SubscribedSocket {
@@ -25,72 +32,75 @@ export interface SubscribedSocket {
   drainedBelow(bytes: number): Promise<void>;
   /** Joins or leaves the topics of a type. */
   topics(type: string, change: "join" | "leave"): void;
-  /** The log does not hold the next events: says so, and gives up the channels of these types. */
-  breakOff(subscription: Subscription, types: readonly string[]): void;
-  /** The subscription has ended with an error for its client. */
-  refuse(subscription: Subscription, error: FrameError): void;
+  /** Replays without a filter go on one after the other. */
+  replayInLine(replay: () => Promise<void>): void;
+  /** An error ends the channels of the subscription that carry some of the types: says so, and gives up the channels. */
+  refuse(subscription: Subscription, error: FrameError, types: readonly string[]): void;
   fail(thrown: unknown): void;
 }
 
-/** A filter's text, and the collection whose records the filter is about. */
-export interface FilterText {
-  readonly collection: string;
-  readonly text: string;
+/** The events of a subscription. */
+export interface SubscribedTo {
+  /** Null for events of the service. */
+  readonly collection: string | null;
+  /** The text of the filter, or null. */
+  readonly filter: string | null;
+  /** The id in the frames of the events, or null. */
+  readonly id: string | null;
 }
 
-export class Subscription implements Replayed, FilterListener {
-  /** The id in the frames of its events, or null. */
+interface HeardType {
+  readonly type: string;
+  /** How many channels of the subscription carry the type. */
+  channels: number;
+  state: "paused" | "replaying" | "live";
+  /** The seq after which a replay is to begin, or null. */
+  since: number | null;
+  /** The events after seq `from`, up to seq `to`, were sent. */
+  from: number;
+  to: number;
+  /** The seq after which the type is live. */
+  liveAfter: number;
+}
+
+export class Subscription implements LiveListener, SubscribedTo {
   readonly id: string | null;
-  readonly filter: FilterText | null;
+  readonly collection: string | null;
+  readonly filter: string | null;
   readonly #socket: SubscribedSocket;
   readonly #feed: Feed;
   readonly #types = new Map<string, HeardType>();
-  readonly #replays: Replays;
   #hold: FilterHold | null;
-  /**
-   * The types that were live before the caller of the socket began to change, and the seq up to which the events of
-   * these types were told.
-   */
-  #suspended: { types: HeardType[]; told: number } | null = null;
+  #isReplaying = false;
+  #endTurn: EndTurn = () => undefined;
+  /** The types that were live before the caller of the socket began to change. */
+  #suspended: readonly HeardType[] = [];
 
   /** @throws FrameError `invalid_filter`, `filter_limit`. */
-  constructor(socket: SubscribedSocket, feed: Feed, wanted: { id: string | null; filter: FilterText | null }) {
-    this.id = wanted.id;
-    this.filter = wanted.filter;
+  constructor(socket: SubscribedSocket, feed: Feed, { collection, filter, id }: SubscribedTo) {
+    this.id = id;
+    this.collection = collection;
+    this.filter = filter;
     this.#socket = socket;
     this.#feed = feed;
     this.#hold = this.#makeHold();
-    this.#replays = new Replays(this, feed);
   }
 
   get listener(): Listener {
     return this.#socket.listener;
   }
 
-  get caller(): string {
-    return this.#socket.caller;
-  }
-
-  filterOfOne(outside: Outside): FilterOfOne | null {
-    const hold = this.#hold;
-    if (hold === null) return null;
-    return {
-      columns: (state: OwnedState) => hold.filter.columns(state),
-      holds: (state: OwnedState) => hold.holds(state, this.#socket, outside),
-    };
-  }
-
   /** Takes a channel's types, paused. @param since the seq after which the types are to be heard. */
-  add({ types, collection }: Channel, since: number): void {
+  add(types: readonly string[], since: number): void {
     for (const type of types) {
       const heard = this.#types.get(type);
       if (heard !== undefined) heard.channels += 1;
       else
         this.#types.set(type, {
           type,
-          collection,
           channels: 1,
-          isLive: false,
+          state: "paused",
+          since: null,
           from: since,
           to: since,
           liveAfter: since,
@@ -99,129 +109,216 @@ export class Subscription implements Replayed, FilterListener {
   }
 
   /** Gives up a channel's types, except types of other channels. */
-  remove({ types }: Channel): void {
+  remove(types: readonly string[]): void {
     for (const heard of this.#of(types)) {
       heard.channels -= 1;
       if (heard.channels > 0) continue;
-      this.pause(heard);
+      this.#pause(heard);
       this.#types.delete(heard.type);
     }
-    this.#replays.prune();
+    if (this.#types.size > 0) return;
+    this.#hold?.release();
+    this.#hold = null;
   }
 
   /** The types go live, except types that a replay is going to bring to their live events. */
-  begin(types: readonly string[] = [...this.#types.keys()]): void {
-    for (const heard of this.#of(types)) if (!heard.isLive && !this.#replays.brings(heard)) this.goLive(heard);
+  begin(types: readonly string[]): void {
+    for (const heard of this.#of(types)) if (heard.state === "paused") this.#goLive(heard);
   }
 
   /** The types are replayed from a seq on, and go live then. */
-  replay(since: number, types: readonly string[] = [...this.#types.keys()]): void {
-    const heard = this.#of(types);
-    for (const each of heard) this.pause(each);
-    this.#replays.add({ since, types: heard });
+  replay(since: number, types: Iterable<string> = this.#types.keys()): void {
+    for (const heard of this.#of(types)) {
+      this.#pause(heard);
+      heard.state = "replaying";
+      heard.since = Math.min(since, heard.since ?? since);
+    }
+    if (this.#isReplaying) return;
+    this.#isReplaying = true;
+    if (this.filter === null) this.#socket.replayInLine(() => this.#replayAll());
+    else void this.#replayAll();
   }
 
-  carries(types: readonly string[]): boolean {
-    return types.some((type) => this.#types.has(type));
-  }
-
-  /** Whether a change of a type at a seq is sent as it happens. */
   hears(type: string, seq: number): boolean {
     const heard = this.#types.get(type);
-    return heard?.isLive === true && seq > heard.liveAfter;
-  }
-
-  holds(heard: HeardType): boolean {
-    return this.#types.get(heard.type) === heard;
-  }
-
-  goLive(heard: HeardType): void {
-    if (heard.isLive) return;
-    heard.isLive = true;
-    heard.liveAfter = this.#feed.seq;
-    if (this.#hold !== null) {
-      this.#hold.goLive(this);
-      return;
-    }
-    this.#socket.topics(heard.type, "join");
-    this.#feed.join(heard.type, heard.collection);
-  }
-
-  pause(heard: HeardType): void {
-    if (!heard.isLive) return;
-    heard.to = this.#told(heard);
-    heard.isLive = false;
-    if (this.#hold === null) {
-      this.#socket.topics(heard.type, "leave");
-      this.#feed.leave(heard.type);
-    } else if (![...this.#types.values()].some(({ isLive }) => isLive)) {
-      this.#hold.pause(this);
-    }
+    return heard?.state === "live" && seq > heard.liveAfter;
   }
 
   /** The caller of the socket is about to change. */
   suspend(): void {
-    const types = [...this.#types.values()].filter(({ isLive }) => isLive);
-    const told = Math.min(...types.map((heard) => this.#told(heard)));
-    for (const heard of types) this.pause(heard);
+    this.#suspended = [...this.#types.values()].filter(({ state }) => state === "live");
+    for (const heard of this.#suspended) this.#pause(heard);
     this.#hold?.release();
     this.#hold = null;
-    this.#suspended = { types, told };
   }
 
   /** The caller of the socket has changed: the filter is now that of the new caller's class. */
   resume(): void {
-    const { types, told } = this.#suspended ?? { types: [], told: 0 };
-    this.#suspended = null;
     try {
       this.#hold = this.#makeHold();
     } catch (thrown) {
       this.fail(thrown);
       return;
     }
-    if (told < this.#feed.seq) this.#replays.add({ since: told, types });
-    else for (const heard of types) this.goLive(heard);
+    for (const heard of this.#suspended)
+      if (heard.to < this.#feed.seq) this.replay(heard.to, [heard.type]);
+      else this.#goLive(heard);
   }
 
   send(text: string): void {
     this.#socket.send(text);
   }
 
-  drainedBelow(bytes: number): Promise<void> {
-    return this.#socket.drainedBelow(bytes);
-  }
-
-  breakOff(types: readonly string[]): void {
-    this.#socket.breakOff(this, types);
-  }
-
   fail(thrown: unknown): void {
-    if (thrown instanceof FrameError && this.filter !== null) this.#socket.refuse(this, thrown);
+    if (thrown instanceof FrameError && this.filter !== null)
+      this.#socket.refuse(this, thrown, [...this.#types.keys()]);
     else this.#socket.fail(thrown);
   }
 
-  /** Lets go of everything. */
-  end(): void {
-    for (const heard of this.#types.values()) this.pause(heard);
-    this.#types.clear();
-    this.#hold?.release();
-    this.#hold = null;
-    this.#replays.prune();
+  #of(types: Iterable<string>): HeardType[] {
+    return [...types].flatMap((type) => this.#types.get(type) ?? []);
   }
 
-  #of(types: readonly string[]): HeardType[] {
-    return types.flatMap((type) => this.#types.get(type) ?? []);
+  #goLive(heard: HeardType): void {
+    heard.state = "live";
+    heard.liveAfter = this.#feed.seq;
+    if (this.#hold !== null) {
+      this.#hold.listeners.live.add(this);
+      return;
+    }
+    this.#socket.topics(heard.type, "join");
+    this.#feed.enter(this);
   }
 
-  /** The seq up to which a live type's events were sent. */
-  #told({ collection }: HeardType): number {
-    const next = this.#hold === null ? this.#feed.nextSeq(collection, this.listener) : this.#hold.nextSeq;
-    return next === null ? this.#feed.seq : next - 1;
+  #pause(heard: HeardType): void {
+    if (heard.state !== "live") return;
+    heard.to = this.#told(heard);
+    heard.state = "paused";
+    if (this.#hold === null) this.#socket.topics(heard.type, "leave");
+    if ([...this.#types.values()].some(({ state }) => state === "live")) return;
+    if (this.#hold === null) this.#feed.leave(this);
+    else this.#hold.listeners.live.delete(this);
+  }
+
+  /** The seq up to which the events of a live type were sent. */
+  #told({ liveAfter }: HeardType): number {
+    const next = this.#hold === null ? this.#feed.nextSeq(this) : this.#hold.listeners.nextSeq;
+    return next === null ? this.#feed.seq : Math.max(liveAfter, next - 1);
   }
 
   #makeHold(): FilterHold | null {
-    const { filter } = this;
-    if (filter === null) return null;
-    return this.#feed.filters.hold({ ...filter, listener: this.listener }, this.caller);
+    const { collection, filter: text, listener } = this;
+    if (text === null || collection === null) return null;
+    return this.#feed.filters.hold({ collection, text, listener }, this.#socket.caller);
   }
+
+  async #replayAll(): Promise<void> {
+    this.#feed.replaying(1);
+    try {
+      for (let due = this.#due(); due.length > 0; due = this.#due()) await this.#replayTypes(due);
+    } catch (thrown) {
+      this.fail(thrown);
+    } finally {
+      this.#feed.replaying(-1);
+      this.#isReplaying = false;
+    }
+  }
+
+  /** The types that the next replay brings to their live events: types that are to be heard from the same seq on. */
+  #due(): HeardType[] {
+    const waiting = [...this.#types.values()].filter(({ since }) => since !== null);
+    return waiting.filter(({ since }) => since === waiting[0]?.since);
+  }
+
+  async #replayTypes(due: readonly HeardType[]): Promise<void> {
+    const start = Math.min(...due.map(({ since, to }) => Math.min(since ?? to, to)));
+    for (const heard of due) heard.since = null;
+    let seq = start;
+    let held = due;
+    while (true) {
+      held = due.filter((heard) => this.#types.get(heard.type) === heard);
+      const types = held.map(({ type }) => type);
+      if (held.length === 0) return;
+      const page = await this.#inTurn(async () => this.#feed.page(seq, types, this));
+      if (page === null || !(await this.#sendAll(page.events, held))) {
+        const message = 'The log no longer holds what comes next. Subscribe without "since" and read the data anew.';
+        return this.#socket.refuse(this, new FrameError("resume_gap", message), types);
+      }
+      seq = page.end;
+      if (seq >= this.#feed.seq) break;
+      await nextTurn();
+    }
+    for (const heard of held) {
+      heard.from = Math.min(heard.from, start);
+      heard.to = seq;
+      if (heard.since === null && this.#types.get(heard.type) === heard) this.#goLive(heard);
+    }
+  }
+
+  /**
+   * Sends the events that may be heard and were not sent before, with a single payload in memory. Answers false when an
+   * event was trimmed meanwhile, or is closed to this listener.
+   */
+  async #sendAll(events: readonly EventHead[], held: readonly HeardType[]): Promise<boolean> {
+    const byType = new Map(held.map((heard) => [heard.type, heard]));
+    for (const head of events) {
+      const own = byType.get(head.type);
+      if (own !== undefined && wasSent(head, own)) continue;
+      await this.#socket.drainedBelow(this.#feed.replayBuffer);
+      if (!(await this.#inTurn(() => this.#sendOne(head, byType)))) return false;
+    }
+    return true;
+  }
+
+  /** Sends an event, if the listener may hear it. Answers false as `#sendAll` does. */
+  async #sendOne(head: EventHead, byType: ReadonlyMap<string, HeardType>): Promise<boolean> {
+    const { listener, id } = this;
+    const { epoch } = this.#feed;
+    const told = await this.#toldOf(head).catch((thrown: unknown) => {
+      if (epoch === this.#feed.epoch) throw thrown;
+      return null;
+    });
+    // The role or the definitions have changed meanwhile.
+    if (listener !== this.listener || epoch !== this.#feed.epoch) return this.#sendOne(head, byType);
+    if (told === "gap") return false;
+    const heard = told === null ? undefined : byType.get(told.type);
+    if (told === null || heard === undefined || wasSent(head, heard)) return true;
+    if (this.#types.get(heard.type) === heard) this.send(eventText(told.text, id));
+    return true;
+  }
+
+  /** An event as the listener is told of the event now. */
+  #toldOf(head: EventHead): Promise<ReplayedEvent> {
+    const { collection, listener } = this;
+    const hold = this.#hold;
+    if (hold === null) return this.#feed.visibility.replayed(head, { listener, collection, filter: null });
+    const one = { listener, caller: this.#socket.caller };
+    const filter: FilterOfOne = {
+      columns: (state: OwnedState) => hold.filter.columns(state),
+      holds: (state: OwnedState) => hold.filter.holds(state, one, this.#outside),
+    };
+    return this.#feed.visibility.replayed(head, { listener, collection, filter });
+  }
+
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    this.#endTurn = await this.#feed.turns.take(this.#socket.caller);
+    try {
+      return await work();
+    } finally {
+      this.#endTurn();
+    }
+  }
+
+  readonly #outside: Outside = async (work) => {
+    this.#endTurn();
+    try {
+      return await work();
+    } finally {
+      this.#endTurn = await this.#feed.turns.take(this.#socket.caller);
+    }
+  };
+}
+
+function wasSent({ seq }: EventHead, { from, to }: HeardType): boolean {
+  return seq > from && seq <= to;
 }

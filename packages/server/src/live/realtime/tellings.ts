@@ -11,8 +11,29 @@ import { fieldLimits, type RecordTable, recordTableOf, withoutFields } from "../
 import type { LoggedEvent } from "../../store/events/index.ts";
 import { type Listener, mayHear } from "./audience.ts";
 import { eventText } from "./frames.ts";
-import { type Names, type OwnedState, Readers, type ThreadUse } from "./reader-table.ts";
-import type { Answer, Verdicts } from "./verdicts.ts";
+import {
+  type Answer,
+  type Held,
+  isHeld,
+  type Names,
+  type OwnedState,
+  type ThreadUse,
+  type Verdicts,
+} from "./reader-table.ts";
+
+/** The listeners who hear of a record by a filter, before and after a change; null without a filter. */
+export type Seen = readonly [before: Held, after: Held] | null;
+
+/** The definitions have changed since a change: its text has fields that are gone. The log tells the change as a replay does. */
+export class Outdated extends Error {
+  override readonly name = "Outdated";
+  readonly seq: number;
+
+  constructor(seq: number) {
+    super();
+    this.seq = seq;
+  }
+}
 
 /** The types of the changes of a collection's records. */
 export function changeTypes(name: string): string[] {
@@ -48,8 +69,6 @@ const nobody: ReadonlySet<string> = new Set();
 /** Callers of the classes for whom fields may have rules. */
 const samples: readonly Listener[] = [null, { userId: "", role: "authenticated", sessionId: "" }];
 
-type Read = (listener: Listener) => boolean;
-
 /**
  * A change of a record as each listener is told of the change: with a type of the listener's own if the read rule is an
  * expression or a filter is asked, and without the fields that the listener may not read.
@@ -66,8 +85,6 @@ export class Telling {
   readonly #table: RecordTable;
   readonly #texts = new Map<string, string>();
   readonly #frames = new Map<string, string>();
-  #couldRead: Read | null = null;
-  #canRead: Read | null = null;
 
   constructor({ event, collection, audience, answers }: Told) {
     this.event = event;
@@ -83,8 +100,6 @@ export class Telling {
   /** Forgets the readers of the record: rights count at the moment when the change is told. */
   refresh(): void {
     this.#answers.forget();
-    this.#couldRead = null;
-    this.#canRead = null;
   }
 
   /** Asks a thread about all rules that the event loop cannot decide in time. @throws as `Verdicts.learn`. */
@@ -95,29 +110,26 @@ export class Telling {
     }, use);
   }
 
-  /** Whether a listener could read the record before the change. */
-  couldRead(listener: Listener): boolean {
-    this.#couldRead ??= this.#readOf(this.before);
-    return this.#couldRead(listener);
+  /** The names of the listeners to whom the change may be told; null for all. @throws TooSlow. */
+  candidates(seen: Seen): Names | null {
+    if (seen === null) {
+      if (this.#audience !== "condition") return null;
+      return this.#namesOf(this.before).union(this.#namesOf(this.after));
+    }
+    const [before, after] = seen;
+    if (before === true || after === true) return null;
+    return (before === false ? nobody : before).union(after === false ? nobody : after);
   }
 
-  /** Whether a listener can read the record after the change. */
-  canRead(listener: Listener): boolean {
-    this.#canRead ??= this.#readOf(this.after);
-    return this.#canRead(listener);
-  }
-
-  /** The names of the listeners that could read the record before the change or can after the change; null for a rule word. */
-  readers(): Names | null {
-    if (this.#audience !== "condition") return null;
-    return this.#namesOf(this.before).union(this.#namesOf(this.after));
-  }
-
-  /** The type of the change for a listener without a filter; null for a listener that hears nothing. */
-  typeFor(listener: Listener): string | null {
+  /** The type of the change for a listener; null for a listener that hears nothing. @throws TooSlow. */
+  typeFor(listener: Listener, seen: Seen): string | null {
     const { type, owner } = this.event;
-    if (this.#audience !== "condition") return mayHear(listener, this.#audience, owner) ? type : null;
-    return toldType(this.collection.name, { before: this.couldRead(listener), after: this.canRead(listener) });
+    if (seen === null && this.#audience !== "condition") return mayHear(listener, this.#audience, owner) ? type : null;
+    const [before, after] = seen ?? [true, true];
+    return toldType(this.collection.name, {
+      before: isHeld(before, listener) && this.#mayRead(listener, this.before),
+      after: isHeld(after, listener) && this.#mayRead(listener, this.after),
+    });
   }
 
   /** The frame with the change for a listener. @param id of the subscription, or null. */
@@ -151,18 +163,17 @@ export class Telling {
       const isOpen =
         access === "own"
           ? isOwnRecord(listener, state.owner)
-          : Readers.includes(answer({ table: this.#table, expression: condition }, state), listener);
+          : isHeld(answer({ table: this.#table, expression: condition }, state), listener);
       if (!isOpen) hidden.add(field);
     }
     return hidden;
   }
 
-  #readOf(state: OwnedState | null): Read {
-    if (state === null) return () => false;
-    const audience = this.#audience;
-    if (audience !== "condition") return (listener) => mayHear(listener, audience, state.owner);
-    const names = this.#namesOf(state);
-    return (listener) => isAdmin(listener) || Readers.includes(names, listener);
+  /** Whether a listener may read the record before or after the change. */
+  #mayRead(listener: Listener, state: OwnedState | null): boolean {
+    if (state === null) return false;
+    if (this.#audience !== "condition") return mayHear(listener, this.#audience, state.owner);
+    return isAdmin(listener) || isHeld(this.#namesOf(state), listener);
   }
 
   /** The listeners that fulfil a read rule with an expression, for the record before or after the change. */

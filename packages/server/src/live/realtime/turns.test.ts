@@ -1,6 +1,6 @@
-/** Turns of the event loop: callers one after the other, in slices, with the loop's other work in between. */
-import { expect, test } from "bun:test";
-import { Turns } from "./turns.ts";
+/** The shares of callers: turns of the event loop, inboxes whose socket is ended when too much waits, and budgets of processor time. */
+import { describe, expect, test } from "bun:test";
+import { Budgets, Inbox, Inboxes, Turns } from "./turns.ts";
 
 /** Work of a caller that holds the event loop. */
 function work(turns: Turns, done: string[], { caller, ms }: { caller: string; ms: number }): Promise<void> {
@@ -39,18 +39,126 @@ test("the event loop has its turn after some milliseconds of work", async () => 
   expect(done.join(" ")).not.toContain("a a a");
 });
 
-test("a turn at once is for nobody while others wait, or when the slice is used up", async () => {
+test("a turn is given at once, but to nobody while another goes on, or when the slice is used up", async () => {
   const turns = new Turns();
-  const end = turns.takeNow();
-  expect(end).not.toBeNull();
-  expect(turns.takeNow()).toBeNull();
-  const waiting = turns.take("a");
-  end?.();
-  expect(turns.takeNow()).toBeNull();
+  const given: string[] = [];
+  const take = async (caller: string): Promise<() => void> => {
+    const end = await turns.take(caller);
+    given.push(caller);
+    return end;
+  };
+  const end = await take("a");
+  const waiting = take("b");
+  await Promise.resolve();
+  expect(given).toEqual(["a"]);
+  end();
   (await waiting)();
-  expect(turns.hasTime).toBe(true);
+  expect([given, turns.hasTime]).toEqual([["a", "b"], true]);
   turns.count(1_000);
-  expect([turns.hasTime, turns.takeNow()]).toEqual([false, null]);
-  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-  expect(turns.takeNow()).not.toBeNull();
+  const late = take("c");
+  await Promise.resolve();
+  expect([given, turns.hasTime]).toEqual([["a", "b"], false]);
+  await late;
+  expect(given).toEqual(["a", "b", "c"]);
+});
+
+/** An inbox, and whether its socket was ended. */
+class Watched extends Inbox {
+  isEnded = false;
+
+  constructor(all: Inboxes) {
+    super(all, () => {
+      this.isEnded = true;
+    });
+  }
+}
+
+const frame = "x".repeat(1_000 - 64);
+
+describe("inboxes", () => {
+  test("that are full together end the socket with the fullest, not one whose inbox is empty", () => {
+    const all = new Inboxes(10_000);
+    const floods = [4, 3, 3].map((frames) => {
+      const flood = new Watched(all);
+      for (let n = 0; n < frames; n++) flood.put(frame);
+      return flood;
+    });
+    expect(all.bytes).toBe(10_000);
+    const innocent = new Watched(all);
+    innocent.put(frame);
+    expect([...floods, innocent].map(({ isEnded }) => isEnded)).toEqual([true, false, false, false]);
+    expect(all.bytes).toBe(7_000);
+    expect(innocent.take()).toBe(frame);
+    expect(innocent.take()).toBeUndefined();
+    for (const flood of floods) flood.clear();
+    expect(all.bytes).toBe(0);
+  });
+
+  test("end the one that sends when its own is the fullest", () => {
+    const all = new Inboxes(10_000);
+    const [flood, other] = [new Watched(all), new Watched(all)];
+    for (let n = 0; n < 4; n++) other.put(frame);
+    for (let n = 0; n < 7; n++) flood.put(frame);
+    expect([flood.isEnded, other.isEnded]).toEqual([true, false]);
+    expect(all.bytes).toBe(4_000);
+  });
+
+  test("take a first frame also when everybody's holds a single one that is no smaller", () => {
+    const all = new Inboxes(3_000);
+    const sockets = [1, 2, 3, 4].map(() => new Watched(all));
+    for (const socket of sockets) socket.put(frame);
+    expect(sockets.map(({ isEnded }) => isEnded)).toEqual([true, false, false, false]);
+    const large = new Watched(all);
+    large.put(frame.repeat(4));
+    expect(large.isEnded).toBe(false);
+    expect(large.take()).toBe(frame.repeat(4));
+  });
+
+  test("of one socket have a bound of their own, which ends it alone", () => {
+    const all = new Inboxes();
+    const [flood, calm] = [new Watched(all), new Watched(all)];
+    calm.put(frame);
+    for (let n = 0; n < 262; n++) flood.put(frame);
+    expect(flood.isEnded).toBe(false);
+    flood.put(frame);
+    expect([flood.isEnded, calm.isEnded, all.bytes]).toEqual([true, false, 1_000]);
+  });
+});
+
+test("a caller may use ten seconds' worth at once, then waits; other callers do not", () => {
+  let now = 0;
+  const budgets = new Budgets(100, () => now);
+  budgets.charge("a", 900);
+  expect(budgets.waitOf("a")).toBe(0);
+  budgets.charge("a", 300);
+  expect([budgets.waitOf("a"), budgets.waitOf("b")]).toEqual([2_000, 0]);
+  now += 1_500;
+  expect(budgets.waitOf("a")).toBe(500);
+  now += 500;
+  expect(budgets.waitOf("a")).toBe(0);
+  budgets.charge("a", 1);
+  expect(budgets.waitOf("a")).toBe(10);
+});
+
+test("a debt is bounded, and a budget is not saved up beyond its most", () => {
+  let now = 0;
+  const budgets = new Budgets(100, () => now);
+  budgets.charge("a", 1_000_000);
+  expect(budgets.waitOf("a")).toBe(10_000);
+  now += 3_600_000;
+  budgets.charge("a", 1_000);
+  expect(budgets.waitOf("a")).toBe(0);
+  budgets.charge("a", 1);
+  expect(budgets.waitOf("a")).toBe(10);
+});
+
+test("callers are remembered while they have used something", () => {
+  let now = 0;
+  const budgets = new Budgets(100, () => now);
+  budgets.charge("debtor", 2_000);
+  for (let n = 0; n < 5_000; n++) {
+    now += 1;
+    budgets.charge(`caller ${n}`, 1);
+  }
+  expect(budgets.waitOf("debtor")).toBe(5_000);
 });

@@ -1,6 +1,6 @@
 /** Visibility: the audience of an event of the log, now and in a replay, and the text that a replay sends of it. */
 
-import type { StoredRecord } from "@socle/protocol";
+import type { JsonValue, StoredRecord } from "@socle/protocol";
 import { AppError, isAdmin } from "../../base/kernel/index.ts";
 import type { Collection, Collections } from "../../data/collections/index.ts";
 import { type Audience, audienceOf, narrowerThan } from "../../data/permissions/index.ts";
@@ -8,10 +8,8 @@ import { fieldLimits, type Records, recordTableOf, touchesReadRule } from "../..
 import type { Storage } from "../../files/storage/index.ts";
 import type { EventBasis, EventHead, EventLog, LoggedEvent } from "../../store/events/index.ts";
 import { type Listener, mayHear, reducedFor } from "./audience.ts";
-import type { FilterOfOne } from "./filter.ts";
-import { fulfilledBefore } from "./former-states.ts";
 import type { OwnedState } from "./reader-table.ts";
-import { stateOf, toldText, toldType } from "./tellings.ts";
+import { changeTypes, stateOf, toldText, toldType } from "./tellings.ts";
 
 /** An event as a replay tells the event: the type differs from the event's own if the change has taken a record out of sight. */
 export interface Told {
@@ -19,14 +17,25 @@ export interface Told {
   readonly text: string;
 }
 
-/** `trimmed`: the log does not hold the event any more. `null`: the listener hears nothing of the event. */
-export type ReplayedEvent = Told | null | "trimmed";
+/** `gap`: the log does not hold the event any more, or the event is closed to the listener. `null`: the listener hears nothing of the event. */
+export type ReplayedEvent = Told | null | "gap";
 
-/** The collection of a replay, and the filter of its subscription, or null. */
-export interface ReplayedThrough {
+/** A filter, asked for a single listener. */
+export interface FilterOfOne {
+  columns(state: OwnedState): ReadonlySet<string>;
+  /** @throws FrameError if the filter cannot be asked any more. */
+  holds(state: OwnedState): Promise<boolean>;
+}
+
+/** The listener of a replay, the collection of its events, and the filter of its subscription, or null. */
+export interface ReplayedTo {
+  readonly listener: Listener;
   readonly collection: string | null;
   readonly filter: FilterOfOne | null;
 }
+
+/** The filter of a subscription without a filter. */
+const everything: FilterOfOne = { columns: () => new Set(), holds: () => Promise.resolve(true) };
 
 /**
  * The users to whom events of auth, storage, functions and jobs are told (`realtime.serviceEvents`): all users; the
@@ -47,6 +56,15 @@ interface Seen {
   readonly collection: Collection;
 }
 
+export interface VisibilityOptions {
+  collections: Collections;
+  events: EventLog;
+  records: Records;
+  storage: Storage;
+  /** The users to whom events of auth, storage, functions and jobs are told. */
+  serviceEvents: ServiceEvents;
+}
+
 export class Visibility {
   readonly #collections: Collections;
   readonly #events: EventLog;
@@ -54,13 +72,7 @@ export class Visibility {
   readonly #storage: Storage;
   readonly #serviceEvents: ServiceEvents;
 
-  constructor(options: {
-    collections: Collections;
-    events: EventLog;
-    records: Records;
-    storage: Storage;
-    serviceEvents: ServiceEvents;
-  }) {
+  constructor(options: VisibilityOptions) {
     this.#serviceEvents = options.serviceEvents;
     this.#collections = options.collections;
     this.#events = options.events;
@@ -101,20 +113,42 @@ export class Visibility {
     );
   }
 
-  /** An event as a replay tells the event to a listener of its audience, or to a listener with a filter. */
-  async replayed(head: EventHead, listener: Listener, through: ReplayedThrough): Promise<ReplayedEvent> {
-    const event = this.#events.at(head.seq);
-    if (event === null) return "trimmed";
-    const { collection: name, filter } = through;
+  /** Whether a listener may hear an event at all, by the audience of the event. */
+  #mayHear(listener: Listener, event: EventHead, collection: string | null): boolean {
+    const audience = this.audience(event, collection);
+    // The payload says whom an event of the service is about.
+    if (collection === null && audience === "owner") return listener !== null;
+    return mayHear(listener, audience, event.owner);
+  }
+
+  /** The logged types that may be told under some types: through a rule or a filter, an update may be told as a deletion. */
+  sourcesOf(types: readonly string[], name: string | null, isFiltered: boolean): readonly string[] {
     const collection = name === null ? undefined : this.#collections.get(name);
-    if (filter !== null) {
-      if (collection === undefined || this.isOfPredecessor(event, collection)) return null;
-      return this.#toldByFilter({ event, listener, collection }, filter);
+    return collection !== undefined && (isFiltered || this.isConditional(collection))
+      ? changeTypes(collection.name)
+      : types;
+  }
+
+  /** An event as a replay tells the event. @throws FrameError if the filter cannot be asked any more. */
+  async replayed(head: EventHead, to: ReplayedTo): Promise<ReplayedEvent> {
+    const { listener, collection: name, filter } = to;
+    // The read rule may have been widened since the replay began.
+    if (this.isClosedAfter(head.seq - 1, listener, name)) return "gap";
+    // Through a filter, an event may also say that a record has another owner.
+    if (filter === null && !this.#mayHear(listener, head, name)) return null;
+    const event = this.#events.at(head.seq);
+    if (event === null) return "gap";
+    const collection = name === null ? undefined : this.#collections.get(name);
+    if (collection !== undefined && !this.isOfPredecessor(event, collection)) {
+      const seen = { event, listener, collection };
+      const isDecided = filter !== null || (this.isConditional(collection) && !isAdmin(listener));
+      return isDecided ? this.#toldByDecision(seen, filter ?? everything) : toldAs(event, this.#textByWord(seen));
     }
-    if (collection !== undefined && this.isConditional(collection) && !isAdmin(listener))
-      return this.isOfPredecessor(event, collection) ? null : this.#toldByRule(event, listener, collection);
-    const text = await this.#text(event, listener, name);
-    return text === null ? null : { type: event.type, text };
+    if (filter !== null) return null;
+    if (name === null) return toldAs(event, await this.#serviceText(event, listener));
+    // The record is gone with its collection; an admin may see the logged payload.
+    const isWhole = !event.isPartial || event.type.endsWith(".deleted");
+    return toldAs(event, isWhole ? event.toText() : null);
   }
 
   /** Whether the database decides who may read a record of a collection. */
@@ -123,36 +157,12 @@ export class Visibility {
   }
 
   /**
-   * A change by the rule of this moment. The state after the change is the current record; the state before the change
-   * is the part that the log has kept for the rule. The log keeps nothing if the change touched no field of the rule.
+   * A change by the rule, the filter and the definitions of this moment. The record after the change is told only while
+   * the current record may be read and fulfils the filter. The state before the change comes from the log; if the log
+   * has not kept the values, the record may have fulfilled the filter: `.deleted` is told once too often rather than
+   * once too seldom.
    */
-  #toldByRule(event: LoggedEvent, listener: Listener, collection: Collection): Told | null {
-    const basis = this.#basisOfRule(event, collection);
-    const couldRead = basis !== null && this.#records.wasReadable(collection, listener, basis);
-    const text = this.#textAfter(event, listener, collection);
-    if (text !== null) {
-      const isInView = event.type.endsWith(".created") || (basis !== null && !couldRead);
-      const type = isInView ? `${collection.name}.created` : event.type;
-      return { type, text: type === event.type ? text : retyped(text, event.type, type) };
-    }
-    const type = `${collection.name}.deleted`;
-    return couldRead ? { type, text: toldText(event, type) } : null;
-  }
-
-  /** The record before a change, if the change touched a field that the read rule asks about; otherwise null. */
-  #basisOfRule(event: LoggedEvent, collection: Collection): EventBasis | null {
-    const { basis } = event;
-    return basis !== null && touchesReadRule(recordTableOf(collection), basis) ? formerOf(event) : null;
-  }
-
-  /**
-   * A change through a filter, by the rule and the definitions of this moment. The record after the change is told only
-   * while the current record may be read and fulfils the filter. The state before the change comes from the log; if the
-   * log has not kept the values, the record may have fulfilled the filter: `.deleted` is told once too often rather
-   * than once too seldom.
-   * @throws FrameError if the filter cannot be asked any more.
-   */
-  async #toldByFilter(seen: Seen, filter: FilterOfOne): Promise<Told | null> {
+  async #toldByDecision(seen: Seen, filter: FilterOfOne): Promise<Told | null> {
     const { event, listener, collection } = seen;
     const isAsLogged = !event.isPartial && event.seq > collection.logMarks.fields;
     const isDeletion = event.type.endsWith(".deleted");
@@ -205,30 +215,17 @@ export class Visibility {
 
   /** `#couldRead` for the state before the event. @param canRead the answer for the state after the event. */
   #couldReadBefore(seen: Seen, canRead: boolean): boolean {
-    const { event, collection } = seen;
+    const { event, collection, listener } = seen;
     if (event.type.endsWith(".created")) return false;
-    const isUntouched = this.#basisOfRule(event, collection) === null && !event.type.endsWith(".deleted");
-    if (this.isConditional(collection) && isUntouched) return canRead;
+    const { basis } = event;
+    const isDeletion = event.type.endsWith(".deleted");
+    if (this.isConditional(collection)) {
+      // Events from earlier versions have no former values.
+      if (isDeletion && basis === null) return isAdmin(listener);
+      // The log keeps nothing of the rule if the change touched no field of the rule.
+      if (!isDeletion && (basis === null || !touchesReadRule(recordTableOf(collection), basis))) return canRead;
+    }
     return this.#couldRead(seen, formerOf(event));
-  }
-
-  /** The record after a change, for a listener who may read both that state and the current record. */
-  #textAfter(event: LoggedEvent, listener: Listener, collection: Collection): string | null {
-    if (event.type.endsWith(".deleted")) return null;
-    const { payload, owner } = event;
-    // For a large record the log has only the changed fields, and the current record is told.
-    const isReadable = event.isPartial || this.#records.wasReadable(collection, listener, { fields: payload, owner });
-    return isReadable ? this.#recordText(event, listener, collection) : null;
-  }
-
-  async #text(event: LoggedEvent, listener: Listener, name: string | null): Promise<string | null> {
-    if (name === null) return this.#serviceText(event, listener);
-    const collection = this.#collections.get(name);
-    if (event.type.endsWith(".deleted")) return event.toText();
-    // The record is gone with its collection; an admin may see the logged payload.
-    if (collection === undefined || this.isOfPredecessor(event, collection))
-      return event.isPartial ? null : event.toText();
-    return this.#recordText(event, listener, collection);
   }
 
   async #serviceText(event: LoggedEvent, listener: Listener): Promise<string | null> {
@@ -247,19 +244,20 @@ export class Visibility {
   }
 
   /**
-   * The created or changed record, with the fields that the listener may read both in that state and in the current
-   * record. Null if the record is deleted or closed to the listener. If the log holds only the changed fields, or
-   * fields that were dropped since, the text is that of the current record.
+   * The text of a change for a listener of its audience. A created or changed record is told with the fields that the
+   * listener may read both in that state and in the current record; null if the record is deleted or closed to the
+   * listener. If the log holds only the changed fields, or fields that were dropped since, the text is that of the
+   * current record.
    */
-  #recordText(event: LoggedEvent, listener: Listener, collection: Collection): string | null {
-    const id = event.subject ?? "";
+  #textByWord(seen: Seen): string | null {
+    const { event, listener, collection } = seen;
+    if (event.type.endsWith(".deleted")) return event.toText();
     const isAsLogged = !event.isPartial && event.seq > collection.logMarks.fields;
-    const hidesValues = fieldLimits(collection, listener) !== null;
-    if (isAsLogged && !hidesValues) return this.#records.isReadable(collection, listener, id) ? event.toText() : null;
+    if (isAsLogged && fieldLimits(collection, listener) === null)
+      return this.#records.isReadable(collection, listener, event.subject ?? "") ? event.toText() : null;
     const now = this.#now(event, listener, collection);
     if (now === null) return null;
-    if (!isAsLogged) return event.toText(JSON.stringify(now));
-    return toldText(event, event.type, this.#hidden({ event, listener, collection }, now));
+    return isAsLogged ? toldText(event, event.type, this.#hidden(seen, now)) : event.toText(JSON.stringify(now));
   }
 
   /** Whether an event belongs to a dropped collection of the same name. */
@@ -281,7 +279,41 @@ function formerState(event: LoggedEvent): OwnedState {
   return { record: fields as OwnedState["record"], owner };
 }
 
-/** The text of an event with another type. Its own stands once, before the payload. */
-function retyped(text: string, from: string, to: string): string {
-  return text.replace(`"type":"${from}"`, `"type":"${to}"`);
+function toldAs({ type }: LoggedEvent, text: string | null): Told | null {
+  return text === null ? null : { type, text };
+}
+
+type Fields = { readonly [name: string]: JsonValue };
+
+/** A change: the record after the change, null for a deletion, and whether that record fulfilled the filter. */
+interface Change {
+  readonly collection: Collection;
+  readonly filter: FilterOfOne;
+  readonly became: Fields | null;
+  readonly fulfils: boolean;
+}
+
+/**
+ * Whether a record fulfilled a filter before a change; null if the log has not kept enough to tell.
+ * @throws FrameError if the filter cannot be asked any more.
+ */
+async function fulfilledBefore(event: LoggedEvent, change: Change): Promise<boolean | null> {
+  if (event.type.endsWith(".created")) return false;
+  const { basis } = event;
+  const { collection, filter, became, fulfils } = change;
+  // Fields may have had other names, and events from earlier versions have no former values.
+  if (basis === null || event.seq <= collection.logMarks.fields) return null;
+  const table = recordTableOf(collection);
+  const { fields, omitted = [], owner } = basis;
+  // A basis is read from JSON.
+  const other = became === null ? null : { record: became, owner: event.owner };
+  const state = { record: { ...(event.isPartial ? {} : became), ...(fields as Fields) }, owner, other };
+  const asked = [...filter.columns(state)];
+  const namesOf = (names: readonly string[]): Set<string> => new Set(names.map((name) => table.columnName(name)));
+  const changed = namesOf([...Object.keys(fields), ...omitted]);
+  if (became !== null && !asked.some((column) => changed.has(column))) return fulfils;
+  const known = namesOf([...Object.keys(fields), ...(event.isPartial ? [] : Object.keys(became ?? {}))]);
+  const missing = namesOf(omitted);
+  if (asked.some((column) => missing.has(column) || !known.has(column))) return null;
+  return filter.holds(state);
 }
