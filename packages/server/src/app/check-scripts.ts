@@ -6,8 +6,8 @@ import type { Config } from "../base/config/index.ts";
 import { AppError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import { checkEndpoint } from "../code/endpoints/index.ts";
-import { checkFunction } from "../code/functions/index.ts";
-import { checkJob } from "../code/jobs/index.ts";
+import { triggersOf } from "../code/functions/index.ts";
+import { jobOf } from "../code/jobs/index.ts";
 import { ScriptHost, type ScriptKind } from "../code/script-host/index.ts";
 import { scriptProcess } from "./script-process.ts";
 
@@ -35,8 +35,8 @@ export async function checkScripts(options: {
   const host = new ScriptHost({ ...scriptProcess(config, options.environment), processes: 1, logger });
   const owners = {
     kinds: [
-      kindOf("functions", (script) => checkFunction(script, timeoutMs)),
-      kindOf("jobs", (script) => checkJob(script, timeoutMs)),
+      kindOf("functions", (script) => triggersOf(script, timeoutMs)),
+      kindOf("jobs", (script) => jobOf(script, timeoutMs)),
       kindOf("endpoints", (script, files) => checkEndpoint(script, files, timeoutMs)),
     ],
     calls: {

@@ -64,7 +64,7 @@ class State {
     this.events.start();
     await this.collections.start();
     this.#quota.start(this.#database);
-    await this.jobs.register(jobs);
+    await this.jobs.register(jobs.map((path) => ({ path, handler: "default" })));
   }
 
   view(sessionIds: readonly string[], users: readonly string[]): object {
@@ -271,8 +271,8 @@ test("a second projection with the same notes has the same state, field by field
       const { id, path, failed } = run;
       run.failed = !failed;
       await database.transact((tx) => {
-        if (failed) first.jobs.reopen(tx, id, { path, at: 1 });
-        else first.jobs.fail(tx, id, { path, at: 1, error: "no" });
+        if (failed) first.jobs.retry(tx, id, { path, at: 1 });
+        else first.jobs.fail(tx, { id, job: { path, kind: "queue" } }, { at: 1, error: "no" });
       });
     },
     () =>

@@ -37,7 +37,7 @@ export function parseRunId(runId: string): { deliveryId: number; at: number } | 
 }
 
 /** The columns of a delivery that lead to its event. */
-interface EventReference {
+export interface EventReference {
   readonly id: number;
   /** The copy; null while the log has the event. */
   readonly event: string | null;

@@ -4,17 +4,27 @@
  */
 
 import { AppError, maxDepth } from "../../base/kernel/index.ts";
-import {
-  type Database,
-  type Reader,
-  type SlowReader,
-  stopProbe,
-  type Transactor,
-  type Value,
-} from "../../store/database/index.ts";
+import { type Database, type Reader, type SlowReader, stopProbe, type Transactor } from "../../store/database/index.ts";
 import type { AppendedEvent, EventLog, LoggedEvent } from "../../store/events/index.ts";
-import { FailedRuns, HandlerNumbers, pageSize, type RunHead, type RunSource, RunTable } from "../runs/index.ts";
-import { eventOf, eventSeqOf, firstIdOf, fromCopy, lastIdOf, maxPerEvent, toCopy } from "./delivery-event.ts";
+import {
+  type IdFilter,
+  idConditions,
+  pageSize,
+  type RunHead,
+  type RunRow,
+  type RunSource,
+  RunTable,
+} from "../runs/index.ts";
+import {
+  type EventReference,
+  eventOf,
+  eventSeqOf,
+  firstIdOf,
+  fromCopy,
+  lastIdOf,
+  maxPerEvent,
+  toCopy,
+} from "./delivery-event.ts";
 import {
   digestOf,
   findPrevious,
@@ -33,7 +43,8 @@ export interface DeliveryHead extends RunHead {
   readonly turn: number;
 }
 
-export interface Delivery extends DeliveryHead {
+/** The rest of a delivery. */
+export interface Delivery {
   readonly event: LoggedEvent;
   /** JSON of the record before the change; null without such a record. */
   readonly previous: string | null;
@@ -43,52 +54,29 @@ export interface Delivery extends DeliveryHead {
   readonly chain: readonly string[];
 }
 
-/** `event` is the JSON of a copy; null while the log has the event. */
-interface WithEvent {
-  readonly event: string | null;
-}
-
 /** `at` and `type` are from the copy of the event, null while the log has the event. */
-export interface OpenRow extends Pick<DeliveryHead, "id" | "path" | "handler" | "failures" | "notBefore"> {
+export interface OpenRow extends RunHead {
   readonly at: number | null;
   readonly type: string | null;
 }
 
-/** The deliveries that are meant; null for any. */
-export interface OpenFilter {
+/** The deliveries that are meant. */
+interface OpenFilter extends IdFilter {
+  /** The path of a file; null for any. */
   readonly path: string | null;
-  /** Ids of deliveries: only these, or all but these. */
-  readonly among: readonly number[] | null;
-  readonly except: readonly number[] | null;
 }
 
-const table = new RunTable("_deliveries");
-const headColumns = `${table.headColumns}, r.subject AS key, r.id / ${maxPerEvent} AS turn`;
-
-export class Deliveries {
-  readonly #database: Database;
+export class Deliveries extends RunTable {
   readonly #events: EventLog;
-  readonly #handlers: HandlerNumbers;
-  readonly #failed = new FailedRuns({
-    table: "_deliveries",
-    bytes: "octet_length(coalesce(previous, '')) + octet_length(event) + octet_length(error)",
-  });
+  /** SQL: the columns of a `DeliveryHead`. */
+  readonly #columns = `${this.headColumns}, r.subject AS key, r.id / ${maxPerEvent} AS turn`;
 
   constructor(database: Database, events: EventLog) {
-    this.#database = database;
+    super(database, {
+      name: "_deliveries",
+      bytes: "octet_length(coalesce(previous, '')) + octet_length(event) + octet_length(error)",
+    });
     this.#events = events;
-    this.#handlers = new HandlerNumbers(database);
-  }
-
-  /** The id of the last delivery that is not over; 0 without any. */
-  lastId(): number {
-    const sql = "SELECT max(id) AS id FROM _deliveries WHERE failedAt IS NULL";
-    return this.#database.reader.get<{ id: number | null }>(sql)?.id ?? 0;
-  }
-
-  /** Registers handlers. To be called before `add`. */
-  name(triggers: readonly Trigger[]): Promise<void> {
-    return this.#handlers.register(triggers);
   }
 
   /** Writes the deliveries of an event to these handlers, in the transaction of its change. */
@@ -99,7 +87,7 @@ export class Deliveries {
     const result = json === null ? null : digestOf(event.toRow().payload);
     const chain = cause.chain.length === 0 ? null : JSON.stringify(cause.chain);
     for (const [i, { path, handler }] of triggers.entries()) {
-      const number = this.#handlers.of(`${path}:${handler}`);
+      const number = this.numberOf(`${path}:${handler}`);
       const record = findPrevious(tx, number, json);
       tx.run(
         "INSERT INTO _deliveries (id, handler, subject, depth, previous, follows, result, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -140,58 +128,48 @@ export class Deliveries {
 
   /** Deliveries that wait for some handlers, as `path:handler`, in the order of commits, after an id, up to another id. */
   page(range: { after: number; until: number; limit: number; handlers: readonly string[] }): DeliveryHead[] {
-    return this.#database.reader.all<DeliveryHead>(
-      `SELECT ${headColumns} FROM ${table.source} WHERE r.id > ? AND r.id <= ? AND r.failedAt IS NULL
+    return this.database.reader.all<DeliveryHead>(
+      `SELECT ${this.#columns} FROM ${this.source} WHERE r.id > ? AND r.id <= ? AND r.failedAt IS NULL
        AND r.handler IN (SELECT value FROM json_each(?)) ORDER BY r.id LIMIT ?`,
       range.after,
       range.until,
-      JSON.stringify(range.handlers.map((name) => this.#handlers.of(name))),
+      JSON.stringify(range.handlers.map((name) => this.numberOf(name))),
       range.limit,
     );
   }
 
   /** A delivery with its event; null when the delivery is over. */
-  get(head: DeliveryHead, reader: Reader = this.#database.reader): Delivery | null {
-    const row = reader.get<PreviousRecord & WithEvent & { readonly depth: number; readonly chain: string | null }>(
-      "SELECT depth, chain, previous, follows, event FROM _deliveries WHERE id = ? AND failedAt IS NULL",
-      head.id,
+  get({ id }: RunRow, reader: Reader = this.database.reader): Delivery | null {
+    const row = reader.get<PreviousRecord & EventReference & { readonly depth: number; readonly chain: string | null }>(
+      "SELECT id, depth, chain, previous, follows, event FROM _deliveries WHERE id = ? AND failedAt IS NULL",
+      id,
     );
-    if (row === null) return null;
-    const event = eventOf(this.#events, { id: head.id, event: row.event }, reader);
+    const event = row === null ? null : eventOf(this.#events, row, reader);
+    if (row === null || event === null) return null;
     const previous = readPrevious(this.#events, row, reader);
-    if (previous === undefined) throw new Error(`The record before the change is missing for run ${head.id}`);
+    if (previous === undefined) throw new Error(`The record before the change is missing for run ${id}`);
     // The service wrote the text.
     const chain = row.chain === null ? [] : (JSON.parse(row.chain) as string[]);
-    return event === null ? null : { ...head, event, previous, depth: row.depth, chain };
-  }
-
-  /** The numbers of deliveries that are open, and that have failed for good. */
-  counts(): { open: number; failed: number } {
-    return table.counts(this.#database.reader);
+    return { event, previous, depth: row.depth, chain };
   }
 
   /** The time of the event that has waited longest for a handler, in milliseconds since 1970; null when no event waits. */
   oldest(): number | null {
-    const { reader } = this.#database;
+    const { reader } = this.database;
     const sql = "SELECT id, event FROM _deliveries WHERE failedAt IS NULL ORDER BY id LIMIT 1";
-    const row = reader.get<WithEvent & { readonly id: number }>(sql);
+    const row = reader.get<EventReference>(sql);
     const event = row === null ? null : eventOf(this.#events, row, reader)?.toRow();
     return event === null || event === undefined ? null : (event.time ?? event.at);
   }
 
-  /** The times of the last failure of some deliveries; deliveries that have not failed are left out. */
-  failed(ids: readonly number[]): Map<number, number> {
-    return this.#failed.timesOf(this.#database.reader, ids);
-  }
-
   /**
-   * Has a delivery that has failed for good wait again. Answers its head.
+   * Makes a delivery that has failed for good wait again. Answers its head.
    * @param at the time of its event: a delivery of another event log has another time.
    * @throws AppError `not_found`, or `bad_request` for a delivery that is not over.
    */
-  reopen(tx: Transactor, id: number, at: number): DeliveryHead {
-    const row = tx.get<DeliveryHead & WithEvent & { readonly failedAt: number | null }>(
-      `SELECT ${headColumns}, r.failedAt, r.event FROM ${table.source} WHERE r.id = ?`,
+  retry(tx: Transactor, id: number, at: number): DeliveryHead {
+    const row = tx.get<DeliveryHead & EventReference & { readonly failedAt: number | null }>(
+      `SELECT ${this.#columns}, r.failedAt, r.event FROM ${this.source} WHERE r.id = ?`,
       id,
     );
     const isSame = row !== null && (row.event === null || fromCopy(row.event).toRow().at === at);
@@ -202,35 +180,24 @@ export class Deliveries {
       );
     if (row.failedAt === null)
       throw new AppError("bad_request", "The run is not over: it runs, or waits for its turn.");
-    table.reopen(tx, id);
+    this.reopen(tx, id, 0);
     const { path, handler, key, turn } = row;
     return { id, path, handler, key, turn, failures: 0, notBefore: 0 };
   }
 
-  /** Files with deliveries that are not over, and how many. */
-  waiting(): { path: string; waiting: number }[] {
-    return table.openByFile(this.#database.reader);
+  override remove(tx: Transactor, run: RunRow): void {
+    if (run.id !== null) releaseFollowers(this.#events, tx, run.id);
+    super.remove(tx, run);
   }
 
-  /** An attempt has failed, and another follows. */
-  postpone(tx: Transactor, id: number, next: Pick<DeliveryHead, "failures" | "notBefore">): void {
-    table.postpone(tx, id, next);
-  }
-
-  /** The delivery is over. */
-  remove(tx: Transactor, id: number): void {
-    releaseFollowers(this.#events, tx, id);
-    table.remove(tx, id);
-  }
-
-  /** The last attempt has failed. The delivery is kept with its event, among the newest that have failed. */
-  fail(tx: Transactor, { id, event, previous }: Delivery, { at, error }: { at: number; error: string }): void {
-    const copy = toCopy(event);
-    releaseFollowers(this.#events, tx, id);
-    table.fail(tx, id, { at, error });
-    this.#setEvent(tx, id, copy);
-    setPrevious(tx, id, previous);
-    this.#failed.trim(tx, Buffer.byteLength(copy) + Buffer.byteLength(previous ?? "") + Buffer.byteLength(error));
+  /** The delivery is kept with its event and its record. */
+  override fail(tx: Transactor, run: RunRow, end: { at: number; error: string }): void {
+    const delivery = this.get(run, tx);
+    if (run.id === null || delivery === null) return;
+    releaseFollowers(this.#events, tx, run.id);
+    this.#setEvent(tx, run.id, delivery.event);
+    setPrevious(tx, run.id, delivery.previous);
+    super.fail(tx, run, end);
   }
 
   /** Copies the events between two places, which the log is about to lose, into their deliveries. */
@@ -243,7 +210,7 @@ export class Deliveries {
     );
     for (const { id } of rows) {
       const event = this.#events.at(eventSeqOf({ id }), tx);
-      if (event !== null) this.#setEvent(tx, id, toCopy(event));
+      if (event !== null) this.#setEvent(tx, id, event);
     }
   }
 
@@ -256,22 +223,18 @@ export class Deliveries {
     filter: OpenFilter,
     { limit, offset }: { limit: number; offset: number },
   ): Promise<{ rows: OpenRow[]; total: number }> {
-    const conditions = ["r.failedAt IS NULL"];
-    const values: Value[] = [];
-    const ask = (condition: string, value: string): void => {
-      conditions.push(condition);
-      values.push(value);
-    };
-    if (filter.path !== null) ask("h.path = ?", filter.path);
-    if (filter.among !== null) ask("r.id IN (SELECT value FROM json_each(?))", JSON.stringify(filter.among));
-    if (filter.except !== null) ask("r.id NOT IN (SELECT value FROM json_each(?))", JSON.stringify(filter.except));
+    const { conditions, values } = idConditions("r.id", filter);
+    if (filter.path !== null) {
+      conditions.push("h.path = ?");
+      values.push(filter.path);
+    }
     const isFiltered = values.length > 0;
-    const where = [...(isFiltered ? [stopProbe("r")] : []), ...conditions].join(" AND ");
-    const countSql = `SELECT count(*) AS n FROM ${table.source} WHERE ${where}`;
+    const where = [...(isFiltered ? [stopProbe("r")] : []), "r.failedAt IS NULL", ...conditions].join(" AND ");
+    const countSql = `SELECT count(*) AS n FROM ${this.source} WHERE ${where}`;
     const total = isFiltered ? ((await reader.get<{ n: number }>(countSql, ...values))?.n ?? 0) : this.counts().open;
     const rows = await reader.all<OpenRow>(
-      `SELECT ${table.headColumns}, json_extract(r.event, '$.at') AS at, json_extract(r.event, '$.type') AS type
-       FROM ${table.source} WHERE ${where} ORDER BY r.id DESC LIMIT ? OFFSET ?`,
+      `SELECT ${this.headColumns}, json_extract(r.event, '$.at') AS at, json_extract(r.event, '$.type') AS type
+       FROM ${this.source} WHERE ${where} ORDER BY r.id DESC LIMIT ? OFFSET ?`,
       ...values,
       limit,
       offset,
@@ -279,8 +242,9 @@ export class Deliveries {
     return { rows, total };
   }
 
-  #setEvent(tx: Transactor, id: number, event: string): void {
-    tx.run("UPDATE _deliveries SET event = ? WHERE id = ?", event, id);
+  /** Copies the event into the delivery. */
+  #setEvent(tx: Transactor, id: number, event: LoggedEvent): void {
+    tx.run("UPDATE _deliveries SET event = ? WHERE id = ?", toCopy(event), id);
   }
 }
 

@@ -5,7 +5,8 @@ import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { Clock, system } from "../../base/kernel/index.ts";
 import { SqliteDatabase } from "../../store/database/index.ts";
 import { EventLog, EventRetention, eventSchema } from "../../store/events/index.ts";
-import { type AttemptEnd, Dispatcher, linear } from "../runs/index.ts";
+import { Dispatcher, type NextState } from "../runs/dispatcher.ts";
+import { linear } from "../runs/index.ts";
 import { lastIdOf } from "./delivery-event.ts";
 import { Deliveries, type DeliveryHead } from "./delivery-table.ts";
 import { functionSchema } from "./schema.ts";
@@ -19,7 +20,7 @@ function trigger(path: string): Trigger {
 
 /** A delivery that runs until the test says what became of it. */
 interface Running extends DeliveryHead {
-  end(next?: AttemptEnd["next"]): Promise<void>;
+  end(next?: NextState): Promise<void>;
 }
 
 async function open(name: string, paths: readonly string[], width = 10) {
@@ -37,10 +38,8 @@ async function open(name: string, paths: readonly string[], width = 10) {
     now: Date.now,
     logger,
     width,
-    mayStart: () => true,
-    onLook: () => undefined,
     attempt(delivery) {
-      const { promise, resolve } = Promise.withResolvers<AttemptEnd["next"]>();
+      const { promise, resolve } = Promise.withResolvers<NextState>();
       started.push(`${delivery.path} ${delivery.key}`);
       running.push({
         ...delivery,
@@ -49,7 +48,7 @@ async function open(name: string, paths: readonly string[], width = 10) {
             running.findIndex(({ id }) => id === delivery.id),
             1,
           );
-          if (next === "over") await database.transact((tx) => deliveries.remove(tx, delivery.id));
+          if (next === "over") await database.transact((tx) => deliveries.remove(tx, delivery));
           resolve(next);
           await Bun.sleep(1);
         },
@@ -58,7 +57,7 @@ async function open(name: string, paths: readonly string[], width = 10) {
     },
   });
   const triggers = paths.map(trigger);
-  await deliveries.name(triggers);
+  await deliveries.register(triggers);
   events.recordWith({
     wants: () => true,
     beforeTrim: (tx, first, last) => deliveries.keepEvents(tx, first, last),
@@ -203,7 +202,7 @@ describe("order", () => {
       ran.set(key, [...(ran.get(key) ?? []), delivery?.id ?? 0]);
       await delivery?.end();
     }
-    await opened.dispatcher.settled();
+    while (opened.dispatcher.isBusy) await Bun.sleep(1);
     for (const ids of ran.values()) expect(ids).toEqual(ids.toSorted((a, b) => a - b));
     expect([...ran.values()].flat()).toHaveLength(3 * changes);
     expect(await opened.deliveries.waiting()).toEqual([]);

@@ -29,7 +29,7 @@ test("failed runs of large records go, oldest first, and those of small ones are
     timeoutMs: 1,
     policy: linear(0),
   };
-  await deliveries.name([trigger]);
+  await deliveries.register([trigger]);
   events.recordWith({
     wants: (type) => type === "a.updated",
     beforeTrim: () => undefined,
@@ -55,9 +55,8 @@ test("failed runs of large records go, oldest first, and those of small ones are
       limit: 1,
       handlers: ["f:onUpdate"],
     });
-    const delivery = head === undefined ? null : await deliveries.get(head);
-    if (delivery === null) throw new Error("There is nothing to fail");
-    await database.transact((tx) => deliveries.fail(tx, delivery, { at, error: "broken" }));
+    if (head === undefined) throw new Error("There is nothing to fail");
+    await database.transact((tx) => deliveries.fail(tx, head, { at, error: "broken" }));
   };
   const failed = () =>
     database.reader.all<{ id: number; bytes: number }>(

@@ -1,3 +1,4 @@
 /** Functions: triggers, deliveries that survive a crash, and their runs. */
-export { checkFunction, Functions } from "./functions.ts";
+export { Functions } from "./functions.ts";
 export { functionSchema } from "./schema.ts";
+export { triggersOf } from "./triggers.ts";

@@ -72,7 +72,7 @@ async function endedRuns(
   const ended = await events.search({ types, from: null, to: null, filePath: filter.filePath }, rest);
   const runs = ended.items.map(toEndedRun);
   const ids = runs.map(({ runId }) => parseRunId(runId)?.deliveryId ?? -1);
-  const failed = deliveries.failed(ids);
+  const failed = deliveries.failedAt(ids);
   // A run that was made again has several ends, and the last end counts.
   const items = runs.map((run, i) => {
     const failedAt = failed.get(ids[i] ?? -1);

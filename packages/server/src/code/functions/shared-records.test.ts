@@ -27,7 +27,7 @@ async function open() {
   const api = await openApi({ collections: [{ name: "notes", fields }], settings: { SERVICE_LIMITS_BODY: "2MiB" } });
   const { records, events, database } = api.service;
   const deliveries = new Deliveries(database, events);
-  await deliveries.name([trigger, other]);
+  await deliveries.register([trigger, other]);
   /** The record before and after each event, by its place. */
   const expected = new Map<number, { previous: object; record: object }>();
   const append = events.append.bind(events);
@@ -83,7 +83,7 @@ test("many small updates of a large record keep it once for each function", asyn
   expect(heads).toHaveLength(200);
   for (const head of heads) {
     await check(opened, head);
-    await opened.database.transact((tx) => opened.deliveries.remove(tx, head.id));
+    await opened.database.transact((tx) => opened.deliveries.remove(tx, head));
     expect(await opened.bytes()).toBeLessThan(3 * large.length);
   }
   expect(await opened.bytes()).toBe(0);
@@ -109,15 +109,15 @@ test("random changes, ends out of order, failures, retries and a trimmed log: ea
       ]);
     } else if (kind < 0.7 && head !== undefined) {
       await check(opened, head);
-      await database.transact((tx) => deliveries.remove(tx, head.id));
+      await database.transact((tx) => deliveries.remove(tx, head));
     } else if (kind < 0.8 && head !== undefined) {
       const delivery = await check(opened, head);
-      await database.transact((tx) => deliveries.fail(tx, delivery, { at: step, error: "broken" }));
+      await database.transact((tx) => deliveries.fail(tx, head, { at: step, error: "broken" }));
       failed.push({ id: head.id, at: delivery.event.toRow().at });
     } else if (kind < 0.9 && failed.length > 0) {
       const again = failed.splice(Math.floor(random() * failed.length), 1)[0];
       if (again !== undefined)
-        await check(opened, await database.transact((tx) => deliveries.reopen(tx, again.id, again.at)));
+        await check(opened, await database.transact((tx) => deliveries.retry(tx, again.id, again.at)));
     } else if (kind > 0.97) await opened.trim();
   }
   for (const head of await opened.heads()) await check(opened, head);

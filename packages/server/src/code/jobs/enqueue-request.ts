@@ -1,10 +1,11 @@
-/** The request to enqueue a run: its payload, time and key, checked here, whoever asks. */
-import type { JsonValue } from "@socle/protocol";
-import { AppError, isObject, overloaded, parseDatetime, quote } from "../../base/kernel/index.ts";
+/** Requests to enqueue a run: payload, time and key, checked here, whoever asks; and the runs that a batch of changes asks for. */
+import { AppError, isObject, parseDatetime, quote } from "../../base/kernel/index.ts";
+import { referencesIn, resolve } from "../../data/records/index.ts";
 
 /** Characters of a key. */
 const maxKey = 200;
-const options = ["at", "key"];
+/** Runs of a batch. */
+const maxRuns = 1_000;
 
 export interface EnqueueRequest {
   readonly payload: string;
@@ -27,14 +28,11 @@ export function enqueueRequest(payload: string, given: unknown, maxPayload: numb
     );
   if (given !== undefined && given !== null && !isObject(given))
     throw new AppError("bad_request", `The options must be an object such as { at, key }, not ${quote(given)}.`);
-  const { at, key } = known(given ?? {});
+  const { at, key, ...others } = given ?? {};
+  const [other] = Object.keys(others);
+  if (other !== undefined)
+    throw new AppError("bad_request", `${quote(other)} is no option beside the payload; allowed: at, key.`);
   return { payload, at: timeOf(at), key: keyOf(key) };
-}
-
-function known(given: Record<string, unknown>): Record<string, unknown> {
-  const other = Object.keys(given).find((name) => !options.includes(name));
-  if (other === undefined) return given;
-  throw new AppError("bad_request", `${quote(other)} is no option beside the payload; allowed: ${options.join(", ")}.`);
 }
 
 function timeOf(at: unknown): number {
@@ -50,13 +48,39 @@ function keyOf(key: unknown): string | null {
   throw new AppError("bad_request", `"key" must be a text of 1 to ${maxKey} characters, not ${quote(key)}.`);
 }
 
-/** The error for a queue that has no room. */
-export function queueFull(name: string, max: number): AppError {
-  return overloaded("queuedRuns", `The queue ${name} is full: ${max} runs wait (limits.queuedRuns).`);
+/** A run that a batch asks for. Its payload may hold references to the batch's records. */
+interface BatchRun {
+  readonly name: string;
+  readonly options: Record<string, unknown>;
+  /** The JSON of the payload, with these ids in the place of its references. @throws AppError `bad_request`. */
+  payloadWith(ids: readonly string[]): string;
 }
 
-/** The payload of a row as JSON. */
-export function parsedPayload(payload: string): JsonValue {
-  // The service wrote the text.
-  return JSON.parse(payload) as JsonValue;
+/** The runs of a batch: `{ name, payload, at, key }` each. @throws AppError `bad_request`. */
+export function batchRuns(value: unknown): BatchRun[] {
+  if (!Array.isArray(value))
+    throw new AppError("bad_request", `"enqueue" must be an array of { name, payload, at, key }, not ${quote(value)}.`);
+  if (value.length > maxRuns)
+    throw new AppError("bad_request", `"enqueue" has ${value.length} runs; at most ${maxRuns} are possible.`);
+  return value.map(batchRun);
+}
+
+function batchRun(value: unknown): BatchRun {
+  if (!isObject(value)) throw new AppError("bad_request", `A run to enqueue must be an object, not ${quote(value)}.`);
+  const { name, payload = null, ...options } = value;
+  if (typeof name !== "string")
+    throw new AppError("bad_request", `"name" must be that of a queue, not ${quote(name)}.`);
+  return {
+    name,
+    options,
+    payloadWith(ids) {
+      const holder = { payload: structuredClone(payload) };
+      const references = referencesIn(holder);
+      const wrong = references.find(({ operation }) => ids[operation] === undefined);
+      if (wrong !== undefined)
+        throw new AppError("bad_request", `"$ref": ${wrong.operation} names no operation of the batch.`);
+      resolve(references, ids);
+      return JSON.stringify(holder.payload);
+    },
+  };
 }

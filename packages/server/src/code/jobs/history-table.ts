@@ -1,35 +1,31 @@
-/** The history of jobs: the attempts of the last runs of each, in the database. */
+/**
+ * The history of jobs: the attempts of the last runs of each, in the database. The history has the attempts of schedules from
+ * their begin on, so that an attempt which the end of the service cut off is known; the many attempts of queues from their end on.
+ */
 
+import type { JobRun } from "@socle/protocol";
 import { toTimestamp } from "../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
+import type { RunEnd, RunHistory } from "../runs/index.ts";
+import type { JobAttempt } from "./job-table.ts";
 
 /** Runs of each job that are kept; of a queue, attempts of either end. */
 const maxRuns = 100;
 /** Attempts of a queue that are written between two removals of old ones. */
 const trimEvery = 50;
 
-type RunStatus = "running" | "completed" | "failed";
-
-/** An attempt of a run in the list of runs (spec, "Job entry and job run"). */
-export interface JobRunEntry {
-  readonly runId: string;
-  readonly startedAt: string;
-  readonly endedAt: string | null;
-  readonly status: RunStatus;
-  readonly attempt: number;
-  readonly error?: string;
-}
+const columns = "runId, startedAt, endedAt, status, attempt, error";
 
 interface Row {
   runId: string;
   startedAt: number;
   endedAt: number | null;
-  status: RunStatus;
+  status: JobRun["status"];
   attempt: number;
   error: string | null;
 }
 
-function toEntry({ runId, startedAt, endedAt, status, attempt, error }: Row): JobRunEntry {
+function toEntry({ runId, startedAt, endedAt, status, attempt, error }: Row): JobRun {
   return {
     runId,
     startedAt: toTimestamp(startedAt),
@@ -40,7 +36,7 @@ function toEntry({ runId, startedAt, endedAt, status, attempt, error }: Row): Jo
   };
 }
 
-export class JobHistory {
+export class JobHistory implements RunHistory<JobAttempt> {
   readonly #database: Database;
   /** The attempts written since the last removal of old attempts, by queue. */
   readonly #untrimmed = new Map<string, number>();
@@ -49,94 +45,54 @@ export class JobHistory {
     this.#database = database;
   }
 
-  /** The attempts of a job, newest first. */
-  list(job: string): JobRunEntry[] {
-    const rows = this.#database.reader.all<Row>(
-      "SELECT runId, startedAt, endedAt, status, attempt, error FROM _job_runs WHERE job = ? ORDER BY id DESC",
-      job,
-    );
-    return rows.map(toEntry);
+  /** The attempts of a job, newest first. @param most all, by default. */
+  list(job: string, most = -1): JobRun[] {
+    const sql = `SELECT ${columns} FROM _job_runs WHERE job = ? ORDER BY id DESC LIMIT ?`;
+    return this.#database.reader.all<Row>(sql, job, most).map(toEntry);
   }
 
-  /** The newest attempt of a job's newest run; null before the first run. */
-  last(job: string): JobRunEntry | null {
+  /** The newest attempt of the newest run of a schedule; null before the first run. */
+  last(job: string): JobRun | null {
     const row = this.#database.reader.get<Row>(
-      `SELECT runId, startedAt, endedAt, status, attempt, error FROM _job_runs WHERE job = ?1 AND runId = (
+      `SELECT ${columns} FROM _job_runs WHERE job = ?1 AND runId = (
          SELECT runId FROM _job_runs WHERE job = ?1 AND attempt = 1 ORDER BY id DESC LIMIT 1) ORDER BY id DESC LIMIT 1`,
       job,
     );
     return row === null ? null : toEntry(row);
   }
 
-  /** The newest attempt of a queue; null before the first run. */
-  newest(job: string): JobRunEntry | null {
-    const row = this.#database.reader.get<Row>(
-      "SELECT runId, startedAt, endedAt, status, attempt, error FROM _job_runs WHERE job = ? ORDER BY id DESC LIMIT 1",
-      job,
-    );
-    return row === null ? null : toEntry(row);
-  }
-
-  /** An attempt of a queue's run, which is over. The oldest ones are removed from time to time. */
-  add(
-    tx: Transactor,
-    run: { runId: string; job: string; attempt: number; startedAt: number; endedAt: number; error: string | null },
-  ): void {
-    const { runId, job, attempt, startedAt, endedAt, error } = run;
-    tx.run(
-      "INSERT INTO _job_runs (runId, job, attempt, status, startedAt, endedAt, error, isByHand) VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
-      runId,
-      job,
-      attempt,
-      error === null ? "completed" : "failed",
-      startedAt,
-      endedAt,
-      error,
-    );
-    const untrimmed = (this.#untrimmed.get(job) ?? trimEvery) + 1;
-    this.#untrimmed.set(job, untrimmed > trimEvery ? 0 : untrimmed);
-    if (untrimmed <= trimEvery) return;
-    for (const status of ["completed", "failed"])
+  /** The oldest runs of the job are removed at the begin of a run. */
+  begin(run: JobAttempt): ((tx: Transactor) => void) | null {
+    const { job, failures } = run;
+    if (job.kind === "queue") return null;
+    return (tx) => {
+      insert(tx, run, { status: "running", endedAt: null, error: null });
+      if (failures > 0) return;
       tx.run(
-        `DELETE FROM _job_runs WHERE job = ?1 AND status = ?2 AND id < (
-           SELECT min(id) FROM (SELECT id FROM _job_runs WHERE job = ?1 AND status = ?2 ORDER BY id DESC LIMIT ${maxRuns}))`,
-        job,
-        status,
+        `DELETE FROM _job_runs WHERE job = ?1 AND runId NOT IN (SELECT runId FROM _job_queue) AND id < (
+           SELECT min(id) FROM (SELECT id FROM _job_runs WHERE job = ?1 AND attempt = 1 ORDER BY id DESC LIMIT ${maxRuns}))`,
+        job.name,
       );
+    };
   }
 
-  /** An attempt starts. The oldest runs of the job are removed. */
-  begin(
-    tx: Transactor,
-    run: { runId: string; job: string; attempt: number; startedAt: number; isByHand: boolean },
-  ): void {
-    const { runId, job, attempt, startedAt, isByHand } = run;
-    tx.run(
-      "INSERT INTO _job_runs (runId, job, attempt, status, startedAt, isByHand) VALUES (?, ?, ?, 'running', ?, ?)",
-      runId,
-      job,
-      attempt,
-      startedAt,
-      isByHand ? 1 : 0,
-    );
-    if (attempt > 1) return;
-    tx.run(
-      `DELETE FROM _job_runs WHERE job = ?1 AND runId NOT IN (SELECT runId FROM _job_queue) AND id < (
-         SELECT min(id) FROM (SELECT id FROM _job_runs WHERE job = ?1 AND attempt = 1 ORDER BY id DESC LIMIT ${maxRuns}))`,
-      job,
-    );
+  ended(tx: Transactor, run: JobAttempt, { at, error }: RunEnd): void {
+    if (run.job.kind === "schedule") {
+      this.endedLate(tx, run, { at, error });
+      return;
+    }
+    insert(tx, run, { status: error === null ? "completed" : "failed", endedAt: at, error });
+    this.#trim(tx, run.job.name);
   }
 
-  /** An attempt is over. */
-  endAttempt(tx: Transactor, run: { runId: string; attempt: number; endedAt: number; error: string | null }): void {
-    const { runId, attempt, endedAt, error } = run;
+  endedLate(tx: Transactor, { runId, failures }: JobAttempt, { at, error }: RunEnd): void {
     tx.run(
       "UPDATE _job_runs SET status = ?, endedAt = ?, error = ? WHERE runId = ? AND attempt = ?",
       error === null ? "completed" : "failed",
-      endedAt,
+      at,
       error,
       runId,
-      attempt,
+      failures + 1,
     );
   }
 
@@ -150,4 +106,36 @@ export class JobHistory {
     );
     return rows.map(({ runId }) => runId);
   }
+
+  /** Removes the oldest attempts of a queue from time to time. */
+  #trim(tx: Transactor, queue: string): void {
+    const untrimmed = (this.#untrimmed.get(queue) ?? trimEvery) + 1;
+    this.#untrimmed.set(queue, untrimmed > trimEvery ? 0 : untrimmed);
+    if (untrimmed <= trimEvery) return;
+    for (const status of ["completed", "failed"])
+      tx.run(
+        `DELETE FROM _job_runs WHERE job = ?1 AND status = ?2 AND id < (
+           SELECT min(id) FROM (SELECT id FROM _job_runs WHERE job = ?1 AND status = ?2 ORDER BY id DESC LIMIT ${maxRuns}))`,
+        queue,
+        status,
+      );
+  }
+}
+
+function insert(
+  tx: Transactor,
+  { runId, job, failures, startedAt, isByHand }: JobAttempt,
+  { status, endedAt, error }: Pick<Row, "status" | "endedAt" | "error">,
+): void {
+  tx.run(
+    "INSERT INTO _job_runs (runId, job, attempt, status, startedAt, endedAt, error, isByHand) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    runId,
+    job.name,
+    failures + 1,
+    status,
+    startedAt,
+    endedAt,
+    error,
+    isByHand ? 1 : 0,
+  );
 }

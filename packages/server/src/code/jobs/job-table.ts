@@ -4,15 +4,18 @@
  */
 import { type Database, noteKind, type Reader, type Transactor, type Value } from "../../store/database/index.ts";
 import {
-  FailedRuns,
-  HandlerNumbers,
+  type HandlerName,
+  type HandlerRun,
+  type IdFilter,
+  idConditions,
   type Postponement,
   pageSize,
   type RunPage,
+  type RunRow,
   RunTable,
   type WaitingRun,
 } from "../runs/index.ts";
-import { jobHandler } from "./job-file.ts";
+import { type JobDefinition, jobHandler } from "./job-file.ts";
 
 /** A run of a queue or of a schedule. */
 type JobKind = "queue" | "schedule";
@@ -21,6 +24,28 @@ type JobKind = "queue" | "schedule";
 export interface JobOfRun {
   readonly path: string;
   readonly kind: JobKind;
+}
+
+/** An attempt of a run of a job. */
+export interface JobAttempt extends HandlerRun {
+  /** The id of the run's row; null before the begin of a run by hand. */
+  id: number | null;
+  readonly job: JobDefinition;
+  /** The start of the first attempt, in milliseconds since 1970. */
+  readonly firstAt: number;
+  /** The start of this attempt. */
+  readonly startedAt: number;
+  readonly isByHand: boolean;
+}
+
+/** A run with its job. */
+interface RunOfJob extends RunRow {
+  readonly job: JobOfRun;
+}
+
+export interface Page {
+  readonly limit: number;
+  readonly offset: number;
 }
 
 /** The part of a run that the dispatcher keeps in memory. */
@@ -61,43 +86,34 @@ const open: { readonly [kind in JobKind]: string } = {
   schedule: "handler = ? AND payload IS NULL AND isByHand = 0",
 };
 const failed = "handler = ? AND failedAt IS NOT NULL AND payload IS NOT NULL";
-const table = new RunTable("_job_queue");
 
 const jobAdded = noteKind<{ readonly id: number }>("jobs.added");
 /** The number of a job's open runs has changed. */
 const jobsCounted = noteKind<{ readonly job: JobOfRun; readonly by: 1 | -1 }>("jobs.counted");
 
-export class JobTable {
-  readonly #database: Database;
-  readonly #handlers: HandlerNumbers;
-  readonly #failed = new FailedRuns({
-    table: "_job_queue",
-    bytes: "octet_length(coalesce(payload, '')) + octet_length(error)",
-  });
+export class JobTable extends RunTable {
   /** The number of runs that wait or are under way, by kind and file; null before the count. */
   #open: Map<string, number> | null = null;
   #lastId = 0;
 
   constructor(database: Database) {
-    this.#database = database;
+    super(database, { name: "_job_queue", bytes: "octet_length(coalesce(payload, '')) + octet_length(error)" });
     const { projection } = database;
     projection.on(jobAdded, ({ id }) => {
       this.#lastId = id;
     });
     projection.on(jobsCounted, ({ job, by }) => this.#open?.set(countKey(job), this.openCount(job) + by));
-    this.#handlers = new HandlerNumbers(database);
   }
 
-  /** Registers files. Call `register` before a run of the files is added. */
-  async register(paths: readonly string[]): Promise<void> {
+  override register(handlers: readonly HandlerName[]): Promise<void> {
     this.#open ??= this.#count();
     this.#lastId = Math.max(this.#lastId, this.lastId());
-    await this.#handlers.register(paths.map((path) => ({ path, handler: jobHandler })));
+    return super.register(handlers);
   }
 
   #count(): Map<string, number> {
-    const rows = this.#database.reader.all<JobOfRun & { n: number }>(
-      `SELECT h.path, iif(r.payload IS NULL, 'schedule', 'queue') AS kind, count(*) AS n FROM ${table.source}
+    const rows = this.database.reader.all<JobOfRun & { n: number }>(
+      `SELECT h.path, iif(r.payload IS NULL, 'schedule', 'queue') AS kind, count(*) AS n FROM ${this.source}
        WHERE r.failedAt IS NULL GROUP BY 1, 2`,
     );
     return new Map(rows.map((row) => [countKey(row), row.n]));
@@ -109,15 +125,8 @@ export class JobTable {
   }
 
   /** The files with waiting runs of queues, and the numbers of these runs. */
-  waiting(): { path: string; waiting: number }[] {
-    return this.#database.reader.all(
-      `SELECT h.path, count(*) AS waiting FROM ${table.source} WHERE r.payload IS NOT NULL AND r.failedAt IS NULL GROUP BY h.path`,
-    );
-  }
-
-  /** The id of the last row. Runs up to this id are on disk at a start. */
-  lastId(): number {
-    return this.#database.reader.get<{ id: number | null }>("SELECT max(id) AS id FROM _job_queue")?.id ?? 0;
+  override waiting(): { path: string; waiting: number }[] {
+    return super.waiting("r.payload IS NOT NULL AND r.failedAt IS NULL");
   }
 
   /** Adds a run and answers its id. Ids rise in commit order; no id is used twice while the service runs. */
@@ -161,7 +170,7 @@ export class JobTable {
    * and runs whose time has come take turns, so that no group waits for an endless supply of the other.
    */
   due(job: JobOfRun, { until, passed, now }: { until: number; passed: number; now: number }): RunPage<JobHead> {
-    const { reader } = this.#database;
+    const { reader } = this.database;
     const [handler, condition, limit] = [this.#number(job.path), open[job.kind], passed + pageSize];
     const atOnce = reader.all<JobHead>(
       `SELECT ${headColumns} FROM _job_queue WHERE ${condition} AND notBefore = 0 AND id <= ? ORDER BY id LIMIT ?`,
@@ -190,7 +199,7 @@ export class JobTable {
 
   /** The time since which the longest-waiting due run of a queue is due; null when no run is due. */
   dueSince(path: string, now: number): number | null {
-    const { reader } = this.#database;
+    const { reader } = this.database;
     const handler = this.#number(path);
     const first = reader.get<{ at: number }>(
       `SELECT firstAt AS at FROM _job_queue WHERE ${open.queue} AND notBefore = 0 ORDER BY id LIMIT 1`,
@@ -207,7 +216,7 @@ export class JobTable {
 
   /** The input of a run; null when the run is over, or had another attempt after its head was read. */
   input({ id, failures }: JobHead): JobInput | null {
-    return this.#database.reader.get<JobInput>(
+    return this.database.reader.get<JobInput>(
       "SELECT payload, actor, depth FROM _job_queue WHERE id = ? AND failures = ? AND failedAt IS NULL",
       id,
       failures,
@@ -216,7 +225,7 @@ export class JobTable {
 
   /** Ends the attempts of the last process: a run by hand is over, any other run has a failed attempt more. */
   interrupted(tx: Transactor, runIds: readonly string[], notBefore: number): void {
-    const byHand = tx.all<{ path: string }>(`SELECT h.path FROM ${table.source} WHERE r.isByHand = 1`);
+    const byHand = tx.all<{ path: string }>(`SELECT h.path FROM ${this.source} WHERE r.isByHand = 1`);
     for (const { path } of byHand) noteCount(tx, { path, kind: "schedule" }, -1);
     tx.run("DELETE FROM _job_queue WHERE isByHand = 1");
     tx.run(
@@ -235,36 +244,36 @@ export class JobTable {
     );
   }
 
-  /** Notes a failed attempt that another attempt follows. */
-  postpone(tx: Transactor, id: number, next: Postponement): void {
-    table.postpone(tx, id, next);
+  /** Adds the row of a run by hand. */
+  enter(tx: Transactor, run: JobAttempt): void {
+    const { job, runId, firstAt, isByHand } = run;
+    if (!isByHand) return;
+    const input = { payload: null, actor: null, depth: 0 };
+    run.id = this.add(tx, job, { runId, firstAt, key: null, notBefore: 0, ...input, isByHand });
   }
 
-  /** Ends a run. */
-  remove(tx: Transactor, id: number, job: JobOfRun): void {
-    table.remove(tx, id);
-    noteCount(tx, job, -1);
+  override remove(tx: Transactor, run: RunOfJob): void {
+    super.remove(tx, run);
+    noteCount(tx, run.job, -1);
   }
 
-  /** Notes that the last attempt of a queue's run has failed. The run is kept, among the newest failed runs. */
-  fail(tx: Transactor, id: number, { path, at, error }: { path: string; at: number; error: string }): void {
-    table.fail(tx, id, { at, error });
-    noteCount(tx, { path, kind: "queue" }, -1);
-    const row = tx.get<{ bytes: number }>("SELECT octet_length(payload) AS bytes FROM _job_queue WHERE id = ?", id);
-    this.#failed.trim(tx, (row?.bytes ?? 0) + Buffer.byteLength(error));
+  /** A run of a queue is kept, among the newest failures; a run of a schedule is over. */
+  override fail(tx: Transactor, run: RunOfJob, end: { at: number; error: string }): void {
+    if (run.job.kind === "queue") super.fail(tx, run, end);
+    else super.remove(tx, run);
+    noteCount(tx, run.job, -1);
   }
 
   /** Makes a queue's failed run wait again, with a due time. */
-  reopen(tx: Transactor, id: number, { path, at }: { path: string; at: number }): void {
-    table.reopen(tx, id);
-    table.postpone(tx, id, { failures: 0, notBefore: at });
+  retry(tx: Transactor, id: number, { path, at }: { path: string; at: number }): void {
+    this.reopen(tx, id, at);
     noteCount(tx, { path, kind: "queue" }, 1);
   }
 
-  /** Cancels a run of a queue that is not under way. */
+  /** Deletes a run of a queue that is not under way. */
   discard(tx: Transactor, { id, failedAt }: Pick<QueueRow, "id" | "failedAt">, path: string): void {
-    if (failedAt === null) this.remove(tx, id, { path, kind: "queue" });
-    else table.remove(tx, id);
+    super.remove(tx, { id });
+    if (failedAt === null) noteCount(tx, { path, kind: "queue" }, -1);
   }
 
   /** An unfinished or failed run of a queue, with its payload; null without this run. */
@@ -277,35 +286,21 @@ export class JobTable {
   }
 
   /** The unfinished runs of a queue, in the order of their due times. */
-  openRuns(
-    path: string,
-    filter: { only?: readonly number[]; except?: readonly number[] },
-    { limit, offset }: { limit: number; offset: number },
-  ): QueueRow[] {
-    const conditions = [open.queue];
-    const values: Value[] = [this.#number(path)];
-    for (const [test, ids] of [
-      ["IN", filter.only],
-      ["NOT IN", filter.except],
-    ] as const) {
-      if (ids === undefined) continue;
-      conditions.push(`id ${test} (SELECT value FROM json_each(?))`);
-      values.push(JSON.stringify(ids));
-    }
-    return this.#database.reader.all(
-      `SELECT ${rowColumns}, NULL AS payload FROM _job_queue WHERE ${conditions.join(" AND ")}
-       ORDER BY notBefore, id LIMIT ? OFFSET ?`,
-      ...values,
-      limit,
-      offset,
-    );
+  openRuns(path: string, ids: IdFilter, page: Page): QueueRow[] {
+    const { conditions, values } = idConditions("id", ids);
+    const condition = [open.queue, ...conditions].join(" AND ");
+    return this.#page(`${condition} ORDER BY notBefore, id`, [this.#number(path), ...values], page);
   }
 
   /** Runs of a queue that have failed for good, newest first. */
-  failedRuns(path: string, { limit, offset }: { limit: number; offset: number }): QueueRow[] {
-    return this.#database.reader.all(
-      `SELECT ${rowColumns}, NULL AS payload FROM _job_queue WHERE ${failed} ORDER BY failedAt DESC, id DESC LIMIT ? OFFSET ?`,
-      this.#number(path),
+  failedRuns(path: string, page: Page): QueueRow[] {
+    return this.#page(`${failed} ORDER BY failedAt DESC, id DESC`, [this.#number(path)], page);
+  }
+
+  #page(condition: string, values: readonly Value[], { limit, offset }: Page): QueueRow[] {
+    return this.database.reader.all(
+      `SELECT ${rowColumns}, NULL AS payload FROM _job_queue WHERE ${condition} LIMIT ? OFFSET ?`,
+      ...values,
       limit,
       offset,
     );
@@ -313,11 +308,11 @@ export class JobTable {
 
   failedCount(path: string): number {
     const sql = `SELECT count(*) AS n FROM _job_queue WHERE ${failed}`;
-    return this.#database.reader.get<{ n: number }>(sql, this.#number(path))?.n ?? 0;
+    return this.database.reader.get<{ n: number }>(sql, this.#number(path))?.n ?? 0;
   }
 
   #number(path: string): number {
-    return this.#handlers.of(`${path}:${jobHandler}`);
+    return this.numberOf(`${path}:${jobHandler}`);
   }
 }
 

@@ -4,18 +4,18 @@
  * again like a failed run.
  */
 
-import { AppError, type Clock, count, newId } from "../../base/kernel/index.ts";
+import type { JobRun } from "@socle/protocol";
+import { AppError, actingFor, type Clock, newId } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import {
-  Dispatcher,
   linear,
   longestBackoffMs,
+  type Prepared,
   pageSize,
-  RunLifeCycle,
-  RunLog,
+  RunMachine,
   type RunSource,
   type RunTask,
 } from "../runs/index.ts";
@@ -29,15 +29,12 @@ import type {
   ScriptTask,
 } from "../script-host/index.ts";
 import { ClockWatch } from "./clock-watch.ts";
-import { JobHistory, type JobRunEntry } from "./history-table.ts";
+import { JobHistory } from "./history-table.ts";
 import { type JobDefinition, jobHandler, jobOf, type QueueJob, type ScheduledJob } from "./job-file.ts";
-import { type JobRun, JobRuns, jobRun } from "./job-runs.ts";
-import { type JobHead, type JobInput, JobTable } from "./job-table.ts";
+import { type JobAttempt, type JobHead, type JobInput, JobTable } from "./job-table.ts";
 import { Queues } from "./queues.ts";
 import { type Scheduled, Schedules } from "./schedules.ts";
 
-/** The most runs under way, for each script process. */
-const widthPerProcess = 48;
 /** The most waiting runs of a job in memory. */
 const windowSize = pageSize + 32;
 
@@ -66,38 +63,29 @@ export class Jobs implements ScriptKind {
   readonly #clockWatch: ClockWatch;
   readonly #table: JobTable;
   readonly #history: JobHistory;
-  readonly #runs: JobRuns;
-  readonly #runLog: RunLog;
-  readonly #lifeCycle: RunLifeCycle<JobRun>;
-  readonly #dispatcher: Dispatcher<JobHead>;
+  readonly #machine: RunMachine<JobHead, JobAttempt>;
   readonly #schedules: Schedules;
   #jobs: readonly JobDefinition[] = [];
-  /** Runs by hand under way, and due runs on their way into the table. */
-  readonly #pending = new Set<Promise<unknown>>();
 
   constructor(options: JobsOptions) {
-    const { database, logger, host, clock, processes } = options;
-    const call = (task: ScriptTask): Promise<ScriptOutcome> => host.run(task);
-    const now = options.now ?? Date.now;
+    const { database, clock, now = Date.now } = options;
     const onLook = (): void => this.#lookAtClock();
     this.#options = options;
     this.#now = now;
     this.#clockWatch = new ClockWatch(now);
-    this.#table = new JobTable(database);
+    const table = new JobTable(database);
+    this.#table = table;
     this.#history = new JobHistory(database);
-    this.#runs = new JobRuns({ ...options, table: this.#table, history: this.#history });
-    this.#runLog = new RunLog(database, logger);
-    this.#lifeCycle = new RunLifeCycle({ store: this.#runs, log: this.#runLog, logger, call, now });
-    this.#dispatcher = new Dispatcher({
-      clock,
+    const prepare = (head: JobHead): Promise<Prepared<JobAttempt>> => this.#prepare(head);
+    this.#machine = new RunMachine<JobHead, JobAttempt>({
+      ...options,
       now,
-      logger,
-      width: widthPerProcess * processes,
-      attempt: (head) => this.#lifeCycle.dispatch(() => this.#prepare(head)),
-      mayStart: () => true,
+      table,
+      history: this.#history,
+      prepare,
       onLook,
     });
-    this.queues = new Queues({ ...options, now, table: this.#table, dispatcher: this.#dispatcher });
+    this.queues = new Queues({ ...options, now, table, dispatcher: this.#machine.dispatcher });
     this.#schedules = new Schedules({ clock, now, onDue: (job) => this.#startDue(job), onLook });
   }
 
@@ -105,9 +93,9 @@ export class Jobs implements ScriptKind {
   async start(): Promise<void> {
     const notBefore = this.#now() + linear(1).pauseMs(1);
     const end = { endedAt: this.#options.clock.now(), error: "The service ended while it ran" };
-    await this.#runLog.write((tx) => this.#table.interrupted(tx, this.#history.interrupted(tx, end), notBefore));
+    await this.#machine.write((tx) => this.#table.interrupted(tx, this.#history.interrupted(tx, end), notBefore));
     await this.#bringForward();
-    this.#dispatcher.start(this.#table.lastId());
+    this.#machine.dispatcher.start(this.#table.lastId());
     this.#schedules.start();
   }
 
@@ -116,24 +104,20 @@ export class Jobs implements ScriptKind {
   }
 
   check(script: Script): void {
-    checkJob(script, this.#options.timeoutMs);
+    jobOf(script, this.#options.timeoutMs);
   }
 
   async use(scripts: readonly Script[], broken: readonly BrokenScript[]): Promise<void> {
     this.#jobs = scripts.map((script) => jobOf(script, this.#options.timeoutMs));
-    await this.#table.register(this.#jobs.map(({ path }) => path));
+    await this.#table.register(this.#jobs.map(({ path }) => ({ path, handler: jobHandler })));
     // Comes before the new schedules: a new job has missed no time.
     this.#lookAtClock();
     this.#schedules.use(this.#jobs.filter((job): job is ScheduledJob => job.kind === "schedule"));
     const queues = this.#jobs.filter((job): job is QueueJob => job.kind === "queue");
     this.queues.use(queues);
-    this.#dispatcher.use(this.#jobs.map((job) => this.#sourceOf(job)));
-    for (const { path, waiting } of this.#table.waiting()) {
-      if (queues.some((queue) => queue.path === path)) continue;
-      const isBroken = broken.some(({ file }) => file.path === path);
-      const why = isBroken ? "does not load" : "is not there any more, or is no queue";
-      this.#options.logger.warn(`${count(waiting, "run")} of ${path} wait, because it ${why}`);
-    }
+    this.#machine.dispatcher.use(this.#jobs.map((job) => this.#sourceOf(job)));
+    const known = new Set(queues.map(({ path }) => path));
+    this.#machine.warnOfWaiting(known, broken, "is not there any more, or is no queue");
   }
 
   #sourceOf(job: JobDefinition): RunSource<JobHead> {
@@ -143,7 +127,6 @@ export class Jobs implements ScriptKind {
       window: windowSize,
       holdsPlaces: false,
       next: (range) => this.#table.due(job, { ...range, now: this.#now() }),
-      rewind: () => undefined,
     };
   }
 
@@ -167,13 +150,13 @@ export class Jobs implements ScriptKind {
   }
 
   /** The attempts of a job, newest first. */
-  runs(name: string): JobRunEntry[] {
+  runs(name: string): JobRun[] {
     return this.#history.list(name);
   }
 
   /** The newest attempt of the newest run; for a queue, the last ended attempt; null before the first run. */
-  lastRun(name: string): JobRunEntry | null {
-    return this.queues.has(name) ? this.#history.newest(name) : this.#history.last(name);
+  lastRun(name: string): JobRun | null {
+    return this.queues.has(name) ? (this.#history.list(name, 1)[0] ?? null) : this.#history.last(name);
   }
 
   /**
@@ -187,25 +170,23 @@ export class Jobs implements ScriptKind {
     const job = this.#schedules.list().find((each) => each.job.name === name)?.job;
     if (job === undefined) return undefined;
     const { run, task } = this.#attemptOf(job, { ...this.#newRun(), id: null, failures: 0 });
-    const { begun, end } = this.#lifeCycle.attempt(run, { ...task, ...(onLog && { onLog }) });
-    this.#await(end);
-    return { runId: run.runId, noted: begun, outcome: end.then(({ outcome }) => outcome) };
+    return { runId: run.runId, ...this.#machine.runByHand(run, { ...task, ...(onLog && { onLog }) }) };
   }
 
   /** Starts no more runs. Resolves when no run is under way. */
   async stop(): Promise<void> {
     this.#schedules.stop();
-    await Promise.all([...this.#pending, this.#dispatcher.stop()]);
+    await this.#machine.stop();
   }
 
   /** Whether a run is due or under way. Runs that wait for a later time do not count. */
   get isBusy(): boolean {
-    return this.#pending.size > 0 || this.#dispatcher.isBusy;
+    return this.#machine.isBusy;
   }
 
-  /** Resolves when all changes of runs are written. */
+  /** Resolves when no run is due or under way, and all changes of runs are written. */
   settled(): Promise<void> {
-    return this.#runLog.settled();
+    return this.#machine.settled();
   }
 
   #startDue(job: ScheduledJob): void {
@@ -214,16 +195,10 @@ export class Jobs implements ScriptKind {
       return;
     }
     const run = { ...this.#newRun(), key: null, notBefore: 0, payload: null, actor: null, depth: 0 };
-    const adding = this.#runLog.write((tx) => {
+    void this.#machine.write((tx) => {
       const id = this.#table.add(tx, job, run);
-      tx.onDurable(() => this.#dispatcher.written({ id, path: job.path }));
+      tx.onDurable(() => this.#machine.dispatcher.written({ id, path: job.path }));
     });
-    this.#await(adding);
-  }
-
-  #await(work: Promise<unknown>): void {
-    this.#pending.add(work);
-    void work.finally(() => this.#pending.delete(work));
   }
 
   #newRun(): { runId: string; firstAt: number } {
@@ -232,54 +207,63 @@ export class Jobs implements ScriptKind {
   }
 
   /** The next attempt of a run. */
-  async #prepare(head: JobHead): Promise<{ run: JobRun; task: RunTask } | "over" | "stays"> {
+  async #prepare(head: JobHead): Promise<Prepared<JobAttempt>> {
     // The transaction that answered this run's key is committed before the run starts, so its changes are visible.
     if (head.key !== null) await this.#options.database.transact(() => undefined);
     const job = this.#jobs.find(({ path }) => path === head.path);
     if (job === undefined) return "stays";
     const input = this.#table.input(head);
-    // A second look at the table has found the run in its present state.
+    // The run was deleted, or a second look at the table has found the run in its present state.
     if (input === null) return "over";
-    const user = input.actor === null ? null : this.#options.auth.users.find(input.actor);
-    const { run, task } = this.#attemptOf(job, head, input);
-    if (job.kind === "schedule" && head.failures > job.policy.retries) return this.#giveUp(run);
-    return { run, task: { ...task, input: { ...task.input, user } } };
-  }
-
-  /** Ends a run without an attempt left: the job's options were changed, or the service ended in the last attempt. */
-  async #giveUp(run: JobRun): Promise<"over" | "stays"> {
-    const error = "It was not tried again: its options allow no further attempt";
-    return (await this.#runLog.write((tx) => this.#runs.giveUp(tx, run, error))) ? "over" : "stays";
+    if (job.kind === "queue" || head.failures <= job.policy.retries) return this.#attemptOf(job, head, input);
+    // The options of the job were changed, or the service ended in the last attempt.
+    const { run } = this.#attemptOf(job, { ...head, failures: head.failures - 1 }, input);
+    return this.#machine.giveUp(run, "It was not tried again: its options allow no further attempt");
   }
 
   #attemptOf(
     job: JobDefinition,
-    head: Pick<JobRun, "id" | "runId" | "failures" | "firstAt">,
+    head: Pick<JobAttempt, "id" | "runId" | "failures" | "firstAt">,
     { payload, actor, depth }: JobInput = { payload: null, actor: null, depth: 0 },
-  ): { run: JobRun; task: RunTask } {
-    const run = jobRun(job, { ...head, startedAt: this.#options.clock.now() }, { actor, depth });
-    const input = { runId: run.runId, attempt: run.failures + 1, user: null };
-    const { path, timeoutMs } = job;
-    const task = { path, handler: jobHandler, timeoutMs, principal: run.principal };
+  ): { run: JobAttempt; task: RunTask } {
+    const { id, runId, failures, firstAt } = head;
+    const { name, path, schedule, timeoutMs } = job;
+    const isByHand = id === null;
+    const isQueue = job.kind === "queue";
+    const attempt = failures + 1;
+    const run: JobAttempt = {
+      id,
+      runId,
+      failures,
+      policy: isByHand ? linear(0) : job.policy,
+      label: `The job ${name}`,
+      kind: "job",
+      payload: { name, filePath: path, schedule, runId, attempt },
+      actor,
+      since: isQueue ? null : firstAt,
+      errorWithoutFile: isQueue ? null : `${path} is not there, or not loaded`,
+      job,
+      firstAt,
+      startedAt: this.#options.clock.now(),
+      isByHand,
+    };
+    const user = actor === null ? null : this.#options.auth.users.find(actor);
     // The service has written the payload.
-    return { run, task: { ...task, input: payload === null ? input : { ...input, payload: JSON.parse(payload) } } };
+    const input = { runId, attempt, user, ...(payload !== null && { payload: JSON.parse(payload) }) };
+    const principal = actingFor(actor, depth, [`${path}:${jobHandler}`]);
+    return { run, task: { path, handler: jobHandler, timeoutMs, input, principal } };
   }
 
   #lookAtClock(): void {
     const corrected = this.#clockWatch.look();
     if (corrected === null) return;
     this.#schedules.followBack(corrected);
-    void this.#bringForward().then(() => this.#dispatcher.lookAgain());
+    void this.#bringForward().then(() => this.#machine.dispatcher.lookAgain());
   }
 
   /** Brings forward attempts with a due time too far ahead, set by a later clock: the attempts are due after the longest pause. */
   async #bringForward(): Promise<void> {
     const notBefore = this.#now() + longestBackoffMs;
-    await this.#runLog.write((tx) => this.#table.bringForward(tx, { beyond: notBefore, notBefore }));
+    await this.#machine.write((tx) => this.#table.bringForward(tx, { beyond: notBefore, notBefore }));
   }
-}
-
-/** Checks the exports of a file of jobs. @throws Error that names the fault. */
-export function checkJob(script: Script, timeoutMs: number): void {
-  jobOf(script, timeoutMs);
 }

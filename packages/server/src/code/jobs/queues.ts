@@ -2,7 +2,7 @@
  * Queues: jobs that run once for each payload. A run is a row before the answer to its enqueuing,
  * and is made at least once, whatever ends in between.
  */
-import type { QueueRun, QueueRunDetail } from "@socle/protocol";
+import type { JsonValue, QueueRun, QueueRunDetail } from "@socle/protocol";
 import {
   AppError,
   actorOf,
@@ -10,16 +10,16 @@ import {
   depthOf,
   nearest,
   newId,
+  overloaded,
   type Principal,
   quote,
   toTimestamp,
 } from "../../base/kernel/index.ts";
 import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import type { Dispatcher } from "../runs/index.ts";
-import { batchRuns } from "./batch-runs.ts";
-import { type EnqueueRequest, enqueueRequest, parsedPayload, queueFull } from "./enqueue-request.ts";
+import { batchRuns, type EnqueueRequest, enqueueRequest } from "./enqueue-request.ts";
 import type { QueueJob } from "./job-file.ts";
-import type { JobHead, JobTable, QueueRow } from "./job-table.ts";
+import type { JobHead, JobTable, Page, QueueRow } from "./job-table.ts";
 
 export interface QueuesOptions {
   readonly database: Database;
@@ -39,11 +39,6 @@ export interface QueueCounts {
   readonly waiting: number;
   readonly running: number;
   readonly failed: number;
-}
-
-interface Page {
-  readonly limit: number;
-  readonly offset: number;
 }
 
 export class Queues {
@@ -105,7 +100,8 @@ export class Queues {
       for (const { id, runId } of this.#table.withKey(tx, path, key))
         if (!this.#dispatcher.isUnderWay(id)) return runId;
     const { maxRuns, clock, now } = this.#options;
-    if (this.#table.openCount(queue) >= maxRuns) throw queueFull(name, maxRuns);
+    if (this.#table.openCount(queue) >= maxRuns)
+      throw overloaded("queuedRuns", `The queue ${name} is full: ${maxRuns} runs wait (limits.queuedRuns).`);
     const firstAt = clock.now();
     const runId = newId("run", firstAt);
     const notBefore = at <= now() ? 0 : at;
@@ -150,11 +146,11 @@ export class Queues {
     const { path } = this.#queueOf(name);
     const { waiting, running, failed } = this.counts(name);
     const underWay = this.#dispatcher.underWay(path);
-    const entry = (row: QueueRow): QueueRun => this.#entryOf(row, underWay.includes(row.id));
+    const entry = (row: QueueRow): QueueRun => entryOf(row, underWay.includes(row.id));
     if (status === "failed") return { items: this.#table.failedRuns(path, page).map(entry), total: failed };
     const filter = {
-      ...(status === "running" && { only: underWay }),
-      ...(status === "waiting" && { except: underWay }),
+      among: status === "running" ? underWay : null,
+      except: status === "waiting" ? underWay : null,
     };
     const rows = this.#table.openRuns(path, filter, page);
     const total = { running, waiting, all: waiting + running }[status ?? "all"];
@@ -165,7 +161,9 @@ export class Queues {
   find(name: string, runId: string): QueueRunDetail {
     const row = this.#find(this.#options.database.reader, name, runId);
     const isUnderWay = this.#dispatcher.isUnderWay(row.id);
-    return { ...this.#entryOf(row, isUnderWay), payload: parsedPayload(row.payload ?? "null") };
+    // The service wrote the text.
+    const payload = JSON.parse(row.payload ?? "null") as JsonValue;
+    return { ...entryOf(row, isUnderWay), payload };
   }
 
   /**
@@ -179,35 +177,22 @@ export class Queues {
     const { path } = this.#queueOf(name);
     // The run is due by the time of this retry, and overtakes no run that is due before.
     const notBefore = this.#options.now();
-    this.#table.reopen(tx, row.id, { path, at: notBefore });
+    this.#table.retry(tx, row.id, { path, at: notBefore });
     tx.onDurable(() => this.#dispatcher.reopened({ id: row.id, path, notBefore }));
   }
 
   /**
-   * Deletes a run that waits, or has failed for good.
-   * @param transact runs the work in a transaction.
+   * Deletes a run that waits, or has failed for good. A run that is about to start finds its row gone.
    * @throws AppError `not_found`, or `bad_request` for a run that is under way.
    */
-  async delete(
-    name: string,
-    runId: string,
-    transact: (work: (tx: Transactor) => void) => Promise<void>,
-  ): Promise<void> {
-    const { id, failedAt } = this.#find(this.#options.database.reader, name, runId);
-    const underWay = (): AppError =>
-      new AppError("bad_request", "The run is under way. It can be deleted when it waits, or has failed for good.");
-    // A run that has failed for good does not start, unless retried meanwhile.
-    const hasFailed = failedAt !== null;
-    if (!hasFailed && !this.#dispatcher.withhold(id)) throw underWay();
-    try {
-      await transact((tx) => {
-        const row = this.#find(tx, name, runId);
-        if (hasFailed && row.failedAt === null) throw underWay();
-        this.#table.discard(tx, row, this.#queueOf(name).path);
-      });
-    } finally {
-      if (!hasFailed) this.#dispatcher.release(id);
-    }
+  delete(tx: Transactor, name: string, runId: string): void {
+    const row = this.#find(tx, name, runId);
+    if (row.failedAt === null && this.#dispatcher.isUnderWay(row.id))
+      throw new AppError(
+        "bad_request",
+        "The run is under way. It can be deleted when it waits, or has failed for good.",
+      );
+    this.#table.discard(tx, row, this.#queueOf(name).path);
   }
 
   #find(reader: Pick<Reader, "get">, name: string, runId: string): QueueRow {
@@ -226,19 +211,19 @@ export class Queues {
       near === null ? (names.length === 0 ? "" : ` There are: ${names.join(", ")}.`) : ` Did you mean ${near}?`;
     throw new AppError("not_found", `There is no queue ${quote(name)}.${advice}`);
   }
+}
 
-  #entryOf(row: QueueRow, isUnderWay: boolean): QueueRun {
-    const { runId, key, failures, notBefore, createdAt, failedAt, error, payloadSize } = row;
-    return {
-      runId,
-      status: failedAt !== null ? "failed" : isUnderWay ? "running" : "waiting",
-      key,
-      createdAt: toTimestamp(createdAt),
-      dueAt: toTimestamp(notBefore === 0 ? createdAt : notBefore),
-      failures,
-      failedAt: failedAt === null ? null : toTimestamp(failedAt),
-      error,
-      payloadSize,
-    };
-  }
+function entryOf(row: QueueRow, isUnderWay: boolean): QueueRun {
+  const { runId, key, failures, notBefore, createdAt, failedAt, error, payloadSize } = row;
+  return {
+    runId,
+    status: failedAt !== null ? "failed" : isUnderWay ? "running" : "waiting",
+    key,
+    createdAt: toTimestamp(createdAt),
+    dueAt: toTimestamp(notBefore === 0 ? createdAt : notBefore),
+    failures,
+    failedAt: failedAt === null ? null : toTimestamp(failedAt),
+    error,
+    payloadSize,
+  };
 }

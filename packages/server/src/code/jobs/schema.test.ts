@@ -43,7 +43,7 @@ test("runs that waited or were under way are in the queue, and the history is as
   const database = openDatabase();
   await database.prepare([functionSchema, jobSchema]);
   const [history, table] = [new JobHistory(database), new JobTable(database)];
-  await table.register(["jobs/tidy.ts", "jobs/mail.ts"]);
+  await table.register(["jobs/tidy.ts", "jobs/mail.ts"].map((path) => ({ path, handler: "default" })));
   const open = () =>
     database.reader.all(
       `SELECT h.path, h.handler, r.id, r.failures, r.notBefore, r.runId, r.firstAt FROM _job_queue AS r

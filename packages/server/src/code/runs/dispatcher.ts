@@ -11,7 +11,6 @@
  */
 import type { Alarm, Clock } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import type { AttemptEnd, AttemptUnderWay } from "./life-cycle.ts";
 import type { Postponement } from "./retry-policy.ts";
 
 /** Runs that a look at the table brings into memory, about. */
@@ -54,8 +53,20 @@ export interface RunSource<R> {
    * @param passed the number of runs that are in memory and still in the table.
    */
   next(range: { until: number; passed: number }): RunPage<R>;
-  /** A run that was read before waits in the table again. */
-  rewind(id: number): void;
+  /** A run that was read before waits in the table again. By default, the table is read from its begin each time. */
+  rewind?(id: number): void;
+}
+
+/**
+ * The state of a run after an attempt: the run is `over` (or has failed for good), waits for another attempt, or `stays` as
+ * it is until the next start of the service or the next load of its file.
+ */
+export type NextState = "over" | "stays" | Postponement;
+
+/** An attempt under way: `left` resolves when the handler has ended, `end` when that is on disk. Neither rejects. */
+export interface AttemptUnderWay {
+  readonly left: Promise<unknown>;
+  readonly end: Promise<NextState>;
 }
 
 interface FileState<R> {
@@ -82,10 +93,10 @@ export interface DispatcherOptions<R> {
   /** Handlers under way at a time, of all files; each file may have a single handler in any case. */
   readonly width: number;
   readonly attempt: (run: R) => AttemptUnderWay;
-  /** Whether another run may start now. */
-  readonly mayStart: () => boolean;
+  /** Whether another run may start now. By default, the width alone decides. */
+  readonly mayStart?: () => boolean;
   /** Called before each look at the clock. */
-  readonly onLook: () => void;
+  readonly onLook?: () => void;
 }
 
 export class Dispatcher<R extends WaitingRun> {
@@ -100,8 +111,6 @@ export class Dispatcher<R extends WaitingRun> {
   readonly #running = new Set<number>();
   /** Runs that were reopened while their failed attempt was still being recorded. */
   readonly #reopened = new Set<number>();
-  /** Runs that are being deleted and must not start. */
-  readonly #withheld = new Set<number>();
   #alarm: Alarm | null = null;
   /** The last run that is on disk. */
   #writtenUntil = 0;
@@ -131,7 +140,7 @@ export class Dispatcher<R extends WaitingRun> {
   /** A run that had failed for good waits again, on disk. */
   reopened(run: { id: number; path: string; notBefore?: number }): void {
     if (this.#underWay.has(run.id)) this.#reopened.add(run.id);
-    else this.#files.get(run.path)?.source.rewind(run.id);
+    else this.#files.get(run.path)?.source.rewind?.(run.id);
     this.written(run);
   }
 
@@ -143,19 +152,6 @@ export class Dispatcher<R extends WaitingRun> {
   underWay(path?: string): number[] {
     const runs = [...this.#underWay.values()];
     return runs.filter((run) => path === undefined || run.path === path).map(({ id }) => id);
-  }
-
-  /** Keeps a run from starting until `release`. Answers false for a run that is under way. */
-  withhold(id: number): boolean {
-    if (this.isUnderWay(id) || this.#withheld.has(id)) return false;
-    this.#withheld.add(id);
-    return true;
-  }
-
-  /** A run that was withheld may start, if the run is still in the table. */
-  release(id: number): void {
-    this.#withheld.delete(id);
-    this.#startReady();
   }
 
   /** Replaces the files. Runs of other files stay in the table. */
@@ -190,11 +186,6 @@ export class Dispatcher<R extends WaitingRun> {
     return [...this.#files.values()].some(({ ready, hasMore }) => ready.size > 0 || hasMore);
   }
 
-  /** Resolves when no run is under way, or waits for anything but a later time. */
-  async settled(): Promise<void> {
-    while (this.isBusy) await Bun.sleep(5);
-  }
-
   /** Starts no more runs. Resolves when no run is under way. */
   async stop(): Promise<void> {
     this.#state = "stopped";
@@ -218,7 +209,7 @@ export class Dispatcher<R extends WaitingRun> {
   #look(): void {
     this.#isLookDue = false;
     if (this.#state !== "started") return;
-    this.#options.onLook();
+    this.#options.onLook?.();
     try {
       for (const file of this.#files.values()) while (this.#isWanting(file)) this.#read(file);
     } catch (error) {
@@ -317,7 +308,7 @@ export class Dispatcher<R extends WaitingRun> {
         if (this.#state !== "started" || this.#underWay.size - this.#running.size >= maxEnding) return;
         const next = this.#nextOf(file);
         if (next === undefined) continue;
-        if (!this.#options.mayStart()) return;
+        if (this.#options.mayStart?.() === false) return;
         void this.#make(next, file);
         hasStarted = true;
       }
@@ -326,7 +317,7 @@ export class Dispatcher<R extends WaitingRun> {
 
   #nextOf({ source, ready, running }: FileState<R>): R | undefined {
     if (running >= source.width || (running > 0 && this.#running.size >= this.#options.width)) return undefined;
-    return ready.values().find(({ id }) => !this.#withheld.has(id));
+    return ready.values().next().value;
   }
 
   async #make(run: R, file: FileState<R>): Promise<void> {
@@ -356,7 +347,7 @@ export class Dispatcher<R extends WaitingRun> {
     else if (typeof next !== "string") this.#arm();
   }
 
-  #ended(run: R, next: AttemptEnd["next"]): void {
+  #ended(run: R, next: NextState): void {
     const file = this.#files.get(run.path);
     const chain = run.key === null ? [] : (this.#chains.get(run.key) ?? []);
     const at = chain.findIndex(({ id }) => id === run.id);

@@ -1,18 +1,22 @@
-/** Runs: the life cycle of a handler's run, the retry policy, and the shape of the tables of unfinished runs. */
-export {
-  Dispatcher,
-  pageSize,
-  type RunPage,
-  type RunSource,
-  type WaitingRun,
-} from "./dispatcher.ts";
-export {
-  type AttemptEnd,
-  type HandlerRun,
-  RunLifeCycle,
-  type RunStore,
-  type RunTask,
-} from "./life-cycle.ts";
+/** Runs: the machine that makes the runs of handlers, the retry policy, and the shape of the tables of unfinished runs. */
+export { type Dispatcher, pageSize, type RunPage, type RunSource, type WaitingRun } from "./dispatcher.ts";
 export { exponential, linear, longestBackoffMs, type Postponement, type RetryPolicy } from "./retry-policy.ts";
-export { RunLog } from "./run-log.ts";
-export { FailedRuns, HandlerNumbers, handlerTable, type RunHead, RunTable } from "./run-table.ts";
+export {
+  type HandlerRun,
+  type Prepared,
+  type RunEnd,
+  type RunHistory,
+  RunLog,
+  RunMachine,
+  type RunTask,
+  widthPerProcess,
+} from "./run-machine.ts";
+export {
+  type HandlerName,
+  handlerTable,
+  type IdFilter,
+  idConditions,
+  type RunHead,
+  type RunRow,
+  RunTable,
+} from "./run-table.ts";

@@ -5,7 +5,7 @@ import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { SqliteDatabase } from "../../store/database/index.ts";
 import { functionSchema } from "../functions/index.ts";
 import { jobSchema } from "../jobs/index.ts";
-import { HandlerNumbers, handlerNumber, type RunHead, RunTable } from "./run-table.ts";
+import { type RunHead, RunTable } from "./run-table.ts";
 
 const folder = temporaryFolder();
 
@@ -23,29 +23,31 @@ describe.each(Object.keys(kinds) as (keyof typeof kinds)[])("%s", (name) => {
       onFatal: () => undefined,
     });
     await database.prepare([functionSchema, jobSchema]);
-    const table = new RunTable(name);
+    const table = new RunTable(database, { name, bytes: "octet_length(error)" });
+    await table.register([{ path: "jobs/a.ts", handler: "default" }]);
     const { columns, values } = kinds[name];
     await database.transactLong("test", async (tx) => {
-      const handler = await handlerNumber(tx, { path: "jobs/a.ts", handler: "default" });
+      const handler = table.numberOf("jobs/a.ts:default");
       for (const id of [1, 2])
         await tx.run(`INSERT INTO ${name} (id, handler, ${columns}) VALUES (?1, ?2, ${values})`, id, handler);
     });
     const { reader } = database;
     const head = () => reader.get<RunHead>(`SELECT ${table.headColumns} FROM ${table.source} WHERE r.id = 1`);
+    const run = { id: 1 };
     const first = { id: 1, path: "jobs/a.ts", handler: "default", failures: 0, notBefore: 0 };
     expect(await head()).toEqual(first);
-    expect(await table.counts(reader)).toEqual({ open: 2, failed: 0 });
-    await database.transact((tx) => table.postpone(tx, 1, { failures: 2, notBefore: 99 }));
+    expect(await table.counts()).toEqual({ open: 2, failed: 0 });
+    await database.transact((tx) => table.postpone(tx, run, { next: { failures: 2, notBefore: 99 } }));
     expect(await head()).toEqual({ ...first, failures: 2, notBefore: 99 });
-    await database.transact((tx) => table.fail(tx, 1, { at: 5, error: "no" }));
-    expect(await table.counts(reader)).toEqual({ open: 1, failed: 1 });
-    expect(await table.openByFile(reader)).toEqual([{ path: "jobs/a.ts", waiting: 1 }]);
-    await database.transact((tx) => table.reopen(tx, 1));
+    await database.transact((tx) => table.fail(tx, run, { at: 5, error: "no" }));
+    expect(await table.counts()).toEqual({ open: 1, failed: 1 });
+    expect(await table.waiting()).toEqual([{ path: "jobs/a.ts", waiting: 1 }]);
+    await database.transact((tx) => table.reopen(tx, 1, 0));
     expect(await head()).toEqual(first);
-    expect(await table.counts(reader)).toEqual({ open: 2, failed: 0 });
-    await database.transact((tx) => table.remove(tx, 1));
+    expect(await table.counts()).toEqual({ open: 2, failed: 0 });
+    await database.transact((tx) => table.remove(tx, run));
     expect(await head()).toBeNull();
-    expect(await table.counts(reader)).toEqual({ open: 1, failed: 0 });
+    expect(await table.counts()).toEqual({ open: 1, failed: 0 });
     await database.close();
   });
 });
@@ -57,17 +59,18 @@ test("a handler keeps its number, and those of earlier files stay known", async 
     onFatal: () => undefined,
   });
   await database.prepare([functionSchema]);
-  const numbers = new HandlerNumbers(database);
+  const open = () => new RunTable(database, { name: "_deliveries", bytes: "0" });
+  const numbers = open();
   const [a, b] = ["a", "b"].map((path) => ({ path, handler: "onCreate" }));
   if (a === undefined || b === undefined) throw new Error("There are two");
   await numbers.register([a]);
-  const first = numbers.of("a:onCreate");
+  const first = numbers.numberOf("a:onCreate");
   expect(first).toBeGreaterThan(0);
   await numbers.register([b]);
-  expect(numbers.of("a:onCreate")).toBe(first);
-  const again = new HandlerNumbers(database);
+  expect(numbers.numberOf("a:onCreate")).toBe(first);
+  const again = open();
   await again.register([b, a]);
-  expect([again.of("a:onCreate"), again.of("b:onCreate")]).toEqual([first, numbers.of("b:onCreate")]);
-  expect(again.of("c:onCreate")).toBe(0);
+  expect([again.numberOf("a:onCreate"), again.numberOf("b:onCreate")]).toEqual([first, numbers.numberOf("b:onCreate")]);
+  expect(again.numberOf("c:onCreate")).toBe(0);
   await database.close();
 });

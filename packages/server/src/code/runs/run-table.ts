@@ -17,7 +17,7 @@
  * with the columns and indexes that runs by the clock need, a delivery takes 3.6 µs to insert and delete instead of
  * 2.2, and counting a million that wait 11 ms instead of 0.5.
  */
-import type { Database, Reader, Transactor } from "../../store/database/index.ts";
+import type { Database, Transactor } from "../../store/database/index.ts";
 import type { Postponement } from "./retry-policy.ts";
 
 /** Failed runs that are kept. */
@@ -31,14 +31,15 @@ const recountBytes = 1024 ** 2;
 export const handlerTable =
   "CREATE TABLE _handlers (id INTEGER PRIMARY KEY, path TEXT NOT NULL, handler TEXT NOT NULL, UNIQUE (path, handler)) STRICT";
 
-interface HandlerName {
+/** A handler by its file. */
+export interface HandlerName {
   readonly path: string;
   /** The name of the export. */
   readonly handler: string;
 }
 
 /** The number of a handler, which stays for ever; a new handler gets a new number. */
-export function handlerNumber(tx: Transactor, { path, handler }: HandlerName): number {
+function handlerNumber(tx: Transactor, { path, handler }: HandlerName): number {
   tx.run("INSERT OR IGNORE INTO _handlers (path, handler) VALUES (?, ?)", path, handler);
   const row = tx.get<{ id: number }>("SELECT id FROM _handlers WHERE path = ? AND handler = ?", path, handler);
   if (row === null) throw new Error(`${handler} of ${path} has no number`);
@@ -50,120 +51,146 @@ export interface RunHead extends HandlerName, Postponement {
   readonly id: number;
 }
 
+/** A run by its row; null for a run by hand that has no row. */
+export interface RunRow {
+  readonly id: number | null;
+}
+
+/** The runs that are meant by their ids; null for any. */
+export interface IdFilter {
+  /** Only these. */
+  readonly among: readonly number[] | null;
+  /** All but these. */
+  readonly except: readonly number[] | null;
+}
+
+/** The conditions of a filter, as SQL. @param column the column of ids. */
+export function idConditions(column: string, { among, except }: IdFilter): { conditions: string[]; values: string[] } {
+  const [conditions, values]: [string[], string[]] = [[], []];
+  for (const [test, ids] of [
+    ["IN", among],
+    ["NOT IN", except],
+  ] as const) {
+    if (ids === null) continue;
+    conditions.push(`${column} ${test} (SELECT value FROM json_each(?))`);
+    values.push(JSON.stringify(ids));
+  }
+  return { conditions, values };
+}
+
+/** Runs that have failed for good are kept for a look or a retry: the newest, bounded in number and bytes. */
 export class RunTable {
-  readonly #name: string;
-  /** Kept, because a prepared statement is found by its text. */
-  readonly #postpone: string;
-  readonly #remove: string;
+  protected readonly database: Database;
   /** SQL: the table as `r`, with the names of handlers as `h`. */
   readonly source: string;
   /** SQL: the columns of a `RunHead`. */
   readonly headColumns = "r.id, h.path, h.handler, r.failures, r.notBefore";
+  readonly #name: string;
+  /** Kept, because a prepared statement is found by its text. */
+  readonly #postpone: string;
+  readonly #remove: string;
+  /** SQL: the bytes of a row. */
+  readonly #bytes: string;
+  /** Bytes of runs that have failed since all were added up. */
+  #newBytes = Number.POSITIVE_INFINITY;
+  /** The numbers of handlers in memory, by `path:handler`: runs are written with every change. */
+  readonly #numbers = new Map<string, number>();
 
-  constructor(name: string) {
+  /** @param bytes SQL: the bytes of a row. */
+  constructor(database: Database, { name, bytes }: { name: string; bytes: string }) {
+    this.database = database;
     this.#name = name;
+    this.#bytes = bytes;
     this.#postpone = `UPDATE ${name} SET failures = ?, notBefore = ? WHERE id = ?`;
     this.#remove = `DELETE FROM ${name} WHERE id = ?`;
     this.source = `${name} AS r JOIN _handlers AS h ON h.id = r.handler`;
   }
 
+  /** Gives each handler its number. To be called before a run of the handler is written. */
+  async register(handlers: readonly HandlerName[]): Promise<void> {
+    const numbers = await this.database.transact((tx) => handlers.map((each) => handlerNumber(tx, each)));
+    // The numbers of earlier files stay: a change may still write their runs until the new files are in force.
+    for (const [i, { path, handler }] of handlers.entries()) this.#numbers.set(`${path}:${handler}`, numbers[i] ?? 0);
+  }
+
+  /** The number of a handler, as `path:handler`; 0, which no handler has, for an unknown handler. */
+  numberOf(name: string): number {
+    return this.#numbers.get(name) ?? 0;
+  }
+
+  /** The id of the last row. Runs up to this id are on disk at a start. */
+  lastId(): number {
+    return this.database.reader.get<{ id: number | null }>(`SELECT max(id) AS id FROM ${this.#name}`)?.id ?? 0;
+  }
+
   /** An attempt has failed, and another follows. */
-  postpone(tx: Transactor, id: number, { failures, notBefore }: Postponement): void {
-    tx.run(this.#postpone, failures, notBefore, id);
-  }
-
-  /** The last attempt has failed. */
-  fail(tx: Transactor, id: number, { at, error }: { at: number; error: string }): void {
-    tx.run(`UPDATE ${this.#name} SET failedAt = ?, error = ? WHERE id = ?`, at, error, id);
-  }
-
-  /** A run that has failed waits again, with no failure. */
-  reopen(tx: Transactor, id: number): void {
-    tx.run(`UPDATE ${this.#name} SET failedAt = NULL, error = NULL, failures = 0, notBefore = 0 WHERE id = ?`, id);
+  postpone(tx: Transactor, { id }: RunRow, { next }: { next: Postponement }): void {
+    tx.run(this.#postpone, next.failures, next.notBefore, id);
   }
 
   /** The run is over. */
-  remove(tx: Transactor, id: number): void {
+  remove(tx: Transactor, { id }: RunRow): void {
     tx.run(this.#remove, id);
   }
 
+  /** The last attempt has failed. The oldest failures beyond the bounds are removed. */
+  fail(tx: Transactor, { id }: RunRow, { at, error }: { at: number; error: string }): void {
+    const name = this.#name;
+    tx.run(`UPDATE ${name} SET failedAt = ?, error = ? WHERE id = ?`, at, error, id);
+    tx.run(
+      `DELETE FROM ${name} WHERE failedAt IS NOT NULL AND id IN (
+         SELECT id FROM ${name} WHERE failedAt IS NOT NULL ORDER BY failedAt DESC, id DESC LIMIT -1 OFFSET ?)`,
+      maxFailed,
+    );
+    this.#newBytes += tx.get<{ n: number }>(`SELECT ${this.#bytes} AS n FROM ${name} WHERE id = ?`, id)?.n ?? 0;
+    if (this.#newBytes < recountBytes) return;
+    tx.run(
+      `DELETE FROM ${name} WHERE id IN (
+         SELECT id FROM (
+           SELECT id, row_number() OVER newest AS position, sum(bytes) OVER newest AS bytes FROM (
+             SELECT id, failedAt, ${this.#bytes} AS bytes FROM ${name} WHERE failedAt IS NOT NULL)
+           WINDOW newest AS (ORDER BY failedAt DESC, id DESC ROWS UNBOUNDED PRECEDING))
+         WHERE position > 1 AND bytes > ?)`,
+      maxFailedBytes - recountBytes,
+    );
+    // After a rollback the table is as before, and the next failure adds up.
+    tx.onDurable(() => {
+      this.#newBytes = 0;
+    });
+  }
+
+  /** A run that has failed waits again, with no failure. */
+  reopen(tx: Transactor, id: number, notBefore: number): void {
+    tx.run(
+      `UPDATE ${this.#name} SET failedAt = NULL, error = NULL, failures = 0, notBefore = ? WHERE id = ?`,
+      notBefore,
+      id,
+    );
+  }
+
+  /** The times of the last failure of some runs; runs that have not failed are left out. */
+  failedAt(ids: readonly number[]): Map<number, number> {
+    const rows = this.database.reader.all<{ id: number; failedAt: number }>(
+      `SELECT id, failedAt FROM ${this.#name} WHERE failedAt IS NOT NULL AND id IN (SELECT value FROM json_each(?))`,
+      JSON.stringify(ids),
+    );
+    return new Map(rows.map(({ id, failedAt }) => [id, failedAt]));
+  }
+
   /** Runs that wait or are under way, and runs that have failed. */
-  counts(reader: Reader): { open: number; failed: number } {
+  counts(): { open: number; failed: number } {
     // Without a condition, SQLite adds up the cell counts of the pages and reads no row.
-    const row = reader.get<{ n: number; failed: number }>(
+    const row = this.database.reader.get<{ n: number; failed: number }>(
       `SELECT (SELECT count(*) FROM ${this.#name}) AS n,
          (SELECT count(*) FROM ${this.#name} WHERE failedAt IS NOT NULL) AS failed`,
     );
     return { open: (row?.n ?? 0) - (row?.failed ?? 0), failed: row?.failed ?? 0 };
   }
 
-  /** Files with runs that wait or are under way, and how many. */
-  openByFile(reader: Reader): { path: string; waiting: number }[] {
-    return reader.all(
-      `SELECT h.path, count(*) AS waiting FROM ${this.source} WHERE r.failedAt IS NULL GROUP BY h.path`,
+  /** Files with runs that wait or are under way, and how many. @param condition SQL: the runs that wait for a file. */
+  waiting(condition = "r.failedAt IS NULL"): { path: string; waiting: number }[] {
+    return this.database.reader.all(
+      `SELECT h.path, count(*) AS waiting FROM ${this.source} WHERE ${condition} GROUP BY h.path`,
     );
-  }
-}
-
-/** Runs that have failed for good: the newest are kept for a look or a retry, bounded in number and bytes. */
-export class FailedRuns {
-  /** Bytes of runs that have failed since all were added up. */
-  #newBytes = Number.POSITIVE_INFINITY;
-  readonly #times: string;
-  readonly #trimNumber: string;
-  readonly #trimBytes: string;
-
-  /** @param bytes SQL: the bytes of a row. */
-  constructor({ table, bytes }: { table: string; bytes: string }) {
-    this.#times = `SELECT id, failedAt FROM ${table} WHERE failedAt IS NOT NULL AND id IN (SELECT value FROM json_each(?))`;
-    this.#trimNumber = `DELETE FROM ${table} WHERE failedAt IS NOT NULL AND id IN (
-      SELECT id FROM ${table} WHERE failedAt IS NOT NULL ORDER BY failedAt DESC, id DESC LIMIT -1 OFFSET ?)`;
-    this.#trimBytes = `DELETE FROM ${table} WHERE id IN (
-      SELECT id FROM (
-        SELECT id, row_number() OVER newest AS position, sum(bytes) OVER newest AS bytes FROM (
-          SELECT id, failedAt, ${bytes} AS bytes FROM ${table} WHERE failedAt IS NOT NULL)
-        WINDOW newest AS (ORDER BY failedAt DESC, id DESC ROWS UNBOUNDED PRECEDING))
-      WHERE position > 1 AND bytes > ?)`;
-  }
-
-  /** The times of the last failure of some runs; runs that have not failed are left out. */
-  timesOf(reader: Reader, ids: readonly number[]): Map<number, number> {
-    const rows = reader.all<{ id: number; failedAt: number }>(this.#times, JSON.stringify(ids));
-    return new Map(rows.map(({ id, failedAt }) => [id, failedAt]));
-  }
-
-  /** Removes the oldest failures beyond the bounds. To be called with the bytes of a new failure. */
-  trim(tx: Transactor, bytes: number): void {
-    tx.run(this.#trimNumber, maxFailed);
-    this.#newBytes += bytes;
-    if (this.#newBytes < recountBytes) return;
-    tx.run(this.#trimBytes, maxFailedBytes - recountBytes);
-    // After a rollback the table is as before, and the next failure adds up.
-    tx.onDurable(() => {
-      this.#newBytes = 0;
-    });
-  }
-}
-
-/** The numbers of handlers in memory, for runs that are written with every change. */
-export class HandlerNumbers {
-  readonly #database: Database;
-  /** The numbers of handlers, by `path:handler`. */
-  readonly #numbers = new Map<string, number>();
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
-  /** Gives each handler its number. To be called before a run of the handler is written. */
-  async register(handlers: readonly HandlerName[]): Promise<void> {
-    const numbers = await this.#database.transact((tx) => handlers.map((each) => handlerNumber(tx, each)));
-    // The numbers of earlier files stay: a change may still write their runs until the new files are in force.
-    for (const [i, { path, handler }] of handlers.entries()) this.#numbers.set(`${path}:${handler}`, numbers[i] ?? 0);
-  }
-
-  /** The number of a handler, as `path:handler`; 0, which no handler has, for an unknown handler. */
-  of(name: string): number {
-    return this.#numbers.get(name) ?? 0;
   }
 }

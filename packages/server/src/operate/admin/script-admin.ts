@@ -220,12 +220,10 @@ export class ScriptAdmin {
 
   /** @throws AppError `not_found`, or `bad_request` for a run that is under way. */
   async deleteQueued(name: string, runId: string, admin: SignedIn): Promise<void> {
-    await this.#jobs.queues.delete(name, runId, (work) =>
-      this.#changes.transact(admin, (tx, audit) => {
-        work(tx);
-        audit({ action: "job.deleted", target: runId, before: { name } });
-      }),
-    );
+    await this.#changes.transact(admin, (tx, audit) => {
+      this.#jobs.queues.delete(tx, name, runId);
+      audit({ action: "job.deleted", target: runId, before: { name } });
+    });
   }
 
   /** Attempts, newest first; also of a job whose file is gone. @throws AppError `not_found` for an unknown job. */

@@ -1,0 +1,151 @@
+/** The life cycle of a run, with a table and a history that only note what is written. */
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
+import { Clock, system } from "../../base/kernel/index.ts";
+import { SqliteDatabase } from "../../store/database/index.ts";
+import { EventLog, eventSchema } from "../../store/events/index.ts";
+import type { ScriptOutcome, ScriptTask } from "../script-host/index.ts";
+import type { WaitingRun } from "./dispatcher.ts";
+import { linear } from "./retry-policy.ts";
+import { type HandlerRun, RunLog, RunMachine } from "./run-machine.ts";
+
+const folder = temporaryFolder();
+const task = {
+  path: "jobs/a.ts",
+  handler: "default",
+  timeoutMs: 1_000,
+  input: { runId: "run_a", attempt: 1, user: null },
+  principal: system,
+};
+
+let files = 0;
+
+async function open({ outcome }: { outcome: ScriptOutcome }) {
+  const log: string[] = [];
+  const logger = quietLogger(log);
+  const clock = new Clock();
+  files += 1;
+  const database = new SqliteDatabase({ path: join(folder, `${files}.db`), logger, onFatal: () => undefined });
+  await database.prepare([eventSchema]);
+  const events = new EventLog({ database, clock, logger });
+  events.start();
+  const written: string[] = [];
+  const called: ScriptTask[] = [];
+  const state = { fails: false };
+  const note = (text: string): void => {
+    if (state.fails) throw new Error("the disk is full");
+    written.push(text);
+  };
+  const machine = new RunMachine<WaitingRun, HandlerRun>({
+    database,
+    events,
+    clock,
+    now: () => 1_000_000,
+    logger,
+    processes: 1,
+    host: {
+      run(each) {
+        called.push(each);
+        return Promise.resolve(outcome);
+      },
+    },
+    table: {
+      waiting: () => [],
+      remove: () => note("remove"),
+      postpone: (_tx, _run, { next }) => note(`postpone ${next.failures} ${next.notBefore}`),
+      fail: (_tx, _run, { error }) => note(`fail ${error}`),
+    },
+    history: {
+      begin: () => () => note("begin"),
+      ended: (_tx, _run, { error }) => note(error === null ? "ended" : `ended ${error}`),
+      endedLate: (_tx, _run, { error }) => note(`ended late ${error}`),
+    },
+    prepare: async () => "over",
+  });
+  const run = (failures = 0, errorWithoutFile: string | null = null): HandlerRun => ({
+    id: 1,
+    runId: "run_a",
+    failures,
+    policy: linear(2),
+    label: "The job a",
+    kind: "job",
+    payload: { name: "a" },
+    actor: null,
+    since: null,
+    errorWithoutFile,
+  });
+  return {
+    database,
+    machine,
+    written,
+    called,
+    log,
+    run,
+    state,
+    announced: () =>
+      database.reader.all<{ type: string }>("SELECT type FROM _events ORDER BY seq").map(({ type }) => type),
+    close: () => database.close(),
+  };
+}
+
+const failed: ScriptOutcome = { status: "failed", error: { message: "no" } };
+
+describe("an attempt", () => {
+  test.each([
+    [{ status: "completed" }, 0, null, ["begin", "ended", "remove"], "over", ["started", "completed"]],
+    [failed, 0, null, ["begin", "ended no", "postpone 1 1005000"], { failures: 1, notBefore: 1_005_000 }, ["started"]],
+    [failed, 1, null, ["begin", "ended no", "postpone 2 1010000"], { failures: 2, notBefore: 1_010_000 }, []],
+    [failed, 2, null, ["begin", "ended no", "fail no"], "over", ["failed"]],
+    [{ status: "stopped" }, 0, "gone", ["begin"], "stays", ["started"]],
+    [{ status: "gone" }, 0, null, ["begin"], "stays", ["started"]],
+    [{ status: "gone" }, 2, "no file", ["begin", "ended no file", "fail no file"], "over", ["failed"]],
+  ] as const)(
+    "that ends with %j after %d failures",
+    async (outcome, failures, errorWithoutFile, written, next, steps) => {
+      const opened = await open({ outcome });
+      const attempt = opened.machine.attempt(opened.run(failures, errorWithoutFile), task);
+      expect(await attempt.end).toEqual(next);
+      expect(await attempt.outcome).toEqual(outcome);
+      await opened.machine.settled();
+      expect(opened.written).toEqual([...written]);
+      expect(opened.announced()).toEqual(steps.map((step) => `job.${step}`));
+      await opened.close();
+    },
+  );
+
+  test("whose end cannot be written stays, and is not told to be over", async () => {
+    for (const outcome of [{ status: "completed" }, failed] as const) {
+      const opened = await open({ outcome });
+      opened.state.fails = true;
+      expect(await opened.machine.attempt(opened.run(), task).end).toBe("stays");
+      expect(opened.log).toContain("ERROR The end of a run could not be recorded");
+      expect(opened.announced()).toEqual([]);
+      await opened.close();
+    }
+  });
+
+  test("whose code throws after it has completed has failed late", async () => {
+    const opened = await open({ outcome: { status: "completed" } });
+    await opened.machine.attempt(opened.run(), task).end;
+    opened.called[0]?.onStray?.({ message: "late" });
+    await opened.machine.settled();
+    expect(opened.written).toEqual(["begin", "ended", "remove", "ended late late"]);
+    expect(opened.announced()).toEqual(["job.started", "job.completed", "job.failed"]);
+    expect(opened.log).toEqual(["ERROR The job a failed: late"]);
+    await opened.close();
+  });
+});
+
+describe("the run log", () => {
+  test("a write that fails is answered with false, and the next one is made", async () => {
+    const { database, close } = await open({ outcome: failed });
+    const log = new RunLog(database, quietLogger());
+    const first = log.write(() => {
+      throw new Error("no");
+    });
+    const second = log.write(() => undefined);
+    expect(await Promise.all([first, second])).toEqual([false, true]);
+    await close();
+  });
+});

@@ -1,0 +1,321 @@
+/**
+ * The run machine: makes the runs of a kind, each a handler called for a reason, with all its attempts. Every run has
+ * the same life cycle:
+ *
+ *     waiting ── it is due ──► under way ──┬── completed ─────────────────────────► over, announced as completed
+ *      ▲ ▲ ▲                               ├── failed, the policy has no more ────► failed, announced as failed
+ *      │ │ └── failed, after a pause ──────┤                                           │
+ *      │ └──── the service stops ──────────┘                                           │
+ *      └────── made again by an admin ─────────────────────────────────────────────────┘
+ *
+ * A run that had completed, and whose code then throws, is announced as failed. Announcements are written in the
+ * transaction of the change of state, and the writes of a run in their order. A run whose end could not be written
+ * waits for the next start of the service, so a run is made at least once.
+ */
+
+import { actingFor, type Clock, count } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import type { Database, Transactor } from "../../store/database/index.ts";
+import type { EventLog } from "../../store/events/index.ts";
+import type { BrokenScript, ScriptError, ScriptHost, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
+import { type AttemptUnderWay, Dispatcher, type NextState, type WaitingRun } from "./dispatcher.ts";
+import type { Postponement, RetryPolicy } from "./retry-policy.ts";
+import type { RunRow, RunTable } from "./run-table.ts";
+
+/** The most runs under way, for each script process. */
+export const widthPerProcess = 48;
+
+/** The part of a run that the machine must know. It is kept for late errors, without record and payload. */
+export interface HandlerRun extends RunRow {
+  readonly runId: string;
+  /** Attempts that have failed. */
+  readonly failures: number;
+  readonly policy: RetryPolicy;
+  /** The subject of log messages, for example "The job tidy". */
+  readonly label: string;
+  /** More fields of log messages. */
+  readonly logFields?: { readonly [name: string]: unknown };
+  /** The first word of the types of its announcements. */
+  readonly kind: "function" | "job";
+  /** The payload of its announcements; each adds the duration and the error. */
+  readonly payload: object;
+  /** The user behind the run, or null. */
+  readonly actor: string | null;
+  /** The time from which its duration counts, in milliseconds since 1970; null for the duration of the last attempt. */
+  readonly since: number | null;
+  /** The error of an attempt whose file is gone or not loaded; null when the run waits for the file. */
+  readonly errorWithoutFile: string | null;
+}
+
+/** The task of an attempt, without the parts that the machine adds. */
+export type RunTask = Omit<ScriptTask, "onStray">;
+
+/** A run with the task of its next attempt; `over` for a run that is not to be made, `stays` for a run that must wait. */
+export type Prepared<R> = { readonly run: R; readonly task: RunTask } | "over" | "stays";
+
+/** The end of an attempt, in milliseconds since 1970. `error` is null for an attempt that has completed. */
+export interface RunEnd {
+  readonly at: number;
+  readonly error: string | null;
+}
+
+/** Notes the attempts of runs, each in the transaction of the change of state. */
+export interface RunHistory<R extends HandlerRun> {
+  /** Null for a begin that is not noted. */
+  begin(run: R): ((tx: Transactor) => void) | null;
+  ended(tx: Transactor, run: R, end: RunEnd): void;
+  /** The attempt had completed, and then threw. */
+  endedLate(tx: Transactor, run: R, end: RunEnd): void;
+}
+
+/** The table of runs of a kind. */
+type RunsOfKind<R extends HandlerRun> = Pick<RunTable, "waiting"> & {
+  /** Adds the row of a run by hand. By default, a run by hand has no row. */
+  enter?(tx: Transactor, run: R): void;
+  remove(tx: Transactor, run: R): void;
+  postpone(tx: Transactor, run: R, end: { next: Postponement }): void;
+  fail(tx: Transactor, run: R, end: { at: number; error: string }): void;
+};
+
+export interface RunMachineOptions<H extends WaitingRun, R extends HandlerRun> {
+  readonly database: Database;
+  readonly events: EventLog;
+  readonly clock: Clock;
+  /** The time by which runs are due, in milliseconds since 1970. */
+  readonly now: () => number;
+  readonly logger: Logger;
+  readonly processes: number;
+  readonly host: Pick<ScriptHost, "run">;
+  readonly table: RunsOfKind<R>;
+  readonly history?: RunHistory<R>;
+  readonly prepare: (head: H) => Promise<Prepared<R>>;
+  /** See `DispatcherOptions`. */
+  readonly mayStart?: () => boolean;
+  readonly onLook?: () => void;
+}
+
+/** `begun` resolves when the begin is on disk, with false when the write failed; `end` when the end is on disk. No promise rejects. */
+interface Attempt {
+  readonly begun: Promise<boolean>;
+  readonly outcome: Promise<ScriptOutcome>;
+  readonly end: Promise<NextState>;
+}
+
+export class RunMachine<H extends WaitingRun, R extends HandlerRun> {
+  readonly dispatcher: Dispatcher<H>;
+  readonly #options: RunMachineOptions<H, R>;
+  readonly #log: RunLog;
+  /** Runs by hand under way. */
+  readonly #byHand = new Set<Promise<unknown>>();
+
+  constructor(options: RunMachineOptions<H, R>) {
+    this.#options = options;
+    this.#log = new RunLog(options.database, options.logger);
+    const width = widthPerProcess * options.processes;
+    this.dispatcher = new Dispatcher({ ...options, width, attempt: (head) => this.#dispatch(head) });
+  }
+
+  /** Warns of runs that wait for a file. @param absent why the files that are not known cannot run. */
+  warnOfWaiting(known: ReadonlySet<string>, broken: readonly BrokenScript[], absent: string): void {
+    for (const { path, waiting } of this.#options.table.waiting()) {
+      if (known.has(path)) continue;
+      const why = broken.some(({ file }) => file.path === path) ? "does not load" : absent;
+      this.#options.logger.warn(`${count(waiting, "run")} of ${path} wait, because it ${why}`);
+    }
+  }
+
+  /** Makes an attempt. */
+  attempt(run: R, task: RunTask): Attempt {
+    const { table, history, host } = this.#options;
+    const begin = history?.begin(run) ?? null;
+    const isFirst = run.failures === 0;
+    const write = (tx: Transactor): void => {
+      table.enter?.(tx, run);
+      begin?.(tx);
+      if (isFirst) this.#announce(tx, run, { step: "started" });
+    };
+    // The handler need not wait for the write: the writes of a run are in order.
+    const begun = isFirst || begin !== null ? this.write(write) : Promise.resolve(true);
+    const outcome = host.run({ ...task, onStray: this.#strayListener(run) });
+    return { begun, outcome, end: this.#follow(run, outcome) };
+  }
+
+  /** Makes a run by hand, with a single attempt. `outcome` resolves when the end is on disk. */
+  runByHand(run: R, task: RunTask): { noted: Promise<boolean>; outcome: Promise<ScriptOutcome> } {
+    const { begun, outcome, end } = this.attempt(run, task);
+    this.#byHand.add(end);
+    void end.finally(() => this.#byHand.delete(end));
+    return { noted: begun, outcome: end.then(() => outcome) };
+  }
+
+  /** Resolves with true when the write is on disk, with false when the write failed, which is logged. */
+  write(work: (tx: Transactor) => unknown): Promise<boolean> {
+    return this.#log.write(work);
+  }
+
+  /** Ends a run without an attempt: the run has failed. */
+  async giveUp(run: R, error: string): Promise<"over" | "stays"> {
+    const isWritten = await this.write((tx) => {
+      this.#announce(tx, run, { step: "failed", durationMs: 0, error });
+      this.#options.table.remove(tx, run);
+    });
+    return isWritten ? "over" : "stays";
+  }
+
+  /** Starts no more runs. Resolves when no run is under way. */
+  async stop(): Promise<void> {
+    await Promise.all([this.dispatcher.stop(), ...this.#byHand]);
+  }
+
+  /** Whether a run is due or under way, or a state is being written. Runs that wait for a later time do not count. */
+  get isBusy(): boolean {
+    return this.dispatcher.isBusy || this.#byHand.size > 0 || this.#log.isBusy;
+  }
+
+  /** Resolves when no run is due or under way, and all states of runs are written. */
+  async settled(): Promise<void> {
+    while (this.isBusy) await Bun.sleep(1);
+  }
+
+  /** The next attempt of a run that is due. A run that cannot be prepared stays in the table. */
+  #dispatch(head: H): AttemptUnderWay {
+    const left = Promise.withResolvers<void>();
+    const make = async (): Promise<NextState> => {
+      const prepared = await this.#options.prepare(head);
+      if (typeof prepared === "string") return prepared;
+      const { outcome, end } = this.attempt(prepared.run, prepared.task);
+      await outcome;
+      left.resolve();
+      return end;
+    };
+    const end = make().catch((error): "stays" => {
+      this.#options.logger.error("A run could not be made; it waits for the next load of its file", { error });
+      return "stays";
+    });
+    return { left: left.promise, end: end.finally(left.resolve) };
+  }
+
+  async #follow(run: R, called: Promise<ScriptOutcome>): Promise<NextState> {
+    const startedAt = performance.now();
+    const outcome = await called;
+    const durationMs = Math.round(performance.now() - startedAt);
+    if (outcome.status === "completed") return this.#complete(run, durationMs);
+    if (outcome.status === "failed") return this.#fail(run, outcome.error, durationMs);
+    const message = outcome.status === "gone" ? run.errorWithoutFile : null;
+    return message === null ? "stays" : this.#fail(run, { message }, durationMs);
+  }
+
+  async #complete(run: R, durationMs: number): Promise<NextState> {
+    const { table, history, clock } = this.#options;
+    const isWritten = await this.write((tx) => {
+      this.#announce(tx, run, { step: "completed", durationMs });
+      history?.ended(tx, run, { at: clock.now(), error: null });
+      table.remove(tx, run);
+    });
+    return isWritten ? "over" : "stays";
+  }
+
+  async #fail(run: R, { message: error, stack }: ScriptError, durationMs: number): Promise<NextState> {
+    const { table, history, clock, now } = this.#options;
+    const failures = run.failures + 1;
+    const isLast = failures > run.policy.retries;
+    const pauseMs = run.policy.pauseMs(failures);
+    this.#logError(run, isLast ? error : `${error}; tried again in ${pauseMs / 1_000} s`, { attempt: failures, stack });
+    const next: Postponement = { failures, notBefore: now() + pauseMs };
+    const isWritten = await this.write((tx) => {
+      // The same time for both tells which announcement a failed run belongs to.
+      const at = clock.now();
+      history?.ended(tx, run, { at, error });
+      if (!isLast) {
+        table.postpone(tx, run, { next });
+        return;
+      }
+      this.#announce(tx, run, { step: "failed", durationMs, error, at });
+      table.fail(tx, run, { at, error });
+    });
+    if (!isWritten) return "stays";
+    return isLast ? "over" : next;
+  }
+
+  /** Made here, the listener, which is kept for long, holds on to the run alone and not to its task. */
+  #strayListener(run: R): (error: ScriptError) => void {
+    return ({ message: error, stack }) => {
+      this.#logError(run, error, { stack });
+      void this.write((tx) => {
+        this.#options.history?.endedLate(tx, run, { at: this.#options.clock.now(), error });
+        this.#announce(tx, run, { step: "failed", error });
+      });
+    };
+  }
+
+  #logError({ runId, label, logFields }: R, message: string, fields: object): void {
+    this.#options.logger.error(`${label} failed: ${message}`, { runId, ...logFields, ...fields });
+  }
+
+  /** `function.started`, `job.completed`, and so on (spec, "Events"). */
+  #announce(tx: Transactor, run: R, { step, at, ...end }: Announcement): void {
+    const { kind, payload, actor, since } = run;
+    const { events, clock } = this.#options;
+    const whole = since === null || step === "started" ? {} : { durationMs: Math.max(0, clock.now() - since) };
+    const principal = actingFor(actor, 0);
+    const event = {
+      type: `${kind}.${step}`,
+      source: `${kind}s`,
+      payload: { ...payload, ...end, ...whole },
+      principal,
+    } as const;
+    events.append(tx, event, at);
+  }
+}
+
+interface Announcement {
+  readonly step: "started" | "completed" | "failed";
+  readonly durationMs?: number;
+  readonly error?: string;
+  /** The time of the event, in milliseconds since 1970: now, by default. */
+  readonly at?: number;
+}
+
+/** Writes the states of runs in the order of the calls, as the database runs short transactions. */
+export class RunLog {
+  readonly #database: Database;
+  readonly #logger: Logger;
+  /** Writes that wait or are under way. */
+  #open = 0;
+  #settled = Promise.withResolvers<void>();
+
+  constructor(database: Database, logger: Logger) {
+    this.#database = database;
+    this.#logger = logger;
+  }
+
+  /**
+   * Resolves with true when the write is on disk. With false when the write failed, which is logged: nothing was
+   * written.
+   */
+  async write(work: (tx: Transactor) => unknown): Promise<boolean> {
+    this.#open += 1;
+    try {
+      await this.#database.transact(work);
+      return true;
+    } catch (error) {
+      this.#logger.error("The end of a run could not be recorded", { error });
+      return false;
+    } finally {
+      this.#open -= 1;
+      if (this.#open === 0) {
+        this.#settled.resolve();
+        this.#settled = Promise.withResolvers();
+      }
+    }
+  }
+
+  get isBusy(): boolean {
+    return this.#open > 0;
+  }
+
+  /** Resolves when no write waits or is under way. */
+  async settled(): Promise<void> {
+    while (this.#open > 0) await this.#settled.promise;
+  }
+}
