@@ -244,14 +244,6 @@ export class JobTable extends RunTable {
     );
   }
 
-  /** Adds the row of a run by hand. */
-  enter(tx: Transactor, run: JobAttempt): void {
-    const { job, runId, firstAt, isByHand } = run;
-    if (!isByHand) return;
-    const input = { payload: null, actor: null, depth: 0 };
-    run.id = this.add(tx, job, { runId, firstAt, key: null, notBefore: 0, ...input, isByHand });
-  }
-
   override remove(tx: Transactor, run: RunOfJob): void {
     super.remove(tx, run);
     noteCount(tx, run.job, -1);

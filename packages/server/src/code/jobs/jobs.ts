@@ -8,7 +8,7 @@ import type { JobRun } from "@socle/protocol";
 import { AppError, actingFor, type Clock, newId } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
-import type { Database } from "../../store/database/index.ts";
+import type { Database, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import {
   linear,
@@ -35,6 +35,8 @@ import { type JobAttempt, type JobHead, type JobInput, JobTable } from "./job-ta
 import { Queues } from "./queues.ts";
 import { type Scheduled, Schedules } from "./schedules.ts";
 
+/** The input of a run of a schedule. */
+const noInput: JobInput = { payload: null, actor: null, depth: 0 };
 /** The most waiting runs of a job in memory. */
 const windowSize = pageSize + 32;
 
@@ -170,7 +172,11 @@ export class Jobs implements ScriptKind {
     const job = this.#schedules.list().find((each) => each.job.name === name)?.job;
     if (job === undefined) return undefined;
     const { run, task } = this.#attemptOf(job, { ...this.#newRun(), id: null, failures: 0 });
-    return { runId: run.runId, ...this.#machine.runByHand(run, { ...task, ...(onLog && { onLog }) }) };
+    const row = { ...run, key: null, notBefore: 0, ...noInput };
+    const enter = (tx: Transactor): void => {
+      run.id = this.#table.add(tx, job, row);
+    };
+    return { runId: run.runId, ...this.#machine.runByHand(run, { ...task, ...(onLog && { onLog }) }, enter) };
   }
 
   /** Starts no more runs. Resolves when no run is under way. */
@@ -194,7 +200,7 @@ export class Jobs implements ScriptKind {
       this.#options.logger.warn(`The job ${job.name} is due, but its last run is not over; this one is skipped`);
       return;
     }
-    const run = { ...this.#newRun(), key: null, notBefore: 0, payload: null, actor: null, depth: 0 };
+    const run = { ...this.#newRun(), key: null, notBefore: 0, ...noInput };
     void this.#machine.write((tx) => {
       const id = this.#table.add(tx, job, run);
       tx.onDurable(() => this.#machine.dispatcher.written({ id, path: job.path }));
@@ -224,7 +230,7 @@ export class Jobs implements ScriptKind {
   #attemptOf(
     job: JobDefinition,
     head: Pick<JobAttempt, "id" | "runId" | "failures" | "firstAt">,
-    { payload, actor, depth }: JobInput = { payload: null, actor: null, depth: 0 },
+    { payload, actor, depth }: JobInput = noInput,
   ): { run: JobAttempt; task: RunTask } {
     const { id, runId, failures, firstAt } = head;
     const { name, path, schedule, timeoutMs } = job;

@@ -70,8 +70,6 @@ export interface RunHistory<R extends HandlerRun> {
 
 /** The table of runs of a kind. */
 type RunsOfKind<R extends HandlerRun> = Pick<RunTable, "waiting"> & {
-  /** Adds the row of a run by hand. By default, a run by hand has no row. */
-  enter?(tx: Transactor, run: R): void;
   remove(tx: Transactor, run: R): void;
   postpone(tx: Transactor, run: R, end: { next: Postponement }): void;
   fail(tx: Transactor, run: R, end: { at: number; error: string }): void;
@@ -124,13 +122,13 @@ export class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     }
   }
 
-  /** Makes an attempt. */
-  attempt(run: R, task: RunTask): Attempt {
-    const { table, history, host } = this.#options;
+  /** Makes an attempt. @param enter adds the row of a run by hand. */
+  attempt(run: R, task: RunTask, enter?: (tx: Transactor) => void): Attempt {
+    const { history, host } = this.#options;
     const begin = history?.begin(run) ?? null;
     const isFirst = run.failures === 0;
     const write = (tx: Transactor): void => {
-      table.enter?.(tx, run);
+      enter?.(tx);
       begin?.(tx);
       if (isFirst) this.#announce(tx, run, { step: "started" });
     };
@@ -140,9 +138,16 @@ export class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     return { begun, outcome, end: this.#follow(run, outcome) };
   }
 
-  /** Makes a run by hand, with a single attempt. `outcome` resolves when the end is on disk. */
-  runByHand(run: R, task: RunTask): { noted: Promise<boolean>; outcome: Promise<ScriptOutcome> } {
-    const { begun, outcome, end } = this.attempt(run, task);
+  /**
+   * Makes a run by hand, with a single attempt. `outcome` resolves when the end is on disk.
+   * @param enter adds the row of the run. By default, the run has no row.
+   */
+  runByHand(
+    run: R,
+    task: RunTask,
+    enter?: (tx: Transactor) => void,
+  ): { noted: Promise<boolean>; outcome: Promise<ScriptOutcome> } {
+    const { begun, outcome, end } = this.attempt(run, task, enter);
     this.#byHand.add(end);
     void end.finally(() => this.#byHand.delete(end));
     return { noted: begun, outcome: end.then(() => outcome) };
