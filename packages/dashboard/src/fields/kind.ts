@@ -5,7 +5,8 @@ import type { ComponentType } from "react";
 import type { Preloadable } from "../kit/preloadable.tsx";
 import type { PlacedColumn } from "../pages/records/columns/use-columns.ts";
 import type { Row } from "../pages/records/data/rows.ts";
-import type { ControlProps } from "../pages/records/editor/controls/control.ts";
+import type { ControlProps } from "../pages/records/editor/controls/control.tsx";
+import type { NumberProblem } from "../pages/records/editor/numbers.ts";
 import { text } from "../texts/index.ts";
 
 /** The right side of a comparison: a value, or `@now`, `@today` or `@user.id`. */
@@ -22,6 +23,11 @@ export const noValue: Suggestion = ["null", "no value"];
 export const callerId: Suggestion = ["@user.id", "who asks"];
 export const callerEmail: Suggestion = ["@user.email", "their email"];
 
+export type ValueProblem = NumberProblem | "notADateTime" | "notJson";
+
+/** The value of a text in a form, or the problem that stops the field from taking the text. */
+export type Parsed = { readonly value: JsonValue } | { readonly problem: ValueProblem };
+
 export interface CellProps {
   row: Row;
   column: PlacedColumn;
@@ -35,9 +41,13 @@ export interface FieldKind {
   /** The width of a column in pixels. */
   readonly width: number;
   /** Whether a cell of the grid edits the value; other values need the drawer. */
-  readonly isInline: boolean;
+  readonly isInline?: true;
   /** Whether the values are numbers, which stand at the right. */
-  readonly isNumber: boolean;
+  readonly isNumber?: true;
+  /** Whether the values are texts, in which the quick search looks. */
+  readonly isText?: true;
+  /** All values in a condition, of a type with few values. */
+  readonly choices?: readonly string[];
   /** The operators of a condition, the most useful first. */
   readonly operators: readonly Operator[];
   /** The operators that complete an expression. */
@@ -46,12 +56,14 @@ export interface FieldKind {
   readonly values: readonly Suggestion[];
   /** Reads the value of a condition; null for a text that is no value of the type. */
   readonly read: (typed: string) => Operand | null;
+  /** Reads a text of the form; without this function, a text is a value of the type. */
+  readonly parse?: (typed: string) => Parsed;
   /** The default that a field begins with. */
   readonly firstDefault: string;
   /** Whether a default is a value of the type. @param typed the text in the form. */
   readonly isDefault: (value: JsonValue, typed: string) => boolean;
   /** A value for examples; undefined for ids, which no example can know. */
-  readonly example: JsonValue | undefined;
+  readonly example?: JsonValue;
   readonly Cell: ComponentType<CellProps>;
   readonly control: Preloadable<ControlProps>;
 }

@@ -1,7 +1,7 @@
 /** A single line of text. */
 import { IconLetterCase } from "@tabler/icons-react";
 import { type FieldKind, words } from "./kind.ts";
-import { textParts } from "./text-parts.ts";
+import { textParts } from "./text-parts.tsx";
 
 export const stringKind: FieldKind = {
   icon: IconLetterCase,

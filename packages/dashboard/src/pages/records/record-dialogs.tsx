@@ -2,14 +2,14 @@
 import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { lazy, Suspense, useEffect } from "react";
 import { preloadable } from "../../kit/preloadable.tsx";
-import type { RecordDrawerProps } from "./editor/index.ts";
+import type { RecordDrawerProps } from "./editor/record-drawer.tsx";
 import { inlineEditor } from "./grid/grid-row.tsx";
 import type { RecordSearch } from "./search.ts";
 import type { RecordList } from "./use-record-list.ts";
 
-const drawer = preloadable<RecordDrawerProps>(async () => (await import("./editor/index.ts")).RecordDrawer);
-const ExportDialog = lazy(async () => ({ default: (await import("./export/index.ts")).ExportDialog }));
-const SnippetsDialog = lazy(async () => ({ default: (await import("./snippets/index.ts")).SnippetsDialog }));
+const drawer = preloadable<RecordDrawerProps>(async () => (await import("./editor/record-drawer.tsx")).RecordDrawer);
+const ExportDialog = lazy(async () => ({ default: (await import("./export/export-dialog.tsx")).ExportDialog }));
+const SnippetsDialog = lazy(async () => ({ default: (await import("./snippets/snippets-dialog.tsx")).SnippetsDialog }));
 
 export type Dialog = { readonly type: "code" } | { readonly type: "export"; readonly ids?: readonly string[] };
 
@@ -18,7 +18,7 @@ function usePreloadedEditor(): void {
   useEffect(() => {
     const timer = setTimeout(async () => {
       await Promise.all([drawer.preload(), inlineEditor.preload()]);
-      await (await import("./editor/index.ts")).preloadEditor();
+      await (await import("./editor/record-drawer.tsx")).preloadEditor();
     }, 300);
     return () => clearTimeout(timer);
   }, []);

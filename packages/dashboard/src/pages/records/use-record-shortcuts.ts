@@ -16,8 +16,7 @@ export function useRecordShortcuts(options: {
   const group = text.shortcuts.page;
   const words = text.records.shortcuts;
   const open = (): void => {
-    const id = state.activeId();
-    if (id !== undefined) onOpen(id);
+    if (state.activeId !== undefined) onOpen(state.activeId);
   };
   const canDelete = isFree && (hasFocus || state.selected.size > 0);
   useShortcut({ keys: "n", label: words.new, group }, () => onOpen("new"), isFree);

@@ -9,7 +9,7 @@ import {
 } from "./column-state.ts";
 
 test("a broken storage counts as empty", () => {
-  for (const stored of [null, "", "{", "null", "7", "[]", '"a"', '{"order":7,"hidden":{},"widths":[]}'])
+  for (const stored of [undefined, "", "{", "null", "7", "[]", '"a"', '{"order":7,"hidden":{},"widths":[]}'])
     expect(readColumnState(stored)).toEqual(emptyColumnState);
 });
 

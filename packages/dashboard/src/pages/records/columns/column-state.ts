@@ -8,15 +8,15 @@ export interface ColumnState {
 
 export const emptyColumnState: ColumnState = { order: [], hidden: [], widths: {} };
 
-export const narrowest = 64;
-export const widest = 800;
+const narrowest = 64;
+const widest = 800;
 
 function texts(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((each): each is string => typeof each === "string") : [];
 }
 
 /** Reads the stored state of the columns. Malformed parts are ignored. */
-export function readColumnState(stored: string | null): ColumnState {
+export function readColumnState(stored: string | undefined): ColumnState {
   let value: unknown;
   try {
     value = JSON.parse(stored ?? "null");

@@ -16,7 +16,7 @@ export interface GridColumn {
 
 /** Whether the user edits the value in its cell; other values need the drawer. */
 export function isInline({ field, isSystem }: GridColumn): boolean {
-  return !isSystem && field.sequence === undefined && field.multiple !== true && kinds[field.type].isInline;
+  return !isSystem && field.sequence === undefined && field.multiple !== true && kinds[field.type].isInline === true;
 }
 
 /** @param isNarrow whether the sticky id column must leave room for other columns. */

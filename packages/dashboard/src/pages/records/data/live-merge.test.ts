@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { StoredRecord } from "@socle/protocol";
 import { type Changes, collect, mergeChanges, type RowPage, withoutRows, withoutTargets } from "./live-merge.ts";
-import { expandedItem, shownJson, shownText, toRow } from "./rows.ts";
+import { expanded, shownJson, shownText, toRow } from "./rows.ts";
 
 const record = (id: string, more: object = {}): StoredRecord => ({
   id,
@@ -147,6 +147,6 @@ test("of several targets, one that is deleted leaves the names of the others", (
   const row = toRow({ id: "a", tags: ["x", "y"], createdAt: "1", updatedAt: "1", expand: { tags: names } });
   const [page] = withoutTargets([{ start: 0, rows: [row], nextCursor: null }], ["tags"], new Set(["x"]));
   const left = page?.rows[0]?.record ?? row.record;
-  expect(expandedItem(left, "tags", "x")).toBeUndefined();
-  expect(expandedItem(left, "tags", "y")).toEqual({ id: "y", name: "Y" });
+  expect(expanded(left, "tags", "x")).toBeUndefined();
+  expect(expanded(left, "tags", "y")).toEqual({ id: "y", name: "Y" });
 });

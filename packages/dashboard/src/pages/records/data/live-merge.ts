@@ -132,7 +132,8 @@ export function withoutTargets(
       // For a multiple relation, `expand` does not contain deleted records.
       const left = (field: string): JsonValue => {
         const shown = expand?.[field];
-        return Array.isArray(shown) ? shown.filter((item) => !gone.has(idOf(item))) : null;
+        if (Array.isArray(shown)) return shown.filter((item) => !gone.has(idOf(item)));
+        return Array.isArray(row.record[field]) ? [] : null;
       };
       const emptied = Object.fromEntries(broken.map((field) => [field, left(field)]));
       rows ??= [...page.rows];

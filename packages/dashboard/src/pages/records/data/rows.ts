@@ -27,16 +27,12 @@ function isItems(value: JsonValue): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string" && item.length <= longestText);
 }
 
-function oneLine(value: JsonValue): string {
-  return JSON.stringify(value);
-}
-
 export function toRow(record: StoredRecord): Row {
   let cut: Set<string> | null = null;
   let held: StoredRecord = record;
   for (const [name, value] of Object.entries(record)) {
     if (value === null || name === "expand") continue;
-    const text = typeof value === "string" ? value : typeof value === "object" ? oneLine(value) : "";
+    const text = typeof value === "string" ? value : typeof value === "object" ? JSON.stringify(value) : "";
     if (text.length <= longestText) continue;
     if (held === record) held = { ...record };
     // The copy releases the long text; a slice alone would keep the long text in memory.
@@ -75,29 +71,25 @@ export function shownText(text: string, width = Number.POSITIVE_INFINITY): strin
 
 export function shownJson(value: JsonValue, isCut: boolean): string {
   if (isCut && typeof value === "string") return visible(value);
-  const line = visible(oneLine(value).slice(0, longestShown));
+  const line = visible(JSON.stringify(value).slice(0, longestShown));
   return isCut ? `${line.replace(/]$/, ",")}…` : line;
 }
 
-/** The record of an item of a multiple relation from `expand`, or undefined. */
-export function expandedItem(
-  record: StoredRecord,
-  field: string,
-  id: string,
-): { [name: string]: JsonValue } | undefined {
+/**
+ * The record of a relation from `expand`: null for a deleted record, undefined without an answer. @param id of the record, which
+ * finds the item of a multiple relation.
+ */
+export function expanded(record: StoredRecord, field: string, id: string): JsonObject | null | undefined {
   const all = record["expand"];
-  const items = isObject(all) ? all[field] : undefined;
-  return Array.isArray(items) ? items.filter(isObject).find((item) => item["id"] === id) : undefined;
+  const target = isObject(all) ? all[field] : undefined;
+  if (Array.isArray(target)) return target.filter(isObject).find((item) => item["id"] === id);
+  return target === null || isObject(target) ? target : undefined;
 }
 
-function isObject(value: JsonValue | undefined): value is { [name: string]: JsonValue } {
+interface JsonObject {
+  readonly [name: string]: JsonValue;
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** The record of a relation from `expand`, or undefined. */
-export function expanded(record: StoredRecord, field: string): { [name: string]: JsonValue } | null | undefined {
-  const all = record["expand"];
-  if (typeof all !== "object" || all === null || Array.isArray(all)) return undefined;
-  const target = all[field];
-  return typeof target === "object" && !Array.isArray(target) ? target : undefined;
 }

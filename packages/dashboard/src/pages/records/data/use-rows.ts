@@ -60,6 +60,11 @@ export interface Rows {
   readonly jump: (row: number) => void;
 }
 
+/** The loaded row at a position of the whole list. */
+export function rowAt({ first, items }: Rows, place: number): Row | undefined {
+  return place < first ? undefined : items[place - first];
+}
+
 export function useRows(list: ListQuery, hidden: ReadonlySet<string>): Rows {
   const [place, setPlace] = useState<Place>({ start: 0, origin: 0 });
   const options = recordPagesQuery(list, place.start);

@@ -3,33 +3,7 @@
 export type Zone = "local" | "utc";
 
 const pattern =
-  /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?: ?([Zz]|[+-]\d{2}:?\d{2}))?)?$/;
-
-interface Parts {
-  readonly year: number;
-  readonly month: number;
-  readonly day: number;
-  readonly hour: number;
-  readonly minute: number;
-  readonly second: number;
-  readonly ms: number;
-}
-
-function dateIn(zone: Zone, { year, month, day, hour, minute, second, ms }: Parts): Date | null {
-  // `new Date(99, …)` means 1999, so `setUTCFullYear` or `setFullYear` sets the year.
-  const date = new Date(0);
-  if (zone === "utc") {
-    date.setUTCFullYear(year, month - 1, day);
-    date.setUTCHours(hour, minute, second, ms);
-  } else {
-    date.setFullYear(year, month - 1, day);
-    date.setHours(hour, minute, second, ms);
-  }
-  // Months have 28 to 31 days, and `Date` accepts later days without an error.
-  const [m, d] = zone === "utc" ? [date.getUTCMonth(), date.getUTCDate()] : [date.getMonth(), date.getDate()];
-  const isReal = m === month - 1 && d === day && hour < 24 && minute < 60 && second < 60;
-  return isReal ? date : null;
-}
+  /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))(?:[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(?: ?([Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d))?)?$/;
 
 /**
  * Reads a time and answers the form of the API: UTC with milliseconds. Null for any other text. A date alone is the
@@ -38,31 +12,21 @@ function dateIn(zone: Zone, { year, month, day, hour, minute, second, ms }: Part
 export function parseDateTime(text: string, zone: Zone): string | null {
   const match = pattern.exec(text.trim());
   if (match === null) return null;
-  const [, year, month, day, hour, minute, second = "0", fraction = "", offset] = match;
-  const parts: Parts = {
-    year: Number(year),
-    month: Number(month),
-    day: Number(day),
-    hour: Number(hour ?? 0),
-    minute: Number(minute ?? 0),
-    second: Number(second),
-    ms: Number(fraction.slice(0, 3).padEnd(3, "0")),
-  };
-  const date = dateIn(hour === undefined || offset !== undefined ? "utc" : zone, parts);
-  if (date === null) return null;
-  const shift = offset === undefined ? 0 : offsetMinutes(offset);
-  if (shift === null) return null;
-  const answer = new Date(date.getTime() - shift * 60_000).toISOString();
+  const [, day = "", time, second = "00", fraction = "", offset] = match;
+  const isLocal = time !== undefined && offset === undefined && zone === "local";
+  const written = `${day}T${time ?? "00:00"}:${second}.${fraction.slice(0, 3).padEnd(3, "0")}`;
+  const date = new Date(isLocal ? written : `${written}Z`);
+  // Months have 28 to 31 days, and `Date` may take 31 February for a day in March.
+  if (Number.isNaN(date.getTime()) || !writeTime(date.toISOString(), isLocal ? "local" : "utc").startsWith(day))
+    return null;
+  const answer = new Date(date.getTime() - offsetMinutes(offset ?? "Z") * 60_000).toISOString();
   // `toISOString` writes years outside 0000 to 9999 with a sign.
   return /^\d{4}-/.test(answer) ? answer : null;
 }
 
-function offsetMinutes(offset: string): number | null {
-  if (offset === "Z" || offset === "z") return 0;
-  const sign = offset.startsWith("-") ? -1 : 1;
-  const hours = Number(offset.slice(1, 3));
-  const minutes = Number(offset.slice(-2));
-  return hours < 24 && minutes < 60 ? sign * (hours * 60 + minutes) : null;
+function offsetMinutes(offset: string): number {
+  if (/^z$/i.test(offset)) return 0;
+  return Number(`${offset[0]}1`) * (Number(offset.slice(1, 3)) * 60 + Number(offset.slice(-2)));
 }
 
 function two(value: number, width = 2): string {

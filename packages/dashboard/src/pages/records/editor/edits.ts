@@ -4,8 +4,7 @@
  * the edits.
  */
 import type { FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
-import { parseDateTime } from "./datetimes.ts";
-import { type NumberProblem, parseNumber } from "./numbers.ts";
+import { kinds, type Parsed, type ValueProblem } from "../../../fields/index.ts";
 
 export type Edit = (
   | { readonly value: JsonValue }
@@ -27,10 +26,6 @@ function isEdit(value: unknown): value is Edit {
 export function isEdits(value: unknown): value is Edits {
   return typeof value === "object" && value !== null && Object.values(value).every(isEdit);
 }
-
-type ValueProblem = NumberProblem | "notADateTime" | "notJson";
-
-export type Parsed = { readonly value: JsonValue } | { readonly problem: ValueProblem };
 
 /** Fingerprints of objects: a form asks for the same fingerprints at each key. */
 const known = new WeakMap<object, string>();
@@ -92,14 +87,7 @@ function parsedEdit(field: FieldDefinition, edit: Edit): Parsed {
 }
 
 function parsedValue({ type }: FieldDefinition, value: JsonValue): Parsed {
-  if (typeof value !== "string") return { value };
-  if (type === "integer" || type === "float") {
-    const parsed = parseNumber(value, type);
-    return "problem" in parsed ? parsed : { value: parsed.value };
-  }
-  // A time with an offset is valid already; the control has converted other times.
-  if (type === "datetime" && parseDateTime(value, "utc") === null) return { problem: "notADateTime" };
-  return { value };
+  return typeof value === "string" ? (kinds[type].parse?.(value) ?? { value }) : { value };
 }
 
 function valueIn(record: StoredRecord | null, name: string): JsonValue {

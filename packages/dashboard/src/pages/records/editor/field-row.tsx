@@ -4,7 +4,7 @@ import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import { IconArrowBackUp } from "@tabler/icons-react";
 import { memo, useCallback } from "react";
 import { text } from "../../../texts/index.ts";
-import { ChangedField } from "./controls/clear-button.tsx";
+import { ChangedField } from "./controls/control.tsx";
 import classes from "./editor.module.css";
 import { FieldControl } from "./field-control.tsx";
 import { shortValue } from "./naming.ts";

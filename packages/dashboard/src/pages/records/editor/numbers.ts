@@ -6,29 +6,20 @@ export type ParsedNumber =
   /** `isExact` is false when a float keeps fewer digits than the typed text. */
   { readonly value: number; readonly isExact: boolean } | { readonly problem: NumberProblem };
 
-/** A decimal number without its leading and trailing zeros: `12.50` is 125 × 10^-1. */
-interface Decimal {
-  readonly isNegative: boolean;
-  readonly digits: string;
-  readonly exponent: number;
-}
-
 const decimalPattern = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d+))?$/i;
 
-function decimalOf(text: string): Decimal | null {
+/** The digits and the exponent of a decimal number without its leading and trailing zeros: `12.50` is 125 × 10^-1. */
+function decimalOf(text: string): { readonly digits: string; readonly exponent: number } | null {
   const match = decimalPattern.exec(text);
   if (match === null) return null;
   const [, sign = "", whole = "", fraction = "", power = "0"] = match;
   const all = `${whole}${fraction}`;
   if (all === "") return null;
-  const digits = all.replace(/^0+/, "").replace(/0+$/, "");
-  const trailing = all.length - all.replace(/0+$/, "").length;
-  if (digits === "") return { isNegative: false, digits, exponent: 0 };
-  return { isNegative: sign === "-", digits, exponent: Number(power) - fraction.length + trailing };
-}
-
-function isSame(a: Decimal, b: Decimal | null): boolean {
-  return b !== null && a.isNegative === b.isNegative && a.digits === b.digits && a.exponent === b.exponent;
+  const kept = all.replace(/0+$/, "");
+  const digits = kept.replace(/^0+/, "");
+  if (digits === "") return { digits, exponent: 0 };
+  const exponent = Number(power) - fraction.length + all.length - kept.length;
+  return { digits: `${sign === "-" ? sign : ""}${digits}`, exponent };
 }
 
 /** Reads a number of the field's type. Spaces around the number do not count; the empty text is no number. */
@@ -45,11 +36,17 @@ export function parseNumber(text: string, type: "integer" | "float"): ParsedNumb
     return { value: value === 0 ? 0 : value, isExact: true };
   }
   if (!Number.isFinite(value)) return { problem: "tooLarge" };
-  return { value: value === 0 ? 0 : value, isExact: isSame(decimal, decimalOf(String(value))) };
+  const stored = decimalOf(String(value));
+  const isExact = decimal.digits === stored?.digits && decimal.exponent === stored.exponent;
+  return { value: value === 0 ? 0 : value, isExact };
 }
 
 /** A number a step further, within the bounds of the field; null when the number would not be exact. */
-export function stepNumber(value: number, step: number, { min, max }: { min?: number; max?: number }): number | null {
+export function stepNumber(
+  value: number,
+  step: number,
+  { min, max }: { min?: number | undefined; max?: number | undefined },
+): number | null {
   // Sums of floats would show digits that the user did not type: 0.1 + 1 = 1.1, not 1.1000000000000001.
   const sum = Number((value + step).toPrecision(15));
   const next = Number.isSafeInteger(value) ? value + step : sum;

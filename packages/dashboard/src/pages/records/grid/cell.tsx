@@ -1,10 +1,10 @@
 /** A value in its cell: null, the items of a multiple field, or a value of the field's type. */
 import type { JsonValue } from "@socle/protocol";
+import classes from "../../../fields/cell.module.css";
 import { type CellProps, kinds } from "../../../fields/index.ts";
 import { text } from "../../../texts/index.ts";
 import type { PlacedColumn } from "../columns/use-columns.ts";
 import { type Row, shownText } from "../data/rows.ts";
-import classes from "./cell.module.css";
 
 export function CellValue({ row, column }: { row: Row; column: PlacedColumn }) {
   const value: JsonValue = row.record[column.name] ?? null;
@@ -28,7 +28,7 @@ function ItemsCell({ row, column, value }: CellProps) {
       {items.slice(0, mostShown).map((item) =>
         column.field.type === "string" ? (
           <span key={item} className={classes["chip"]} data-is-text>
-            <span className={classes["chipText"]}>{shownText(item)}</span>
+            <span className="cut">{shownText(item)}</span>
           </span>
         ) : (
           <Cell key={item} row={row} column={column} value={item} />

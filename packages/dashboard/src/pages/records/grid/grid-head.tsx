@@ -8,7 +8,7 @@ import { closestCenter, DndContext, type DragEndEvent, PointerSensor, useSensor,
 import { horizontalListSortingStrategy, SortableContext, useSortable } from "@dnd-kit/sortable";
 import { Checkbox } from "@mantine/core";
 import { IconArrowDown, IconArrowUp } from "@tabler/icons-react";
-import { memo } from "react";
+import { memo, useState } from "react";
 import { kinds } from "../../../fields/index.ts";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
@@ -120,19 +120,33 @@ function Header({
           {sort.length > 1 && <span>{place + 1}</span>}
         </span>
       )}
-      <span
-        className={classes["edge"]}
-        data-is-resizing={column.isResizing || undefined}
-        aria-hidden
-        onPointerDown={(event) => event.stopPropagation()}
-        onMouseDown={column.onResizeStart}
-        onTouchStart={column.onResizeStart}
-        onClick={(event) => event.stopPropagation()}
-        onDoubleClick={(event) => {
-          event.stopPropagation();
-          columns.setWidth(name, column.width);
-        }}
-      />
+      <Edge column={column} onWidth={columns.setWidth} />
     </div>
+  );
+}
+
+/** The edge of a header: a drag changes the width of the column, a double click restores the width. */
+function Edge({ column, onWidth }: { column: PlacedColumn; onWidth: Columns["setWidth"] }) {
+  const { name, size, width } = column;
+  /** The width of the column with the pointer at the left edge of the window; null without a drag. */
+  const [from, setFrom] = useState<number | null>(null);
+  return (
+    <span
+      className={classes["edge"]}
+      data-is-resizing={from !== null || undefined}
+      aria-hidden
+      onPointerDown={(event) => {
+        event.stopPropagation();
+        event.currentTarget.setPointerCapture(event.pointerId);
+        setFrom(size - event.clientX);
+      }}
+      onPointerMove={(event) => from !== null && onWidth(name, from + event.clientX)}
+      onLostPointerCapture={() => setFrom(null)}
+      onClick={(event) => event.stopPropagation()}
+      onDoubleClick={(event) => {
+        event.stopPropagation();
+        onWidth(name, width);
+      }}
+    />
   );
 }

@@ -2,8 +2,7 @@
 // biome-ignore-all lint/a11y/useSemanticElements: an HTML table cannot leave out the rows outside the screen.
 // biome-ignore-all lint/a11y/useFocusableInteractive: a single cell at a time has the tab index.
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid has the keys of all its cells.
-import type { StoredRecord } from "@socle/protocol";
-import { type MouseEvent, memo, Suspense } from "react";
+import { memo, Suspense } from "react";
 import { kinds } from "../../../fields/index.ts";
 import { preloadable } from "../../../kit/preloadable.tsx";
 import { text } from "../../../texts/index.ts";
@@ -13,6 +12,7 @@ import { CellValue } from "./cell.tsx";
 import classes from "./grid.module.css";
 import type { InlineEditorProps, Step } from "./inline-editor.tsx";
 import type { CellPlace } from "./navigation.ts";
+import type { RowSelection } from "./use-selection.ts";
 
 // The first edit loads the controls.
 export const inlineEditor = preloadable<InlineEditorProps>(
@@ -26,7 +26,7 @@ export interface RowActions {
   readonly edit: (place: CellPlace) => void;
   readonly endEdit: (step: Step) => void;
   readonly saved: InlineEditorProps["onSaved"];
-  readonly select: (row: number, how: { isRange: boolean }) => void;
+  readonly select: RowSelection["select"];
 }
 
 export interface ShownColumn {
@@ -58,13 +58,9 @@ export interface GridRowProps {
 export const rowHeight = 36;
 export const selectWidth = 40;
 
-function alignOf({ field }: PlacedColumn): "end" | undefined {
-  return kinds[field.type].isNumber ? "end" : undefined;
-}
-
-export const GridRow = memo(function GridRow(props: GridRowProps) {
-  const { collection, index, top, width, row, first, columns, active, editing, actions } = props;
-  const cell = (column: PlacedColumn, at: number) => (
+/** A cell of the row. A component would cost more than the cell: rows are many. */
+function cell({ collection, index, row, active, editing, actions }: GridRowProps, { column, index: at }: ShownColumn) {
+  return (
     <div
       key={column.name}
       role="gridcell"
@@ -72,7 +68,7 @@ export const GridRow = memo(function GridRow(props: GridRowProps) {
       tabIndex={active === at ? 0 : -1}
       className={classes["cell"]}
       data-cell={`${index}:${at}`}
-      data-align={alignOf(column)}
+      data-align={kinds[column.field.type].isNumber && "end"}
       data-is-first={at === 0 || undefined}
       style={at === 0 ? { width: column.size } : { width: column.size, left: column.left + selectWidth }}
       onClick={(event) => {
@@ -84,7 +80,7 @@ export const GridRow = memo(function GridRow(props: GridRowProps) {
       {row === undefined ? (
         <span className={classes["outline"]} style={{ width: `${35 + ((index * 7 + at * 13) % 50)}%` }} />
       ) : (
-        <Value row={row} column={column} isId={at === 0 && column.name === "id"} />
+        <Value row={row} column={column} isLink={at === 0} />
       )}
       {row !== undefined && editing === at && (
         <Suspense>
@@ -99,14 +95,18 @@ export const GridRow = memo(function GridRow(props: GridRowProps) {
       )}
     </div>
   );
+}
+
+export const GridRow = memo(function GridRow(props: GridRowProps) {
+  const { index, top, width, row, first, columns, editing, isSelected, actions } = props;
   return (
     <div
       role="row"
       aria-rowindex={index + 2}
-      aria-selected={props.isSelected}
+      aria-selected={isSelected}
       aria-busy={row === undefined || undefined}
       className={classes["row"]}
-      data-is-selected={props.isSelected || undefined}
+      data-is-selected={isSelected || undefined}
       data-is-flashing={props.isFlashing || undefined}
       data-is-fading={props.isFading || undefined}
       data-is-open={props.isOpen || undefined}
@@ -120,36 +120,30 @@ export const GridRow = memo(function GridRow(props: GridRowProps) {
           className={classes["select"]}
           // A Shift-click selects rows; without this line the browser would select the text between.
           onMouseDown={(event) => event.shiftKey && event.preventDefault()}
-          onClick={(event: MouseEvent) => {
-            if (row !== undefined) actions.select(index, { isRange: event.shiftKey });
-          }}
+          onClick={(event) => row !== undefined && actions.select(index, { isRange: event.shiftKey })}
         >
           {row !== undefined && (
             <input
               type="checkbox"
               className={classes["box"]}
-              checked={props.isSelected}
+              checked={isSelected}
               readOnly
               tabIndex={-1}
-              aria-label={text.records.selectRow(nameOf(row.record))}
+              aria-label={text.records.selectRow(`…${row.id.slice(-8)}`)}
             />
           )}
         </div>
-        {first !== undefined && cell(first, 0)}
+        {first !== undefined && cell(props, { column: first, index: 0 })}
       </div>
-      {columns.map(({ column, index: at }) => cell(column, at))}
+      {columns.map((column) => cell(props, column))}
     </div>
   );
 });
 
-function nameOf(record: StoredRecord): string {
-  return `…${record.id.slice(-8)}`;
-}
-
-function Value({ row, column, isId }: { row: Row; column: PlacedColumn; isId: boolean }) {
+function Value({ row, column, isLink }: { row: Row; column: PlacedColumn; isLink: boolean }) {
   if (column.name !== "id") return <CellValue row={row} column={column} />;
   return (
-    <span className={classes["id"]} title={row.id} data-is-link={isId || undefined}>
+    <span className={classes["id"]} title={row.id} data-is-link={isLink || undefined}>
       {column.size > 300 ? row.id : `…${row.id.slice(-Math.max(6, Math.floor((column.size - 36) / 8)))}`}
     </span>
   );

@@ -5,12 +5,12 @@
 // biome-ignore-all lint/a11y/useSemanticElements: an HTML table cannot leave out the rows outside the screen.
 // biome-ignore-all lint/a11y/useFocusableInteractive: a single cell at a time has the tab index.
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid has the keys of all its cells.
-import { defaultRangeExtractor, type Range, useVirtualizer } from "@tanstack/react-virtual";
+import { defaultRangeExtractor, type Range, useVirtualizer, type VirtualItem } from "@tanstack/react-virtual";
 import { type ReactNode, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef } from "react";
 import { text } from "../../../texts/index.ts";
 import type { Columns } from "../columns/use-columns.ts";
 import type { SortStep } from "../data/sort.ts";
-import type { Rows } from "../data/use-rows.ts";
+import { type Rows, rowAt } from "../data/use-rows.ts";
 import classes from "./grid.module.css";
 import { GridHead } from "./grid-head.tsx";
 import { GridRow, rowHeight, type ShownColumn, selectWidth } from "./grid-row.tsx";
@@ -47,16 +47,10 @@ function withIndex(range: Range, index: number): number[] {
   return [...indexes, index].sort((a, b) => a - b);
 }
 
-/** The visible rows and columns, and the scrolls that follow the active cell. */
-function useShownPart({ rows, columns, state, scroller, onShow, room }: GridProps) {
-  const { active, editing } = state;
+/** The visible rows. */
+function useShownRows({ rows, state, scroller, onShow, room }: GridProps) {
   const { origin, spanCount } = rows;
-  const [pinned] = columns.visible;
-  const centre = useMemo(() => columns.visible.slice(1), [columns.visible]);
-  const pinnedWidth = selectWidth + (pinned?.size ?? 0);
-
-  useFastScroll(scroller);
-  const activeRow = active.row - origin;
+  const activeRow = state.active.row - origin;
   const vertical = useVirtualizer({
     count: spanCount,
     getScrollElement: () => scroller.current,
@@ -68,7 +62,26 @@ function useShownPart({ rows, columns, state, scroller, onShow, room }: GridProp
     rangeExtractor: useCallback((range: Range) => withIndex(range, activeRow), [activeRow]),
     initialRect: { width: 1_000, height: 700 },
   });
-  const activeColumn = active.column - 1;
+  const firstShown = (vertical.range?.startIndex ?? 0) + origin;
+  const lastShown = (vertical.range?.endIndex ?? 0) + origin;
+  useEffect(() => onShow({ first: firstShown, last: lastShown }), [firstShown, lastShown, onShow]);
+
+  // A new span begins at another row: the visible rows keep their place on the screen.
+  const shownOrigin = useRef(origin);
+  useLayoutEffect(() => {
+    const moved = shownOrigin.current - origin;
+    shownOrigin.current = origin;
+    if (moved !== 0 && scroller.current !== null) scroller.current.scrollTop += moved * rowHeight;
+  }, [origin, scroller]);
+  return vertical;
+}
+
+/** The visible columns behind the pinned column. */
+function useShownColumns({ columns, state, scroller }: GridProps) {
+  const [pinned] = columns.visible;
+  const centre = useMemo(() => columns.visible.slice(1), [columns.visible]);
+  const pinnedWidth = selectWidth + (pinned?.size ?? 0);
+  const activeColumn = state.active.column - 1;
   const horizontal = useVirtualizer({
     horizontal: true,
     count: centre.length,
@@ -82,61 +95,83 @@ function useShownPart({ rows, columns, state, scroller, onShow, room }: GridProp
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: other columns have other sizes.
   useLayoutEffect(() => horizontal.measure(), [centre, horizontal]);
-
-  const columnIndexes = horizontal.getVirtualIndexes().join();
+  const indexes = horizontal.getVirtualIndexes().join();
   const shown = useMemo(
-    (): ShownColumn[] =>
-      columnIndexes === ""
-        ? []
-        : columnIndexes.split(",").flatMap((index) => {
-            const column = centre[Number(index)];
-            return column === undefined ? [] : [{ column, index: Number(index) + 1 }];
-          }),
-    [columnIndexes, centre],
+    () =>
+      indexes.split(",").flatMap((index): ShownColumn[] => {
+        const column = index === "" ? undefined : centre[Number(index)];
+        return column === undefined ? [] : [{ column, index: Number(index) + 1 }];
+      }),
+    [indexes, centre],
   );
+  return { horizontal, shown };
+}
 
-  const range = vertical.range;
-  const firstShown = (range?.startIndex ?? 0) + origin;
-  const lastShown = (range?.endIndex ?? 0) + origin;
-  useEffect(() => onShow({ first: firstShown, last: lastShown }), [firstShown, lastShown, onShow]);
-
-  // A new span begins at another row: the visible rows keep their place on the screen.
-  const shownOrigin = useRef(origin);
-  useLayoutEffect(() => {
-    const moved = shownOrigin.current - origin;
-    shownOrigin.current = origin;
-    if (moved !== 0 && scroller.current !== null) scroller.current.scrollTop += moved * rowHeight;
-  }, [origin, scroller]);
-
+/** The visible rows and columns, and the scrolls that follow the active cell. */
+function useShownPart(props: GridProps) {
+  const { state, scroller } = props;
+  const { active, editing } = state;
+  useFastScroll(scroller);
+  const vertical = useShownRows(props);
+  const { horizontal, shown } = useShownColumns(props);
+  const show = (): void => {
+    const row = active.row - props.rows.origin;
+    if (row >= 0) vertical.scrollToIndex(row, { align: "auto" });
+    if (active.column > 0) horizontal.scrollToIndex(active.column - 1, { align: "auto" });
+  };
   // With the keyboard, the focus moves with the active cell.
   useLayoutEffect(() => {
     if (!state.takesFocus()) return;
-    if (activeRow >= 0) vertical.scrollToIndex(activeRow, { align: "auto" });
-    if (activeColumn >= 0) horizontal.scrollToIndex(activeColumn, { align: "auto" });
+    show();
     const cell = scroller.current?.querySelector<HTMLElement>(`[data-cell="${active.row}:${active.column}"]`);
     cell?.focus({ preventScroll: true });
   });
-
   // A cell is scrolled fully into view before the edit, also after a double click on its visible part.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the edit of another cell is the reason.
   useLayoutEffect(() => {
-    if (!editing || activeRow < 0 || activeColumn < 0) return;
-    vertical.scrollToIndex(activeRow, { align: "auto" });
-    horizontal.scrollToIndex(activeColumn, { align: "auto" });
-  }, [editing, activeRow, activeColumn, vertical, horizontal]);
-
+    if (editing) show();
+  }, [editing, active.row, active.column]);
   return { vertical, shown };
 }
 
-export function Grid(props: GridProps) {
-  const { collection, rows, columns, sort, onSort, state, flashing, fading } = props;
-  const { openId, scroller, onFocus, children } = props;
+/** A row at its place; the row may not be loaded yet. */
+function rowOf(
+  { collection, rows, columns, state, flashing, fading, openId }: GridProps,
+  { index, start }: VirtualItem,
+  { width, shown }: { width: number; shown: readonly ShownColumn[] },
+) {
   const { active, editing, selected, actions } = state;
-  const { origin, first, items } = rows;
-  const [pinned] = columns.visible;
+  const place = index + rows.origin;
+  const row = rowAt(rows, place);
+  const activeColumn = active.row === place ? active.column : -1;
+  return (
+    <GridRow
+      key={row?.id ?? place}
+      collection={collection}
+      index={place}
+      top={start}
+      width={width}
+      row={row}
+      first={columns.visible[0]}
+      columns={shown}
+      active={activeColumn}
+      editing={editing ? activeColumn : -1}
+      isSelected={row !== undefined && selected.has(row.id)}
+      isFlashing={row !== undefined && flashing.has(row.id)}
+      isFading={row !== undefined && fading.has(row.id)}
+      isOpen={row !== undefined && row.id === openId}
+      actions={actions}
+    />
+  );
+}
+
+export function Grid(props: GridProps) {
+  const { collection, rows, columns, sort, onSort, state, scroller, onFocus, children } = props;
+  const { active, selected, actions } = state;
+  const { items } = rows;
   const width = columns.totalWidth + selectWidth;
   const { vertical, shown } = useShownPart(props);
   const activateHeader = useCallback((column: number) => actions.activate({ row: -1, column }), [actions]);
-  const selection = selected.size === 0 ? "none" : selected.size >= items.length ? "all" : "some";
   return (
     <>
       <div
@@ -163,34 +198,14 @@ export function Grid(props: GridProps) {
           active={active.row < 0 ? active.column : -1}
           onActivate={activateHeader}
           onSort={onSort}
-          selection={items.length === 0 ? "none" : selection}
+          selection={
+            items.length === 0 || selected.size === 0 ? "none" : selected.size >= items.length ? "all" : "some"
+          }
           onSelectAll={state.toggleAll}
         />
         {children === undefined && (
           <div role="presentation" className={classes["body"]} style={{ height: vertical.getTotalSize(), width }}>
-            {vertical.getVirtualItems().map(({ index, start }) => {
-              const place = index + origin;
-              const row = items[place - first];
-              return (
-                <GridRow
-                  key={row?.id ?? place}
-                  collection={collection}
-                  index={place}
-                  top={start}
-                  width={width}
-                  row={place < first ? undefined : row}
-                  first={pinned}
-                  columns={shown}
-                  active={active.row === place ? active.column : -1}
-                  editing={editing && active.row === place ? active.column : -1}
-                  isSelected={row !== undefined && selected.has(row.id)}
-                  isFlashing={row !== undefined && flashing.has(row.id)}
-                  isFading={row !== undefined && fading.has(row.id)}
-                  isOpen={row !== undefined && row.id === openId}
-                  actions={actions}
-                />
-              );
-            })}
+            {vertical.getVirtualItems().map((item) => rowOf(props, item, { width, shown }))}
           </div>
         )}
       </div>

@@ -2,14 +2,14 @@
 import { Loader } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { JsonValue, StoredRecord } from "@socle/protocol";
-import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type KeyboardEvent, type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { kinds } from "../../../fields/index.ts";
 import { messageOf, notifyError } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import type { PlacedColumn } from "../columns/use-columns.ts";
 import type { Row } from "../data/rows.ts";
-import { FieldControl } from "../editor/index.ts";
+import { FieldControl } from "../editor/field-control.tsx";
 import classes from "./grid.module.css";
 
 /** The least width; the control never makes the editor wider. */
@@ -20,8 +20,8 @@ const editorHeight = 60;
 const roomBelow = 36;
 
 /** Whether a choice completes the edit: a record, or a value of a fixed list. */
-function choosesAtOnce({ type, values, multiple }: PlacedColumn["field"]): boolean {
-  return multiple !== true && (type === "relation" || values !== undefined);
+function choosesAtOnce({ type, values }: PlacedColumn["field"]): boolean {
+  return type === "relation" || values !== undefined;
 }
 
 function reasonOf(thrown: unknown, name: string): string {
@@ -40,18 +40,59 @@ export interface InlineEditorProps {
   onSaved: (saved: StoredRecord, column: string) => void;
 }
 
-export function InlineEditor(props: InlineEditorProps) {
-  const { collection, row, column, onEnd, onSaved } = props;
-  const before: JsonValue = row.record[column.name] ?? null;
+/** The value of the edit, and the save of the value. */
+function useEdit({ collection, row, column: { name }, onEnd, onSaved }: InlineEditorProps) {
   // Live changes do not touch the typed text.
-  const [initial] = useState(before);
+  const [initial] = useState<JsonValue>(row.record[name] ?? null);
   const [value, setValue] = useState(initial);
   const [error, setError] = useState<string | undefined>(undefined);
   const [isSaving, setSaving] = useState(false);
-  const isChoice = choosesAtOnce(column.field);
-  const frame = useRef<HTMLDivElement>(null);
+  const store = async (next: JsonValue): Promise<void> =>
+    onSaved(await client.collection<StoredRecord>(collection).update(row.id, { [name]: next }), name);
+  const latest = useRef({ value, store });
+  latest.current = { value, store };
+  const isOver = useRef(false);
+  // A click on another cell keeps the value, as Tab does.
+  useEffect(
+    () => () => {
+      const { value, store } = latest.current;
+      if (isOver.current || value === initial) return;
+      store(value).catch((thrown: unknown) =>
+        notifyError(text.records.cellNotSaved(name), new Error(reasonOf(thrown, name))),
+      );
+    },
+    [initial, name],
+  );
+  const end = (step: Step): void => {
+    isOver.current = true;
+    onEnd(step);
+  };
+  const save = async (step: Step, next = value): Promise<void> => {
+    if (isSaving) return;
+    setSaving(true);
+    isOver.current = true;
+    setError(undefined);
+    try {
+      if (next !== initial) await store(next);
+      onEnd(step);
+    } catch (thrown) {
+      setError(reasonOf(thrown, name));
+      setSaving(false);
+      isOver.current = false;
+    }
+  };
+  return { value, setValue, error, isSaving, end, save };
+}
+
+interface Edges {
+  readonly isEnd: boolean;
+  readonly isLow: boolean;
+}
+
+/** The edges of the grid at the editor, and the focus for the control. Null before the first layout. */
+function useEdges(frame: RefObject<HTMLDivElement | null>): Edges | null {
   // At the right edge of the grid the editor grows to the left, at the lower edge upwards.
-  const [edges, setEdges] = useState<{ isEnd: boolean; isLow: boolean } | null>(null);
+  const [edges, setEdges] = useState<Edges | null>(null);
   useLayoutEffect(() => {
     const own = frame.current?.getBoundingClientRect();
     const grid = frame.current?.closest('[role="grid"]')?.getBoundingClientRect();
@@ -59,78 +100,40 @@ export function InlineEditor(props: InlineEditorProps) {
     // A double click selects a word, and the selection would now be in the control.
     window.getSelection()?.removeAllRanges();
     setEdges({ isEnd: own.right > grid.right, isLow: own.top + editorHeight + roomBelow > grid.bottom });
-  }, []);
+  }, [frame]);
   useEffect(() => {
-    if (edges === null) return;
     // The control may have taken the focus already.
-    if (frame.current?.contains(document.activeElement) === true) return;
+    if (edges === null || frame.current?.contains(document.activeElement) === true) return;
     const control =
       frame.current?.querySelector<HTMLElement>("input:checked") ??
       frame.current?.querySelector<HTMLElement>("input, textarea, button, select");
     control?.focus({ preventScroll: true });
     if (control instanceof HTMLInputElement && control.type === "text") control.select();
-  }, [edges]);
+  }, [edges, frame]);
+  return edges;
+}
 
-  const store = async (next: JsonValue): Promise<void> =>
-    onSaved(await client.collection<StoredRecord>(collection).update(row.id, { [column.name]: next }), column.name);
-  const latest = useRef({ value, store, isOver: false });
-  latest.current = { ...latest.current, value, store };
-  const end = (step: Step): void => {
-    latest.current.isOver = true;
-    onEnd(step);
-  };
-  // A click on another cell keeps the value, as Tab does.
-  useEffect(
-    () => () => {
-      const { value, store, isOver } = latest.current;
-      if (isOver || value === initial) return;
-      store(value).catch((thrown: unknown) =>
-        notifyError(text.records.cellNotSaved(column.name), new Error(reasonOf(thrown, column.name))),
-      );
-    },
-    [initial, column.name],
-  );
-
-  const save = async (step: Step, next: JsonValue = value): Promise<void> => {
-    if (isSaving) return;
-    if (next === initial) {
-      end(step);
-      return;
-    }
-    setSaving(true);
-    latest.current.isOver = true;
-    setError(undefined);
-    try {
-      await store(next);
-      onEnd(step);
-    } catch (thrown) {
-      setError(reasonOf(thrown, column.name));
-      setSaving(false);
-      latest.current.isOver = false;
-    }
-  };
+export function InlineEditor(props: InlineEditorProps) {
+  const { field, size } = props.column;
+  const { value, setValue, error, isSaving, end, save } = useEdit(props);
+  const isChoice = choosesAtOnce(field);
+  const frame = useRef<HTMLDivElement>(null);
+  const edges = useEdges(frame);
   const change = (next: JsonValue): void => {
     setValue(next);
     if (isChoice) void save(0, next);
   };
-
   const onKeyDown = (event: KeyboardEvent): void => {
     // The keys of the grid do not apply during an edit.
     event.stopPropagation();
     // An open list of choices handles Enter and Escape first.
     if (event.defaultPrevented) return;
-    if (event.key === "Escape") {
-      event.preventDefault();
-      end(0);
-    } else if (event.key === "Enter" && !event.shiftKey) {
-      event.preventDefault();
-      void save(0);
-    } else if (event.key === "Tab") {
-      event.preventDefault();
-      void save(event.shiftKey ? -1 : 1);
-    }
+    const isSave = event.key === "Tab" || (event.key === "Enter" && !event.shiftKey);
+    if (!isSave && event.key !== "Escape") return;
+    event.preventDefault();
+    if (isSave) void save(event.key === "Enter" ? 0 : event.shiftKey ? -1 : 1);
+    else end(0);
   };
-
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys come from the control inside.
     <div
@@ -138,22 +141,20 @@ export function InlineEditor(props: InlineEditorProps) {
       className={classes["editor"]}
       data-is-end={edges?.isEnd === true || undefined}
       data-is-low={edges?.isLow === true || undefined}
-      data-is-number={kinds[column.field.type].isNumber || undefined}
+      data-is-number={kinds[field.type].isNumber}
       onKeyDown={onKeyDown}
       onDoubleClick={(event) => event.stopPropagation()}
-      style={{ width: Math.max(column.size, editorWidth) }}
+      style={{ width: Math.max(size, editorWidth) }}
     >
       {/* Not before it has its place: the browser scrolls to what gets the focus, and the page with it. */}
-      {edges !== null && <FieldControl field={column.field} value={value} onChange={change} error={error} autoFocus />}
+      {edges !== null && <FieldControl field={field} value={value} onChange={change} error={error} autoFocus />}
       <div className={classes["editorHint"]}>
         {isSaving ? (
           <>
             <Loader size={10} /> {text.records.saving}
           </>
-        ) : isChoice ? (
-          text.records.choiceHint
         ) : (
-          text.records.editHint
+          text.records[isChoice ? "choiceHint" : "editHint"]
         )}
       </div>
     </div>

@@ -64,7 +64,7 @@ export function TrialPanel({ name, isDirty }: { name: string; isDirty: boolean }
     if (typeof request !== "string") trial.mutate(request);
   };
   const idOf = (value: JsonValue): string | undefined => (typeof value === "string" ? value : undefined);
-  const control = { error: undefined, size: "sm", autoFocus: false, onInvalid: () => undefined } as const;
+  const control = { error: undefined, size: "sm", autoFocus: false } as const;
   return (
     <Panel title={words.title}>
       <Stack gap="sm" p="md" pt={0}>

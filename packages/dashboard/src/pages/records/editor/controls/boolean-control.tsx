@@ -1,9 +1,8 @@
 /** The control for `boolean`: a checkbox for a required value; yes, no and null for any other field. */
-import { Checkbox, Input, SegmentedControl } from "@mantine/core";
+import { Checkbox, SegmentedControl } from "@mantine/core";
 import { useId } from "react";
 import { text } from "../../../../texts/index.ts";
-import { type ControlProps, isCompact } from "./control.ts";
-import classes from "./controls.module.css";
+import { ControlFrame, type ControlProps, isCompact } from "./control.tsx";
 
 const choices = [
   { value: "true", label: text.editor.yes },
@@ -14,41 +13,36 @@ const choices = [
 export function BooleanControl(props: ControlProps) {
   const { field, value, onChange, error, label, size, autoFocus } = props;
   const labelId = useId();
-  const naming = label === undefined ? { "aria-label": field.name } : { "aria-labelledby": labelId };
+  const shared = {
+    ...(label === undefined ? { "aria-label": field.name } : { "aria-labelledby": labelId }),
+    autoFocus,
+    "data-autofocus": autoFocus || undefined,
+  };
   const state = value === true ? text.editor.yes : value === false ? text.editor.no : text.editor.notChosen;
-  const control =
-    field.required === true ? (
-      <Checkbox
-        {...(isCompact(props) ? naming : { label: state, ...naming })}
-        size={size}
-        checked={value === true}
-        indeterminate={value === null}
-        autoFocus={autoFocus}
-        data-autofocus={autoFocus || undefined}
-        onChange={(event) => onChange(event.currentTarget.checked)}
-        py={isCompact(props) ? 4 : 6}
-      />
-    ) : (
-      <SegmentedControl
-        {...naming}
-        size="xs"
-        data={choices}
-        autoFocus={autoFocus}
-        data-autofocus={autoFocus || undefined}
-        value={String(value)}
-        onChange={(next) => onChange(next === "null" ? null : next === "true")}
-        className={classes["segments"]}
-      />
-    );
   return (
-    <Input.Wrapper
-      label={label}
-      error={error}
-      labelElement="div"
-      labelProps={{ id: labelId }}
-      classNames={{ label: classes["label"] ?? "" }}
-    >
-      <div>{control}</div>
-    </Input.Wrapper>
+    <ControlFrame label={label} error={error} labelProps={{ id: labelId }}>
+      <div>
+        {field.required === true ? (
+          <Checkbox
+            {...(!isCompact(props) && { label: state })}
+            {...shared}
+            size={size}
+            checked={value === true}
+            indeterminate={value === null}
+            onChange={(event) => onChange(event.currentTarget.checked)}
+            py={isCompact(props) ? 4 : 6}
+          />
+        ) : (
+          <SegmentedControl
+            {...shared}
+            size="xs"
+            data={choices}
+            value={String(value)}
+            onChange={(next) => onChange(next === "null" ? null : next === "true")}
+            maw="100%"
+          />
+        )}
+      </div>
+    </ControlFrame>
   );
 }

@@ -8,11 +8,28 @@ import { text } from "../../../../texts/index.ts";
 import { dayOf, isDateOnly, parseDateTime, writeTime, type Zone, zoneName } from "../datetimes.ts";
 import classes from "./controls.module.css";
 
+const names = text.editor.calendar;
+
+/** The looks and the words of every calendar. */
+export const calendarProps = {
+  size: "xs",
+  fullWidth: true,
+  hideOutsideDates: true,
+  highlightToday: true,
+  classNames: { day: classes["day"] ?? "", calendarHeaderLevel: classes["level"] ?? "" },
+  ariaLabels: names,
+} as const;
+
 export function isZone(value: string): value is Zone {
   return value === "local" || value === "utc";
 }
 
-interface CalendarProps {
+/** A day as a time of the API. */
+function startOf(day: string): string {
+  return `${day.slice(0, 10)}T00:00:00.000Z`;
+}
+
+export interface CalendarProps {
   zone: Zone;
   onZone: (zone: Zone) => void;
   /** The time in the form of the API; null without a time. */
@@ -21,38 +38,25 @@ interface CalendarProps {
   onDone: () => void;
 }
 
-export function Calendar({ zone, onZone, time, onChange, onDone }: CalendarProps) {
+export function Calendar(props: CalendarProps) {
+  const { zone, onZone, time, onChange } = props;
   const [isDay, setDay] = useState(time !== null && isDateOnly(time));
-  const names = text.editor.calendar;
   const choose = (next: string): void => {
     // A switch between a day and a time in a zone keeps the shown day.
-    const day = time === null ? null : isDay ? dayOf(time, "utc") : dayOf(time, zone);
-    if (next === "date") {
-      setDay(true);
-      if (day !== null) onChange(`${day}T00:00:00.000Z`);
+    const day = time === null ? null : dayOf(time, isDay ? "utc" : zone);
+    setDay(!isZone(next));
+    if (!isZone(next)) {
+      if (day !== null) onChange(startOf(day));
       return;
     }
-    if (!isZone(next)) return;
-    setDay(false);
     onZone(next);
     const begin = isDay && day !== null ? parseDateTime(`${day} 00:00:00`, next) : null;
     if (begin !== null) onChange(begin);
   };
-  const shared = {
-    size: "xs",
-    fullWidth: true,
-    hideOutsideDates: true,
-    highlightToday: true,
-    classNames: { day: classes["day"] ?? "", calendarHeaderLevel: classes["level"] ?? "" },
-    ariaLabels: {
-      previousMonth: names.previousMonth,
-      nextMonth: names.nextMonth,
-      previousYear: names.previousYear,
-      nextYear: names.nextYear,
-      previousDecade: names.previousDecade,
-      nextDecade: names.nextDecade,
-    },
-  } as const;
+  const chooseNow = (): void => {
+    const now = new Date().toISOString();
+    onChange(isDay ? startOf(dayOf(now, "local")) : now);
+  };
   return (
     // The calendar grows with its container; a dropdown has no width of its own, so the calendar sets a width.
     <Stack gap={6} w={264}>
@@ -69,47 +73,49 @@ export function Calendar({ zone, onZone, time, onChange, onDone }: CalendarProps
         ]}
       />
       <Dim>{isDay ? text.editor.dateOnlyHint : zoneName(zone, time)}</Dim>
-      {isDay ? (
-        <DatePicker
-          {...shared}
-          value={time === null ? null : dayOf(time, "utc")}
-          {...(time !== null && { defaultDate: dayOf(time, "utc") })}
-          onChange={(next) => {
-            if (next === null) return;
-            onChange(`${next.slice(0, 10)}T00:00:00.000Z`);
-            onDone();
-          }}
-        />
-      ) : (
-        <InlineDateTimePicker
-          {...shared}
-          withSeconds
-          value={time === null ? null : writeTime(time, zone).slice(0, 19)}
-          onChange={(next) => {
-            const read = next === null ? null : parseDateTime(next, zone);
-            if (read !== null) onChange(read);
-          }}
-          onSubmit={onDone}
-          submitButtonProps={{ "aria-label": names.submit }}
-          timePickerProps={{
-            hoursInputLabel: names.hours,
-            minutesInputLabel: names.minutes,
-            secondsInputLabel: names.seconds,
-          }}
-        />
-      )}
+      {isDay ? <Days {...props} /> : <Times {...props} />}
       <Group>
-        <Button
-          size="compact-xs"
-          variant="default"
-          onClick={() => {
-            const now = new Date().toISOString();
-            onChange(isDay ? `${dayOf(now, "local")}T00:00:00.000Z` : now);
-          }}
-        >
+        <Button size="compact-xs" variant="default" onClick={chooseNow}>
           {isDay ? text.editor.today : text.editor.now}
         </Button>
       </Group>
     </Stack>
+  );
+}
+
+function Days({ time, onChange, onDone }: CalendarProps) {
+  const day = time === null ? null : dayOf(time, "utc");
+  return (
+    <DatePicker
+      {...calendarProps}
+      value={day}
+      {...(day !== null && { defaultDate: day })}
+      onChange={(next) => {
+        if (next === null) return;
+        onChange(startOf(next));
+        onDone();
+      }}
+    />
+  );
+}
+
+function Times({ zone, time, onChange, onDone }: CalendarProps) {
+  return (
+    <InlineDateTimePicker
+      {...calendarProps}
+      withSeconds
+      value={time === null ? null : writeTime(time, zone).slice(0, 19)}
+      onChange={(next) => {
+        const read = next === null ? null : parseDateTime(next, zone);
+        if (read !== null) onChange(read);
+      }}
+      onSubmit={onDone}
+      submitButtonProps={{ "aria-label": names.submit }}
+      timePickerProps={{
+        hoursInputLabel: names.hours,
+        minutesInputLabel: names.minutes,
+        secondsInputLabel: names.seconds,
+      }}
+    />
   );
 }

@@ -3,7 +3,7 @@ import { Badge, Group, Image, Skeleton, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { StoredFile } from "@socle/protocol";
 import { IconDownload, IconFile } from "@tabler/icons-react";
-import { queryOptions, useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import {
   formatBytes,
@@ -17,36 +17,16 @@ import {
 } from "../../../../kit/index.ts";
 import { client } from "../../../../service/client.ts";
 import { text } from "../../../../texts/index.ts";
+import { fileQuery } from "../../../storage/queries.ts";
 import classes from "./controls.module.css";
 
-export function fileQuery(id: string) {
-  return queryOptions({
-    queryKey: ["storage", "one", id],
-    queryFn: () => client.admin.file(id),
-    staleTime: 60_000,
-    retry: false,
-  });
-}
-
-interface ChosenFileProps {
-  id: string;
-  isCompact?: boolean;
-  actions?: ReactNode;
-}
-
-export function ChosenFile({ id, isCompact = false, actions }: ChosenFileProps) {
-  const query = useQuery(fileQuery(id));
-  const { url: picture } = usePicture(isCompact ? undefined : query.data);
-  const download = useMutation({
-    mutationFn: async (file: StoredFile) => saveBlob(await client.storage.download(file.id), file.filename),
-    onError: notifyFailure,
-  });
-  const file = query.data;
-  if (isCompact) return <span className={classes["pickerText"]}>{file?.filename ?? id}</span>;
-  if (query.isPending) return <Skeleton height={48} mb="xs" />;
-  const isGone = query.error instanceof SocleError && query.error.status === 404;
+export function ChosenFile({ id, actions }: { id: string; actions?: ReactNode }) {
+  const { data: file, error, isPending } = useQuery(fileQuery(id));
+  const { url: picture } = usePicture(file);
+  if (isPending) return <Skeleton height={48} mb="xs" />;
+  const isGone = error instanceof SocleError && error.status === 404;
   return (
-    <Group gap="sm" wrap="nowrap" className={classes["storedFile"]}>
+    <Group gap="sm" wrap="nowrap">
       <div className={classes["picture"]}>
         {picture !== null && file !== undefined ? (
           <Image src={picture} alt={text.editor.imageOf(file.filename)} fit="cover" w={48} h={48} />
@@ -68,23 +48,31 @@ export function ChosenFile({ id, isCompact = false, actions }: ChosenFileProps) 
               </Badge>
             </>
           ) : (
-            !isGone && query.error !== null && <span>{messageOf(query.error)}</span>
+            !isGone && error !== null && <span>{messageOf(error)}</span>
           )}
           <IdText id={id} />
         </Group>
       </div>
       <Group gap={2} wrap="nowrap">
-        {file !== undefined && (
-          <IconAction
-            tip={text.editor.download}
-            icon={IconDownload}
-            label={`${text.editor.download} ${file.filename}`}
-            loading={download.isPending}
-            onClick={() => download.mutate(file)}
-          />
-        )}
+        {file !== undefined && <Download file={file} />}
         {actions}
       </Group>
     </Group>
+  );
+}
+
+function Download({ file }: { file: StoredFile }) {
+  const download = useMutation({
+    mutationFn: async () => saveBlob(await client.storage.download(file.id), file.filename),
+    onError: notifyFailure,
+  });
+  return (
+    <IconAction
+      tip={text.editor.download}
+      icon={IconDownload}
+      label={`${text.editor.download} ${file.filename}`}
+      loading={download.isPending}
+      onClick={() => download.mutate()}
+    />
   );
 }

@@ -5,14 +5,12 @@ import { Group, Popover, TextInput } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
 import type { JsonValue } from "@socle/protocol";
 import { IconCalendar } from "@tabler/icons-react";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import { IconAction } from "../../../../kit/icon-action.tsx";
 import { text } from "../../../../texts/index.ts";
 import { isDateOnly, parseDateTime, writeDateTime, type Zone, zoneName } from "../datetimes.ts";
-import { Calendar, isZone } from "./calendar.tsx";
-import { ClearButton, canClear } from "./clear-button.tsx";
-import { type ControlProps, inputOrder, inputProps, isCompact } from "./control.ts";
-import classes from "./controls.module.css";
+import { Calendar, type CalendarProps, isZone } from "./calendar.tsx";
+import { ClearButton, type ControlProps, canClear, isCompact, typedProps } from "./control.tsx";
 
 /** The time zone of all controls, kept in the browser's storage. */
 function useZone(): [Zone, (zone: Zone) => void] {
@@ -27,18 +25,14 @@ function useZone(): [Zone, (zone: Zone) => void] {
 }
 
 export function DatetimeControl(props: ControlProps) {
-  const { field, value, onChange, error, onInvalid } = props;
+  const { field, value, onChange, error } = props;
   const [zone, setZone] = useZone();
-  const [isOpen, setOpen] = useState(false);
   const written = typeof value === "string" ? writeDateTime(value, zone) : "";
   const [typed, setTyped] = useState(written);
   const read = parseDateTime(typed, zone);
   const isTyped = value === null ? typed.trim() === "" : read === null ? typed === value : read === value;
   const shown = isTyped ? typed : written;
   const isBroken = shown.trim() !== "" && parseDateTime(shown, zone) === null;
-  const problem = isBroken ? text.editor.problems.notADateTime : null;
-  useEffect(() => onInvalid(problem), [problem, onInvalid]);
-
   const change = (next: string): void => {
     setTyped(next);
     onChange(next.trim() === "" ? null : (parseDateTime(next, zone) ?? next));
@@ -48,48 +42,49 @@ export function DatetimeControl(props: ControlProps) {
     onChange(next);
   };
   const time = isBroken || typeof value !== "string" ? null : value;
-  const icons = (
-    <Group gap={0} wrap="nowrap">
-      {canClear(props) && <ClearButton field={field} onChange={() => set(null)} />}
-      <Popover
-        opened={isOpen}
-        onChange={setOpen}
-        trapFocus
-        returnFocus
-        position="bottom-end"
-        shadow="md"
-        // Near the edge of the window the calendar covers its own control and stays inside the window.
-        middlewares={{ flip: true, shift: { crossAxis: true, padding: 8 } }}
-      >
-        <Popover.Target>
-          <IconAction icon={IconCalendar} label={text.editor.pickTime(field.name)} onClick={() => setOpen(!isOpen)} />
-        </Popover.Target>
-        <Popover.Dropdown p="sm" aria-label={text.editor.pickTime(field.name)}>
-          <Calendar zone={zone} onZone={setZone} time={time} onChange={set} onDone={() => setOpen(false)} />
-        </Popover.Dropdown>
-      </Popover>
-    </Group>
-  );
+  const note = time === null ? null : isDateOnly(time) ? text.editor.dateOnlyNote : zoneName(zone, time);
   return (
     <TextInput
-      {...inputProps({ ...props, error: error ?? problem ?? undefined })}
+      {...typedProps({ ...props, error: error ?? (isBroken ? text.editor.problems.notADateTime : undefined) })}
       autoComplete="off"
+      className="numbers"
       value={shown}
       placeholder={field.required === true ? text.editor.timePlaceholder : text.editor.notSet}
       onChange={(event) => change(event.currentTarget.value)}
       // The time is written in full when the control loses the focus.
       onBlur={() => time !== null && setTyped(writeDateTime(time, zone))}
-      rightSection={icons}
-      rightSectionWidth={canClear(props) ? 56 : 32}
-      description={
-        isCompact(props) || time === null ? null : isDateOnly(time) ? text.editor.dateOnlyNote : zoneName(zone, time)
+      rightSection={
+        <Group gap={0} wrap="nowrap">
+          <ClearButton field={field} value={value} onChange={set} />
+          <CalendarButton name={field.name} zone={zone} onZone={setZone} time={time} onChange={set} />
+        </Group>
       }
-      inputWrapperOrder={inputOrder}
-      classNames={{
-        input: `numbers ${classes["nullable"] ?? ""}`,
-        description: classes["note"] ?? "",
-        label: classes["label"] ?? "",
-      }}
+      rightSectionWidth={canClear(props) ? 56 : 32}
+      description={isCompact(props) ? null : note}
     />
+  );
+}
+
+/** The button that opens the calendar. */
+function CalendarButton({ name, ...calendar }: Omit<CalendarProps, "onDone"> & { name: string }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <Popover
+      opened={isOpen}
+      onChange={setOpen}
+      trapFocus
+      returnFocus
+      position="bottom-end"
+      shadow="md"
+      // Near the edge of the window the calendar covers its own control and stays inside the window.
+      middlewares={{ flip: true, shift: { crossAxis: true, padding: 8 } }}
+    >
+      <Popover.Target>
+        <IconAction icon={IconCalendar} label={text.editor.pickTime(name)} onClick={() => setOpen(!isOpen)} />
+      </Popover.Target>
+      <Popover.Dropdown p="sm" aria-label={text.editor.pickTime(name)}>
+        <Calendar {...calendar} onDone={() => setOpen(false)} />
+      </Popover.Dropdown>
+    </Popover>
   );
 }

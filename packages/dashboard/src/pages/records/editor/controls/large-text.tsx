@@ -1,17 +1,15 @@
 /** A text too large for direct editing: its beginning, a download, and a button to edit the text anyway. */
-import { Button, Group, Input } from "@mantine/core";
+import { Button, Group } from "@mantine/core";
 import { IconDownload } from "@tabler/icons-react";
-import type { ReactNode } from "react";
 import { Dim, formatBytes, saveBlob } from "../../../../kit/index.ts";
 import { text } from "../../../../texts/index.ts";
-import type { ControlProps } from "./control.ts";
+import { ControlFrame, type ControlProps } from "./control.tsx";
 import classes from "./controls.module.css";
 
 const shown = 4_000;
 
-interface LargeTextProps extends Pick<ControlProps, "field" | "error"> {
+interface LargeTextProps extends Pick<ControlProps, "field" | "label" | "error"> {
   content: string;
-  label: ReactNode | undefined;
   onEdit: () => void;
 }
 
@@ -19,7 +17,7 @@ export function LargeText({ content, field, label, error, onEdit }: LargeTextPro
   const [type, ending] = field.type === "json" ? ["application/json", "json"] : ["text/plain", "txt"];
   const download = (): void => saveBlob(new Blob([content], { type }), `${field.name}.${ending}`);
   return (
-    <Input.Wrapper label={label} error={error} labelElement="div" classNames={{ label: classes["label"] ?? "" }}>
+    <ControlFrame label={label} error={error}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable with the keyboard. */}
       <section className={classes["largeText"]} tabIndex={0} aria-label={field.name}>
         {content.slice(0, shown)}…
@@ -33,6 +31,6 @@ export function LargeText({ content, field, label, error, onEdit }: LargeTextPro
           {text.editor.editAnyway}
         </Button>
       </Group>
-    </Input.Wrapper>
+    </ControlFrame>
   );
 }

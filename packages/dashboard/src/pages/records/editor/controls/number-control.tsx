@@ -1,12 +1,27 @@
 /** The control for `integer` and `float`: a text input, because number inputs of browsers and libraries round. */
 import { TextInput } from "@mantine/core";
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
-import { type KeyboardEvent, useEffect, useState } from "react";
+import { type KeyboardEvent, useState } from "react";
 import { text } from "../../../../texts/index.ts";
 import { parseNumber, stepNumber } from "../numbers.ts";
-import { ClearButton, canClear } from "./clear-button.tsx";
-import { type ControlProps, inputOrder, inputProps, isCompact } from "./control.ts";
-import classes from "./controls.module.css";
+import { type ControlProps, inputProps, isCompact, typedProps } from "./control.tsx";
+
+export function NumberControl(props: ControlProps) {
+  return props.field.sequence === undefined ? <TypedNumber {...props} /> : <GivenNumber {...props} />;
+}
+
+/** The number that the service gives to a record: read-only. */
+function GivenNumber(props: ControlProps) {
+  return (
+    <TextInput
+      {...inputProps(props)}
+      value={written(props.value)}
+      placeholder={text.editor.numbered}
+      readOnly
+      variant="filled"
+    />
+  );
+}
 
 function written(value: JsonValue): string {
   return typeof value === "number" || typeof value === "string" ? String(value) : "";
@@ -18,8 +33,13 @@ function boundProblem({ min, max }: FieldDefinition, value: number): string | nu
   return max !== undefined && value > max ? text.editor.problems.atMost(max) : null;
 }
 
-export function NumberControl(props: ControlProps) {
-  const { field, value, onChange, error, onInvalid } = props;
+function problemOf(field: FieldDefinition, shown: string, read: ReturnType<typeof parseNumber>): string | null {
+  if (shown.trim() === "") return null;
+  return "problem" in read ? text.editor.problems[read.problem] : boundProblem(field, read.value);
+}
+
+function TypedNumber(props: ControlProps) {
+  const { field, value, onChange, error } = props;
   const type = field.type === "integer" ? "integer" : "float";
   const [typed, setTyped] = useState(written(value));
   const parsed = parseNumber(typed, type);
@@ -27,14 +47,6 @@ export function NumberControl(props: ControlProps) {
   const isTyped = value === null ? typed.trim() === "" : "value" in parsed ? parsed.value === value : typed === value;
   const shown = isTyped ? typed : written(value);
   const current = parseNumber(shown, type);
-  const problem =
-    shown.trim() === ""
-      ? null
-      : "problem" in current
-        ? text.editor.problems[current.problem]
-        : boundProblem(field, current.value);
-  useEffect(() => onInvalid(problem), [problem, onInvalid]);
-
   const change = (next: string): void => {
     setTyped(next);
     const read = parseNumber(next, type);
@@ -45,31 +57,20 @@ export function NumberControl(props: ControlProps) {
     if ((event.key !== "ArrowUp" && event.key !== "ArrowDown") || !("value" in current)) return;
     event.preventDefault();
     const size = (event.shiftKey ? 10 : 1) * (event.key === "ArrowUp" ? 1 : -1);
-    const { min, max } = field;
-    const next = stepNumber(current.value, size, {
-      ...(min !== undefined && { min }),
-      ...(max !== undefined && { max }),
-    });
+    const next = stepNumber(current.value, size, field);
     if (next !== null) change(String(next));
   };
   const isRounded = "value" in current && !current.isExact;
   return (
     <TextInput
-      {...inputProps({ ...props, error: error ?? problem ?? undefined })}
-      inputMode={type === "integer" ? "numeric" : "decimal"}
+      {...typedProps({ ...props, error: error ?? problemOf(field, shown, current) ?? undefined })}
       autoComplete="off"
+      className="numbers"
+      inputMode={type === "integer" ? "numeric" : "decimal"}
       value={shown}
-      placeholder={field.required === true ? "" : text.editor.notSet}
       onChange={(event) => change(event.currentTarget.value)}
       onKeyDown={isCompact(props) ? undefined : step}
       description={isRounded ? text.editor.storedAs(String(current.value)) : null}
-      inputWrapperOrder={inputOrder}
-      rightSection={canClear(props) ? <ClearButton field={field} onChange={() => change("")} /> : undefined}
-      classNames={{
-        input: `numbers ${classes["nullable"] ?? ""}`,
-        description: classes["note"] ?? "",
-        label: classes["label"] ?? "",
-      }}
     />
   );
 }

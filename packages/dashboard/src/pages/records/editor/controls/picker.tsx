@@ -1,8 +1,17 @@
 /** A control that picks an item by a search in the service. The closed control shows the chosen item. */
-import { Combobox, InputBase, Skeleton, Stack, Text, UnstyledButton, useCombobox } from "@mantine/core";
+import {
+  Combobox,
+  type ComboboxStore,
+  InputBase,
+  Skeleton,
+  Stack,
+  Text,
+  UnstyledButton,
+  useCombobox,
+} from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { type ReactNode, useEffect, useState } from "react";
+import { keepPreviousData, type UseQueryResult, useQuery } from "@tanstack/react-query";
+import { type KeyboardEvent, type ReactNode, useEffect, useState } from "react";
 import { Complaint, Dim, messageOf } from "../../../../kit/index.ts";
 import { text } from "../../../../texts/index.ts";
 import classes from "./controls.module.css";
@@ -16,7 +25,7 @@ export interface PickerItem {
   readonly note?: string | undefined;
 }
 
-interface PickerProps {
+export interface PickerProps {
   /** The accessible name. */
   name: string;
   /** Draws the chosen item; null while no item is chosen. */
@@ -53,6 +62,13 @@ export function Picker(props: PickerProps) {
     if (item !== undefined) onPick(item);
     combobox.closeDropdown();
   };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    // Typed characters open the list and begin the search.
+    if (event.key.length !== 1 || event.key === " " || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    setWords((before) => before + event.key);
+    combobox.openDropdown();
+  };
   return (
     <Combobox store={combobox} onOptionSubmit={pick} shadow="md" position="bottom-start" width="target">
       <div className={classes["picker"]}>
@@ -70,13 +86,7 @@ export function Picker(props: PickerProps) {
             rightSection={<Combobox.Chevron />}
             rightSectionPointerEvents="none"
             onClick={() => combobox.toggleDropdown()}
-            onKeyDown={(event) => {
-              // Typed characters open the list and begin the search.
-              if (event.key.length !== 1 || event.key === " " || event.ctrlKey || event.metaKey || event.altKey) return;
-              event.preventDefault();
-              setWords((before) => before + event.key);
-              combobox.openDropdown();
-            }}
+            onKeyDown={onKeyDown}
             className={classes["pickerButton"]}
           >
             {chosen ?? emptyText ?? (
@@ -89,36 +99,43 @@ export function Picker(props: PickerProps) {
         {rightSection}
       </div>
       <Combobox.Dropdown miw={260}>
-        <div role="dialog" aria-label={`${text.editor.choose} ${name}`}>
-          <Combobox.Search
-            value={words}
-            onChange={(event) => setWords(event.currentTarget.value)}
-            placeholder={text.editor.searchOrPaste}
-            aria-label={`${text.editor.searchOrPaste}: ${name}`}
-            onKeyDown={(event) => {
-              // The dropdown is at the end of the page: with the dropdown closed, Tab goes on from the control.
-              if (event.key === "Tab") combobox.closeDropdown();
-              // Enter and Escape belong to the list here, not to the element around the control, for example a cell.
-              if (event.key === "Enter" || event.key === "Escape") event.stopPropagation();
-            }}
-          />
-          {combobox.dropdownOpened && (
-            <Found {...props} words={words} items={items} onItems={setItems} onReady={combobox.selectFirstOption} />
-          )}
-        </div>
+        <Choices {...props} {...{ combobox, words, items }} onWords={setWords} onItems={setItems} />
       </Combobox.Dropdown>
     </Combobox>
   );
 }
 
-interface FoundProps extends Pick<PickerProps, "queryKey" | "search" | "name" | "emptyNote"> {
+interface ChoicesProps extends PickerProps {
+  combobox: ComboboxStore;
   words: string;
   items: readonly PickerItem[];
+  onWords: (words: string) => void;
   onItems: (items: readonly PickerItem[]) => void;
-  onReady: () => void;
 }
 
-function Found({ queryKey, search, name, emptyNote, words, items, onItems, onReady }: FoundProps) {
+/** The search with its results. */
+function Choices(props: ChoicesProps) {
+  const { name, combobox, words, onWords } = props;
+  return (
+    <div role="dialog" aria-label={`${text.editor.choose} ${name}`}>
+      <Combobox.Search
+        value={words}
+        onChange={(event) => onWords(event.currentTarget.value)}
+        placeholder={text.editor.searchOrPaste}
+        aria-label={`${text.editor.searchOrPaste}: ${name}`}
+        onKeyDown={(event) => {
+          // The dropdown is at the end of the page: with the dropdown closed, Tab goes on from the control.
+          if (event.key === "Tab") combobox.closeDropdown();
+          // Enter and Escape belong to the list here, not to the element around the control, for example a cell.
+          if (event.key === "Enter" || event.key === "Escape") event.stopPropagation();
+        }}
+      />
+      {combobox.dropdownOpened && <Found {...props} />}
+    </div>
+  );
+}
+
+function Found({ queryKey, search, name, emptyNote, words, items, combobox, onItems }: ChoicesProps) {
   const [settled] = useDebouncedValue(words.trim(), 200);
   const query = useQuery({
     queryKey: ["picker", ...queryKey, settled],
@@ -133,44 +150,23 @@ function Found({ queryKey, search, name, emptyNote, words, items, onItems, onRea
   // biome-ignore lint/correctness/useExhaustiveDependencies: other items are the reason.
   useEffect(() => {
     if (items.length === 0) return undefined;
-    const frame = requestAnimationFrame(onReady);
+    const frame = requestAnimationFrame(combobox.selectFirstOption);
     return () => cancelAnimationFrame(frame);
   }, [items]);
-
-  if (query.isError && data === undefined) {
-    return (
-      <Complaint p="sm">
-        {text.editor.searchFailed} {messageOf(query.error)}{" "}
-        <UnstyledButton fz="sm" td="underline" onClick={() => query.refetch()}>
-          {text.common.retry}
-        </UnstyledButton>
-      </Complaint>
-    );
-  }
-  if (data === undefined) {
-    return (
-      <Stack gap={6} p="sm" role="status" aria-label={text.editor.searching}>
-        <Skeleton height={28} />
-        <Skeleton height={28} />
-        <Skeleton height={28} />
-      </Stack>
-    );
-  }
-  if (data.length === 0 && settled === "" && emptyNote !== undefined) {
+  if (data === undefined) return query.isError ? <SearchFailed query={query} /> : <Searching />;
+  if (data.length === 0 && settled === "" && emptyNote !== undefined)
     return (
       <Dim size="sm" p="sm" role="status">
         {emptyNote}
       </Dim>
     );
-  }
   return (
     <>
       <Combobox.Options
         mah={280}
         tabIndex={0}
-        className={classes["options"]}
+        style={{ overflowY: "auto", ...(query.isPlaceholderData && { opacity: 0.6 }) }}
         aria-label={name}
-        data-dim={query.isPlaceholderData || undefined}
       >
         {items.map((item) => (
           <Combobox.Option key={item.id} value={item.id}>
@@ -188,11 +184,32 @@ function Found({ queryKey, search, name, emptyNote, words, items, onItems, onRea
   );
 }
 
+function SearchFailed({ query }: { query: UseQueryResult }) {
+  return (
+    <Complaint p="sm">
+      {text.editor.searchFailed} {messageOf(query.error)}{" "}
+      <UnstyledButton fz="sm" td="underline" onClick={() => query.refetch()}>
+        {text.common.retry}
+      </UnstyledButton>
+    </Complaint>
+  );
+}
+
+function Searching() {
+  return (
+    <Stack gap={6} p="sm" role="status" aria-label={text.editor.searching}>
+      <Skeleton height={28} />
+      <Skeleton height={28} />
+      <Skeleton height={28} />
+    </Stack>
+  );
+}
+
 /** A name, followed by its id or a note. */
 export function PickerName({ id, name, note }: PickerItem) {
   return (
     <span className={classes["pickerName"]}>
-      <span className={classes["pickerText"]}>{name}</span>
+      <span className="cut">{name}</span>
       <span className={classes["pickerNote"]}>{note ?? `…${id.slice(-8)}`}</span>
     </span>
   );

@@ -1,18 +1,35 @@
 /** The target of a relation: its records by name, the search for a picker, and the link to a record. */
-import { ActionIcon, Group, HoverCard, Text } from "@mantine/core";
+import { ActionIcon, Group, HoverCard, Skeleton, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { CollectionEntry, FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import { IconExternalLink, IconInfoCircle } from "@tabler/icons-react";
-import { Link } from "@tanstack/react-router";
+import { queryOptions, type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
 import { CopyAction, formatDateTime, formatFieldTime, IconAction, TextLink } from "../../../../kit/index.ts";
 import { client } from "../../../../service/client.ts";
+import { collectionsQuery, userQuery } from "../../../../service/queries.ts";
 import { text } from "../../../../texts/index.ts";
+import { RecordLink } from "../../record-link.tsx";
 import { isId, previewedFields, recordName, searchedFields, searchFilter, shortValue } from "../naming.ts";
+import type { ControlProps } from "./control.tsx";
 import classes from "./controls.module.css";
-import { PICKER_LIMIT, type PickerItem } from "./picker.tsx";
+import { PICKER_LIMIT, Picker, type PickerItem, PickerName, type PickerProps } from "./picker.tsx";
+
+export interface RelationTarget {
+  readonly name: string;
+  /** The collection; null for users, undefined while the collections load, and for an unknown collection. */
+  readonly entry: CollectionEntry | null | undefined;
+  readonly isUnknown: boolean;
+}
+
+export function useTarget({ collection: name = "" }: FieldDefinition): RelationTarget {
+  const isUsers = name === "users";
+  const { data } = useQuery({ ...collectionsQuery, enabled: !isUsers });
+  const entry = isUsers ? null : data?.find((each) => each.name === name);
+  return { name, entry, isUnknown: data !== undefined && entry === undefined };
+}
 
 /** The shown parts of a chosen record or user. */
-export interface Chosen extends PickerItem {
+interface Chosen extends PickerItem {
   readonly details: readonly { readonly name: string; readonly value: string }[];
 }
 
@@ -22,18 +39,11 @@ function shownFields(target: CollectionEntry): string {
   return ["id", "createdAt", ...new Set(names)].join(",");
 }
 
-export async function readChosen(target: CollectionEntry | null, id: string): Promise<Chosen> {
+async function readChosen(target: CollectionEntry | null, id: string): Promise<Chosen> {
   if (target === null) {
-    const user = await client.admin.users.get(id);
-    const created = formatDateTime(user.createdAt);
-    return {
-      id,
-      name: user.email,
-      details: [
-        { name: "role", value: user.role },
-        { name: "createdAt", value: created },
-      ],
-    };
+    const { email, role, createdAt } = await client.admin.users.get(id);
+    const created = { name: "createdAt", value: formatDateTime(createdAt) };
+    return { id, name: email, details: [{ name: "role", value: role }, created] };
   }
   const record = await client.collection(target.name).get<StoredRecord>(id, { fields: shownFields(target) });
   const details = previewedFields(target.fields).map(({ name, type }) => ({
@@ -48,24 +58,32 @@ function shownDetail(value: JsonValue | undefined, type: string): string {
   return type === "datetime" && typeof value === "string" ? formatFieldTime(value) : shortValue(value, 80);
 }
 
-export async function searchTarget(
+export function chosenQuery({ name, entry }: RelationTarget, id: string) {
+  return queryOptions({
+    queryKey: ["relation", name, id],
+    queryFn: () => readChosen(entry ?? null, id),
+    enabled: entry !== undefined,
+    staleTime: 30_000,
+    retry: false,
+  });
+}
+
+async function searchTarget(
   target: CollectionEntry | null,
   words: string,
   signal: AbortSignal,
 ): Promise<readonly PickerItem[]> {
+  if (isId(words, target === null ? "usr" : "rec")) {
+    const { id, name } = await readChosen(target, words);
+    return [{ id, name }];
+  }
   if (target === null) {
-    if (isId(words, "usr")) return [await readChosen(null, words)].map(({ id, name }) => ({ id, name }));
     const { items } = await client.admin.users.list({ limit: PICKER_LIMIT, ...(words !== "" && { search: words }) });
     return items.map(({ id, email, role }) => ({ id, name: email, note: role }));
   }
-  if (isId(words, "rec")) return [await readChosen(target, words)].map(({ id, name }) => ({ id, name }));
   const filter = searchFilter(target.fields, words);
-  const { items } = await client
-    .collection(target.name)
-    .page<StoredRecord>(
-      { limit: PICKER_LIMIT, fields: shownFields(target), ...(filter !== undefined && { filter }) },
-      { signal },
-    );
+  const query = { limit: PICKER_LIMIT, fields: shownFields(target), ...(filter !== undefined && { filter }) };
+  const { items } = await client.collection(target.name).page<StoredRecord>(query, { signal });
   return items.map((record) => ({ id: record.id, name: recordName(record, target.fields) }));
 }
 
@@ -73,8 +91,42 @@ export function isMissing(error: unknown): boolean {
   return error instanceof SocleError && error.status === 404;
 }
 
+/** The picker of a record of the target. */
+export function TargetPicker({
+  control: { field, error, autoFocus },
+  target,
+  onPick,
+  ...picker
+}: { control: ControlProps; target: RelationTarget; onPick: (id: string) => void } & Pick<
+  PickerProps,
+  "chosen" | "size" | "emptyText" | "rightSection"
+>) {
+  const queryClient = useQueryClient();
+  const { name, entry } = target;
+  return (
+    <Picker
+      {...picker}
+      name={field.name}
+      autoFocus={autoFocus}
+      isInvalid={error !== undefined}
+      isRequired={field.required === true}
+      queryKey={["relation", name]}
+      search={(words, signal) => (entry === undefined ? Promise.resolve([]) : searchTarget(entry, words, signal))}
+      emptyNote={entry === null ? undefined : <NoTargets name={name} />}
+      onPick={({ id, name }) => {
+        // The name is known: the control shows the name before the record is read.
+        const { queryKey } = chosenQuery(target, id);
+        queryClient.setQueryData(queryKey, { id, name, details: [] });
+        void queryClient.invalidateQueries({ queryKey });
+        if (entry === null) void queryClient.prefetchQuery(userQuery(id));
+        onPick(id);
+      }}
+    />
+  );
+}
+
 /** Shown when the target has no records: the link to create a first record, in a new tab. */
-export function NoTargets({ name }: { name: string }) {
+function NoTargets({ name }: { name: string }) {
   return (
     <>
       {text.editor.noTargets(name)}{" "}
@@ -85,21 +137,23 @@ export function NoTargets({ name }: { name: string }) {
   );
 }
 
-/** Preview, link and id of the chosen record. */
-export function RelationActions({
-  field,
-  id,
-  chosen,
-}: {
-  field: FieldDefinition;
+interface ChosenProps {
   id: string;
-  chosen: Chosen | undefined;
-}) {
-  const target = field.collection ?? "";
-  const open = text.editor.openTargetOf(field.name);
+  chosen: UseQueryResult<Chosen>;
+}
+
+/** The name of a chosen record, or its id after a failed read. */
+export function ChosenName({ id, chosen }: ChosenProps) {
+  if (chosen.data !== undefined) return <PickerName id={id} name={chosen.data.name} />;
+  return chosen.isError ? <span className="mono cut">{id}</span> : <Skeleton height={14} width="60%" />;
+}
+
+/** Preview, link and id of the chosen record. */
+export function RelationActions({ field, id, chosen }: ChosenProps & { field: FieldDefinition }) {
+  const details = chosen.data?.details ?? [];
   return (
     <>
-      {chosen !== undefined && chosen.details.length > 0 && (
+      {details.length > 0 && (
         <HoverCard shadow="md" width={300} position="bottom-end" withArrow openDelay={200}>
           <HoverCard.Target>
             <IconAction icon={IconInfoCircle} label={text.editor.preview(field.name)} />
@@ -112,7 +166,7 @@ export function RelationActions({
               <CopyAction value={id} label={text.common.copyValue(id)} />
             </Group>
             <dl className={classes["details"]}>
-              {chosen.details.map(({ name, value }) => (
+              {details.map(({ name, value }) => (
                 <div key={name}>
                   <dt>{name}</dt>
                   <dd>{value}</dd>
@@ -123,17 +177,11 @@ export function RelationActions({
         </HoverCard>
       )}
       <ActionIcon
-        renderRoot={(props) =>
-          target === "users" ? (
-            <Link to="/users" search={{ user: id }} {...props} />
-          ) : (
-            <Link to="/collections/$name" params={{ name: target }} search={{ record: id }} {...props} />
-          )
-        }
+        renderRoot={(props) => <RecordLink collection={field.collection ?? ""} id={id} {...props} />}
         variant="subtle"
         color="gray"
         size="sm"
-        aria-label={open}
+        aria-label={text.editor.openTargetOf(field.name)}
       >
         <IconExternalLink size={15} />
       </ActionIcon>

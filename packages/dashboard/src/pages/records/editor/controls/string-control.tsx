@@ -3,32 +3,32 @@ import { Text, Textarea, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import { isLarge } from "../../../../kit/index.ts";
 import { text } from "../../../../texts/index.ts";
-import { ClearButton, canClear } from "./clear-button.tsx";
-import { type ControlProps, inputOrder, inputProps, isCompact } from "./control.ts";
-import classes from "./controls.module.css";
+import { TagsControl, ValuesControl } from "./choice-controls.tsx";
+import { type ControlProps, isCompact, typedProps } from "./control.tsx";
 import { LargeText } from "./large-text.tsx";
 
 export function StringControl(props: ControlProps) {
-  const { field, value, onChange, error, label } = props;
+  const { multiple, values } = props.field;
+  if (multiple === true) return <TagsControl {...props} />;
+  return values === undefined ? <TypedText {...props} /> : <ValuesControl {...props} />;
+}
+
+function TypedText(props: ControlProps) {
+  const { field, value, onChange } = props;
   const [isForced, force] = useState(false);
   const [wasLarge] = useState(() => typeof value === "string" && isLarge(value));
   const content = typeof value === "string" ? value : "";
-  if (wasLarge && !isForced && isLarge(content)) {
-    return <LargeText content={content} field={field} label={label} error={error} onEdit={() => force(true)} />;
-  }
+  if (wasLarge && !isForced && isLarge(content))
+    return <LargeText {...props} content={content} onEdit={() => force(true)} />;
+  const typed = typedProps(props);
   const shared = {
-    ...inputProps(props),
+    ...typed,
     value: content,
-    placeholder: value === null ? (field.required === true ? "" : text.editor.notSet) : text.editor.empty,
+    placeholder: value === null ? typed.placeholder : text.editor.empty,
     description: lengthNote(content, field.max),
-    inputWrapperOrder: inputOrder,
-    rightSection: canClear(props) ? <ClearButton field={field} onChange={onChange} /> : undefined,
-    classNames: { input: classes["nullable"] ?? "", description: classes["note"] ?? "", label: classes["label"] ?? "" },
   };
   const hasLines = field.type === "text" || content.includes("\n");
-  if (!hasLines) {
-    return <TextInput {...shared} onChange={(event) => onChange(event.currentTarget.value)} />;
-  }
+  if (!hasLines) return <TextInput {...shared} onChange={(event) => onChange(event.currentTarget.value)} />;
   // Measuring a long text at each key takes longer than typing: a long text scrolls in a fixed height.
   const isLong = content.length > 20_000;
   const rows = isCompact(props) ? { minRows: 1, maxRows: 5 } : { minRows: 2, maxRows: 14 };
@@ -36,7 +36,7 @@ export function StringControl(props: ControlProps) {
     <Textarea
       {...shared}
       rightSectionProps={{ style: { alignItems: "flex-start", paddingTop: isCompact(props) ? 4 : 7 } }}
-      {...(isLong ? { rows: isCompact(props) ? 5 : 14 } : { autosize: true, ...rows })}
+      {...(isLong ? { rows: rows.maxRows } : { autosize: true, ...rows })}
       onChange={(event) => onChange(event.currentTarget.value)}
     />
   );

@@ -1,12 +1,12 @@
-/** Uploads of a file field: a single upload at a time, its progress, and the search for stored files. */
+/** Uploads of a file field: the files in sequence, and their progress. */
 import { Alert, Button, Group, Progress, Text } from "@mantine/core";
 import { MAX_FILE_SIZE, type StoredFile, type Visibility } from "@socle/protocol";
+import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { Dim, formatBytes, messageOf } from "../../../../kit/index.ts";
 import { client } from "../../../../service/client.ts";
 import { text } from "../../../../texts/index.ts";
-import { isId } from "../naming.ts";
-import { PICKER_LIMIT, type PickerItem } from "./picker.tsx";
+import { fileQuery } from "../../../storage/queries.ts";
 
 type Upload =
   | { readonly phase: "none" }
@@ -14,57 +14,71 @@ type Upload =
   | { readonly phase: "failed"; readonly file: File; readonly message: string }
   | { readonly phase: "refused"; readonly message: string };
 
-/** A single upload at a time. The upload ends when the control leaves the page. */
-export function useUpload(visibility: Visibility, onUploaded: (file: StoredFile) => void) {
+export interface Uploads {
+  readonly upload: Upload;
+  /** Uploads files after the files that wait. */
+  readonly send: (files: readonly File[]) => void;
+  /** Uploads the failed file again, and then the files behind that file. */
+  readonly retry: () => void;
+  readonly cancel: () => void;
+  readonly refuse: (message: string) => void;
+}
+
+/** A single upload at a time. The uploads end when the control leaves the page. */
+export function useUploads(visibility: Visibility, onUploaded: (file: StoredFile) => void): Uploads {
+  const queryClient = useQueryClient();
   const [upload, setUpload] = useState<Upload>({ phase: "none" });
+  const waiting = useRef<File[]>([]);
   const running = useRef<AbortController | null>(null);
   useEffect(() => () => running.current?.abort(), []);
 
-  /** Uploads a file. Answers whether the file is stored. */
-  const start = async (file: File): Promise<boolean> => {
-    if (file.size > MAX_FILE_SIZE) {
-      setUpload({ phase: "refused", message: text.editor.fileTooLarge(file.name, formatBytes(file.size)) });
-      return false;
-    }
-    running.current?.abort();
+  const store = async (file: File, { signal }: AbortController): Promise<void> => {
+    setUpload({ phase: "sending", file, part: 0 });
+    const onProgress = (part: number): void => {
+      if (!signal.aborted) setUpload({ phase: "sending", file, part });
+    };
+    const stored = await client.storage.upload(file, { visibility, signal, onProgress });
+    signal.throwIfAborted();
+    waiting.current.shift();
+    setUpload({ phase: "none" });
+    queryClient.setQueryData(fileQuery(stored.id).queryKey, stored);
+    onUploaded(stored);
+  };
+  const goOn = async (): Promise<void> => {
     const stop = new AbortController();
     running.current = stop;
-    setUpload({ phase: "sending", file, part: 0 });
-    try {
-      const onProgress = (part: number): void => {
-        if (!stop.signal.aborted) setUpload({ phase: "sending", file, part });
-      };
-      const stored = await client.storage.upload(file, { visibility, signal: stop.signal, onProgress });
-      if (stop.signal.aborted) return false;
-      setUpload({ phase: "none" });
-      onUploaded(stored);
-      return true;
-    } catch (thrown) {
-      if (!stop.signal.aborted) setUpload({ phase: "failed", file, message: messageOf(thrown) });
-      return false;
+    for (let [file] = waiting.current; file !== undefined; [file] = waiting.current) {
+      try {
+        await store(file, stop);
+      } catch (thrown) {
+        if (stop.signal.aborted) return;
+        setUpload({ phase: "failed", file, message: messageOf(thrown) });
+        break;
+      }
     }
-  };
-  const cancel = (): void => {
-    running.current?.abort();
-    setUpload({ phase: "none" });
+    running.current = null;
   };
   const refuse = (message: string): void => setUpload({ phase: "refused", message });
-  return { upload, start, cancel, refuse };
+  return {
+    upload,
+    send: (files) => {
+      const tooLarge = files.find(({ size }) => size > MAX_FILE_SIZE);
+      if (tooLarge !== undefined) return refuse(text.editor.fileTooLarge(tooLarge.name, formatBytes(tooLarge.size)));
+      waiting.current.push(...files);
+      if (running.current === null) void goOn();
+    },
+    retry: () => void goOn(),
+    cancel: () => {
+      waiting.current = [];
+      running.current?.abort();
+      running.current = null;
+      setUpload({ phase: "none" });
+    },
+    refuse,
+  };
 }
 
-export async function searchFiles(words: string): Promise<readonly PickerItem[]> {
-  const files = isId(words, "fil")
-    ? [await client.admin.file(words)]
-    : (await client.admin.files({ limit: PICKER_LIMIT, ...(words !== "" && { search: words }) })).items;
-  return files.map(({ id, filename, size, mimeType }) => ({
-    id,
-    name: filename,
-    note: `${formatBytes(size)} · ${mimeType}`,
-  }));
-}
-
-export function UploadState(props: { upload: Upload; onCancel: () => void; onRetry: (file: File) => unknown }) {
-  const { upload, onCancel, onRetry } = props;
+export function UploadState({ upload, cancel, retry }: Uploads) {
   if (upload.phase === "none") return null;
   if (upload.phase === "sending") {
     const { name, size } = upload.file;
@@ -77,7 +91,7 @@ export function UploadState(props: { upload: Upload; onCancel: () => void; onRet
           <Dim className="numbers" style={{ flex: "none" }}>
             {formatBytes(size * upload.part)} / {formatBytes(size)}
           </Dim>
-          <Button size="compact-xs" variant="default" onClick={onCancel} style={{ flex: "none" }}>
+          <Button size="compact-xs" variant="default" onClick={cancel} style={{ flex: "none" }}>
             {text.editor.cancelUpload}
           </Button>
         </Group>
@@ -93,7 +107,7 @@ export function UploadState(props: { upload: Upload; onCancel: () => void; onRet
           {upload.message}
         </Text>
         {upload.phase === "failed" && (
-          <Button size="compact-xs" variant="default" onClick={() => onRetry(upload.file)}>
+          <Button size="compact-xs" variant="default" onClick={retry}>
             {text.common.retry}
           </Button>
         )}

@@ -1,7 +1,12 @@
 /** The parts that `integer` and `float` share. */
 import { preloadable } from "../kit/preloadable.tsx";
-import { NumberCell } from "../pages/records/grid/cells.tsx";
-import { type FieldKind, noValue, nullness, operandWith, ordered } from "./kind.ts";
+import classes from "./cell.module.css";
+import { type CellProps, type FieldKind, noValue, nullness, operandWith, ordered } from "./kind.ts";
+
+/** Digits without separators: a grid is for comparing, and an id must not get commas. */
+function NumberCell({ value }: CellProps) {
+  return <span className={classes["number"]}>{Object.is(value, -0) ? "-0" : String(value)}</span>;
+}
 
 export const numberParts = {
   width: 110,

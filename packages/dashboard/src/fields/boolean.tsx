@@ -1,15 +1,24 @@
 /** True or false. */
-import { IconToggleLeft } from "@tabler/icons-react";
+import { IconCheck, IconToggleLeft, IconX } from "@tabler/icons-react";
 import { preloadable } from "../kit/preloadable.tsx";
-import { BooleanCell } from "../pages/records/grid/cells.tsx";
-import { type FieldKind, noValue, nullness, operandWith, words } from "./kind.ts";
+import classes from "./cell.module.css";
+import { type CellProps, type FieldKind, noValue, nullness, operandWith, words } from "./kind.ts";
+
+function BooleanCell({ value }: CellProps) {
+  return (
+    <span className={classes["boolean"]} data-is-true={value === true || undefined}>
+      {value === true ? <IconCheck size={15} stroke={2.2} aria-hidden /> : <IconX size={14} aria-hidden />}
+      <span>{String(value)}</span>
+    </span>
+  );
+}
 
 export const booleanKind: FieldKind = {
   icon: IconToggleLeft,
   words: words("boolean"),
   width: 104,
   isInline: true,
-  isNumber: false,
+  choices: ["true", "false"],
   operators: ["=", "!=", ...nullness],
   completions: ["=", "!=", "in"],
   values: [["true", ""], ["false", ""], noValue],

@@ -1,0 +1,75 @@
+/** A relation: the target by its name, and a link to the target. */
+import { VisuallyHidden } from "@mantine/core";
+import { SocleError } from "@socle/client";
+import { IconUnlink } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { expanded, shownText } from "../pages/records/data/rows.ts";
+import type { Target } from "../pages/records/data/targets.ts";
+import { RecordLink } from "../pages/records/record-link.tsx";
+import { client } from "../service/client.ts";
+import { text } from "../texts/index.ts";
+import classes from "./cell.module.css";
+import type { CellProps } from "./kind.ts";
+
+export function RelationCell({ row, column, value }: CellProps) {
+  const { target } = column;
+  const id = String(value);
+  if (target === undefined) return <span className={`cut ${classes["text"]}`}>{id}</span>;
+  // In a multiple relation, `expand` lacks deleted records: the chip of a missing record asks for the record.
+  const found = expanded(row.record, column.name, id);
+  if (found === null) return <BrokenChip id={id} />;
+  if (target.label === null) return <Chip target={target} id={id} name="" />;
+  if (found === undefined) return <LateChip target={target} label={target.label} id={id} />;
+  const name = found[target.label];
+  return <Chip target={target} id={id} name={typeof name === "string" ? name : ""} />;
+}
+
+function shortId(id: string): string {
+  return `…${id.slice(-8)}`;
+}
+
+/** A live change brings only the id: the chip reads the name. */
+function LateChip({ target, label, id }: { target: Target; label: string; id: string }) {
+  const { data, error } = useQuery({
+    queryKey: ["labels", target.collection, id, label],
+    queryFn: async () => {
+      if (target.collection === "users") return (await client.admin.users.get(id)).email;
+      const record = await client.collection(target.collection).get(id, { fields: label });
+      return String(record[label] ?? "");
+    },
+    retry: false,
+    staleTime: 60_000,
+  });
+  if (error instanceof SocleError && error.status === 404) return <BrokenChip id={id} />;
+  return <Chip target={target} id={id} name={data ?? ""} />;
+}
+
+/** The target by its name, or by the end of its id when the name is empty. */
+function Chip({ target, id, name }: { target: Target; id: string; name: string }) {
+  const shown = name === "" ? shortId(id) : shownText(name);
+  return (
+    <RecordLink
+      collection={target.collection}
+      id={id}
+      className={classes["chip"]}
+      title={id}
+      aria-label={text.records.openTarget(shown)}
+      // The grid is a single stop of the Tab key: Ctrl-Enter in the cell follows the link.
+      tabIndex={-1}
+      data-follow
+    >
+      <span className="cut">{shown}</span>
+    </RecordLink>
+  );
+}
+
+/** A deleted record, which has no link. */
+function BrokenChip({ id }: { id: string }) {
+  return (
+    <span className={classes["chip"]} data-is-broken title={`${text.records.brokenTarget} ${id}`}>
+      <IconUnlink size={13} aria-hidden />
+      <span className="cut">{shortId(id)}</span>
+      <VisuallyHidden>{text.records.brokenTarget}</VisuallyHidden>
+    </span>
+  );
+}
