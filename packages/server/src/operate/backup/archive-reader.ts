@@ -7,16 +7,14 @@ import { type Bytes, decrypt, type Identity, isEncrypted } from "./encryption.ts
 import {
   databaseEntry,
   entryLine,
-  formatVersion,
   idOfEntry,
   type ManifestHead,
-  ManifestReader,
   manifestEntry,
+  Refusal,
+  readManifest,
 } from "./manifest.ts";
 
 const zstdStart = [0x28, 0xb5, 0x2f, 0xfd];
-/** A line of a manifest; the first has the ids of up to 1,000 missing files. */
-const longestLine = 1024 ** 2;
 
 /** Takes an entry's bytes: of the database (`id` is null) or of a file. */
 type EntrySink = (entry: { id: string | null; size: number }, pieces: AsyncIterable<Uint8Array>) => Promise<void>;
@@ -56,9 +54,6 @@ export async function readArchive(options: ArchiveOptions): Promise<ManifestHead
   }
 }
 
-/** A backup that is whole and cannot be used all the same, or a disk that does not take the backup. */
-export class Refusal extends Error {}
-
 async function opened(raw: Bytes, { name, identity }: ArchiveOptions): Promise<Bytes> {
   const key = await identity();
   try {
@@ -91,7 +86,7 @@ async function readEntries(bytes: Bytes, { schemas, onEntry }: ArchiveOptions): 
   for await (const { header, body } of entries) {
     if (manifest !== null) throw new Error("an entry follows the manifest");
     if (header.name === manifestEntry) {
-      manifest = await readManifest(body);
+      manifest = await readManifest(body, schemas);
       continue;
     }
     const id = idOfEntry(header.name);
@@ -103,7 +98,6 @@ async function readEntries(bytes: Bytes, { schemas, onEntry }: ArchiveOptions): 
     seen.update(`${entryLine({ name: header.name, size: header.size, sha256: hasher.digest("hex") })}\n`);
   }
   if (manifest === null) throw new Error("its manifest is missing");
-  assertKnown(manifest.head, schemas);
   if (seen.digest("hex") !== manifest.entries) throw new Error("its entries are not those of its manifest");
   return manifest.head;
 }
@@ -113,24 +107,4 @@ async function* hashed(body: ReadableStream<Uint8Array>, hasher: Bun.CryptoHashe
     hasher.update(piece);
     yield piece;
   }
-}
-
-async function readManifest(body: ReadableStream<Uint8Array>): Promise<{ head: ManifestHead; entries: string }> {
-  const manifest = new ManifestReader();
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const piece of body) {
-    const lines = (rest + decoder.decode(piece, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    if (rest.length > longestLine) throw new Error("a line of its manifest is too long");
-    for (const line of lines) manifest.add(line);
-  }
-  return manifest.finish();
-}
-
-/** @throws Refusal for a backup of a newer version. */
-function assertKnown({ format, socle, schema }: ManifestHead, known: ManifestHead["schema"]): void {
-  const isNewer =
-    format > formatVersion || Object.entries(schema).some(([name, version]) => version > (known[name] ?? 0));
-  if (isNewer) throw new Refusal(`was made by a newer version (${socle}); restore it with that one, or a later one`);
 }

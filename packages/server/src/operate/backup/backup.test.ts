@@ -12,8 +12,8 @@ import { dataPathsOf, knownSchemas } from "../../app/index.ts";
 import { SetupError } from "../../base/kernel/index.ts";
 import type { HeldState } from "../../store/database/index.ts";
 import { writeArchive } from "./archive-writer.ts";
-import { putRight } from "./leftovers.ts";
 import { firstLine, lastLine } from "./manifest.ts";
+import { putRight } from "./moves.ts";
 
 const files = await openFiles();
 const { service, request, token, store } = files;

@@ -13,7 +13,6 @@ import {
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { ClockWatch, nextTime } from "../../code/jobs/index.ts";
-import { RunLog } from "../../code/runs/index.ts";
 import type { BucketObject, ByteRange, FileBody, Storage } from "../../files/storage/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
@@ -56,24 +55,23 @@ interface LastBackup {
 
 interface Running {
   readonly entry: BackupEntry;
-  readonly ended: Promise<unknown>;
+  /** Rejects with the cause of a failure. */
+  readonly ended: Promise<void>;
 }
 
 interface Work {
-  name: string;
-  /** The path of the backup; its folder may have to be made. */
-  output: () => string;
-  encryption: Encryption | null;
-  principal: Principal;
-  deliver: (onProgress: (done: number, total: number) => void) => Promise<void>;
-  onProgress?: (done: number, total: number) => void;
+  readonly name: string;
+  /** The path of the backup; null for a backup in the target. */
+  readonly file: string | null;
+  readonly encryption: Encryption | null;
+  readonly principal: Principal;
+  readonly onProgress?: (done: number, total: number) => void;
   /** Hears that the bytes of files are missing. */
-  onMissing?: (warning: string) => void;
+  readonly onMissing?: (warning: string) => void;
 }
 
 export class Backups {
   readonly #options: BackupsOptions;
-  readonly #runLog: RunLog;
   readonly #clock: Clock;
   readonly #clockWatch: ClockWatch;
   readonly #stopping = new AbortController();
@@ -84,12 +82,13 @@ export class Backups {
   #last: LastBackup | null = null;
   #failures = 0;
   #alarm: Alarm | null = null;
+  /** The last event: the database writes events in the order of the calls. */
+  #told: Promise<void> = Promise.resolve();
 
   constructor(options: BackupsOptions) {
     this.#options = options;
     this.#clock = options.clock;
     this.#clockWatch = new ClockWatch(() => options.clock.now());
-    this.#runLog = new RunLog(options.database, options.logger);
   }
 
   /** Waits for the schedule from now on. */
@@ -113,8 +112,8 @@ export class Backups {
   async stop(): Promise<void> {
     this.#alarm?.cancel();
     this.#stopping.abort(new Error("the service stops"));
-    await this.#running?.ended;
-    await this.#runLog.settled();
+    await this.#running?.ended.catch(() => undefined);
+    await this.#told;
   }
 
   /** All that are kept, that runs, and the last that failed, newest first. */
@@ -143,24 +142,11 @@ export class Backups {
 
   /** Begins a backup in the target. @throws AppError `conflict` while another backup is made. */
   begin(principal: Principal): BackupEntry {
-    const { target, recipient } = this.#options;
-    const encryption = recipient === undefined ? null : { recipient };
-    this.#assertFree();
+    const encryption = this.#encryption();
     const name = this.#undelivered ?? backupName(Date.now(), encryption !== null);
-    const signal = this.#stopping.signal;
-    const ended = this.#run({
-      name,
-      output: () => target.pathFor(name),
-      encryption,
-      principal,
-      deliver: async (onProgress) => {
-        this.#undelivered = name;
-        await target.deliver(name, { signal, onProgress });
-        this.#undelivered = null;
-      },
-    });
+    const { entry, ended } = this.#run({ name, file: null, encryption, principal });
     ended.then(() => this.#trim()).catch(() => undefined);
-    return this.#entry();
+    return { ...entry };
   }
 
   /**
@@ -172,12 +158,8 @@ export class Backups {
     passphrase: string | null,
     listener: Required<Pick<Work, "onProgress" | "onMissing">>,
   ): Promise<void> {
-    this.#assertFree();
-    const { recipient } = this.#options;
-    const ofRecipient = recipient === undefined ? null : { recipient };
-    const encryption = passphrase === null ? ofRecipient : { passphrase };
-    const deliver = async (): Promise<void> => undefined;
-    await this.#run({ ...listener, name: file, output: () => file, encryption, principal: system, deliver });
+    const encryption = passphrase === null ? this.#encryption() : { passphrase };
+    await this.#run({ ...listener, name: file, file, encryption, principal: system }).ended;
   }
 
   /** @throws AppError `not_found`. */
@@ -208,21 +190,19 @@ export class Backups {
     return { last: this.#last, failures: this.#failures, isRunning: this.#running !== null };
   }
 
-  #assertFree(): void {
+  #encryption(): Encryption | null {
+    const { recipient } = this.#options;
+    return recipient === undefined ? null : { recipient };
+  }
+
+  /** From the call on, this is the running backup. @throws AppError as `begin`. */
+  #run(work: Work): Running {
+    const { name } = work;
     if (this.#running !== null) throw new AppError("conflict", `A backup is being made: ${this.#running.entry.name}.`);
     if (this.#stopping.signal.aborted) throw new AppError("unavailable", "The service is stopping.");
-  }
-
-  #entry(): BackupEntry {
-    if (this.#running === null) throw new Error("No backup is being made");
-    return { ...this.#running.entry };
-  }
-
-  /** From the call on, this is the running backup. Rejects with the cause of a failure. */
-  #run(work: Work): Promise<void> {
     const startedAt = toTimestamp(Date.now());
     const entry: BackupEntry = {
-      name: work.name,
+      name,
       state: "running",
       size: null,
       startedAt,
@@ -230,21 +210,42 @@ export class Backups {
       progress: 0,
       error: null,
     };
-    const begun = performance.now();
-    const making = this.#make(work, entry);
-    const ended = making.then(
-      (size) => this.#completed(work, entry, { size, durationMs: performance.now() - begun }),
-      (error) => this.#hasFailed(work, entry, error),
-    );
-    this.#running = { entry, ended: ended.catch(() => undefined) };
-    return ended;
+    this.#running = { entry, ended: this.#follow(work, entry) };
+    return this.#running;
   }
 
-  async #make(work: Work, entry: BackupEntry): Promise<number> {
-    const { database, storage, paths, maxLog, version, logger } = this.#options;
-    const { name, encryption } = work;
-    logger.info(`Backup ${name} begins`);
+  /** Makes the backup, and tells of its beginning and end. */
+  async #follow(work: Work, entry: BackupEntry): Promise<void> {
+    const { logger } = this.#options;
+    const begun = performance.now();
+    logger.info(`Backup ${work.name} begins`);
     await this.#tell("started", work, {});
+    try {
+      const size = await this.#make(work, entry);
+      const durationMs = performance.now() - begun;
+      const endedAt = Date.now();
+      Object.assign(entry, { state: "completed", endedAt: toTimestamp(endedAt), progress: 1 });
+      this.#last = { endedAt, size, durationMs };
+      logger.info(`Backup ${work.name} is complete`, { size, ms: Math.round(durationMs) });
+      void this.#tell("completed", work, { size, durationMs: Math.round(durationMs) });
+    } catch (thrown) {
+      const error = messageOf(thrown);
+      Object.assign(entry, { state: "failed", endedAt: toTimestamp(Date.now()), error });
+      this.#failures += 1;
+      this.#failed = [...this.#failed.filter(({ name }) => name !== entry.name), entry].slice(-maxFailures);
+      logger.error(error);
+      void this.#tell("failed", work, { error });
+      throw thrown;
+    } finally {
+      this.#running = null;
+    }
+  }
+
+  /** Answers the size of the backup. */
+  async #make(work: Work, entry: BackupEntry): Promise<number> {
+    const { storage, logger, target } = this.#options;
+    const { signal } = this.#stopping;
+    const { name, file, encryption } = work;
     let toldAt = performance.now();
     const onProgress = (done: number, total: number): void => {
       entry.progress = total === 0 ? 0 : done / total;
@@ -253,64 +254,34 @@ export class Backups {
       toldAt = performance.now();
       void this.#tell("progress", work, { done, total });
     };
-    const output = work.output();
+    const output = file ?? target.pathFor(name);
     if (this.#undelivered !== name) {
       const holdRemovals = (): (() => Promise<void>) => storage.holdRemovals();
       const filesSize = storage.totals().size;
-      const { signal } = this.#stopping;
-      const result = await makeBackup({
-        database,
-        paths,
-        holdRemovals,
-        filesSize,
-        output,
-        encryption,
-        maxLog,
-        version,
-        signal,
-        onProgress,
-      });
-      if (result.missing.length > 0) {
-        const warning = missingWarning(result.missing);
+      const options = { ...this.#options, holdRemovals, filesSize, output, encryption, signal, onProgress };
+      const { missing } = await makeBackup(options);
+      if (missing.length > 0) {
+        const warning = missingWarning(missing);
         logger.warn(`Backup ${name}: ${warning}`);
         work.onMissing?.(warning);
       }
     }
     entry.size = statSync(output).size;
-    await work.deliver(onProgress);
+    if (file !== null) return entry.size;
+    this.#undelivered = name;
+    await target.deliver(name, { signal, onProgress });
+    this.#undelivered = null;
     return entry.size;
   }
 
-  #completed(work: Work, entry: BackupEntry, { size, durationMs }: { size: number; durationMs: number }): void {
-    const endedAt = Date.now();
-    Object.assign(entry, { state: "completed", endedAt: toTimestamp(endedAt), progress: 1 });
-    this.#running = null;
-    this.#last = { endedAt, size, durationMs };
-    this.#options.logger.info(`Backup ${work.name} is complete`, { size, ms: Math.round(durationMs) });
-    void this.#tell("completed", work, { size, durationMs: Math.round(durationMs) });
-  }
-
-  #hasFailed(work: Work, entry: BackupEntry, thrown: unknown): never {
-    const error = messageOf(thrown);
-    Object.assign(entry, { state: "failed", endedAt: toTimestamp(Date.now()), error });
-    this.#running = null;
-    this.#failures += 1;
-    this.#failed = [...this.#failed.filter(({ name }) => name !== entry.name), entry].slice(-maxFailures);
-    this.#options.logger.error(error);
-    void this.#tell("failed", work, { error });
-    throw thrown;
-  }
-
   /** Only admins read these events: no channel of realtime carries the events. */
-  #tell(
-    step: "started" | "progress" | "completed" | "failed",
-    { name, principal }: Work,
-    more: object,
-  ): Promise<boolean> {
-    const payload = { name, ...more };
-    return this.#runLog.write((tx) =>
-      this.#options.events.append(tx, { type: `backup.${step}`, source: "admin", payload, principal }),
-    );
+  #tell(step: "started" | "progress" | "completed" | "failed", { name, principal }: Work, more: object): Promise<void> {
+    const { database, events, logger } = this.#options;
+    const event = { type: `backup.${step}`, source: "admin", payload: { name, ...more }, principal } as const;
+    this.#told = database
+      .transact((tx) => void events.append(tx, event))
+      .catch((error) => logger.error("An event of a backup could not be recorded", { error }));
+    return this.#told;
   }
 
   async #trim(): Promise<void> {

@@ -1,5 +1,5 @@
 /** Data paths: the database and the files of a service with their drivers, and the folders that backups and restores work in. */
-import { dirname, join, relative } from "node:path";
+import { join } from "node:path";
 import { Logger } from "../../base/logging/index.ts";
 import { type DriverOptions, isBucket, openDriver, type StorageDriver } from "../../files/storage/index.ts";
 
@@ -10,27 +10,9 @@ export interface DataPaths {
   readonly files: Pick<DriverOptions, "address" | "workFolder" | "s3">;
 }
 
-/** The folder of a backup that is being made, beside the database. The next start removes the folder. */
-export function backupFolder(database: string): string {
-  return `${database}-backup`;
-}
-
 /** The folder of a restore that is under way, beside the database. */
 export function restoreFolder(database: string): string {
   return `${database}-restore`;
-}
-
-/** In the folder of a backup: the path of its unfinished file. */
-export const noteName = "partial";
-export const partialEnding = ".partial";
-
-/**
- * The path of an unfinished file for the note: relative when the file lies beside the database, because that folder may
- * be moved.
- */
-export function notedPath(database: string, partial: string): string {
-  const path = relative(dirname(database), partial);
-  return path.startsWith("..") ? partial : path;
 }
 
 const quiet = new Logger({ level: "ERROR", sinks: [] });

@@ -2,9 +2,8 @@
 export { Backups, checkBackups } from "./backups.ts";
 export type { DataPaths } from "./data-paths.ts";
 export { backupIdentity, type Encryption, type Identity } from "./encryption.ts";
-export { putRight } from "./leftovers.ts";
 export { makeBackup, missingWarning } from "./make-backup.ts";
-export { hasMoves } from "./moves.ts";
+export { hasMoves, putRight } from "./moves.ts";
 export { restoreBackup } from "./restore.ts";
 export { BackupTarget, sourceOf } from "./target.ts";
 export { unpack } from "./unpacked.ts";

@@ -3,9 +3,9 @@
  * last commit, and copied; (3) the database file is released, while the copy is checked and packed with the files of
  * its list; (4) the archive is flushed and gets its name; (5) removals go on.
  */
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import {
   canStartThread,
   count,
@@ -15,7 +15,7 @@ import {
   threadEntry,
 } from "../../base/kernel/index.ts";
 import { type Database, type HeldState, makeFolder, syncFolder } from "../../store/database/index.ts";
-import { backupFolder, type DataPaths, notedPath, noteName, partialEnding } from "./data-paths.ts";
+import type { DataPaths } from "./data-paths.ts";
 import type { Encryption } from "./encryption.ts";
 import type { PackReply, PackRequest, PackResult } from "./pack-worker.ts";
 
@@ -47,6 +47,22 @@ export interface BackupOptions {
   onProgress: (done: number, total: number) => void;
 }
 
+/** The folder of a backup that is being made, beside the database. The next start removes the folder. */
+export function backupFolder(database: string): string {
+  return `${database}-backup`;
+}
+
+/** In the folder of a backup: the path of its unfinished file. */
+const noteName = "partial";
+const partialEnding = ".partial";
+
+/** Removes the unfinished file of a backup that was killed. */
+export function removeUnfinished(database: string): void {
+  const note = join(backupFolder(database), noteName);
+  const partial = existsSync(note) ? resolve(dirname(database), readFileSync(note, "utf8")) : "";
+  if (partial.endsWith(partialEnding)) rmSync(partial, { force: true });
+}
+
 /** @throws Error with one line. Nothing of the backup is left then, and an existing file of its name is unchanged. */
 export async function makeBackup(options: BackupOptions): Promise<BackupResult> {
   const { database, output } = options;
@@ -59,8 +75,10 @@ export async function makeBackup(options: BackupOptions): Promise<BackupResult> 
   const goOn = options.holdRemovals();
   try {
     makeFolder(folder, 0o700);
-    // A start after a crash removes the unfinished file that the note names, so the note is on disk first.
-    writeFileSync(join(folder, noteName), notedPath(database.path, partial), { flush: true });
+    // A start after a crash removes the unfinished file that the note names, so the note is on disk first. The path is
+    // relative for a file beside the database, because that folder may be moved.
+    const path = relative(dirname(database.path), partial);
+    writeFileSync(join(folder, noteName), path.startsWith("..") ? partial : path, { flush: true });
     syncFolder(folder);
     const result = await pack(options, { folder, output: partial });
     // Not on the event loop: the room of a large file that is replaced is given back meanwhile.

@@ -55,31 +55,53 @@ export const lastLine = "]}\n";
 
 const end = lastLine.trim();
 
-/** Reads a manifest line by line, and keeps only the head and a checksum over the lines of the entries. */
-export class ManifestReader {
-  readonly #entries = new Bun.CryptoHasher("sha256");
-  #head: ManifestHead | null = null;
-  #isComplete = false;
+/** A line of a manifest; the first has the ids of up to 1,000 missing files. */
+const longestLine = 1024 ** 2;
 
-  /** @throws Error for a line that no manifest has. */
-  add(line: string): void {
-    if (this.#isComplete) throw new Error("there is something after its end");
-    if (this.#head === null) this.#head = parseHead(line);
-    else if (line === end) this.#isComplete = true;
-    else this.#entries.update(`${line.replace(/,$/, "")}\n`);
+/** A backup that is whole and cannot be used all the same, or a disk that does not take the backup. */
+export class Refusal extends Error {}
+
+/**
+ * Reads a manifest. Answers its head, and a checksum over the lines of the entries.
+ * @throws Refusal for a manifest of a newer version, Error for a manifest that is not whole.
+ */
+export async function readManifest(
+  body: ReadableStream<Uint8Array>,
+  known: ManifestHead["schema"],
+): Promise<{ head: ManifestHead; entries: string }> {
+  const entries = new Bun.CryptoHasher("sha256");
+  let head: ManifestHead | null = null;
+  let isComplete = false;
+  for await (const line of linesOf(body)) {
+    if (isComplete) throw new Error("there is something after its end");
+    if (head === null) head = parseHead(line, known);
+    else if (line === end) isComplete = true;
+    else entries.update(`${line.replace(/,$/, "")}\n`);
   }
+  if (head === null || !isComplete) throw new Error("its end is missing");
+  return { head, entries: entries.digest("hex") };
+}
 
-  /** The head, and the checksum over the lines of the entries. @throws Error when its end is missing. */
-  finish(): { head: ManifestHead; entries: string } {
-    if (this.#head === null || !this.#isComplete) throw new Error("its end is missing");
-    return { head: this.#head, entries: this.#entries.digest("hex") };
+async function* linesOf(body: ReadableStream<Uint8Array>): AsyncIterable<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const piece of body) {
+    const lines = (rest + decoder.decode(piece, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > longestLine) throw new Error("a line of its manifest is too long");
+    yield* lines;
   }
 }
 
-function parseHead(line: string): ManifestHead {
+function parseHead(line: string, known: ManifestHead["schema"]): ManifestHead {
   const value: unknown = JSON.parse(line + end);
   if (!isObject(value) || typeof value["format"] !== "number") throw new Error("it has no format");
   const { format, socle, createdAt, schema, event, counts, missing } = value;
+  // A newer layout may have other members; its number is enough to refuse the backup.
+  const isNewer =
+    format > formatVersion ||
+    (isNumbers(schema) && Object.entries(schema).some(([name, version]) => version > (known[name] ?? 0)));
+  if (isNewer) throw new Refusal(`was made by a newer version (${socle}); restore it with that one, or a later one`);
   const isGood =
     typeof socle === "string" &&
     typeof createdAt === "string" &&
@@ -88,22 +110,10 @@ function parseHead(line: string): ManifestHead {
     isNumbers(counts) &&
     Array.isArray(missing) &&
     missing.every((id) => typeof id === "string");
-  // A newer layout may have other members; its number is enough to refuse the backup.
-  if (!isGood && format <= formatVersion) throw new Error("its first line is not complete");
-  if (!isGood) return { ...emptyHead, format, socle: String(socle) };
+  if (!isGood) throw new Error("its first line is not complete");
   const { records = 0, users = 0, files = 0 } = counts;
   return { format, socle, createdAt, schema, event, counts: { records, users, files }, missing };
 }
-
-const emptyHead: ManifestHead = {
-  format: 0,
-  socle: "",
-  createdAt: "",
-  schema: {},
-  event: null,
-  counts: { records: 0, users: 0, files: 0 },
-  missing: [],
-};
 
 function isNumbers(value: unknown): value is { [name: string]: number } {
   return isObject(value) && Object.values(value).every((number) => typeof number === "number");

@@ -7,8 +7,9 @@ import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, r
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { isObject, SetupError } from "../../base/kernel/index.ts";
 import { isBucket } from "../../files/storage/index.ts";
-import { makeFolder, syncFolder } from "../../store/database/index.ts";
-import { type DataPaths, restoreFolder } from "./data-paths.ts";
+import { makeFolder, syncFolder, vacuumPath } from "../../store/database/index.ts";
+import { type DataPaths, fileWorkFolder, restoreFolder } from "./data-paths.ts";
+import { backupFolder, removeUnfinished } from "./make-backup.ts";
 
 /** From a path to another on the same file system. */
 export type Move = readonly [from: string, to: string];
@@ -89,4 +90,20 @@ export function finishMoves(paths: DataPaths): boolean {
   rmSync(folder, { recursive: true, force: true });
   syncFolder(dirname(folder));
   return true;
+}
+
+/**
+ * Puts right what interrupted commands have left: a restore that had begun to move things is finished; preparations of a
+ * restore, a backup or a vacuum are removed. To be called with the lock of the database held, before the database is
+ * opened.
+ * @returns whether a restore was finished.
+ * @throws Error when something cannot be moved or removed.
+ */
+export function putRight(paths: DataPaths): boolean {
+  const { database } = paths;
+  const isFinished = finishMoves(paths);
+  removeUnfinished(database);
+  for (const path of [backupFolder(database), restoreFolder(database), fileWorkFolder(paths), vacuumPath(database)])
+    rmSync(path, { recursive: true, force: true });
+  return isFinished;
 }

@@ -8,9 +8,8 @@ import { isObject, SetupError } from "../../base/kernel/index.ts";
 import { isBucket } from "../../files/storage/index.ts";
 import { DatabaseLock, makeFolder } from "../../store/database/index.ts";
 import { type DataPaths, driverOf, fileWorkFolder, folderDriver, restoreFolder } from "./data-paths.ts";
-import { putRight } from "./leftovers.ts";
 import type { ManifestHead } from "./manifest.ts";
-import { finishMoves, type Move, recordMoves } from "./moves.ts";
+import { finishMoves, type Move, putRight, recordMoves } from "./moves.ts";
 import { putAll, type SourceOptions, unpack } from "./unpacked.ts";
 
 /** The service's own work in its folder of files is neither restored nor moved. */

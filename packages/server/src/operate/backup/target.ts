@@ -5,7 +5,8 @@ import { basename, dirname, join } from "node:path";
 import { messageOf, SetupError } from "../../base/kernel/index.ts";
 import { Bucket, type BucketObject, type ByteRange, type FileBody, isBucket } from "../../files/storage/index.ts";
 import { makeFolder } from "../../store/database/index.ts";
-import { backupFolder, type DataPaths } from "./data-paths.ts";
+import type { DataPaths } from "./data-paths.ts";
+import { backupFolder } from "./make-backup.ts";
 import { PartUploads } from "./part-uploads.ts";
 
 const namePattern = /^socle-(\d{4}-\d{2}-\d{2})T(\d{2})-(\d{2})-(\d{2})-(\d{3})Z\.tar\.zst(\.age)?$/;

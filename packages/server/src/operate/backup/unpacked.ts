@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { AppError, freeBytes, isObject, messageOf } from "../../base/kernel/index.ts";
 import { eachFile, type StorageDriver } from "../../files/storage/index.ts";
 import { DatabaseFile, makeFolder } from "../../store/database/index.ts";
-import { type ArchiveOptions, Refusal, readArchive } from "./archive-reader.ts";
+import { type ArchiveOptions, readArchive } from "./archive-reader.ts";
 import { PacedFile } from "./archive-writer.ts";
-import type { ManifestHead } from "./manifest.ts";
+import { type ManifestHead, Refusal } from "./manifest.ts";
 
 export type SourceOptions = Omit<ArchiveOptions, "onEntry">;
 
@@ -75,16 +75,12 @@ export async function unpack(
         await files.put(entry.id, upload);
       },
     });
-    const unpacked = new DatabaseFile(path);
-    try {
-      const [problem] = unpacked.check(depth);
-      const listed = unpacked.get<{ n: number }>("SELECT count(*) AS n FROM _files")?.n ?? 0;
-      if (problem !== undefined) throw new Error(`${options.name}: its database is damaged: ${problem}`);
-      if (listed !== found + head.missing.length)
-        throw new Error(`${options.name}: is damaged: it has ${found} files, and its database has ${listed}`);
-    } finally {
-      unpacked.close();
-    }
+    const [unpacked] = opened;
+    const [problem] = unpacked?.check(depth) ?? ["it is missing"];
+    const listed = unpacked?.get<{ n: number }>("SELECT count(*) AS n FROM _files")?.n ?? 0;
+    if (problem !== undefined) throw new Error(`${options.name}: its database is damaged: ${problem}`);
+    if (listed !== found + head.missing.length)
+      throw new Error(`${options.name}: is damaged: it has ${found} files, and its database has ${listed}`);
     return { ...head, size };
   } finally {
     for (const database of opened) database.close();
