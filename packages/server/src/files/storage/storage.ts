@@ -34,7 +34,6 @@ import {
   unmarkRemains,
   updateVisibility,
 } from "./file-table.ts";
-import { HeldRemovals } from "./held-removals.ts";
 import { detectType } from "./mime.ts";
 import { assertFits, Quota, type QuotaOptions, type StoredTotals } from "./quota.ts";
 import { type Asker, Thumbnails, type ThumbSize } from "./thumbnails.ts";
@@ -58,6 +57,9 @@ export interface StorageOptions {
   isShownNow: (reader: Reader, id: string, principal: Principal) => boolean;
 }
 
+/** Deleted files whose removal waits for a backup. */
+const maxHeld = 100_000;
+
 /** The time for which a start waits for the removal of leftover uploads; the removal then goes on beside the service. */
 const sweepMs = 2_000;
 
@@ -77,7 +79,8 @@ export class Storage {
   readonly links: FileLinks;
   readonly #quota: Quota;
   readonly #uploadFolder: string;
-  readonly #removals = new HeldRemovals((id) => this.#removeBytes(id));
+  /** Deleted files whose bytes stay for now; null while nothing holds the removals up. */
+  #held: string[] | null = null;
 
   constructor(options: StorageOptions) {
     this.#options = options;
@@ -141,10 +144,6 @@ export class Storage {
         .discard()
         .catch((error) => this.#options.logger.error("An upload could not be removed", { id, error }));
     }
-  }
-
-  exists(reader: Reader, id: string): boolean {
-    return fileExists(reader, id);
   }
 
   /** The metadata of a file, or null. */
@@ -215,7 +214,7 @@ export class Storage {
   async read(file: StoredFile, range: ByteRange | null): Promise<FileBody> {
     const body = await this.#options.driver.read(file.id, range).catch(unavailable);
     if (body !== null) return body;
-    if (!this.exists(this.#options.database.reader, file.id)) throw missingFile();
+    if (!fileExists(this.#options.database.reader, file.id)) throw missingFile();
     throw new Error(`The bytes of the file ${file.id} are missing from the storage`);
   }
 
@@ -227,7 +226,7 @@ export class Storage {
   async thumbnail(file: StoredFile, size: ThumbSize, asker: Asker): Promise<Blob> {
     const thumbnail = await this.#thumbnails.get({ file, size, read: () => this.read(file, null) }, asker);
     // The file may have been deleted since.
-    if (!this.exists(this.#options.database.reader, file.id)) await this.#thumbnails.forget(file.id);
+    if (!fileExists(this.#options.database.reader, file.id)) await this.#thumbnails.forget(file.id);
     return thumbnail;
   }
 
@@ -245,13 +244,23 @@ export class Storage {
       this.#options.events.append(tx, { type: "storage.deleted", source: "storage", payload, principal });
     };
     await this.#options.database.transactFor(principal, remove, { makesRoom: true });
-    await this.#removals.remove(id);
+    // Beyond the bound, the next start finds the bytes by their mark.
+    if (this.#held === null) await this.#removeBytes(id);
+    else if (this.#held.length < maxHeld) this.#held.push(id);
     await this.#thumbnails.forget(id);
   }
 
-  /** From now on the bytes of deleted files stay, for a backup. Answers a function that resumes the removal. */
+  /**
+   * From now on the bytes of deleted files stay, for a backup: a single backup is made at a time. Answers a function that
+   * ends this, and that resolves once the bytes that stayed are removed.
+   */
   holdRemovals(): () => Promise<void> {
-    return this.#removals.hold();
+    const held: string[] = [];
+    this.#held = held;
+    return async () => {
+      if (this.#held === held) this.#held = null;
+      for (const id of held.splice(0)) await this.#removeBytes(id);
+    };
   }
 
   /** Three steps, each on disk before the next: the id is marked, the bytes are put, the mark becomes metadata. */

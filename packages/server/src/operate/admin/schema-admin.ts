@@ -14,7 +14,6 @@ import {
   type Collections,
   type Definitions,
   MigrationError,
-  parseDefinition,
   type RuleSite,
   rulesAt,
   type SchemaChange,
@@ -29,13 +28,11 @@ import {
 } from "../../store/database/index.ts";
 import type { AdminChanges, AuditEntry } from "./admin-changes.ts";
 import {
-  additionOf,
   type ChangeBuilder,
-  changeOf,
+  type CollectionChange,
   type Expected,
   fingerprintOf,
   parseSchema,
-  removalOf,
   wholeChange,
 } from "./schema-change.ts";
 
@@ -70,9 +67,8 @@ export class SchemaAdmin {
   /** In the order of their names. */
   list(page: { limit: number; offset: number }): { items: CollectionEntry[]; total: number } {
     const all = this.#collections.all();
-    const items: CollectionEntry[] = [];
-    for (const collection of all.slice(page.offset, page.offset + page.limit)) items.push(this.#entryOf(collection));
-    return { items, total: all.length };
+    const shown = all.slice(page.offset, page.offset + page.limit);
+    return { items: shown.map((collection) => this.#entryOf(collection)), total: all.length };
   }
 
   /** @throws AppError `not_found`. */
@@ -80,38 +76,28 @@ export class SchemaAdmin {
     return this.#entryOf(this.#records.collection(name));
   }
 
-  /** @throws AppError `bad_request` for a malformed definition, or a name that is taken. */
-  async create(body: unknown, admin: SignedIn): Promise<CollectionEntry> {
-    const parsed = await parseDefinition(body);
-    return this.#migrateOne(parsed.definition.name, admin, additionOf(parsed));
+  /** Migrates a collection. Answers the collection as of the moment of the commit. */
+  async migrate({ name, build }: CollectionChange, admin: SignedIn): Promise<CollectionEntry> {
+    let records = 0;
+    const after = await this.#migrate(admin, build, () => {
+      records = this.#recordsOf(name);
+    });
+    const collection = after.get(name);
+    if (collection === undefined) throw new Error("A migration without its collection");
+    return entryOf(collection, records);
   }
 
-  /** The migration that `create` would run. Throws as `create` does. */
-  async planCreate(body: unknown, waiter: Waiter): Promise<MigrationPlan> {
-    return this.#planOne(additionOf(await parseDefinition(body)), waiter);
+  /** Migrates to a schema without a collection. */
+  async drop({ build }: CollectionChange, admin: SignedIn): Promise<void> {
+    await this.#migrate(admin, build);
   }
 
-  /**
-   * Migrates a collection. Attributes that the body leaves out are unchanged.
-   * @throws AppError `not_found`, `bad_request`.
-   */
-  update(name: string, body: Record<string, unknown>, admin: SignedIn): Promise<CollectionEntry> {
-    return this.#migrateOne(name, admin, changeOf(name, body));
-  }
-
-  /** The migration that `update` would run. Throws as `update` does. */
-  planUpdate(name: string, body: Record<string, unknown>, waiter: Waiter): Promise<MigrationPlan> {
-    return this.#planOne(changeOf(name, body), waiter);
-  }
-
-  /** @throws AppError `not_found`, or `bad_request` while another collection points to it. */
-  async delete(name: string, admin: SignedIn): Promise<void> {
-    await this.#migrate(admin, removalOf(name));
-  }
-
-  /** The migration that `delete` would run. Throws as `delete` does. */
-  planDelete(name: string, waiter: Waiter): Promise<MigrationPlan> {
-    return this.#planOne(removalOf(name), waiter);
+  /** The migration that `migrate` or `drop` would run. Throws as `migrate` and `drop` do. */
+  async plan({ build }: CollectionChange, waiter: Waiter): Promise<MigrationPlan> {
+    const { changes } = await this.#plan(build, waiter);
+    const [plan] = changes;
+    if (plan === undefined) throw new Error("A change without a plan");
+    return plan;
   }
 
   /** All definitions, and their fingerprint. */
@@ -139,17 +125,6 @@ export class SchemaAdmin {
     return this.#plan(wholeChange(await parseSchema(body), expected), waiter).catch(namingCollection);
   }
 
-  /** Answers the collection as of the moment of the commit. */
-  async #migrateOne(name: string, admin: SignedIn, build: ChangeBuilder): Promise<CollectionEntry> {
-    let records = 0;
-    const after = await this.#migrate(admin, build, () => {
-      records = this.#recordsOf(name);
-    });
-    const collection = after.get(name);
-    if (collection === undefined) throw new Error("A migration without its collection");
-    return entryOf(collection, records);
-  }
-
   /**
    * @param build makes the change from the stored definitions. The function is called again in the transaction, when
    * nothing can change any more.
@@ -167,11 +142,7 @@ export class SchemaAdmin {
       const dropped = change.drop.map((name) => this.#records.collection(name));
       const { plans, after } = await this.#collections.migrate(tx, change, admin);
       for (const { name, definition } of dropped)
-        audit({
-          action: "collection.deleted",
-          target: name,
-          before: definition,
-        });
+        audit({ action: "collection.deleted", target: name, before: definition });
       for (const plan of plans) {
         if (plan.steps.length === 0) continue;
         const action = plan.before === null ? "collection.created" : "collection.updated";
@@ -181,13 +152,6 @@ export class SchemaAdmin {
       return after;
     };
     return this.#changes.migrate(admin, migrate, site);
-  }
-
-  async #planOne(build: ChangeBuilder, waiter: Waiter): Promise<MigrationPlan> {
-    const { changes } = await this.#plan(build, waiter);
-    const [plan] = changes;
-    if (plan === undefined) throw new Error("A change without a plan");
-    return plan;
   }
 
   /** Definitions and records are read as of the same moment, whatever is migrated meanwhile. */

@@ -24,36 +24,52 @@ const attributes = ["name", "fields", "permissions", "indexes", "search"];
 /** Attributes that GET answers beside these. PUT ignores the attributes, so that an answer can be sent back. */
 const answered = ["$schema", "definition", "createdAt", "updatedAt", "records"];
 
-export function additionOf(parsed: ParsedDefinition): ChangeBuilder {
+/** A change of a collection. */
+export interface CollectionChange {
+  readonly name: string;
+  /** @throws AppError as the change says. */
+  readonly build: ChangeBuilder;
+}
+
+/** A new collection. @throws AppError `bad_request` for a malformed definition; `build` for a name that is taken. */
+export async function additionOf(body: unknown): Promise<CollectionChange> {
+  const parsed = await parseDefinition(body);
   const { name } = parsed.definition;
-  return (definitions) => {
-    if (definitions.has(name))
-      throw new AppError("bad_request", `There is a collection "${name}" already; PUT changes it.`);
-    return { define: [parsed], drop: [] };
+  return {
+    name,
+    build(definitions) {
+      if (definitions.has(name))
+        throw new AppError("bad_request", `There is a collection "${name}" already; PUT changes it.`);
+      return { define: [parsed], drop: [] };
+    },
   };
 }
 
-export function removalOf(name: string): ChangeBuilder {
-  return (definitions) => ({ define: [], drop: [existing(definitions, name).name] });
+/** Drops a collection. `build` throws `not_found`, the migration `bad_request` while another collection points to it. */
+export function removalOf(name: string): CollectionChange {
+  return { name, build: (definitions) => ({ define: [], drop: [existing(definitions, name).name] }) };
 }
 
-export function changeOf(name: string, body: Record<string, unknown>): ChangeBuilder {
-  return async (definitions) => {
-    const definition = existing(definitions, name);
-    refuseUnknown(body, attributes, answered);
-    if (body["name"] !== undefined && body["name"] !== name)
-      throw new AppError("bad_request", `"name" must be "${name}" or left out: a collection cannot be renamed.`);
-    const permissions = body["permissions"] === undefined ? definition.permissions : body["permissions"];
-    const parsed = await parseDefinition({
-      name,
-      fields: body["fields"] === undefined ? definition.fields : body["fields"],
-      ...(permissions === undefined ? {} : { permissions }),
-      indexes: body["indexes"],
-      search: body["search"],
-    });
-    const indexed = body["indexes"] === undefined ? keepIndexes(definition, parsed) : parsed;
-    return { define: [body["search"] === undefined ? keepSearch(definition, indexed) : indexed], drop: [] };
-  };
+/** Attributes that the body leaves out are unchanged. `build` throws `not_found` and `bad_request`. */
+export function changeOf(name: string, body: Record<string, unknown>): CollectionChange {
+  return { name, build: (definitions) => changedBy(body, existing(definitions, name)) };
+}
+
+async function changedBy(body: Record<string, unknown>, definition: CollectionDefinition): Promise<SchemaChange> {
+  const { name } = definition;
+  refuseUnknown(body, attributes, answered);
+  if (body["name"] !== undefined && body["name"] !== name)
+    throw new AppError("bad_request", `"name" must be "${name}" or left out: a collection cannot be renamed.`);
+  const { fields = definition.fields, permissions = definition.permissions, indexes, search } = body;
+  const parsed = await parseDefinition({
+    name,
+    fields,
+    ...(permissions === undefined ? {} : { permissions }),
+    indexes,
+    search,
+  });
+  const indexed = indexes === undefined ? keepIndexes(definition, parsed) : parsed;
+  return { define: [search === undefined ? keepSearch(definition, indexed) : indexed], drop: [] };
 }
 
 /** A collection that is not defined is dropped. */

@@ -1,6 +1,6 @@
 /** Admin routes of collections: definitions, and migrations by changed definitions. */
 import type { JsonValue, Operation, RuleTrial } from "@socle/protocol";
-import type { Admin, TrialOutcome } from "../../../../operate/admin/index.ts";
+import { type Admin, additionOf, changeOf, removalOf, type TrialOutcome } from "../../../../operate/admin/index.ts";
 import { pageQuery, switchQuery, toPage } from "../../page-query.ts";
 import { statusOf } from "../../status.ts";
 import { type AdminRoute, readAdminBody, waiterOf } from "./for-admins.ts";
@@ -26,8 +26,9 @@ export function collectionRoutes({ schema, trials }: Admin, bodyLimit: number): 
         async POST(exchange, admin) {
           const isDryRun = switchQuery(exchange, "dryRun");
           const body = await readAdminBody(exchange, bodyLimit);
-          if (isDryRun) return exchange.json(200, await schema.planCreate(body, waiterOf(exchange, admin)));
-          return exchange.json(201, await schema.create(body, admin));
+          const change = await additionOf(body);
+          if (isDryRun) return exchange.json(200, await schema.plan(change, waiterOf(exchange, admin)));
+          return exchange.json(201, await schema.migrate(change, admin));
         },
       },
     },
@@ -40,19 +41,15 @@ export function collectionRoutes({ schema, trials }: Admin, bodyLimit: number): 
           // An unknown name is refused before the body is read.
           schema.get(name);
           const isDryRun = switchQuery(exchange, "dryRun");
-          const body = await readAdminBody(exchange, bodyLimit);
-          return exchange.json(
-            200,
-            isDryRun
-              ? await schema.planUpdate(name, body, waiterOf(exchange, admin))
-              : await schema.update(name, body, admin),
-          );
+          const change = changeOf(name, await readAdminBody(exchange, bodyLimit));
+          if (isDryRun) return exchange.json(200, await schema.plan(change, waiterOf(exchange, admin)));
+          return exchange.json(200, await schema.migrate(change, admin));
         },
         async DELETE(exchange, admin) {
-          const name = exchange.param("name");
+          const change = removalOf(exchange.param("name"));
           if (switchQuery(exchange, "dryRun"))
-            return exchange.json(200, await schema.planDelete(name, waiterOf(exchange, admin)));
-          await schema.delete(name, admin);
+            return exchange.json(200, await schema.plan(change, waiterOf(exchange, admin)));
+          await schema.drop(change, admin);
           return exchange.empty();
         },
       },
