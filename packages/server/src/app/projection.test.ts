@@ -52,7 +52,7 @@ class State {
     const clock = new Clock();
     this.#database = database;
     this.events = new EventLog({ database, clock, logger });
-    this.collections = new Collections({ database, events: this.events, clock, users: userTable, logger });
+    this.collections = new Collections({ database, events: this.events, clock, users: userTable });
     this.#counts = new RecordCounts({ database });
     this.#versions = new Versions(database.projection);
     const limits = new LimitMeter(logger);

@@ -136,7 +136,6 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       events,
       clock,
       users: userTable,
-      logger: logger.for("collections"),
     });
     const auth = new Auth({
       database,

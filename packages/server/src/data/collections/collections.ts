@@ -1,7 +1,6 @@
 /** The collections in force, and their migrations. */
 import type { CollectionDefinition, Operation, Rule } from "@socle/protocol";
 import { AppError, type Clock, type Principal, quote, toTimestamp } from "../../base/kernel/index.ts";
-import type { Logger } from "../../base/logging/index.ts";
 import {
   asSlowReader,
   type Database,
@@ -29,7 +28,6 @@ import {
 import { expressionSchema, type UserTable } from "./expression-schema.ts";
 import type { CollectionPlan } from "./plan.ts";
 import { type Definitions, planChange, rethrow, type SchemaChange } from "./plan-change.ts";
-import { readRuleAdvice } from "./rule-advice.ts";
 import { ruleAt } from "./rule-sites.ts";
 import { parseRule, ruleSource } from "./rules.ts";
 import { DataCheck } from "./sql/data-check.ts";
@@ -64,10 +62,7 @@ export class Collections {
   #epoch = 0;
   #queryTables: { readonly epoch: number; readonly tables: readonly QueryTable[] } | null = null;
 
-  readonly #logger: Logger;
-
-  constructor(options: { database: Database; events: EventLog; clock: Clock; users: UserTable; logger: Logger }) {
-    this.#logger = options.logger;
+  constructor(options: { database: Database; events: EventLog; clock: Clock; users: UserTable }) {
     this.#users = options.users;
     this.#database = options.database;
     this.#events = options.events;
@@ -110,16 +105,6 @@ export class Collections {
       new Table(tx.slow, name, this.#now()).completeIndexes(definition);
     await this.#database.migrate(complete, "event-loop");
     return true;
-  }
-
-  /** Logs the missing indexes for lists under the read rule of a new or changed collection. */
-  #advise(name: string): void {
-    const collection = this.#byName.get(name);
-    const advice = collection === undefined ? [] : readRuleAdvice(collection);
-    if (collection === undefined || advice.length === 0) return;
-    const { name: own, policies } = collection;
-    const context = { collection: own, rule: policies.read.rule, index: advice.join("; ") };
-    this.#logger.warn("A read rule compares a field that has no index: lists look at every record", context);
   }
 
   /** Rises with each migration: a value derived from definitions is valid for a single epoch. */
@@ -235,9 +220,6 @@ export class Collections {
     for (const name of change.drop) after.delete(name);
     for (const row of rows) put(after, toCollection(row, this.#expressionOf));
     tx.note(definitionsChanged.of({ rows, dropped: change.drop }));
-    tx.onDurable(() => {
-      for (const plan of plans) if (plan.steps.length > 0) this.#advise(plan.after.name);
-    });
     return { plans, after };
   }
 

@@ -2,7 +2,7 @@
 import { type ErrorDetail, type ErrorRule, MAX_BATCH_OPERATIONS } from "@socle/protocol";
 import { AppError, isObject, oneOf, quote } from "../../base/kernel/index.ts";
 import { type Reference, referenceOf, referencesIn } from "./batch-references.ts";
-import type { Body } from "./validate.ts";
+import type { Body } from "./references.ts";
 
 const methods = ["create", "update", "delete"] as const;
 type Method = (typeof methods)[number];

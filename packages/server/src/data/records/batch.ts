@@ -11,7 +11,7 @@ import type { Transactor } from "../../store/database/index.ts";
 import { invalidBatch, maxProblems, type Operation } from "./batch-operations.ts";
 import { resolve } from "./batch-references.ts";
 import type { RecordChanges } from "./changes.ts";
-import { mayNameManyFiles } from "./validate.ts";
+import { mayNameManyFiles } from "./references.ts";
 import type { HookFailure, WriteHooks } from "./write-hooks.ts";
 
 /** The bytes of changed records, before and after, that a batch may keep in memory until the flush. */

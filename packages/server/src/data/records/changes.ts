@@ -12,11 +12,11 @@ import type { FieldRights } from "./field-rights.ts";
 import { type GivenFields, type Observe, Preparation } from "./preparation.ts";
 import { RecordEffects } from "./record-effects.ts";
 import { missingRecord, type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
+import type { Body } from "./references.ts";
 import { type Lookups, References } from "./references.ts";
 import type { Rights, RightsTarget } from "./rights.ts";
 import { answerWithout, checkVersion, recordTag, type SavedRecord } from "./saved-record.ts";
 import { keepNumbers, withoutNumbers } from "./sequences.ts";
-import type { Body } from "./validate.ts";
 import type { WriteHooks } from "./write-hooks.ts";
 
 /** A part of a write. `hooks` is null for a write without hooks, and for a write that goes around hooks. */

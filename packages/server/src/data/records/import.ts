@@ -4,7 +4,7 @@ import { AppError, isAdmin, LoopTurns, type Principal } from "../../base/kernel/
 import type { Transactor } from "../../store/database/index.ts";
 import type { RecordChanges } from "./changes.ts";
 import type { GivenFields } from "./preparation.ts";
-import type { Body } from "./validate.ts";
+import type { Body } from "./references.ts";
 
 /** A record to import. */
 export interface ImportedRecord {

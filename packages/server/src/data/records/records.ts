@@ -22,10 +22,10 @@ import { createAll, type ImportedRecord, type Rejection } from "./import.ts";
 import { RecordCounts, Versions } from "./record-effects.ts";
 import { isRecordId, missingRecord, recordTableOf } from "./record-table.ts";
 import type { Lookups } from "./references.ts";
+import { type Body, mayNameManyFiles } from "./references.ts";
 import { Rights } from "./rights.ts";
 import type { SavedRecord } from "./saved-record.ts";
 import { Trials } from "./trials.ts";
-import { type Body, mayNameManyFiles } from "./validate.ts";
 import { type HookedOperation, type RecordHooks, WriteHooks } from "./write-hooks.ts";
 
 /** A record that an event tells, with its owner after the change. */

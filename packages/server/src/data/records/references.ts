@@ -6,7 +6,26 @@ import type { Collections } from "../collections/index.ts";
 import { typeOf } from "../fields/index.ts";
 import { type RecordTable, recordTableOf } from "./record-table.ts";
 import type { Rights } from "./rights.ts";
-import { type Body, longArray, type ValidatedBody } from "./validate.ts";
+
+export type Body = Record<string, unknown>;
+
+/** An array with more items is looked up in turns with the event loop. */
+export const longArray = 50;
+
+/** Whether a body may name many files, of which each lookup may ask read rules. */
+export function mayNameManyFiles(body: Body): boolean {
+  return Object.values(body).some((value) => Array.isArray(value) && value.length > longArray);
+}
+
+/**
+ * The fields of a body, in the order of the definition: the value to store, or undefined for a field that the body does
+ * not have.
+ */
+export interface ValidatedBody {
+  readonly values: (Value | undefined)[];
+  /** Everything that can be said without the database. */
+  readonly problems: ErrorDetail[];
+}
 
 /** Lookups of users and files, which other modules keep. */
 export interface Lookups {

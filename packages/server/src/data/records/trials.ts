@@ -9,8 +9,8 @@ import type { Collection, Collections } from "../collections/index.ts";
 import type { ExpressionPart } from "../expressions/index.ts";
 import type { RecordChanges } from "./changes.ts";
 import { recordTableOf } from "./record-table.ts";
+import type { Body } from "./references.ts";
 import type { RecordState, Rights } from "./rights.ts";
-import type { Body } from "./validate.ts";
 
 /** The change that somebody would make; `id` is null for a new record. */
 interface TriedChange {

@@ -326,3 +326,20 @@ test("without a configured secret, tokens live through a restart", async () => {
   const second = await openApi({ folder: first.config.folder });
   expect((await second.request("GET", "/api/auth/me", { token: accessToken })).status).toBe(200);
 });
+
+test("a user of an earlier version, whose email has another form, logs in after the upgrade; a double is told", async () => {
+  const first = await openApi({});
+  const { user } = await first.register("ann@example.com");
+  const { user: other } = await first.register("bob@example.com");
+  const { user: double } = await first.register("carl@example.com");
+  const store = (id: string, email: string) =>
+    first.service.database.transact((tx) => tx.run("UPDATE _users SET email = ? WHERE id = ?", email, id));
+  await store(user.id, "ａｎｎ@example.com");
+  await store(double.id, "ｂｏｂ@example.com");
+  await first.close();
+  const second = await openApi({ folder: first.config.folder });
+  for (const email of ["ann@example.com", "ａｎｎ@example.com", "bob@example.com"])
+    expect((await second.request("POST", "/api/auth/login", { body: { email, password } })).status).toBe(200);
+  expect(second.service.auth.users.findByEmail("ｂｏｂ@example.com")?.id).toBe(other.id);
+  expect(second.log.filter((line) => line.startsWith("WARN A user cannot log in"))).toHaveLength(1);
+});

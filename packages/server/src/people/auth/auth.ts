@@ -110,6 +110,7 @@ export class Auth {
 
   /** Finds or makes the key that signs tokens, and begins to sweep. Call `start` once. */
   async start(): Promise<void> {
+    await this.users.start();
     this.#tokens = new AccessTokens(this.#options.jwtSecret ?? (await this.#storedSecret()));
     this.#sweepTimer = setInterval(() => {
       this.#logins.tick();
@@ -117,9 +118,7 @@ export class Auth {
     }, sweepEveryMs).unref();
   }
 
-  /**
-   * Ends the threads of passwords and the sweep. A running sweep ends with its step, or when the database is closed.
-   */
+  /** Ends the threads of passwords and the sweep. A running sweep ends with its step, or when the database is closed. */
   async close(): Promise<void> {
     clearInterval(this.#sweepTimer);
     this.#closing.abort();

@@ -99,6 +99,15 @@ export function updateUser(
   );
 }
 
+/** The emails with letters beyond ASCII. */
+export function emailsBeyondAscii(reader: Reader): { id: string; email: string }[] {
+  return reader.all("SELECT id, email FROM _users WHERE octet_length(email) > length(email) ORDER BY _seq");
+}
+
+export function updateEmail(tx: Transactor, id: string, email: string): void {
+  tx.run("UPDATE _users SET email = ? WHERE id = ?", email, id);
+}
+
 export function deleteUser(tx: Transactor, id: string): void {
   tx.run("DELETE FROM _users WHERE id = ?", id);
 }

@@ -1,6 +1,7 @@
 /** Users, for admins, functions and the command line: search, creation, roles, passwords, deletion. */
 import type { Credentials, Role, SessionEntry, User } from "@socle/protocol";
 import { AppError, type Clock, type Principal } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import { checkNewCredentials, checkNewPassword, normaliseEmail } from "./credentials.ts";
@@ -9,12 +10,14 @@ import type { Sessions } from "./sessions.ts";
 import {
   adminExists,
   deleteUser,
+  emailsBeyondAscii,
   findByEmail,
   findById,
   insertUser,
   listUsers,
   spendAdminEmail,
   type UserFilter,
+  updateEmail,
   updateUser,
 } from "./user-table.ts";
 
@@ -29,6 +32,7 @@ export interface NewUser {
  */
 export class Users {
   readonly #database: Database;
+  readonly #logger: Logger;
   readonly #events: EventLog;
   readonly #clock: Clock;
   readonly #sessions: Sessions;
@@ -38,6 +42,7 @@ export class Users {
 
   constructor(options: {
     database: Database;
+    logger: Logger;
     events: EventLog;
     clock: Clock;
     sessions: Sessions;
@@ -46,12 +51,27 @@ export class Users {
     adminEmail?: string | undefined;
   }) {
     this.#database = options.database;
+    this.#logger = options.logger;
     this.#events = options.events;
     this.#clock = options.clock;
     this.#sessions = options.sessions;
     this.#passwords = options.passwords;
     this.#passwordMinLength = options.passwordMinLength;
     this.#adminEmail = options.adminEmail;
+  }
+
+  /**
+   * Brings emails that earlier versions stored into the present form, by which a login finds its user. Two users may have the
+   * same email then: the second keeps the stored form, and the log names the user.
+   */
+  async start(): Promise<void> {
+    const former = emailsBeyondAscii(this.#database.reader).filter(({ email }) => normaliseEmail(email) !== email);
+    for (const { id, email } of former) {
+      const normal = normaliseEmail(email);
+      const isFree = normal !== null && findByEmail(this.#database.reader, normal) === null;
+      if (isFree) await this.#database.transact((tx) => updateEmail(tx, id, normal));
+      else this.#logger.warn("A user cannot log in: the email is that of another user, or none", { userId: id });
+    }
   }
 
   find(id: string, reader: Reader = this.#database.reader): User | null {
