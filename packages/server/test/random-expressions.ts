@@ -1,20 +1,19 @@
 /** For the property tests of expressions: random records and expressions, and the records that an expression finds, by SQL and by predicate. */
 import fc from "fast-check";
-import { constantValue, type EvaluationContext } from "../src/data/expressions/expression.ts";
+import { bind, type EvaluationContext } from "../src/data/expressions/expression.ts";
 import { parseExpression } from "../src/data/expressions/parse.ts";
 import { type Fields, toPredicate } from "../src/data/expressions/predicate.ts";
-import { toSql } from "../src/data/expressions/sql/compile.ts";
+import { toSql } from "../src/data/expressions/sql/conditions.ts";
 import type { SqlOptions } from "../src/data/expressions/sql/scope.ts";
-import type { Database, Value } from "../src/store/database/index.ts";
+import type { Database } from "../src/store/database/index.ts";
 import { schemaOf, statuses } from "./expression-schemas.ts";
 
 export function idsBySql(database: Database, text: string, context: EvaluationContext & SqlOptions): string[] {
   const { text: sql, values } = toSql(parseExpression(text, schemaOf("posts")), "p", context);
-  const bound = values.map((constant): Value => {
-    const value = constantValue(constant, context);
-    return typeof value === "boolean" ? Number(value) : value;
-  });
-  const rows = database.reader.all<{ id: string }>(`SELECT p.id FROM posts p WHERE ${sql} ORDER BY p._seq`, ...bound);
+  const rows = database.reader.all<{ id: string }>(
+    `SELECT p.id FROM posts p WHERE ${sql} ORDER BY p._seq`,
+    ...bind(values, context),
+  );
   return rows.map(({ id }) => id);
 }
 

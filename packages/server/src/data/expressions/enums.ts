@@ -5,8 +5,7 @@
 
 import type { Comparison, Term } from "@socle/protocol/filter";
 import { nearest, quote } from "../../base/kernel/index.ts";
-import { inOrder, type Operand, type Path } from "./expression.ts";
-import { ExpressionError } from "./expression-error.ts";
+import { ExpressionError, inOrder, type Operand, type Path } from "./expression.ts";
 
 /** Values that a message lists. */
 const maxShown = 20;

@@ -3,8 +3,23 @@
  */
 
 import type { Call, Comparison, Macro } from "@socle/protocol/filter";
+import { AppError } from "../../base/kernel/index.ts";
 import type { Value } from "../../store/database/index.ts";
 import type { ValueType } from "../fields/index.ts";
+
+/** An error in the text of an expression: the message names the position and the problem. */
+export class ExpressionError extends AppError {
+  /** In the text, from 0. */
+  readonly offset: number;
+  /** Without the position. */
+  readonly problem: string;
+
+  constructor(offset: number, problem: string) {
+    super("bad_request", `at position ${offset + 1}: ${problem}`);
+    this.offset = offset;
+    this.problem = problem;
+  }
+}
 
 /** A field that an expression can name. */
 export interface SchemaField {
@@ -158,20 +173,11 @@ export function constantValue(constant: Constant, { now, user }: EvaluationConte
   }
 }
 
-/** A field of the record itself. */
-export function ownPath(field: SchemaField): Path {
-  return { type: "path", up: 0, hops: [], field, members: [], valueType: field.valueType };
-}
-
-/** Whether a path begins and ends at the record itself. */
-export function isOwn({ up, hops }: Path): boolean {
-  return up === 0 && hops.length === 0;
-}
-
 /** The field holds the id of the caller. Null, a missing caller or a missing value, equals nothing. */
 export function isCaller(field: SchemaField): Expression {
+  const left: Path = { type: "path", up: 0, hops: [], field, members: [], valueType: field.valueType };
   const caller: Constant = { type: "macro", name: "user.id", shift: 0, valueType: "text" };
-  return { type: "compare", operator: "=", left: ownPath(field), right: caller };
+  return { type: "compare", operator: "=", left, right: caller };
 }
 
 /** Whether an operand is the word `null`. */
@@ -212,7 +218,7 @@ function operandsOf(expression: Expression): readonly Operand[] {
 }
 
 /** The expressions inside an expression. */
-function partsOf(expression: Expression): readonly Expression[] {
+export function partsOf(expression: Expression): readonly Expression[] {
   switch (expression.type) {
     case "and":
     case "or":
@@ -266,10 +272,14 @@ export function collectionsIn(expression: Expression): Set<string> {
   return names;
 }
 
-/** Visits every operand, also inside backward steps and of items. */
-export function eachOperand(expression: Expression, visit: (operand: Operand) => void): void {
-  for (const operand of operandsOf(expression)) visit(operand);
-  for (const part of partsOf(expression)) eachOperand(part, visit);
+/** All operands, also inside backward steps and of items. */
+export function operandsIn(expression: Expression): Operand[] {
+  return [...operandsOf(expression), ...partsOf(expression).flatMap(operandsIn)];
+}
+
+/** Whether an expression depends on the caller. */
+export function namesCaller(expression: Expression): boolean {
+  return operandsIn(expression).some((operand) => operand.type === "macro" && operand.name.startsWith("user."));
 }
 
 /** The values for the `?` of an SQL text, in their order. */

@@ -7,24 +7,23 @@ export {
   type EvaluationContext,
   type Expression,
   type ExpressionCaller,
+  ExpressionError,
   type ExpressionSchema,
-  eachOperand,
   inOrder,
   isCaller,
   isConstant,
   isNull,
-  isOwn,
+  namesCaller,
   type Operand,
+  operandsIn,
   ownColumnsIn,
-  ownPath,
   type Path,
   type SchemaField,
 } from "./expression.ts";
-export { ExpressionError } from "./expression-error.ts";
 export { parseExpression, parsePath, referencesOf, syntaxOf } from "./parse.ts";
 export { type ExpressionPart, parseParts } from "./parts.ts";
 export type { FieldReference } from "./paths.ts";
 export { toPredicate } from "./predicate.ts";
-export { pathSql, toSql } from "./sql/compile.ts";
+export { pathSql, toSql } from "./sql/conditions.ts";
 export { lookedUpColumn } from "./sql/related.ts";
-export type { SqlOptions } from "./sql/scope.ts";
+export { type SqlOptions, type SqlPart, separated } from "./sql/scope.ts";

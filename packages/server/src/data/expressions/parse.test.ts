@@ -3,11 +3,10 @@ import fc from "fast-check";
 import { schemaOf } from "../../../test/expression-schemas.ts";
 import { randomSeed } from "../../../test/random.ts";
 import { AppError } from "../../base/kernel/index.ts";
-import { ownColumnsIn } from "./expression.ts";
-import { ExpressionError } from "./expression-error.ts";
+import { ExpressionError, ownColumnsIn } from "./expression.ts";
 import { parseExpression } from "./parse.ts";
 import { toPredicate } from "./predicate.ts";
-import { toSql } from "./sql/compile.ts";
+import { toSql } from "./sql/conditions.ts";
 
 const posts = schemaOf("posts");
 

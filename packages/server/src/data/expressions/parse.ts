@@ -1,10 +1,31 @@
-/** Parsing: the text of an expression, or of a path, becomes a checked tree. */
-import { FilterSyntaxError, isName, parsePathSyntax, parseSyntax, type Syntax } from "@socle/protocol/filter";
-import { quote } from "../../base/kernel/index.ts";
-import { checkSyntax, referencesIn } from "./check.ts";
-import type { Expression, ExpressionSchema, Path } from "./expression.ts";
-import { ExpressionError } from "./expression-error.ts";
-import { type FieldReference, resolvePath } from "./paths.ts";
+/**
+ * Parsing: the text of an expression, or of a path, becomes a checked tree. Every name is looked up, and the two sides of every
+ * comparison fit.
+ */
+
+import {
+  type Comparison,
+  FilterSyntaxError,
+  isName,
+  parsePathSyntax,
+  parseSyntax,
+  type Syntax,
+  type Term,
+  textOf,
+} from "@socle/protocol/filter";
+import { parseDatetime, quote } from "../../base/kernel/index.ts";
+import type { ValueType } from "../fields/index.ts";
+import { checkItem, comparedInOrder, listedInOrder } from "./enums.ts";
+import {
+  type CallOperand,
+  type Expression,
+  ExpressionError,
+  type ExpressionSchema,
+  type Operand,
+  type Path,
+} from "./expression.ts";
+import { type FieldReference, type LookupScope, pathIn, valueTypeNames } from "./paths.ts";
+import { alongPath, type PathFrom } from "./several.ts";
 
 /** The tree of an expression's text; no name is looked up. @throws ExpressionError. */
 export function syntaxOf(text: string): Syntax {
@@ -19,9 +40,19 @@ export function parseExpression(text: string, schema: ExpressionSchema): Express
   return checkSyntax(syntaxOf(text), schema);
 }
 
+/**
+ * Looks up every name of an expression and makes sure that the sides of each comparison fit. Throws as `parseExpression` does.
+ * @param references gets the fields that the expression names.
+ */
+export function checkSyntax(syntax: Syntax, schema: ExpressionSchema, references: FieldReference[] = []): Expression {
+  return check(syntax, { schema, hops: 0, references });
+}
+
 /** The fields that an expression names, each with its place in the text. Throws as `parseExpression` does. */
 export function referencesOf(text: string, schema: ExpressionSchema): FieldReference[] {
-  return referencesIn(syntaxOf(text), schema);
+  const references: FieldReference[] = [];
+  checkSyntax(syntaxOf(text), schema, references);
+  return references;
 }
 
 /**
@@ -31,7 +62,8 @@ export function referencesOf(text: string, schema: ExpressionSchema): FieldRefer
 export function parsePath(text: string, schema: ExpressionSchema): Path {
   const odd = text.split(".").find((part) => !isName(part.replace(/(\[\d+\])+$/, "")));
   if (odd !== undefined) throw new ExpressionError(0, `${quote(text)} is no path: ${quote(odd)} is no name`);
-  return resolvePath(schema, inForm(parsePathSyntax, text));
+  const { steps, offset } = inForm(parsePathSyntax, text);
+  return pathIn({ schema, hops: 0, references: [] }, steps, { up: 0, offset });
 }
 
 function inForm<T>(parse: (text: string) => T, text: string): T {
@@ -39,5 +71,216 @@ function inForm<T>(parse: (text: string) => T, text: string): T {
     return parse(text);
   } catch (thrown) {
     throw thrown instanceof FilterSyntaxError ? new ExpressionError(thrown.offset, thrown.problem) : thrown;
+  }
+}
+
+const examples: { readonly [valueType in ValueType]: string } = {
+  text: 'a text such as "news"',
+  number: "a number such as 5",
+  boolean: "true or false",
+  datetime: 'a datetime such as "2026-03-01" or "2026-03-01T09:30:00Z", or @now',
+  json: "a text, a number, true, false or null",
+};
+
+/** Looks a term up in a scope. `up` backward steps lie between that scope and the comparison. */
+function operandOf(term: Term, scope: LookupScope, up: number): Operand {
+  switch (term.type) {
+    case "path":
+      return pathIn(scope, term.steps, { up, offset: term.offset });
+    case "macro": {
+      const valueType = term.name === "now" || term.name === "today" ? "datetime" : "text";
+      return { type: "macro", name: term.name, shift: term.shift, valueType };
+    }
+    case "value": {
+      const { value } = term;
+      if (value === null) return { type: "value", value, valueType: "null" };
+      const valueType = typeof value === "string" ? "text" : typeof value === "number" ? "number" : "boolean";
+      return { type: "value", value, valueType };
+    }
+    case "call": {
+      const { argument } = term;
+      if (argument.type !== "path") return callOf(term, operandOf(argument, scope, up));
+      const isWhole = term.call === "length";
+      return callOf(term, pathIn(scope, argument.steps, { up, offset: argument.offset, isWhole }));
+    }
+  }
+}
+
+function callOf({ call, offset }: Term & { type: "call" }, argument: Operand): CallOperand {
+  if (argument.type !== "path" || argument.members.includes(null))
+    throw new ExpressionError(offset, `${call}(…) takes a field`);
+  const allowed: readonly ValueType[] = call === "length" ? ["text", "json"] : ["text"];
+  if (!allowed.includes(argument.valueType))
+    throw new ExpressionError(
+      offset,
+      `${call}(…) takes a text${call === "length" ? " or a JSON array" : ""}, not ${valueTypeNames[argument.valueType]}`,
+    );
+  return { type: "call", call, argument, valueType: call === "length" ? "number" : "text" };
+}
+
+function shown(term: Term): string {
+  switch (term.type) {
+    case "path":
+      return quote(textOf(term));
+    case "macro":
+      return `@${term.name}`;
+    case "value":
+      return quote(term.value);
+    case "call":
+      return `${term.call}(${shown(term.argument).replaceAll('"', "")})`;
+  }
+}
+
+/** A side of a comparison, for a message. */
+function describe({ term, operand }: Side): string {
+  return operand.valueType === "null" ? shown(term) : `${shown(term)}, ${valueTypeNames[operand.valueType]}`;
+}
+
+interface Side {
+  readonly term: Term;
+  readonly operand: Operand;
+}
+
+/** A text beside a datetime is read as a datetime. */
+function asDatetime({ term, operand }: Side): Side {
+  if (operand.type !== "value" || typeof operand.value !== "string") return { term, operand };
+  const value = parseDatetime(operand.value);
+  if (value === null)
+    throw new ExpressionError(term.offset, `${quote(operand.value)} is no datetime; expected ${examples.datetime}`);
+  return { term, operand: { type: "value", value, valueType: "datetime" } };
+}
+
+/** Whether values of the two types can be equal at all. JSON holds texts, numbers and booleans, but no times. */
+function fit(a: Operand, b: Operand): boolean {
+  if (a.valueType === "null" || b.valueType === "null" || a.valueType === b.valueType)
+    return a.valueType !== "json" || b.valueType !== "json";
+  const other = a.valueType === "json" ? b.valueType : b.valueType === "json" ? a.valueType : null;
+  return other !== null && other !== "datetime";
+}
+
+function refuse(left: Side, right: Side, why: string): ExpressionError {
+  const wanted = left.operand.valueType === "null" ? "" : `; expected ${examples[left.operand.valueType]}`;
+  const problem = `${describe(left)}, cannot be compared with ${describe(right)}${why}${wanted}`;
+  return new ExpressionError(right.term.offset, problem);
+}
+
+function contained(operator: "~" | "!~", left: Side, right: Side): [Operand, Operand] {
+  if (left.operand.valueType !== "text" && left.operand.valueType !== "json")
+    throw new ExpressionError(left.term.offset, `${operator} looks in texts; ${describe(left)}, cannot contain one`);
+  if (right.operand.valueType !== "text")
+    throw new ExpressionError(right.term.offset, `${operator} looks for a text, not for ${describe(right)}`);
+  return [left.operand, right.operand];
+}
+
+function compared(operator: Comparison | "in", first: Side, second: Side): [Operand, Operand] {
+  if (operator === "~" || operator === "!~") return contained(operator, first, second);
+  const inOrder = isOfValues(first) || isOfValues(second) ? comparedAsValues(operator, first, second) : null;
+  const hasNull = first.operand.valueType === "null" || second.operand.valueType === "null";
+  if (inOrder !== null && (operator === "=" || operator === "!=" || !hasNull)) return inOrder;
+  const isTime = first.operand.valueType === "datetime" || second.operand.valueType === "datetime";
+  const left = isTime ? asDatetime(first) : first;
+  const right = isTime ? asDatetime(second) : second;
+  if (!fit(left.operand, right.operand)) throw refuse(left, right, "");
+  const valueTypes = [left.operand.valueType, right.operand.valueType];
+  const isOrder = [">", ">=", "<", "<="].includes(operator);
+  if (isOrder && valueTypes.includes("null")) throw refuse(left, right, `: ${operator} needs two values`);
+  if (isOrder && valueTypes.includes("boolean")) throw refuse(left, right, `: ${operator} means nothing for booleans`);
+  // The other side gives a value inside JSON its order.
+  refuseAnyItem(right, "[*], any item, can stand only left of a comparison");
+  return [left.operand, right.operand];
+}
+
+/** Whether a side is a field with `values`. */
+function isOfValues({ operand }: Side): boolean {
+  return operand.type === "path" && (operand.field.order ?? operand.field.allowed) !== undefined;
+}
+
+function comparedAsValues(operator: Comparison | "in", first: Side, second: Side): [Operand, Operand] | null {
+  checkItem(operator, first, second);
+  return operator === "in" ? null : comparedInOrder(operator, first, second);
+}
+
+function refuseAnyItem({ term, operand }: Side, problem: string): void {
+  if (operand.type === "path" && operand.members.includes(null)) throw new ExpressionError(term.offset, problem);
+}
+
+/** The other side of a comparison, looked up from the end of the left side. */
+type SideOf = (other: Term) => Side;
+
+/** A comparison without its left side. */
+interface Rest {
+  /** @param isOpposite the comparison is to say the opposite of `!=` or `!~`, which is taken back for all items. */
+  make(left: Side, side: SideOf, isOpposite: boolean): Expression;
+  readonly isOpposite: boolean;
+}
+
+/** The condition of a comparison, for the value or for some of the values that its left side leads to. */
+function comparison(term: Term, scope: LookupScope, { make, isOpposite }: Rest): Expression {
+  const sides =
+    (up: number) =>
+    (other: Term): Side => ({ term: other, operand: operandOf(other, scope, up) });
+  const call = term.type === "call" ? term : null;
+  const path = call === null ? term : call.argument;
+  if (path.type !== "path") return make({ term, operand: operandOf(term, scope, 0) }, sides(0), false);
+  const isWhole = call?.call === "length";
+  const atEnd = (end: PathFrom): Expression => {
+    const value = pathIn(end.scope, end.steps, { up: 0, offset: path.offset, isWhole });
+    const operand = call === null ? value : callOf(call, value);
+    return make({ term, operand }, sides(end.up), isOpposite && end.isOfItem);
+  };
+  const from = { scope, steps: path.steps, up: 0, isOfItem: false };
+  return isOneValue(from) ? atEnd(from) : alongPath(from, { isOpposite, isWhole, check, atEnd });
+}
+
+/** Whether a path is the name of a field with a single value. */
+function isOneValue({ scope, steps }: PathFrom): boolean {
+  const [step] = steps;
+  return steps.length === 1 && step?.type === "name" && scope.schema.field(step.name)?.items === undefined;
+}
+
+const opposites: { readonly [operator in Comparison]?: Comparison } = { "!=": "=", "!~": "~" };
+
+function check(syntax: Syntax, scope: LookupScope): Expression {
+  switch (syntax.type) {
+    case "and":
+    case "or":
+      return { type: syntax.type, items: syntax.items.map((item) => check(item, scope)) };
+    case "not":
+      return { type: "not", item: check(syntax.item, scope) };
+    case "exists":
+      return alongPath(
+        { scope, steps: syntax.path.steps, up: 0, isOfItem: false },
+        {
+          isOpposite: false,
+          isWhole: false,
+          check,
+          atEnd() {
+            throw new ExpressionError(syntax.path.offset, "expected a comparison");
+          },
+        },
+      );
+    case "compare": {
+      const opposite = opposites[syntax.operator];
+      return comparison(syntax.left, scope, {
+        isOpposite: opposite !== undefined,
+        make(left, side, isOpposite) {
+          const operator = isOpposite ? (opposite ?? syntax.operator) : syntax.operator;
+          const [first, second] = compared(operator, left, side(syntax.right));
+          return { type: "compare", operator, left: first, right: second };
+        },
+      });
+    }
+    case "in":
+      return comparison(syntax.left, scope, {
+        isOpposite: false,
+        make(left, side) {
+          if (left.operand.type === "value")
+            throw new ExpressionError(left.term.offset, `expected a field before in, found ${shown(left.term)}`);
+          const sides = syntax.items.map(side);
+          const inOrder = isOfValues(left) ? listedInOrder(left, sides) : null;
+          if (inOrder !== null) return { type: "in", ...inOrder };
+          return { type: "in", left: left.operand, items: sides.map((item) => compared("in", left, item)[1]) };
+        },
+      });
   }
 }

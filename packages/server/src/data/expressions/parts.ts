@@ -1,9 +1,8 @@
 /** Parts of an expression: its operands and comparisons with their places in the text, each a condition of its own. */
 
 import type { Span, Syntax } from "@socle/protocol/filter";
-import { checkSyntax } from "./check.ts";
 import type { Expression, ExpressionSchema, Some, SomeItem } from "./expression.ts";
-import { syntaxOf } from "./parse.ts";
+import { checkSyntax, syntaxOf } from "./parse.ts";
 
 /** A part of an expression's text, and its condition. */
 export interface ExpressionPart extends Span {

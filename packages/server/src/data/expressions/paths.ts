@@ -1,10 +1,9 @@
 /** Paths: the names of an expression are looked up, from a record through relations to a value and into its JSON. */
 
-import type { PathTerm, Step } from "@socle/protocol/filter";
+import type { Step } from "@socle/protocol/filter";
 import { nearest, quote } from "../../base/kernel/index.ts";
 import type { ValueType } from "../fields/index.ts";
-import type { ExpressionSchema, Hop, Member, Path } from "./expression.ts";
-import { ExpressionError } from "./expression-error.ts";
+import { ExpressionError, type ExpressionSchema, type Hop, type Member, type Path } from "./expression.ts";
 
 /** The relations that a path may go through, forward and backward. */
 const maxHops = 5;
@@ -63,14 +62,6 @@ export function refuseLong(hops: number, { offset }: Step): void {
   if (hops > maxHops) throw new ExpressionError(offset, `a path may go through ${maxHops} relations, not more`);
 }
 
-/**
- * Looks up a path to a single value.
- * @throws ExpressionError for an unknown name; the errors of the schema.
- */
-export function resolvePath(schema: ExpressionSchema, term: PathTerm): Path {
-  return pathIn({ schema, hops: 0, references: [] }, term.steps, { up: 0, offset: term.offset });
-}
-
 /** The position of a path. With `isWhole`, a path to a multiple field stands for the JSON of its items. */
 interface PathAt {
   readonly up: number;
@@ -78,6 +69,10 @@ interface PathAt {
   readonly isWhole?: boolean;
 }
 
+/**
+ * Looks up a path to a single value.
+ * @throws ExpressionError for an unknown name; the errors of the schema.
+ */
 export function pathIn(scope: LookupScope, steps: readonly Step[], { up, offset, isWhole = false }: PathAt): Path {
   const { hops, at, rest } = followRelations(scope, steps);
   const [step, ...further] = rest;

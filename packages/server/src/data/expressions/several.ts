@@ -5,9 +5,15 @@
 
 import type { Step, Syntax } from "@socle/protocol/filter";
 import { quote } from "../../base/kernel/index.ts";
-import type { ExpressionSchema } from "./expression.ts";
-import { type Expression, isNull, itemOf, type Operand, type SomeItem } from "./expression.ts";
-import { ExpressionError } from "./expression-error.ts";
+import {
+  type Expression,
+  ExpressionError,
+  type ExpressionSchema,
+  isNull,
+  itemOf,
+  type Operand,
+  type SomeItem,
+} from "./expression.ts";
 import { type Forward, followRelations, type LookupScope, refuseLong, unknownField } from "./paths.ts";
 
 /** A path from the records of a scope, which `up` steps to several have reached. */

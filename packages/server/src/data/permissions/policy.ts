@@ -10,8 +10,8 @@ import { AppError, isAdmin, type Principal } from "../../base/kernel/index.ts";
 import {
   type Expression,
   type ExpressionCaller,
-  eachOperand,
   isCaller,
+  namesCaller,
   type SchemaField,
   toPredicate,
 } from "../expressions/index.ts";
@@ -116,6 +116,7 @@ export class Policy {
   refusal(principal: Principal): AppError {
     const { rule, expression } = this.#options;
     if (rule === "owner") return new AppError("forbidden", `Only its owner may ${this.#subject("this record")}.`);
+    // Signing in may help.
     if (principal === null && this.audience === "condition" && namesCaller(expression()))
       return new AppError("unauthorized", `To ${this.#subject("this record")}, sign in.`);
     return new AppError("forbidden", `You may not ${this.#subject("this record")}.`);
@@ -134,13 +135,4 @@ export class Policy {
 /** Whether the caller owns a record. A record without an owner belongs to no caller. */
 export function isOwnRecord(principal: Principal, owner: string | null): boolean {
   return fulfilsOwn({ [ownerColumn]: owner }, { now: 0, user: callerOf(principal), related: () => null });
-}
-
-/** Whether an expression depends on the caller, so that signing in may help. */
-function namesCaller(expression: Expression): boolean {
-  let isNamed = false;
-  eachOperand(expression, (operand) => {
-    if (operand.type === "macro" && operand.name.startsWith("user.")) isNamed = true;
-  });
-  return isNamed;
 }

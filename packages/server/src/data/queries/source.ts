@@ -3,7 +3,7 @@ import type { FieldDefinition } from "@socle/protocol";
 import { isAdmin, type Principal } from "../../base/kernel/index.ts";
 import { identifier } from "../../store/database/index.ts";
 import type { Collection, Collections, UserTable } from "../collections/index.ts";
-import { collectionsIn, type Expression, eachOperand, type SqlOptions, toSql } from "../expressions/index.ts";
+import { collectionsIn, type Expression, operandsIn, type SqlOptions, toSql } from "../expressions/index.ts";
 import { needsDecoding } from "../fields/index.ts";
 import type { ConditionalDecision, Decision } from "../permissions/index.ts";
 import { fieldLimits, recordTableOf } from "../records/index.ts";
@@ -53,12 +53,10 @@ export function conditionOf(decision: Decision): Expression | null {
 
 export function asksOf(conditions: readonly Expression[]): Asks {
   const names = new Set(conditions.flatMap((condition) => [...collectionsIn(condition)]));
-  let isFleeting = names.delete("users");
-  for (const condition of conditions)
-    eachOperand(condition, (operand) => {
-      if (operand.type === "macro" && operand.name !== "user.id") isFleeting = true;
-    });
-  return { names, isFleeting };
+  const asksUsers = names.delete("users");
+  const operands = conditions.flatMap(operandsIn);
+  const isFleeting = operands.some((operand) => operand.type === "macro" && operand.name !== "user.id");
+  return { names, isFleeting: asksUsers || isFleeting };
 }
 
 /** The sources of the definitions that are in force: by collection and class of callers. */

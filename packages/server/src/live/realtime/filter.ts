@@ -11,7 +11,8 @@ import {
   collectionsIn,
   type Expression,
   ExpressionError,
-  eachOperand,
+  namesCaller,
+  operandsIn,
   ownColumnsIn,
   syntaxOf,
   toPredicate,
@@ -270,10 +271,7 @@ export class Filter {
     const inMemory =
       predicate &&
       ((state: OwnedState) => predicate(state.record, { now: Date.now(), user: null, related: () => null }));
-    let operands = 0;
-    eachOperand(expression, () => {
-      operands += 1;
-    });
+    const operands = operandsIn(expression).length;
     const entersItself = collectionsIn(expression).has(name);
     const columns = ownColumnsIn(expression);
     const asked = condition.table.fields.filter((field) => columns.has(columnName(field)));
@@ -319,10 +317,5 @@ function checkForm(text: string): void {
 }
 
 function asksRecordAlone(expression: Expression): boolean {
-  if (collectionsIn(expression).size > 0) return false;
-  let isAlone = true;
-  eachOperand(expression, (operand) => {
-    if (operand.type === "macro" && operand.name.startsWith("user.")) isAlone = false;
-  });
-  return isAlone;
+  return !namesCaller(expression) && collectionsIn(expression).size === 0;
 }

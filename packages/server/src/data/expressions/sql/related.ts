@@ -7,55 +7,47 @@ import { identifier } from "../../../store/database/index.ts";
 import {
   columnOf,
   type Expression,
-  eachOperand,
   type Hop,
   isConstant,
   type Operand,
+  operandsIn,
   type Path,
+  partsOf,
   pathOf,
   type Some,
   type SomeItem,
 } from "../expression.ts";
-import type { Scope } from "./scope.ts";
-import { allOf, join, plain, type Sql } from "./text.ts";
-
-/** Some record that points to the end of `from` fulfils `item`. */
-export function someSql(scope: Scope, some: Some): Sql {
-  const { from, target, pointer, item } = some;
-  const callers = callersAmong(scope, some);
-  if (callers !== null) return callers;
-  if (scope.options.isOfOneRecord !== true && item !== null && isSelective(item))
-    return lookUp(scope, from, (at) => pointedBy(at, { target, pointer, item }));
-  const { tables, conditions, inner } = enterPointing(scope, some);
-  const all = [...conditions, ...(item === null ? [] : [inner.compile(item)])];
-  return join([`EXISTS (SELECT 1 FROM ${tables.join(", ")} WHERE `, allOf(all), ")"]);
-}
+import { fromWhere, join, plain, type Scope, type SqlPart } from "./scope.ts";
 
 /**
- * Some item of a field of the record at the end of `from`, or the record of the item, fulfils `item`. The items are read from the JSON
- * of the record, which a state outside of tables has, too. When an index finds the items, the table of items leads to the records.
+ * Some record that points to the end of `from`, some item of its field, or the record of an item, fulfils `item`. The items are read
+ * from the JSON of the record, which a state outside of tables has, too. When an index finds the items, the table of items leads to
+ * the records.
  */
-export function someItemSql(scope: Scope, some: SomeItem): Sql {
-  const { from, item } = some;
+export function someSql(scope: Scope, some: Some | SomeItem): SqlPart {
   const callers = callersAmong(scope, some);
   if (callers !== null) return callers;
-  if (scope.options.isOfOneRecord !== true && item !== null && findsItem(some))
-    return lookUp(scope, from, (at) => holdersOf(at, some, item));
-  const { tables, conditions, inner } = enterItems(scope, some);
+  const { from, item } = some;
+  if (item !== null && scope.options.isOfOneRecord !== true && isSought(some))
+    return lookUp(scope, from, (at) => (some.type === "some" ? pointedBy(at, some) : holdersOf(at, some, item)));
+  const { tables, conditions, inner } = enter(scope, some);
   const all = [...conditions, ...(item === null ? [] : [inner.compile(item)])];
-  const where = all.length === 0 ? "" : " WHERE ";
-  return join([`EXISTS (SELECT 1 FROM ${tables.join(", ")}${where}`, allOf(all), ")"]);
+  return join(["EXISTS (SELECT 1", fromWhere(tables, all), ")"]);
 }
 
 /** The tables of a condition, their joins, and the scope at the end. */
 interface Entered {
   readonly tables: readonly string[];
-  readonly conditions: readonly Sql[];
+  readonly conditions: readonly SqlPart[];
   readonly inner: Scope;
 }
 
+function enter(scope: Scope, some: Some | SomeItem): Entered {
+  return some.type === "some" ? enterPointing(scope, some) : enterItems(scope, some);
+}
+
 /** The readable records that point to the end of `from`. */
-function enterPointing(scope: Scope, { from, target, pointer }: Omit<Some, "item">): Entered {
+function enterPointing(scope: Scope, { from, target, pointer }: Some): Entered {
   const { tables, conditions, alias } = scope.enter(from);
   const inner = scope.inside();
   const table = `${identifier(target.table)} ${inner.alias}`;
@@ -91,45 +83,33 @@ function enterItems(scope: Scope, { from, field, record, item }: SomeItem): Ente
 }
 
 function leadsToSeveral(expression: Expression): boolean {
-  switch (expression.type) {
-    case "and":
-    case "or":
-      return expression.items.some(leadsToSeveral);
-    case "not":
-      return leadsToSeveral(expression.item);
-    case "compare":
-    case "in":
-      return false;
-    default:
-      return true;
-  }
+  return expression.type === "some" || expression.type === "someItem" || partsOf(expression).some(leadsToSeveral);
 }
 
 /** A condition on the column at the end of relations, which NULL does not meet: looked up from their end. */
-export function lookUpColumn(scope: Scope, path: Path, condition: (column: string) => Sql): Sql {
+export function lookUpColumn(scope: Scope, path: Path, condition: (column: string) => SqlPart): SqlPart {
   return lookUp(scope, path.hops, (at) => condition(at.column(columnOf(path))));
 }
 
 /** The records whose relations lead to records that fulfil a condition, looked up from their end. */
-function lookUp(scope: Scope, hops: readonly Hop[], atEnd: (scope: Scope) => Sql): Sql {
+function lookUp(scope: Scope, hops: readonly Hop[], atEnd: (scope: Scope) => SqlPart): SqlPart {
   const [hop, ...rest] = hops;
   if (hop === undefined) return atEnd(scope);
   const inner = scope.beside();
   const conditions = [...inner.probes(), lookUp(inner, rest, atEnd), ...inner.readable(hop.target)];
   const table = `${identifier(hop.target.table)} ${inner.alias}`;
   const column = scope.column(hop.field.column);
-  const opening =
-    scope.options.isOfOneRecord === true
-      ? `EXISTS (SELECT 1 FROM ${table} WHERE ${inner.alias}.id = ${column} AND `
-      : `${column} IN (SELECT ${inner.alias}.id FROM ${table} WHERE `;
-  return join([opening, allOf(conditions), ")"]);
+  const isOfOne = scope.options.isOfOneRecord === true;
+  if (isOfOne) conditions.unshift(plain(`${inner.alias}.id = ${column}`));
+  const opening = isOfOne ? "EXISTS (SELECT 1" : `${column} IN (SELECT ${inner.alias}.id`;
+  return join([opening, fromWhere([table], conditions), ")"]);
 }
 
 /**
  * The condition that the caller is among the users that the records, or the items, name: SQL reads these users once for all callers.
  * Null when no term of `item` names the caller, or the caller is a constant.
  */
-function callersAmong(scope: Scope, some: Some | SomeItem): Sql | null {
+function callersAmong(scope: Scope, some: Some | SomeItem): SqlPart | null {
   const { caller } = scope.options;
   const { item } = some;
   if (caller === undefined || item === null) return null;
@@ -137,26 +117,24 @@ function callersAmong(scope: Scope, some: Some | SomeItem): Sql | null {
   const naming = terms.find((term) => callerPath(term) !== null);
   const path = naming === undefined ? null : callerPath(naming);
   if (path === null) return null;
-  const { tables, conditions, inner } = some.type === "some" ? enterPointing(scope, some) : enterItems(scope, some);
+  const { tables, conditions, inner } = enter(scope, some);
   const all = [...conditions, ...terms.filter((term) => term !== naming).map((term) => inner.compile(term))];
-  const where = all.length === 0 ? "" : " WHERE ";
-  const named = `${caller}.id IN (SELECT ${inner.column(path.field.column)} FROM ${tables.join(", ")}${where}`;
-  return join([named, allOf(all), ")"]);
+  return join([`${caller}.id IN (SELECT ${inner.column(path.field.column)}`, fromWhere(tables, all), ")"]);
 }
 
 /** Some record that fulfils `item` points to this record. */
-function pointedBy(scope: Scope, { target, pointer, item }: Omit<Some, "type" | "from">): Sql {
+function pointedBy(scope: Scope, { target, pointer, item }: Some): SqlPart {
   const inner = scope.inside();
   const conditions = [...inner.probes(), ...(item === null ? [] : [inner.compile(item)]), ...inner.readable(target)];
   const table = `${identifier(target.table)} ${inner.alias}`;
   const [items, column] = [scope.newAlias(), inner.column(pointer.column)];
   const [id, tables] =
-    pointer.items === undefined ? [column, table] : [`${items}.value`, `${table}, json_each(${column}) ${items}`];
-  return join([`${scope.alias}.id IN (SELECT ${id} FROM ${tables} WHERE `, allOf(conditions), ")"]);
+    pointer.items === undefined ? [column, [table]] : [`${items}.value`, [table, `json_each(${column}) ${items}`]];
+  return join([`${scope.alias}.id IN (SELECT ${id}`, fromWhere(tables, conditions), ")"]);
 }
 
 /** This record holds an item that fulfils `item`, or whose record does. */
-function holdersOf(scope: Scope, { field, record }: SomeItem, item: Expression): Sql {
+function holdersOf(scope: Scope, { field, record }: SomeItem, item: Expression): SqlPart {
   const inner = scope.inside();
   const items = record === null ? inner.alias : scope.newAlias();
   const tables = [`${identifier(field.items.table)} ${items}`];
@@ -165,18 +143,20 @@ function holdersOf(scope: Scope, { field, record }: SomeItem, item: Expression):
     tables.push(`${identifier(record.table)} ${inner.alias}`);
     conditions.push(plain(`${items}.value = ${inner.alias}.id`), ...inner.readable(record));
   }
-  const opening = `${scope.alias}._seq IN (SELECT ${items}.record FROM ${tables.join(", ")} WHERE `;
-  return join([opening, allOf([...conditions, inner.compile(item)]), ")"]);
+  const all = [...conditions, inner.compile(item)];
+  return join([`${scope.alias}._seq IN (SELECT ${items}.record`, fromWhere(tables, all), ")"]);
 }
 
 /** The column that holds an id of those that the lookup of a step finds; null for a step that looks at each record. */
-export function lookedUpColumn({ from, item }: Some): string | null {
-  return item !== null && isSelective(item) ? (from[0]?.field.column ?? "id") : null;
+export function lookedUpColumn(some: Some): string | null {
+  return isSought(some) ? (some.from[0]?.field.column ?? "id") : null;
 }
 
-/** Whether an index finds the items that fulfil a condition. */
-function findsItem({ record, item }: SomeItem): boolean {
-  return item !== null && (record === null ? isSelective(item, isItemFound) : isSelective(item));
+/** Whether an index finds the records, or the items, that fulfil the condition of a step. */
+function isSought(some: Some | SomeItem): boolean {
+  const { item } = some;
+  if (item === null) return false;
+  return some.type === "someItem" && some.record === null ? isSelective(item, isItemFound) : isSelective(item);
 }
 
 /**
@@ -184,17 +164,14 @@ function findsItem({ record, item }: SomeItem): boolean {
  * another record.
  */
 function isSelective(item: Expression, isFound = isIndexedField): boolean {
-  let isInside = true;
-  eachOperand(item, (operand) => {
-    if ((pathOf(operand)?.up ?? 0) > 0) isInside = false;
-  });
+  const isInside = operandsIn(item).every((operand) => (pathOf(operand)?.up ?? 0) === 0);
   const terms = item.type === "and" ? item.items : [item];
   return isInside && terms.some((term) => findsByIndex(term, isFound));
 }
 
 /** Whether a term compares a path that `isFound` accepts with constants. */
 function findsByIndex(term: Expression, isFound: (operand: Operand) => boolean): boolean {
-  if (term.type === "someItem") return term.from.length === 0 && findsItem(term);
+  if (term.type === "someItem") return term.from.length === 0 && isSought(term);
   if (term.type === "in") return isFound(term.left) && term.items.every(isConstant);
   if (term.type !== "compare" || term.operator !== "=") return false;
   const { left, right } = term;

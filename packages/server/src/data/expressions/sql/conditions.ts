@@ -1,15 +1,67 @@
 /**
- * Comparisons as SQL conditions. A condition that does not hold may be NULL; a negated condition is the exact opposite, so that
- * every record fulfils either.
+ * Expressions as SQL conditions.
+ *
+ * A path through relations becomes a correlated subquery. Compared with a constant for equality, the path becomes a lookup: SQL
+ * finds the records at the end of the path once, by an index, and then the records that point to those. A backward step becomes
+ * EXISTS, or a lookup. Each entered collection adds the condition under which the caller may read its records. A condition about
+ * a single record has no lookups.
+ *
+ * A condition that does not hold may be NULL; a negated condition is the exact opposite, so that every record fulfils either.
  */
 
 import type { Comparison } from "@socle/protocol/filter";
 import { isAscii } from "../../../base/kernel/index.ts";
-import { type Expression, isConstant, isNull, type Operand, type Path } from "../expression.ts";
-import { lookUpColumn } from "./related.ts";
-import type { Scope } from "./scope.ts";
-import { join, memberPath, opposite, plain, type Sql, separated, textParameter } from "./text.ts";
-import { jsonNumberSql, jsonTypeSql, jsonValueSql, listSql, valueSql } from "./values.ts";
+import { identifier } from "../../../store/database/index.ts";
+import { type Constant, type Expression, isConstant, isNull, type Operand, type Path } from "../expression.ts";
+import { lookUpColumn, someSql } from "./related.ts";
+import {
+  join,
+  memberPath,
+  opposite,
+  parameter,
+  plain,
+  Scope,
+  type SqlOptions,
+  type SqlPart,
+  separated,
+  textParameter,
+} from "./scope.ts";
+
+/** The scalar that a path leads to from a row of the table with this alias, as SQL. */
+export function pathSql(path: Path, alias: string, options: SqlOptions = {}): SqlPart {
+  return pathSqlIn(scopeOf(alias, options), path);
+}
+
+/**
+ * An expression as an SQL condition over the table with this alias. The condition holds when SQL says true, not false or NULL.
+ */
+export function toSql(expression: Expression, alias: string, options: SqlOptions = {}): SqlPart {
+  return compile(scopeOf(alias, options), expression, false);
+}
+
+function scopeOf(alias: string, options: SqlOptions): Scope {
+  return Scope.of(alias, options, (expression, scope) => compile(scope, expression, false));
+}
+
+function compile(scope: Scope, expression: Expression, negated: boolean): SqlPart {
+  switch (expression.type) {
+    case "not":
+      return compile(scope, expression.item, !negated);
+    case "and":
+    case "or": {
+      const sign = (expression.type === "and") !== negated ? " AND " : " OR ";
+      const items = expression.items.map((item) => compile(scope, item, negated));
+      return join(["(", separated(items, sign), ")"]);
+    }
+    case "compare":
+      return compareSql(scope, expression, negated);
+    case "in":
+      return inSql(scope, expression, negated);
+    case "some":
+    case "someItem":
+      return opposite(someSql(scope, expression), negated);
+  }
+}
 
 type Compare = Extract<Expression, { type: "compare" }>;
 type In = Extract<Expression, { type: "in" }>;
@@ -27,7 +79,7 @@ const swapped: { readonly [operator in Ordering | "="]: Ordering | "=" } = {
 /** SQLite's names for the types of JSON, by value type. */
 const jsonTypes = { text: "('text')", number: "('integer', 'real')" } as const;
 
-export function compareSql(scope: Scope, comparison: Compare, negated: boolean): Sql {
+function compareSql(scope: Scope, comparison: Compare, negated: boolean): SqlPart {
   const { operator, left, right } = comparison;
   if (asksAnyItem(scope, left))
     return opposite(
@@ -39,7 +91,7 @@ export function compareSql(scope: Scope, comparison: Compare, negated: boolean):
   return opposite(positiveSql(scope, { operator: positive, left, right }), isOpposite !== negated);
 }
 
-export function inSql(scope: Scope, expression: In, negated: boolean): Sql {
+function inSql(scope: Scope, expression: In, negated: boolean): SqlPart {
   const { left, items } = expression;
   if (asksAnyItem(scope, left))
     return opposite(
@@ -58,7 +110,7 @@ function asksAnyItem(scope: Scope, operand: Operand): operand is Path {
 }
 
 /** A condition on any item of the JSON array that a path names. @param condition compiles the condition for an item. */
-function anyItemSql(scope: Scope, path: Path, condition: (scope: Scope) => Sql): Sql {
+function anyItemSql(scope: Scope, path: Path, condition: (scope: Scope) => SqlPart): SqlPart {
   const alias = scope.newAlias();
   const column = scope.along({ ...path, members: [] }, plain);
   const inner = condition(scope.withItem(alias));
@@ -83,7 +135,7 @@ interface Positive {
   readonly right: Operand;
 }
 
-function positiveSql(scope: Scope, { operator, left, right }: Positive): Sql {
+function positiveSql(scope: Scope, { operator, left, right }: Positive): SqlPart {
   if (operator === "~") return containsSql(scope, left, right);
   if (operator === "=" && isNull(right)) return isNullSql(scope, left);
   if (operator === "=" && isNull(left)) return isNullSql(scope, right);
@@ -100,7 +152,7 @@ function positiveSql(scope: Scope, { operator, left, right }: Positive): Sql {
   return join([valueSql(scope, left), ` ${sign} `, valueSql(scope, right)]);
 }
 
-function isNullSql(scope: Scope, operand: Operand): Sql {
+function isNullSql(scope: Scope, operand: Operand): SqlPart {
   if (operand.valueType !== "json" || operand.type !== "path") return join([valueSql(scope, operand), " IS NULL"]);
   // JSON's null, a missing member and a missing value.
   return join(["coalesce(", jsonTypeSql(scope, operand), ", 'null') = 'null'"]);
@@ -112,7 +164,7 @@ interface JsonComparison {
   readonly other: Operand;
 }
 
-function jsonSql(scope: Scope, { operator, json, other }: JsonComparison): Sql {
+function jsonSql(scope: Scope, { operator, json, other }: JsonComparison): SqlPart {
   const type = jsonTypeSql(scope, json);
   const scalar = valueSql(scope, other);
   const isNumber = other.valueType === "number";
@@ -126,7 +178,7 @@ function jsonSql(scope: Scope, { operator, json, other }: JsonComparison): Sql {
   return join(["(", condition, " OR (", isNullSql(scope, json), " AND ", scalar, " IS NULL))"]);
 }
 
-function containsSql(scope: Scope, left: Operand, right: Operand): Sql {
+function containsSql(scope: Scope, left: Operand, right: Operand): SqlPart {
   if (left.type !== "path" || left.valueType !== "json") return textContains(scope, valueSql(scope, left), right);
   const text = textContains(scope, jsonValueSql(scope, left), right);
   const list = join(["_contains_item(", jsonValueSql(scope, left), ", ", valueSql(scope, right), ")"]);
@@ -134,22 +186,22 @@ function containsSql(scope: Scope, left: Operand, right: Operand): Sql {
 }
 
 /** Whether a text contains another. ASCII does without our own SQL function, which takes three times as long. */
-function textContains(scope: Scope, text: Sql, wanted: Operand): Sql {
+function textContains(scope: Scope, text: SqlPart, wanted: Operand): SqlPart {
   if (wanted.type === "value" && typeof wanted.value === "string" && isAscii(wanted.value))
     return join(["instr(lower(", text, "), ", textParameter(wanted.value.toLowerCase()), ") > 0"]);
   return join(["_contains(", text, ", ", valueSql(scope, wanted), ")"]);
 }
 
 /** The value is in a list of constants, all of them not null. */
-function constantsIn(scope: Scope, left: Operand, constants: readonly Operand[]): Sql[] {
+function constantsIn(scope: Scope, left: Operand, constants: readonly Operand[]): SqlPart[] {
   if (left.type === "path" && left.valueType === "json") return jsonIn(scope, left, constants);
-  const within = (column: Sql): Sql => join([column, " IN ", listSql(scope, constants)]);
+  const within = (column: SqlPart): SqlPart => join([column, " IN ", listSql(scope, constants)]);
   if (!crossesRelation(left)) return [within(valueSql(scope, left))];
   return [lookUpColumn(scope, left, (column) => within(plain(column)))];
 }
 
 /** A list for each type of JSON. */
-function jsonIn(scope: Scope, json: Path, constants: readonly Operand[]): Sql[] {
+function jsonIn(scope: Scope, json: Path, constants: readonly Operand[]): SqlPart[] {
   const parts = constants
     .filter(({ valueType }) => valueType === "boolean")
     .map((other) => jsonSql(scope, { operator: "=", json, other }));
@@ -166,4 +218,79 @@ function jsonIn(scope: Scope, json: Path, constants: readonly Operand[]): Sql[] 
 /** Whether an operand is a path through relations to a column. */
 function crossesRelation(operand: Operand): operand is Path {
   return operand.type === "path" && operand.up === 0 && operand.hops.length > 0 && operand.members.length === 0;
+}
+
+function valueSql(scope: Scope, operand: Operand): SqlPart {
+  switch (operand.type) {
+    case "path":
+      return pathSqlIn(scope, operand);
+    case "call":
+      return operand.call === "lower"
+        ? join(["_lower(", pathSqlIn(scope, operand.argument), ")"])
+        : lengthSql(scope, operand.argument);
+    case "macro":
+      return macroSql(scope, operand);
+    case "value":
+      return parameter(operand);
+  }
+}
+
+/** Values in parentheses, for IN. */
+function listSql(scope: Scope, items: readonly Operand[]): SqlPart {
+  const values = items.map((item) => valueSql(scope, item));
+  return join(["(", separated(values, ", "), ")"]);
+}
+
+/** The scalar that a path leads to: also a text, a number or, as 0 and 1, a boolean inside JSON. */
+function pathSqlIn(scope: Scope, path: Path): SqlPart {
+  return scope.along(path, (column) => {
+    if (path.members.length === 0) return plain(column);
+    const way = wayInto(scope, path);
+    // A number in JSON may have more digits than a double: a sent-back number must stay the same.
+    return join([
+      `CASE json_type(${column}, `,
+      way,
+      `) WHEN 'integer' THEN CAST(json_extract(${column}, `,
+      way,
+      `) AS REAL) ELSE json_extract(${column}, `,
+      way,
+      ") END",
+    ]);
+  });
+}
+
+function jsonTypeSql(scope: Scope, path: Path): SqlPart {
+  return scope.along(path, (column) => join([`json_type(${column}, `, wayInto(scope, path), ")"]));
+}
+
+function jsonValueSql(scope: Scope, path: Path): SqlPart {
+  return scope.along(path, (column) => join([`json_extract(${column}, `, wayInto(scope, path), ")"]));
+}
+
+/** A number inside JSON; see `pathSqlIn`. */
+function jsonNumberSql(scope: Scope, path: Path): SqlPart {
+  return scope.along(path, (column) => join([`CAST(json_extract(${column}, `, wayInto(scope, path), ") AS REAL)"]));
+}
+
+/** The way into JSON that a path goes; while any item is compared, from the item on. */
+function wayInto(scope: Scope, { members }: Path): SqlPart {
+  const any = members.indexOf(null);
+  if (any < 0 || scope.item === null) return textParameter(`$${memberPath(members)}`);
+  return join([`(${scope.item}.fullkey || `, textParameter(memberPath(members.slice(any + 1))), ")"]);
+}
+
+function lengthSql(scope: Scope, path: Path): SqlPart {
+  if (path.valueType !== "json") return join(["length(", pathSqlIn(scope, path), ")"]);
+  const length = scope.along(path, (column) => join([`json_array_length(${column}, `, wayInto(scope, path), ")"]));
+  const [type, text] = [jsonTypeSql(scope, path), jsonValueSql(scope, path)];
+  return join(["CASE ", type, " WHEN 'array' THEN ", length, " WHEN 'text' THEN length(", text, ") END"]);
+}
+
+function macroSql({ options: { caller, users } }: Scope, macro: Constant & { type: "macro" }): SqlPart {
+  if (!macro.name.startsWith("user.")) return parameter(macro);
+  if (macro.name === "user.email" && users !== undefined) {
+    const id = caller === undefined ? parameter({ ...macro, name: "user.id" }) : plain(`${caller}.id`);
+    return join([`(SELECT email FROM ${identifier(users)} WHERE id = `, id, ")"]);
+  }
+  return caller === undefined ? parameter(macro) : plain(`${caller}.${macro.name.slice("user.".length)}`);
 }
