@@ -26,4 +26,4 @@ export type { FieldReference } from "./paths.ts";
 export { toPredicate } from "./predicate.ts";
 export { pathSql, toSql } from "./sql/conditions.ts";
 export { lookedUpColumn } from "./sql/related.ts";
-export { type SqlOptions, type SqlPart, separated } from "./sql/scope.ts";
+export { join, plain, type SqlOptions, type SqlPart, separated } from "./sql/scope.ts";

@@ -13,9 +13,10 @@ import {
   parsePath,
   pathSql,
   type SqlOptions,
+  type SqlPart,
 } from "../expressions/index.ts";
 import type { ValueType } from "../fields/index.ts";
-import type { GroupColumn, GroupsPlan, KeyPlan, SqlPart } from "./plan.ts";
+import type { GroupColumn, GroupsPlan, KeyPlan } from "./plan.ts";
 import { type QueryParameter, type QueryText, readWhole, refuseParameter } from "./query-text.ts";
 
 /** Groups of a page, unless the query says how many. */

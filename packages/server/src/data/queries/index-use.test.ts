@@ -1,10 +1,11 @@
 /** Index use: SQLite reads a bounded list through one index, in order, without a row in vain. */
 import { expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
+import { bind } from "../expressions/index.ts";
 import { parseListQuery } from "./list-query.ts";
 import { ReadScope } from "./read-scope.ts";
-import { orderBy, segmentsAfter } from "./sql/keyset.ts";
-import { bind } from "./sql/statement.ts";
+import { segmentsAfter } from "./sql/keyset.ts";
+import { orderBy } from "./sql/rows.ts";
 
 const fields = [
   ...["a", "b", "c"].map((name) => ({ name, type: "integer" })),
@@ -41,7 +42,7 @@ function isBounded(name: string, text: Record<string, string>): boolean {
     const where = parts.length === 0 ? "" : ` WHERE ${parts.map((part) => part.text).join(" AND ")}`;
     const order = orderBy(plan.sort);
     const sql = `SELECT ${plan.selection.columns.text} FROM ${plan.selection.table}${where} ORDER BY ${order.text} LIMIT 6`;
-    const values = [...parts.flatMap((part) => bind(part, context)), ...bind(order, context)];
+    const values = [...parts.flatMap((part) => bind(part.values, context)), ...bind(order.values, context)];
     const steps = service.database.rows.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...values);
     const isPoint = steps.some(({ detail }) => /\((id|slug)=\?/.test(detail));
     if (!isPoint) expect([sql, steps.map(({ detail }) => detail), steps.length]).toEqual([sql, expect.anything(), 1]);

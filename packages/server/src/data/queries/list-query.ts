@@ -12,19 +12,19 @@ import {
   type ExpressionSchema,
   parseExpression,
   type SqlOptions,
+  separated,
 } from "../expressions/index.ts";
 import type { Decision } from "../permissions/index.ts";
 import { parseGroups } from "./groups.ts";
 import { type IndexUse, indexUseOf } from "./index-use.ts";
 import type { GroupsPlan, PagePlan, SearchPlan, SortPlan } from "./plan.ts";
 import { type QueryText, readWhole, refuseParameter } from "./query-text.ts";
-import type { ReadScope } from "./read-scope.ts";
+import type { ReadScope, Source } from "./read-scope.ts";
+import { whereOf } from "./read-scope.ts";
 import { parseSearchText } from "./search.ts";
 import { parseSelection, type Selected } from "./selection.ts";
 import { keyPlans, newestFirst, parseSort, type Sort } from "./sort.ts";
-import type { Source } from "./source.ts";
-import { whereOf } from "./source.ts";
-import { bothOf, foundIn, matchOrder } from "./sql/search.ts";
+import { foundIn, matchOrder } from "./sql/search.ts";
 
 /** Records of a page, unless the query says how many. */
 const maxLimit = 1_000;
@@ -188,7 +188,8 @@ function queryOfGroups(listed: Listed): ParsedQuery {
   const options: SqlOptions = { isProbed: true, users: scope.users.table };
   const where = whereOf(listed.conditions, table, options);
   const search = parseSearchText({ ...text, snippet: undefined }, { collection, source, isAlone: false });
-  const found = search === null ? where : bothOf(where, foundIn(search, table));
+  const parts = [where, search && foundIn(search, table)].filter((part) => part !== null);
+  const found = parts.length === 0 ? null : separated(parts, " AND ");
   const plan = parseGroups(text, { collection, schema, table, options }, found);
   const orders = plan.columns.map(({ texts }) => texts);
   return {

@@ -5,15 +5,9 @@
 import type { FieldDefinition } from "@socle/protocol";
 import type { SearchTerm } from "../../base/kernel/index.ts";
 import type { Value } from "../../store/database/index.ts";
-import type { Constant, EvaluationContext } from "../expressions/index.ts";
+import type { EvaluationContext, SqlPart } from "../expressions/index.ts";
 import type { ValueType } from "../fields/index.ts";
 import type { CursorPosition } from "./cursor.ts";
-
-/** A part of an SQL text, and the values or constants that stand for its `?`, in their order. */
-export interface SqlPart {
-  readonly text: string;
-  readonly values: readonly (Value | Constant)[];
-}
 
 /** A sort key as SQL. */
 export interface KeyPlan extends SqlPart {

@@ -5,7 +5,7 @@
  *    (`read-scope.ts`): filter, sort (`sort.ts`), fields and expansions (`selection.ts`), cursor (`cursor.ts`).
  * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with its SQL (`sql/`). `index-use.ts` tells whether a single
  *    index of the definition answers the query.
- * 3. **Plan → records.** `run.ts` reads a page (`sql/keyset.ts` finds its start), `expand.ts` reads the related records. A list
+ * 3. **Plan → records.** `sql/run.ts` reads a page (`sql/keyset.ts` finds its start), `sql/expand.ts` reads the related records. A list
  *    that an index answers runs on the event loop. Every other list, and a list that meets too many rows there, runs on a
  *    reader thread (`query-thread.ts`) with a limit of time.
  */
@@ -27,7 +27,6 @@ import {
 } from "../records/index.ts";
 
 import { type CursorPosition, Cursors } from "./cursor.ts";
-import { type FileUses, fileColumns, isShownIn, readableFileColumns } from "./file-uses.ts";
 import { indexAdvice } from "./index-advice.ts";
 import { isForEverybody, type ListQuery, parseListQuery } from "./list-query.ts";
 import type {
@@ -40,11 +39,11 @@ import type {
   RecordInput,
 } from "./plan.ts";
 import { readQueryText, selectionParameters } from "./query-text.ts";
-import { ReadScope } from "./read-scope.ts";
-import { type RecordOutcome, type Reported, runQuery } from "./run.ts";
+import { classOf, ReadScope } from "./read-scope.ts";
 import { parseSelection } from "./selection.ts";
-import { classOf } from "./source.ts";
-import { TooMuchForLoop } from "./sql/statement.ts";
+import { type FileUses, fileColumns, isShownIn, readableFileColumns } from "./sql/file-uses.ts";
+import { TooMuchForLoop } from "./sql/rows.ts";
+import { type RecordOutcome, type Reported, runQuery } from "./sql/run.ts";
 import { listChanged, type RecordPages, readByPages, readWhole } from "./whole-list.ts";
 
 /** The most parsed queries in memory, and the longest text of a query in memory. */
@@ -275,8 +274,7 @@ export class Queries {
       this.#shown = { principal, epoch: collections.epoch, columns };
     }
     const { columns } = this.#shown;
-    const context = { now: Date.now(), user: callerOf(principal) };
-    return isShownIn(reader, { columns, fileId, context });
+    return isShownIn(reader, { now: Date.now(), user: callerOf(principal) }, { columns, fileId });
   }
 
   #query(collection: Collection, principal: Principal, parameters: string): ListQuery | null {

@@ -2,7 +2,7 @@
 import { releasedMemory } from "../../base/kernel/index.ts";
 import { serveThread } from "../../store/database/index.ts";
 import type { QueryInput } from "./plan.ts";
-import { runQuery } from "./run.ts";
+import { runQuery } from "./sql/run.ts";
 
 /** The rows of a large answer, its records and its text take about so many times the bytes of the answer. */
 const copies = 4;

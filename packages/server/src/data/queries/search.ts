@@ -10,7 +10,7 @@ import { identifier } from "../../store/database/index.ts";
 import { type Collection, searchColumn, searchTableName } from "../collections/index.ts";
 import type { SearchPlan } from "./plan.ts";
 import { type QueryText, refuseParameter } from "./query-text.ts";
-import type { Source } from "./source.ts";
+import type { Source } from "./read-scope.ts";
 
 const maxCharacters = 1_000;
 const maxTerms = 32;

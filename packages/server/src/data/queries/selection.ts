@@ -10,7 +10,7 @@ import { recordTableOf } from "../records/index.ts";
 import type { ExpansionPlan, PointerPlan, SelectionPlan } from "./plan.ts";
 import { hintFor, type QueryText, refuseParameter } from "./query-text.ts";
 import type { ReadScope } from "./read-scope.ts";
-import { columnsSql, decodedFields, type Source, userSource } from "./source.ts";
+import { columnsSql, decodedFields, type Source, userSource } from "./read-scope.ts";
 
 /** How deep a path may lead, through relations in either direction. */
 const maxDepth = 3;

@@ -6,8 +6,10 @@
  * equal in all keys, then the records that are equal in fewer. Each segment is a range of the index.
  */
 import type { Value } from "../../../store/database/index.ts";
+import { join, type SqlPart, separated } from "../../expressions/index.ts";
 import type { ValueType } from "../../fields/index.ts";
-import type { KeyPlan, SortPlan, SqlPart } from "../plan.ts";
+import type { KeyPlan, SortPlan } from "../plan.ts";
+import { direction } from "./rows.ts";
 
 /** The position of a record in a sorted list. */
 export interface SortPosition {
@@ -24,15 +26,6 @@ const leastOf: { readonly [type in ValueType]: string | null } = {
   json: null,
 };
 
-/** The text after ORDER BY. */
-export function orderBy({ keys, seq, isSeqDescending }: SortPlan): SqlPart {
-  const terms = keys.map(({ text, isDescending }) => `${text} ${direction(isDescending)}`);
-  return {
-    text: [...terms, `${seq} ${direction(isSeqDescending)}`].join(", "),
-    values: keys.flatMap(({ values }) => values),
-  };
-}
-
 /** The names of the sort keys among the columns of a position: `_k0`, `_k1`, …. No field begins with an underscore. */
 export function keyNames({ keys }: SortPlan): string[] {
   return keys.map((_, i) => `_k${i}`);
@@ -40,10 +33,7 @@ export function keyNames({ keys }: SortPlan): string[] {
 
 /** The columns of a position: `_seq`, which no field is called, and the sort keys. */
 export function positionColumns({ keys, seq }: SortPlan): SqlPart {
-  return {
-    text: [`${seq} AS _seq`, ...keys.map(({ text }, i) => `${text} AS _k${i}`)].join(", "),
-    values: keys.flatMap(({ values }) => values),
-  };
+  return join([`${seq} AS _seq`, ...keys.flatMap((key, i) => [", ", key, ` AS _k${i}`])]);
 }
 
 /** The order of rows of `positionColumns`. @param of their alias with a dot, or nothing. */
@@ -62,10 +52,13 @@ export function segmentsAfter(sort: SortPlan, { seq, values }: SortPosition): Sq
   const { keys, isSeqDescending, isIndexed } = sort;
   const later: SqlPart = { text: `${sort.seq} ${sign(isSeqDescending)} ?`, values: [seq] };
   const ties = keys.map((key, i) => tie(key, values[i] ?? null));
-  const segments = [allOf([...ties, later])];
+  const segments = [separated([...ties, later], " AND ")];
   for (const [level, key] of [...keys.entries()].reverse())
-    for (const segment of after(key, values[level] ?? null)) segments.push(allOf([...ties.slice(0, level), segment]));
-  return isIndexed || segments.length === 1 ? segments : [anyOf(segments)];
+    for (const segment of after(key, values[level] ?? null))
+      segments.push(separated([...ties.slice(0, level), segment], " AND "));
+  if (isIndexed || segments.length === 1) return segments;
+  const ranges = segments.map((segment) => join(["(", segment, ")"]));
+  return [join(["(", separated(ranges, " OR "), ")"])];
 }
 
 /**
@@ -98,19 +91,6 @@ function tie({ text, values }: KeyPlan, value: Value): SqlPart {
   return value === null ? { text: `${text} IS NULL`, values } : { text: `${text} = +?`, values: [...values, value] };
 }
 
-function allOf(parts: readonly SqlPart[]): SqlPart {
-  return { text: parts.map(({ text }) => text).join(" AND "), values: parts.flatMap(({ values }) => values) };
-}
-
-function anyOf(parts: readonly SqlPart[]): SqlPart {
-  const text = `(${parts.map((part) => `(${part.text})`).join(" OR ")})`;
-  return { text, values: parts.flatMap(({ values }) => values) };
-}
-
 function sign(isDescending: boolean): "<" | ">" {
   return isDescending ? "<" : ">";
-}
-
-function direction(isDescending: boolean): "DESC" | "ASC" {
-  return isDescending ? "DESC" : "ASC";
 }

@@ -1,5 +1,6 @@
 /** Searches as SQL: the order of the matches, and the records that are found. */
-import type { KeyPlan, SearchPlan, SqlPart } from "../plan.ts";
+import type { SqlPart } from "../../expressions/index.ts";
+import type { KeyPlan, SearchPlan } from "../plan.ts";
 
 /** The best matches first: by the rank of FTS5, least for the best, or by the weight of the texts that the caller may read. */
 export function matchOrder({ table, weighed, terms }: SearchPlan): KeyPlan {
@@ -17,9 +18,4 @@ export function matchOrder({ table, weighed, terms }: SearchPlan): KeyPlan {
 /** The records of a table that a search finds, as a condition. */
 export function foundIn({ table, match }: SearchPlan, records: string): SqlPart {
   return { text: `${records}._seq IN (SELECT rowid FROM ${table} WHERE ${table} MATCH ?)`, values: [match] };
-}
-
-export function bothOf(a: SqlPart | null, b: SqlPart): SqlPart {
-  if (a === null) return b;
-  return { text: `(${a.text}) AND ${b.text}`, values: [...a.values, ...b.values] };
 }

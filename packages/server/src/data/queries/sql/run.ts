@@ -2,32 +2,93 @@
  * Running a plan: the statements of a query, on the event loop or on a reader thread. All statements of a run read
  * the same snapshot. The answer is text, so that the thread does the work of serialising.
  */
-import type { Reader, Value } from "../../store/database/index.ts";
-import { type CursorPosition, digestOf } from "./cursor.ts";
+import type { Reader, Value } from "../../../store/database/index.ts";
+import { join, type SqlPart } from "../../expressions/index.ts";
+import { type CursorPosition, digestOf } from "../cursor.ts";
+import type { PageOutcome, PagePlan, QueryInput, RecordInput, SelectionPlan } from "../plan.ts";
+import { refuseParameter } from "../query-text.ts";
+import { snippetOf } from "../snippet.ts";
 import { Expander } from "./expand.ts";
 import { runFileShown, runFileUses } from "./file-uses.ts";
-import type { PageOutcome, PagePlan, QueryInput, RecordInput, SelectionPlan, SqlPart } from "./plan.ts";
-import { refuseParameter } from "./query-text.ts";
-import { runGroups } from "./run-groups.ts";
-import { concealValues, plainRecords, type Row, rowBytes } from "./shape.ts";
-import { snippetOf } from "./snippet.ts";
-import { groupsSql } from "./sql/groups.ts";
-import { allSegments, keyNames, positionOf, type SortPosition, segmentsAfter } from "./sql/keyset.ts";
+import { groupsSql, runGroups } from "./groups.ts";
 import {
-  countSql,
-  ownerAlias,
-  pageSql,
-  positionSql,
-  recordSql,
-  seqBeforeSql,
-  seqSql,
-  snippetAlias,
-  updatedAlias,
-} from "./sql/page.ts";
-import { type Run, refuseOnLoop } from "./sql/statement.ts";
+  allSegments,
+  keyNames,
+  positionColumns,
+  positionOf,
+  positionOrder,
+  type SortPosition,
+  segmentsAfter,
+} from "./keyset.ts";
+import {
+  all,
+  concealValues,
+  conditionSql,
+  count,
+  first,
+  orderBy,
+  plainRecords,
+  type Row,
+  type Run,
+  refuseOnLoop,
+  rowBytes,
+  some,
+} from "./rows.ts";
 
 /** The bytes of a page; further records are on the next. */
 const maxPageBytes = 4 * 1024 ** 2;
+
+/** The owner and the time of the last change among the columns of a record. No field begins with an underscore. */
+const ownerAlias = "_owner";
+const updatedAlias = "_updated";
+
+/** The column of a text for a snippet. */
+function snippetAlias(position: number): string {
+  return `_snippet${position}`;
+}
+
+/** The records of a segment behind a position; null for the first page. */
+function pageSql(run: Run, plan: PagePlan, { segment, limit }: { segment: SqlPart | null; limit: number }): SqlPart {
+  const { selection, where, sort, offset, search } = plan;
+  // A literal is measurably quicker than a parameter.
+  const extent = offset === 0 ? ` LIMIT ${limit}` : ` LIMIT ${limit} OFFSET ${offset}`;
+  const isProbed = run.isProbed || plan.isLookedUp;
+  const condition = conditionSql({ isProbed }, probedOf(plan), [matchOf(plan), where, segment]);
+  const select = join(["SELECT ", selection.columns]);
+  if (search === null)
+    return join([select, ` FROM ${selection.table}`, condition, " ORDER BY ", orderBy(sort), extent]);
+  // Positions are put in order without the columns of the records, which are read for the page alone.
+  const found = join([
+    "SELECT ",
+    positionColumns(sort),
+    ` FROM ${fromOf(plan)}`,
+    condition,
+    " ORDER BY ",
+    orderBy(sort),
+    extent,
+  ]);
+  const texts = search.snippets.map(({ column }, i) => `, ${column} AS ${snippetAlias(i)}`);
+  // A rank costs as much as the search: the rank is read with the page, for the cursor.
+  texts.push(...["_seq", ...keyNames(sort)].map((name) => `, _found.${name}`));
+  const records = `${selection.table} ON ${selection.table}._seq = _found._seq`;
+  const end = `) AS _found CROSS JOIN ${records} ORDER BY ${positionOrder(sort, "_found.")}`;
+  return join([select, `${texts.join("")} FROM (`, found, end]);
+}
+
+/** The tables of a page. The matches of a search are read first, whatever the conditions on the records are. */
+function fromOf({ selection: { table }, search }: PagePlan): string {
+  if (search === null) return table;
+  return search.isAlone ? search.table : `${search.table} CROSS JOIN ${table} ON ${table}._seq = ${search.table}.rowid`;
+}
+
+/** The table whose rows are looked at. */
+function probedOf({ selection: { table }, search }: PagePlan): string {
+  return search?.isAlone === true ? search.table : table;
+}
+
+function matchOf({ search }: PagePlan): SqlPart | null {
+  return search === null ? null : { text: `${search.table} MATCH ?`, values: [search.match] };
+}
 
 /** @throws AppError `bad_request` when a page that must not end early is too heavy, or expansions bring too much. */
 function runPage(run: Run, plan: PagePlan, cursor: CursorPosition | null): PageOutcome {
@@ -69,7 +130,7 @@ function readRows(
   const segments = position === null ? firstSegments(plan) : segmentsAfter(plan.sort, resolve(run, plan, position));
   for (const segment of segments) {
     const limit = plan.limit + 1 - rows.length;
-    run.reader.some<Row>(pageSql(run, plan, { segment, limit }), isLast);
+    some<Row>(run, pageSql(run, plan, { segment, limit }), isLast);
     if (isCut || rows.length > plan.limit) break;
   }
   // A client that counts pages would miss the records that were left out.
@@ -130,21 +191,27 @@ function resolve(run: Run, plan: PagePlan, { id, values, digest }: CursorPositio
 }
 
 /** The place of a record; of a deleted record, just after the record with the next lower id. Ids rise with creation. */
-function seqOf({ reader }: Run, { selection: { table } }: PagePlan, id: string): number {
-  const found = reader.get<{ seq: number }>(seqSql(table), id);
+function seqOf(run: Run, { selection: { table } }: PagePlan, id: string): number {
+  const select = `SELECT _seq AS seq FROM ${table} WHERE ${table}.id`;
+  const found = first<{ seq: number }>(run, { text: `${select} = ?`, values: [id] });
   if (found !== null) return found.seq;
-  return (reader.get<{ seq: number }>(seqBeforeSql(table), id)?.seq ?? 0) + 0.5;
+  const before = { text: `${select} < ? ORDER BY ${table}.id DESC LIMIT 1`, values: [id] };
+  return (first<{ seq: number }>(run, before)?.seq ?? 0) + 0.5;
 }
 
-function readPosition(run: Run, plan: PagePlan, id: string): SortPosition | null {
-  const { sql, values } = positionSql(run, plan, id);
-  const row = run.reader.get<{ [column: string]: Value }>(sql, ...values);
-  return row === null ? null : positionOf(plan.sort, row);
+function readPosition(run: Run, { selection: { table }, sort, search }: PagePlan, id: string): SortPosition | null {
+  // The record is found first, and then its rank.
+  const from = search === null ? table : `${table} JOIN ${search.table} ON ${search.table}.rowid = ${table}._seq`;
+  const match = search === null ? "" : { text: `${search.table} MATCH ? AND `, values: [search.match] };
+  const isRecord = { text: `${table}.id = ?`, values: [id] };
+  const statement = join(["SELECT ", positionColumns(sort), ` FROM ${from} WHERE `, match, isRecord]);
+  const row = first<{ [column: string]: Value }>(run, statement);
+  return row === null ? null : positionOf(sort, row);
 }
 
 function countRows(run: Run, plan: PagePlan): number {
-  const { sql, values } = countSql(run, plan);
-  return run.reader.get<{ n: number }>(sql, ...values)?.n ?? 0;
+  const condition = conditionSql(run, probedOf(plan), [matchOf(plan), plan.where]);
+  return count(run, join([`SELECT count(*) AS n FROM ${fromOf(plan)}`, condition]));
 }
 
 /** A record with its owner and its version. */
@@ -160,8 +227,9 @@ export interface RecordOutcome {
  */
 function runRecord(run: Run, input: RecordInput): RecordOutcome | null {
   const { selection, id } = input;
-  const { sql, values } = recordSql(run, input);
-  const found = run.reader.get<Row>(sql, ...values);
+  const { columns, table } = selection;
+  const own = `, ${table}._owner AS ${ownerAlias}, ${table}.updatedAt AS ${updatedAlias} FROM ${table}`;
+  const found = first<Row>(run, join(["SELECT ", columns, own, { text: ` WHERE ${table}.id = ?`, values: [id] }]));
   if (found === null) return null;
   concealValues(selection, found);
   const { [ownerAlias]: owner, [updatedAlias]: updatedAt, ...row } = found;
@@ -214,7 +282,7 @@ function outcomeOf(run: Run, input: QueryInput): unknown {
 function stepsOf(run: Run, input: QueryInput): string[] | null {
   if (input.type !== "page") return null;
   const { plan } = input;
-  const { sql, values } =
+  const statement =
     plan.type === "groups" ? groupsSql(run, plan, null) : pageSql(run, plan, { segment: null, limit: plan.limit + 1 });
-  return run.reader.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...values).map(({ detail }) => detail);
+  return all<{ detail: string }>(run, join(["EXPLAIN QUERY PLAN ", statement])).map(({ detail }) => detail);
 }

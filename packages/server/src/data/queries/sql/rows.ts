@@ -1,7 +1,73 @@
-/** Shaping: rows as they were read become the records that are answered. */
+/**
+ * Rows of a run: statements are read with the constants of the run, and the rows become the records that are answered. On the event
+ * loop, a run is bounded by its bytes; on a thread, stop probes let a statement end.
+ */
 import type { JsonValue } from "@socle/protocol";
-import { decode } from "../fields/index.ts";
-import type { SelectionPlan } from "./plan.ts";
+import { type Reader, stopProbe } from "../../../store/database/index.ts";
+import { bind, type EvaluationContext, join, plain, type SqlPart, separated } from "../../expressions/index.ts";
+import { decode } from "../../fields/index.ts";
+import type { SelectionPlan, SortPlan } from "../plan.ts";
+
+/** A reader of a snapshot, with the time and the caller. */
+export interface Run {
+  readonly reader: Reader;
+  readonly context: EvaluationContext;
+  /** Whether its statements can be stopped, as on a thread. */
+  readonly isProbed: boolean;
+}
+
+/** The bytes of rows and of an answer on the event loop: about a millisecond of work. */
+const maxLoopBytes = 256 * 1024;
+
+/** The answer of a run is too large for the event loop: the query is for a thread. */
+export class TooMuchForLoop extends Error {
+  override readonly name = "TooMuchForLoop";
+}
+
+/** To be called with the bytes of a run so far. @throws TooMuchForLoop on the event loop. */
+export function refuseOnLoop({ isProbed }: Run, bytes: number): void {
+  if (!isProbed && bytes > maxLoopBytes) throw new TooMuchForLoop();
+}
+
+/** The first row; null without a row. */
+export function first<T>({ reader, context }: Run, { text, values }: SqlPart): T | null {
+  return reader.get<T>(text, ...bind(values, context));
+}
+
+export function all<T>({ reader, context }: Run, { text, values }: SqlPart): T[] {
+  return reader.all<T>(text, ...bind(values, context));
+}
+
+/** The rows up to the last that is wanted. */
+export function some<T>({ reader, context }: Run, { text, values }: SqlPart, isLast: (row: T) => boolean): T[] {
+  return reader.some<T>({ sql: text, values: bind(values, context) }, isLast);
+}
+
+/** The number that a statement answers as `n`. */
+export function count(run: Run, statement: SqlPart): number {
+  return first<{ n: number }>(run, statement)?.n ?? 0;
+}
+
+/** A WHERE of the given parts, behind the stop probe: a text that begins with a space, or an empty text. */
+export function conditionSql(
+  { isProbed }: Pick<Run, "isProbed">,
+  table: string,
+  parts: readonly (SqlPart | null)[],
+): SqlPart {
+  const probe = isProbed ? [plain(stopProbe(table))] : [];
+  const conditions = [...probe, ...parts.filter((part) => part !== null)];
+  return join([conditions.length === 0 ? "" : " WHERE ", separated(conditions, " AND ")]);
+}
+
+/** The text after ORDER BY. */
+export function orderBy({ keys, seq, isSeqDescending }: SortPlan): SqlPart {
+  const terms = keys.map((key) => join([key, ` ${direction(key.isDescending)}`]));
+  return separated([...terms, plain(`${seq} ${direction(isSeqDescending)}`)], ", ");
+}
+
+export function direction(isDescending: boolean): "DESC" | "ASC" {
+  return isDescending ? "DESC" : "ASC";
+}
 
 /** A row, which becomes a record in place. */
 export interface Row {

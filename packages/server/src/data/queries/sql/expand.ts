@@ -3,21 +3,23 @@
  * 1,000 records is no loop of 1,000 queries.
  */
 import type { JsonValue } from "@socle/protocol";
-import { AppError } from "../../base/kernel/index.ts";
-import type { Reader } from "../../store/database/index.ts";
-import type { ExpansionPlan, PointerPlan, SelectionPlan, SqlPart } from "./plan.ts";
-import { refuseParameter } from "./query-text.ts";
-import { concealValues, decodeRows, type Row, rowBytes, shapeRecord } from "./shape.ts";
+import { AppError } from "../../../base/kernel/index.ts";
+import { join, type SqlPart } from "../../expressions/index.ts";
+import type { ExpansionPlan, PointerPlan, SelectionPlan } from "../plan.ts";
+import { refuseParameter } from "../query-text.ts";
 import {
-  countEachSql,
-  countUpToSql,
-  type ExpansionSource,
-  inList,
-  newestOfEach,
-  pointingTo,
-  targetSql,
-} from "./sql/expansion.ts";
-import { type Run, refuseOnLoop } from "./sql/statement.ts";
+  all,
+  concealValues,
+  conditionSql,
+  count,
+  decodeRows,
+  type Row,
+  type Run,
+  refuseOnLoop,
+  rowBytes,
+  shapeRecord,
+  some,
+} from "./rows.ts";
 
 /** Records that a backward path may bring. */
 const maxRecords = 1_000;
@@ -48,12 +50,10 @@ const nothing = { value: null, bytes: 4 } as const;
 /** Makes the records of an answer, with their expansions. */
 export class Expander {
   readonly #run: Run;
-  readonly #reader: Reader;
   #readBytes = 0;
 
   constructor(run: Run) {
     this.#run = run;
-    this.#reader = run.reader;
   }
 
   /**
@@ -111,12 +111,9 @@ export class Expander {
   #backward(field: string, target: Target, rows: readonly Row[]): Expanded {
     const ids = rows.flatMap(({ id }) => (typeof id === "string" ? [id] : []));
     const pointer = pointerOf(target);
-    const all = pointingTo(target.selection.table, pointer, ids);
-    const found = this.#read(
-      target,
-      this.#isTooMany(target, all) ? this.#newest(target, ids) : all,
-      " ORDER BY _seq DESC",
-    );
+    const every = pointingTo(target, pointer, ids);
+    const matches = this.#isTooMany(target, every) ? this.#newest(target, ids) : every;
+    const found = this.#read(target, matches, " ORDER BY _seq DESC");
     const parents = found.map((row) => idsIn(pointer.items === null ? row[field] : storedItems(row[field])));
     const byParent = new Map<string, Brought[]>();
     for (const [i, { record, bytes }] of this.#weighed(target.selection, found).entries())
@@ -129,22 +126,22 @@ export class Expander {
   }
 
   #isTooMany(target: Target, matches: SqlPart): boolean {
-    const { sql, values } = countUpToSql(this.#run, sourceOf(target, matches), maxRecords + 1);
-    return (this.#reader.get<{ n: number }>(sql, ...values)?.n ?? 0) > maxRecords;
+    const found = readable(this.#run, target, matches);
+    const rows = `SELECT 1 FROM ${target.selection.table}`;
+    const upTo = join([`SELECT count(*) AS n FROM (${rows}`, found, ` LIMIT ${maxRecords + 1})`]);
+    return count(this.#run, upTo) > maxRecords;
   }
 
   /** The newest of each parent, so many that all together are not too many. */
   #newest(target: Target, ids: readonly string[]): SqlPart {
-    const { selection, condition } = target;
-    const source = { table: selection.table, condition, pointer: pointerOf(target), ids };
-    const { sql, values } = countEachSql(this.#run, source);
-    const counts = this.#reader.all<{ n: number }>(sql, ...values).map(({ n }) => n);
-    return newestOfEach(this.#run, source, shareOf(counts, maxRecords));
+    const counts = all<{ n: number }>(this.#run, countEachSql(this.#run, target, ids)).map(({ n }) => n);
+    return newestOfEach(this.#run, target, { ids, limit: shareOf(counts, maxRecords) });
   }
 
   #read(target: Target, matches: SqlPart, order: string): Row[] {
-    const statement = targetSql(this.#run, sourceOf(target, matches), { columns: target.selection.columns, order });
-    return this.#reader.some<Row>(statement, (row) => {
+    const { columns, table } = target.selection;
+    const statement = join(["SELECT ", columns, ` FROM ${table}`, readable(this.#run, target, matches), order]);
+    return some<Row>(this.#run, statement, (row) => {
       concealValues(target.selection, row);
       this.#readBytes += rowBytes(row);
       refuseOnLoop(this.#run, this.#readBytes);
@@ -177,10 +174,6 @@ function pointerOf({ pointer }: Target): PointerPlan {
   return pointer;
 }
 
-function sourceOf({ selection, condition }: Target, matches: SqlPart): ExpansionSource {
-  return { table: selection.table, matches, condition };
-}
-
 /** The largest share with which all rows together have no more than `total`; at least 1. */
 function shareOf(counts: readonly number[], total: number): number {
   let [left, share] = [total, 0];
@@ -197,4 +190,55 @@ function shareOf(counts: readonly number[], total: number): number {
 function tooHeavy(subject: string, bytes: number): AppError {
   const advice = 'ask for fewer records, or for less of each with "fields"';
   return new AppError("bad_request", `"expand": ${subject} is larger than ${bytes / 1024 ** 2} MiB; ${advice}.`);
+}
+
+/** The matching records of a target that the caller may read, as SQL from WHERE on. */
+function readable(run: Run, { selection: { table }, condition }: Target, matches: SqlPart): SqlPart {
+  // Unary + keeps SQLite from using an index of the condition, which would scan all records that the caller owns.
+  const isReadable = condition === null ? null : { ...condition, text: `+(${condition.text})` };
+  return conditionSql(run, table, [matches, isReadable]);
+}
+
+/** The condition that a record points to a parent. The index of the pointer, or the table of its items, finds the records. */
+function pointingTo({ selection: { table } }: Target, { column, items }: PointerPlan, ids: readonly string[]): SqlPart {
+  if (items === null) return inList(column, ids);
+  const { text, values } = inList("value", ids);
+  return { text: `${table}._seq IN (SELECT record FROM ${items} WHERE ${text})`, values };
+}
+
+/** The number of records for each parent, as `n`. */
+function countEachSql(run: Run, target: Target, ids: readonly string[]): SqlPart {
+  const { table } = target.selection;
+  const { column, items } = pointerOf(target);
+  const [parent, tables] = items === null ? [column, table] : ["_item.value", `${table}, ${items} _item`];
+  const among = inList(parent, ids);
+  const matches = items === null ? among : { ...among, text: `${among.text} AND _item.record = ${table}._seq` };
+  return join([`SELECT count(*) AS n FROM ${tables}`, readable(run, target, matches), ` GROUP BY ${parent}`]);
+}
+
+/** The condition that a record is among the newest of a parent. @param limit records for each. */
+function newestOfEach(run: Run, target: Target, { ids, limit }: { ids: readonly string[]; limit: number }): SqlPart {
+  const { table } = target.selection;
+  const { column, items } = pointerOf(target);
+  const text =
+    items === null
+      ? `${column} = _parents.column1`
+      : `${table}._seq IN (SELECT record FROM ${items} WHERE value = _parents.column1)`;
+  const parents = { text: `(VALUES ${ids.map(() => "(?)").join(", ")}) _parents`, values: ids };
+  return join([
+    `${table}._seq IN (SELECT _each._seq FROM `,
+    parents,
+    `, ${table} _each WHERE _each._seq IN (SELECT _seq FROM ${table}`,
+    readable(run, target, { text, values: [] }),
+    ` ORDER BY _seq DESC LIMIT ${limit}))`,
+  ]);
+}
+
+/** The condition that a column has a value of a list. The last value is repeated up to a power of two, so that statements are reused. */
+function inList(column: string, values: readonly string[]): SqlPart {
+  let length = 1;
+  while (length < values.length) length *= 2;
+  const last = values.at(-1) ?? "";
+  const all = [...values, ...Array.from({ length: length - values.length }, () => last)];
+  return { text: `${column} IN (${all.map(() => "?").join(", ")})`, values: all };
 }
