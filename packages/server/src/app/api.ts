@@ -76,8 +76,8 @@ export function buildApi(options: ApiOptions): Api {
     lag: options.lag,
     disks: disksOf(config),
     readiness,
-    processesLost: () => scripts.processesLost,
-    scriptFiles: () => scripts.states(),
+    processesLost: () => scripts.host.processesLost,
+    scriptFiles: () => scripts.host.states(),
   });
   const parts: ApiParts = {
     ...service,

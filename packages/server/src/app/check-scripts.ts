@@ -8,14 +8,8 @@ import type { Logger } from "../base/logging/index.ts";
 import { checkEndpoint } from "../code/endpoints/index.ts";
 import { triggersOf } from "../code/functions/index.ts";
 import { jobOf } from "../code/jobs/index.ts";
-import { ScriptHost, type ScriptKind } from "../code/script-host/index.ts";
+import { ScriptHost, type ScriptKind, type ScriptProblem } from "../code/script-host/index.ts";
 import { scriptProcess } from "./script-process.ts";
-
-/** A file that does not load, and why. */
-interface ScriptProblem {
-  readonly path: string;
-  readonly message: string;
-}
 
 interface ScriptCheck {
   readonly problems: readonly ScriptProblem[];
@@ -46,10 +40,7 @@ export async function checkScripts(options: {
   };
   try {
     await host.load(owners);
-    const problems = host
-      .states()
-      .flatMap(({ file, problem }) => (problem === null ? [] : [{ path: file.path, ...problem }]));
-    return { problems, missing: host.missingVariables() };
+    return { problems: host.problems(), missing: host.missingVariables() };
   } finally {
     host.stop();
   }

@@ -7,7 +7,6 @@ import { Endpoints } from "../code/endpoints/index.ts";
 import { Functions } from "../code/functions/index.ts";
 import { Jobs } from "../code/jobs/index.ts";
 import {
-  type FileState,
   fingerprint,
   QueryPool,
   ScriptHost,
@@ -36,7 +35,7 @@ export class Scripts {
   readonly functions: Functions;
   readonly jobs: Jobs;
   readonly endpoints: Endpoints;
-  readonly #host: ScriptHost;
+  readonly host: ScriptHost;
   readonly #owners: ScriptOwners;
   readonly #queries: QueryPool;
   readonly #logger: Logger;
@@ -56,7 +55,7 @@ export class Scripts {
     this.#service = service;
     this.#logger = logger.for("scripts");
     const host = new ScriptHost({ ...process, processes, logger: this.#logger });
-    this.#host = host;
+    this.host = host;
     const shared = { database, events, auth, clock, timeoutMs, processes, host };
     this.functions = new Functions({
       ...shared,
@@ -95,16 +94,6 @@ export class Scripts {
     };
   }
 
-  /** How often the process of the user's code was lost and another took its place, since the start. */
-  get processesLost(): number {
-    return this.#host.processesLost;
-  }
-
-  /** The files of functions and jobs, each with the outcome of its last load. */
-  states(): readonly FileState[] {
-    return this.#host.states();
-  }
-
   /** Loads the files and starts waiting runs. Without schedules, jobs run by hand alone. */
   async start({ hasSchedules = true }: { hasSchedules?: boolean } = {}): Promise<void> {
     this.#loaded = fingerprint(this.#root());
@@ -112,7 +101,7 @@ export class Scripts {
     this.#service.records.hookWith(this.functions.hooks);
     this.#service.auth.hookWith(this.functions.hooks);
     this.functions.start();
-    await this.#host.load(this.#owners);
+    await this.host.load(this.#owners);
     if (hasSchedules) await this.jobs.start();
     this.#tell("Loaded");
   }
@@ -120,7 +109,7 @@ export class Scripts {
   /** Loads the files again. Runs go on; a file that does not load keeps its last version. */
   async reload(): Promise<void> {
     const start = performance.now();
-    await this.#host.load(this.#owners);
+    await this.host.load(this.#owners);
     if (this.#stopping.signal.aborted) return;
     this.#tell("Reloaded", { ms: Math.round(performance.now() - start) });
   }
@@ -185,8 +174,8 @@ export class Scripts {
   }
 
   #refuseBroken(path: string): void {
-    const problem = this.#host.problemOf(path);
-    if (problem !== null) throw new AppError("not_found", `${path} does not load: ${problem}`);
+    const problem = this.host.problems().find((each) => each.path === path);
+    if (problem !== undefined) throw new AppError("not_found", `${path} does not load: ${problem.message}`);
   }
 
   /**
@@ -194,16 +183,11 @@ export class Scripts {
    * the time of the next attempt, do not count.
    */
   async settled(): Promise<void> {
-    const isBusy = (): boolean => this.#host.underWay > 0 || this.functions.isBusy || this.jobs.isBusy;
+    const isBusy = (): boolean => this.host.underWay > 0 || this.functions.isBusy || this.jobs.isBusy;
     // A run that has ended hands over to the next within a turn of the event loop.
     for (let quietTurns = 0; quietTurns < 2; quietTurns = isBusy() ? 0 : quietTurns + 1)
       await (isBusy() ? Bun.sleep(1) : nextTurn());
     await Promise.all([this.functions.settled(), this.jobs.settled()]);
-  }
-
-  /** The time of this process was moved (`moveTime`). */
-  followTime(): void {
-    this.#host.followTime();
   }
 
   /** Finishes the runs, `graceMs` at most, and ends the processes. */
@@ -211,7 +195,7 @@ export class Scripts {
     this.#stopping.abort();
     const stopped = Promise.all([this.functions.stop(), this.jobs.stop()]);
     await Promise.race([stopped, Bun.sleep(graceMs)]);
-    this.#host.stop();
+    this.host.stop();
     await this.#queries.stop();
     await stopped;
     await Promise.all([this.functions.settled(), this.jobs.settled()]);

@@ -4,7 +4,7 @@ import type { Terminal } from "./command.ts";
 const width = 30;
 const drawEveryMs = 100;
 
-export class ProgressBar {
+export class ProgressBar implements Disposable {
   readonly #draw: Terminal["progress"];
   readonly #label: string;
   #drawnAt = Number.NEGATIVE_INFINITY;
@@ -25,6 +25,10 @@ export class ProgressBar {
   /** Removes the bar. */
   end(): void {
     this.#draw?.("");
+  }
+
+  [Symbol.dispose](): void {
+    this.end();
   }
 }
 

@@ -1,41 +1,35 @@
 /** The command's side of a service under test: its process, its calls that wait for an answer, its end. */
 import type { TestCall } from "@socle/protocol";
-import { messageOf, SetupError } from "../base/kernel/index.ts";
+import { SetupError } from "../base/kernel/index.ts";
 import { SpawnedProcess } from "../code/script-host/index.ts";
 import type { FromService, TestServiceOptions, ToService } from "./protocol.ts";
 
 export class RunningService {
-  readonly id: number;
-  /** Resolves when the service answers requests. Rejects with a `SetupError` that has a line for each reason of the failure. */
-  readonly started: Promise<void>;
   readonly #process: SpawnedProcess<ToService, FromService>;
-  readonly #start = Promise.withResolvers<void>();
+  readonly #url = Promise.withResolvers<string>();
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
   readonly #onLog: (line: string) => void;
-  #url = "";
   #lastCall = 0;
   #hasEnded = false;
   #isDone = false;
 
   constructor(parts: {
-    id: number;
     options: TestServiceOptions;
     cwd: string;
     environment: { readonly [name: string]: string | undefined };
     onLog: (line: string) => void;
   }) {
-    const { id, options, cwd, environment, onLog } = parts;
-    this.id = id;
+    const { options, cwd, environment, onLog } = parts;
     this.#onLog = onLog;
-    this.started = this.#start.promise;
     this.#process = new SpawnedProcess({ word: "test-service", options, cwd, environment }, (message) =>
       this.#receive(message),
     );
     void this.#process.exited.then(({ how }) => this.#end(how));
   }
 
-  get url(): string {
-    return this.#url;
+  /** Resolves when the service answers requests. Rejects with a `SetupError` that has a line for each reason of the failure. */
+  get url(): Promise<string> {
+    return this.#url.promise;
   }
 
   get exited(): Promise<unknown> {
@@ -61,11 +55,10 @@ export class RunningService {
   #receive(message: FromService): void {
     switch (message.type) {
       case "ready":
-        this.#url = message.url;
-        this.#start.resolve();
+        this.#url.resolve(message.url);
         return;
       case "failed":
-        this.#start.reject(new SetupError(message.message));
+        this.#url.reject(new SetupError(message.message));
         this.kill();
         return;
       case "log":
@@ -89,8 +82,8 @@ export class RunningService {
     this.#hasEnded = true;
     const why = this.#isDone ? "the tests of its file are over" : how;
     const error = new SetupError(`The service under test has ended: ${why}`);
-    this.#start.reject(error);
-    for (const waiting of this.#waiting.values()) waiting.reject(new Error(messageOf(error)));
+    this.#url.reject(error);
+    for (const waiting of this.#waiting.values()) waiting.reject(error);
     this.#waiting.clear();
   }
 }

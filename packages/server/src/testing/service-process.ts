@@ -39,7 +39,7 @@ export async function runTestService(options: TestServiceOptions, environment: E
   moveTime(0);
   try {
     const service = await TestService.start(options, environment, send);
-    process.on("message", (message: ToService) => void service.answer(message));
+    process.on("message", async (message: ToService) => send(await service.answer(message)));
     send({ type: "ready", url: service.url });
   } catch (thrown) {
     send({ type: "failed", message: messageOf(thrown) });
@@ -50,13 +50,11 @@ class TestService {
   readonly #app: App;
   readonly #clock: TestClock;
   readonly #folder: string;
-  readonly #send: (message: FromService) => void;
 
-  private constructor(parts: { app: App; clock: TestClock; folder: string; send: (message: FromService) => void }) {
-    this.#app = parts.app;
-    this.#clock = parts.clock;
-    this.#folder = parts.folder;
-    this.#send = parts.send;
+  private constructor(app: App, clock: TestClock, folder: string) {
+    this.#app = app;
+    this.#clock = clock;
+    this.#folder = folder;
   }
 
   /** @throws SetupError for a configuration, a definition or a file of code that does not load. */
@@ -89,23 +87,21 @@ class TestService {
       environment: { ...readEnvironmentFile(config.folder, ".env.test"), ...environment, NODE_ENV: "test" },
       adminCommand: "socle admin create EMAIL",
     });
-    const problems = app.scripts
-      .states()
-      .flatMap(({ file, problem }) => (problem === null ? [] : [`${file.path} does not load: ${problem.message}`]));
+    const problems = app.scripts.host.problems().map(({ path, message }) => `${path} does not load: ${message}`);
     if (problems.length > 0) throw new SetupError(problems.join("\n"));
     isStarted = true;
-    return new TestService({ app, clock, folder: config.folder, send });
+    return new TestService(app, clock, config.folder);
   }
 
   get url(): string {
     return this.#app.url;
   }
 
-  async answer({ id, call }: ToService): Promise<void> {
+  async answer({ id, call }: ToService): Promise<FromService> {
     try {
-      this.#send({ type: "answer", id, value: await this.#answer(call) });
+      return { type: "answer", id, value: await this.#answer(call) };
     } catch (thrown) {
-      this.#send({ type: "refusal", id, message: reasonsOf(thrown) });
+      return { type: "refusal", id, message: reasonsOf(thrown) };
     }
   }
 
@@ -130,7 +126,7 @@ class TestService {
       throw new AppError("bad_request", `${quote(text)} is no duration; allowed: ${span.allowed}`);
     const { scripts } = this.#app;
     await this.#clock.advance(milliseconds, {
-      onMove: () => scripts.followTime(),
+      onMove: () => scripts.host.followTime(),
       settle: () => scripts.settled(),
     });
     return timeOffset();

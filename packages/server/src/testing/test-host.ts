@@ -28,7 +28,7 @@ export class TestHost {
   readonly #server: Bun.Server<undefined>;
   readonly #services = new Map<number, RunningService>();
   /** The service that the next test file gets; the service starts while the tests of another file run. */
-  #next: Promise<RunningService> | null = null;
+  #next: Promise<TestServiceAddress> | null = null;
   #lastId = 0;
 
   constructor(options: TestHostOptions) {
@@ -86,25 +86,24 @@ export class TestHost {
   async #open(): Promise<TestServiceAddress> {
     const opening = this.#next ?? this.#start();
     this.#next = null;
-    const { id, url } = await opening;
+    const address = await opening;
     if (this.#lastId < this.#options.files) {
       this.#next = this.#start();
       // The next file is told.
       this.#next.catch(() => undefined);
     }
-    return { service: id, url };
+    return address;
   }
 
-  async #start(): Promise<RunningService> {
+  async #start(): Promise<TestServiceAddress> {
     const { service: options, cwd, environment, onLog } = this.#options;
     this.#lastId += 1;
     const id = this.#lastId;
     const data = this.#folderOf(id);
     mkdirSync(data);
-    const service = new RunningService({ id, options: { ...options, data }, cwd, environment, onLog });
+    const service = new RunningService({ options: { ...options, data }, cwd, environment, onLog });
     this.#services.set(id, service);
-    await service.started;
-    return service;
+    return { service: id, url: await service.url };
   }
 
   #folderOf(id: number): string {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { askService, dataPathsOf, keepFilesPrivate, knownSchemas, version } from "../../app/index.ts";
 import type { Config } from "../../base/config/index.ts";
-import { AppError, count, messageOf, printable, refuseIrreplaceable, SetupError } from "../../base/kernel/index.ts";
+import { count, printable, refuseIrreplaceable, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import {
   backupIdentity,
@@ -68,25 +68,22 @@ export const backup: Command = {
     if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
     refuseIrreplaceable(file);
     const passphrase = options["passphrase"] === true ? await newPassphrase(terminal) : null;
-    const bar = new ProgressBar(terminal, "Backup");
+    using bar = new ProgressBar(terminal, "Backup");
     const onProgress = (done: number, total: number): void => bar.show(done, total);
     const warnings: string[] = [];
-    try {
-      const asked = await askService(
-        config.database,
-        { kind: "backup", file, passphrase },
-        {
-          onProgress: ({ done, total }) => onProgress(done, total),
-          onLog: ({ message }) => warnings.push(message),
-        },
-      );
-      if (asked === null) {
-        const missing = await withoutService({ config, logger, file, passphrase, onProgress });
-        if (missing.length > 0) warnings.push(missingWarning(missing));
-      } else if (asked.error !== null) throw new Error(asked.error);
-    } finally {
-      bar.end();
-    }
+    const asked = await askService(
+      config.database,
+      { kind: "backup", file, passphrase },
+      {
+        onProgress: ({ done, total }) => onProgress(done, total),
+        onLog: ({ message }) => warnings.push(message),
+      },
+    );
+    if (asked === null) {
+      const missing = await withoutService({ config, logger, file, passphrase, onProgress });
+      if (missing.length > 0) warnings.push(missingWarning(missing));
+    } else if (asked.error !== null) throw new Error(asked.error);
+    bar.end();
     for (const warning of warnings) terminal.err(`${file}: ${printable(warning)}\n`);
     terminal.out(`Wrote ${file} (${readableSize(statSync(file).size)})\n`);
     return 0;
@@ -143,31 +140,25 @@ export const restore: Command = {
     keepFilesPrivate();
     const { config } = await loadSettings(options, withoutLog(terminal));
     const { source, size } = await sourceOf(file, dataPathsOf(config));
-    const bar = new ProgressBar(terminal, "Restore");
-    try {
-      const { head, aside } = await restoreBackup(
-        {
-          name: file,
-          source,
-          identity: identityOf(options, terminal),
-          schemas: knownSchemas,
-          onProgress: (done) => bar.show(done, size),
-        },
-        { paths: dataPathsOf(config), force: options["force"] === true },
-      );
-      bar.end();
-      const { counts, createdAt, missing } = head;
-      for (const folder of aside) terminal.out(`What was there is in ${folder}\n`);
-      if (missing.length > 0)
-        terminal.out(`${count(missing.length, "file")} had no bytes when the backup was made: ${missing.join(", ")}\n`);
-      terminal.out(
-        `Restored the state of ${createdAt}: ${count(counts.records, "record")}, ${count(counts.users, "user")}, ${count(counts.files, "file")}\n`,
-      );
-      return 0;
-    } catch (thrown) {
-      bar.end();
-      if (thrown instanceof AppError) throw new Error(messageOf(thrown));
-      throw thrown;
-    }
+    using bar = new ProgressBar(terminal, "Restore");
+    const { head, aside } = await restoreBackup(
+      {
+        name: file,
+        source,
+        identity: identityOf(options, terminal),
+        schemas: knownSchemas,
+        onProgress: (done) => bar.show(done, size),
+      },
+      { paths: dataPathsOf(config), force: options["force"] === true },
+    );
+    bar.end();
+    const { counts, createdAt, missing } = head;
+    for (const folder of aside) terminal.out(`What was there is in ${folder}\n`);
+    if (missing.length > 0)
+      terminal.out(`${count(missing.length, "file")} had no bytes when the backup was made: ${missing.join(", ")}\n`);
+    terminal.out(
+      `Restored the state of ${createdAt}: ${count(counts.records, "record")}, ${count(counts.users, "user")}, ${count(counts.files, "file")}\n`,
+    );
+    return 0;
   },
 };

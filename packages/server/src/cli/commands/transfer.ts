@@ -1,7 +1,7 @@
 /** `socle import` and `socle export`: the records of a collection from a file, and into a file. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import type { ErrorDetail, ImportReport } from "@socle/protocol";
+import type { ImportReport } from "@socle/protocol";
 import {
   doServiceWork,
   exportFile,
@@ -30,7 +30,7 @@ export const importCommand: Command = {
     const report = await transfer<ImportReport>(invocation, "import", importFile);
     const { terminal } = invocation;
     for (const { line, details } of report.problems.slice(0, maxPrinted))
-      terminal.err(`line ${line}: ${details.map(shown).join("; ")}\n`);
+      terminal.err(`line ${line}: ${details.map(({ message }) => printable(message)).join("; ")}\n`);
     const more = report.rejected - Math.min(maxPrinted, report.problems.length);
     if (more > 0) terminal.err(`and ${count(more, "more row")} refused\n`);
     terminal.out(`${count(report.imported, "record")} imported, ${count(report.rejected, "row")} refused\n`);
@@ -64,22 +64,14 @@ async function transfer<T extends ImportReport | number>(
   const { config, logger } = await loadSettings(options, withoutLog(terminal));
   formatOfFile(file);
   const request: TransferRequest = { kind, collection, file: resolve(file), maxRow: config["limits.body"] };
-  const bar = new ProgressBar(terminal, kind === "import" ? "Import" : "Export");
+  using bar = new ProgressBar(terminal, kind === "import" ? "Import" : "Export");
   const onProgress: OnProgress = ({ done, total }) => bar.show(done, total);
-  try {
-    return await doServiceWork({
-      config,
-      logger,
-      request,
-      listener: { onProgress },
-      open: openService,
-      alone: (service) => work(service, request, onProgress),
-    });
-  } finally {
-    bar.end();
-  }
-}
-
-function shown(detail: ErrorDetail): string {
-  return printable(detail.message);
+  return await doServiceWork({
+    config,
+    logger,
+    request,
+    listener: { onProgress },
+    open: openService,
+    alone: (service) => work(service, request, onProgress),
+  });
 }

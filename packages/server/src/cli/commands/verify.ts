@@ -26,7 +26,7 @@ function report(findings: readonly Finding[], terminal: Terminal): number {
 
 async function verifyBackup(file: string, config: Config, { options, terminal }: CommandInvocation): Promise<number> {
   const { source, size } = await sourceOf(file, dataPathsOf(config));
-  const bar = new ProgressBar(terminal, "Verify");
+  using bar = new ProgressBar(terminal, "Verify");
   const folder = mkdtempSync(join(tmpdir(), "socle-verify-"));
   try {
     const head = await unpack(
@@ -56,7 +56,6 @@ async function verifyBackup(file: string, config: Config, { options, terminal }:
     ];
     return report(findings, terminal);
   } finally {
-    bar.end();
     rmSync(folder, { recursive: true, force: true });
   }
 }

@@ -39,10 +39,11 @@ export interface EndpointCall extends Pick<ScriptExchange, "request" | "pieces">
   readonly caller: AbortSignal;
 }
 
-/** The answer: a response, or the end without a response. `over` resolves when the response is whole or broken off. */
-export type EndpointAnswer =
-  | { readonly response: ScriptResponse; readonly over: Promise<CallOutcome> }
-  | { readonly response: null; readonly end: CallOutcome };
+/** The answer: a response, or null for an end without a response. `over` resolves when the response is whole or broken off. */
+interface EndpointAnswer {
+  readonly response: ScriptResponse | null;
+  readonly over: Promise<CallOutcome>;
+}
 
 export class Endpoints implements ScriptKind {
   readonly folder = "endpoints";
@@ -108,8 +109,7 @@ export class Endpoints implements ScriptKind {
       if (end.status !== "gone") this.#ended(call, { runId, end, response, ms: performance.now() - startedAt });
       return end;
     });
-    const response = await begun.promise;
-    return response === null ? { response, end: await over } : { response, over };
+    return { response: await begun.promise, over };
   }
 
   #ended(call: EndpointCall, { runId, end, response, ms }: EndedCall): void {

@@ -12,10 +12,10 @@ export { readEnvironmentFile } from "./environment.ts";
 export type { FileState } from "./file-states.ts";
 export { SpawnedProcess } from "./host-process.ts";
 export type { Lane } from "./lanes.ts";
+export { runTool, toolOutput } from "./own-command.ts";
 export type { RunInput, ScriptError, ScriptExports } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
 export { parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
-export { runTool, type ToolOptions, toolOutput } from "./run-tool.ts";
 export { findScripts, fingerprint, listTests } from "./script-files.ts";
 export {
   type BrokenScript,
@@ -24,6 +24,7 @@ export {
   type ScriptHostOptions,
   type ScriptKind,
   type ScriptOwners,
+  type ScriptProblem,
 } from "./script-host.ts";
 export { ServiceApi } from "./service-api.ts";
 export { startChild, startQueries } from "./start-child.ts";

@@ -15,7 +15,7 @@ test("files whose top-level await never ends are waited for together, in one pro
     },
   });
   const late = "did not finish loading within 5 s";
-  expect(scripts.states().map(({ file, problem }) => [file.path, problem?.message])).toEqual([
+  expect(scripts.host.states().map(({ file, problem }) => [file.path, problem?.message])).toEqual([
     ["jobs/a.ts", late],
     ["jobs/b.ts", late],
     ["jobs/c.ts", late],
@@ -30,7 +30,7 @@ test("a file that computes without end keeps no other from being loaded", async 
   const { scripts } = await openScripts({
     files: { "jobs/a.ts": `${job}while (true) {}\n`, "jobs/b.ts": job, "jobs/c.ts": job },
   });
-  expect(scripts.states().map(({ file, problem }) => [file.path, problem?.message])).toEqual([
+  expect(scripts.host.states().map(({ file, problem }) => [file.path, problem?.message])).toEqual([
     ["jobs/a.ts", "did not finish loading within 5 s"],
     ["jobs/b.ts", undefined],
     ["jobs/c.ts", undefined],

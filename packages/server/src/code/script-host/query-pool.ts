@@ -57,7 +57,6 @@ export class QueryPool implements PausableReads {
   readonly #timeoutMs: number;
   readonly #aliased: () => readonly QueryTable[];
   readonly #admission = new Admission({ width });
-  readonly #free: PooledProcess[] = [];
   readonly #all = new Set<PooledProcess>();
   /** The ends of processes that were killed and have not gone yet. */
   readonly #ending = new Set<Promise<unknown>>();
@@ -94,12 +93,8 @@ export class QueryPool implements PausableReads {
   async #attempt(query: QueryMessage, timeoutMs: number): Promise<QueryAnswer | Ended> {
     while (this.#pause !== null) await this.#pause.promise;
     if (this.#isStopped) throw new AppError("unavailable", "The service is stopping.");
-    const free = this.#free.pop();
-    const pooled = free === undefined || free.host.hasExited ? this.#open() : free;
-    clearTimeout(pooled.timer ?? undefined);
-    const answer = await this.#ask(pooled, query, Math.min(timeoutMs, this.#timeoutMs));
-    if (this.#all.has(pooled)) this.#park(pooled);
-    return answer;
+    const free = [...this.#all].find(({ host, onAnswer }) => onAnswer === null && !host.hasExited);
+    return this.#ask(free ?? this.#open(), query, Math.min(timeoutMs, this.#timeoutMs));
   }
 
   /** Resolves when no process has the database open any more, so that the service is the last to close the database. */
@@ -152,6 +147,7 @@ export class QueryPool implements PausableReads {
   }
 
   #ask(pooled: PooledProcess, message: QueryMessage, timeoutMs: number): Promise<QueryAnswer | Ended> {
+    clearTimeout(pooled.timer ?? undefined);
     return new Promise((resolve) => {
       const limit = setTimeout(() => {
         this.#end(pooled);
@@ -161,6 +157,7 @@ export class QueryPool implements PausableReads {
       pooled.onAnswer = (answer) => {
         clearTimeout(limit);
         pooled.onAnswer = null;
+        if (this.#all.has(pooled)) pooled.timer = setTimeout(() => this.#end(pooled), idleMs).unref();
         resolve(answer);
       };
       const aliased = this.#aliased();
@@ -169,17 +166,9 @@ export class QueryPool implements PausableReads {
     });
   }
 
-  #park(pooled: PooledProcess): void {
-    this.#free.push(pooled);
-    pooled.timer = setTimeout(() => this.#end(pooled), idleMs);
-    pooled.timer.unref();
-  }
-
   #end(pooled: PooledProcess): void {
     clearTimeout(pooled.timer ?? undefined);
     this.#all.delete(pooled);
-    const at = this.#free.indexOf(pooled);
-    if (at >= 0) this.#free.splice(at, 1);
     pooled.host.kill();
     const ending = pooled.host.exited;
     this.#ending.add(ending);

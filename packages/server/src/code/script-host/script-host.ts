@@ -25,6 +25,12 @@ export interface BrokenScript {
   readonly source: string | null;
 }
 
+/** A file that does not load, and why. */
+export interface ScriptProblem {
+  readonly path: string;
+  readonly message: string;
+}
+
 /** A kind of script, functions or jobs: the owner of a folder. */
 export interface ScriptKind {
   readonly folder: ScriptFolder;
@@ -102,9 +108,11 @@ export class ScriptHost {
     return this.#processesLost;
   }
 
-  /** The reason why a file failed at the last load; null for a loaded file, and for a missing file. */
-  problemOf(path: string): string | null {
-    return this.states().find(({ file }) => file.path === path)?.problem?.message ?? null;
+  /** The files that failed at the last load. */
+  problems(): ScriptProblem[] {
+    return this.states().flatMap(({ file: { path }, problem }) =>
+      problem === null ? [] : [{ path, message: problem.message }],
+    );
   }
 
   /** All files, each with the outcome of its last load. */

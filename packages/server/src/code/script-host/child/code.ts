@@ -1,14 +1,20 @@
-/** The content of modules in a script process: as the service read the files at the load. */
+/** The modules of the user's code in a script process: as the service read the files at the load, as JavaScript with source maps. */
 import { readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, parse, resolve } from "node:path";
 import type { CodeFile } from "../protocol.ts";
 import { scriptFolders } from "../script-files.ts";
-import { transpile } from "./transpile.ts";
+
+/** Modules that are transpiled here; the runtime transpiles other modules, such as JSX. */
+const extension = /\.m?ts$/;
+const mapPattern = /\/\/# sourceMappingURL=data:application\/json;base64,(\S+)\s*$/;
+
+/** Texts of modules by their absolute paths. */
+type Modules = ReadonlyMap<string, string>;
 
 /** Has the runtime take TypeScript modules from these files, and not from the disk, whose files may have changed. */
 export async function useCode(root: string, files: readonly CodeFile[]): Promise<void> {
   const contents = new Map(files.map(({ real, content }) => [real, content]));
-  const modules = await transpile(files);
+  const modules = await transpile(contents);
   // Folders that are links are elsewhere.
   const folders = new Set([
     ...scriptFolders.map((name) => join(root, name)),
@@ -28,4 +34,64 @@ export async function useCode(root: string, files: readonly CodeFile[]): Promise
       });
     },
   });
+}
+
+/**
+ * The modules as JavaScript. The runtime's own transpiler inlines constants, and an error then names the line of
+ * the constant (https://github.com/oven-sh/bun/pull/41580). A module that does not compile is left out: the runtime says why.
+ */
+async function transpile(contents: Modules): Promise<Modules> {
+  const modules = [...contents].filter(([real]) => extension.test(real));
+  const all = await built(new Map(modules));
+  if (all !== null) return all;
+  const each = await Promise.all(modules.map((module) => built(new Map([module]))));
+  return new Map(each.flatMap((found) => [...(found ?? [])]));
+}
+
+/** Null when a module does not compile. */
+async function built(contents: Modules): Promise<Modules | null> {
+  if (contents.size === 0) return contents;
+  const { outputs, success } = await Bun.build({
+    entrypoints: [...contents.keys()],
+    root: parse(process.cwd()).root,
+    external: ["*"],
+    target: "bun",
+    sourcemap: "inline",
+    throw: false,
+    // Variables have their values of the moment when the code runs.
+    define: { "process.env.NODE_ENV": "process.env.NODE_ENV" },
+    plugins: [
+      {
+        name: "content",
+        setup(build) {
+          build.onLoad({ filter: /./ }, ({ path }) => ({ contents: contents.get(path) ?? "", loader: "ts" }));
+        },
+      },
+    ],
+  });
+  if (!success) return null;
+  const texts = await Promise.all(outputs.map((output) => output.text()));
+  const modules = new Map(texts.flatMap(placed));
+  for (const [real, code] of modules) modules.set(real, withLet(code, contents.get(real) ?? ""));
+  return modules;
+}
+
+/**
+ * The bundler makes `var` of the `const` and `let` of a module. A `let`, of the same length, cannot be read before it
+ * is set, as a circular import tries. A module that contains the word `var` stays unchanged.
+ */
+function withLet(code: string, content: string): string {
+  const names = [...code.matchAll(/^var (\w+)/gm)].map(([, name]) => name);
+  const isTwice = new Set(names).size < names.length;
+  return isTwice || /\bvar\b/.test(content) ? code : code.replaceAll(/^var /gm, "let ");
+}
+
+/** A module with its absolute path, which its source map names; the map does not repeat its content. */
+function placed(code: string): [real: string, code: string][] {
+  const base64 = mapPattern.exec(code)?.[1];
+  if (base64 === undefined) return [];
+  const map: { sources: string[] } = JSON.parse(Buffer.from(base64, "base64").toString());
+  const real = resolve(map.sources[0] ?? "");
+  const own = Buffer.from(JSON.stringify({ ...map, sources: [real], sourcesContent: [""] })).toString("base64");
+  return [[real, code.replace(base64, own)]];
 }

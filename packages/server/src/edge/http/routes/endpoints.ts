@@ -77,8 +77,7 @@ export function endpointRoutes(options: EndpointRouteOptions): Route[] {
       const answer = await exchange.untilStop(
         endpoints.call({ found, method, user, requestId, request, pieces, caller }),
       );
-      if (answer.response === null) return failure(exchange, answer.end);
-      const first = await begun(answer.response);
+      const first = answer.response === null ? null : await begun(answer.response);
       if (first === null) return failure(exchange, await answer.over);
       isGoing = true;
       void answer.over.then(() => place.release());
