@@ -23,10 +23,9 @@ import {
 } from "../../base/kernel/index.ts";
 import type { Transactor, Value } from "../../store/database/index.ts";
 import type { Collections } from "../collections/index.ts";
-import { fieldLimits } from "./field-rights.ts";
 import { type Pointer, Pointers } from "./pointers.ts";
 import type { RecordEffects } from "./record-effects.ts";
-import type { OwnedRow, RecordTable } from "./record-table.ts";
+import { fieldLimits, type OwnedRow, type RecordTable } from "./record-table.ts";
 import { keepNumbers, numberChanged } from "./sequences.ts";
 import type { WriteHooks } from "./write-hooks.ts";
 

@@ -5,11 +5,10 @@
 import type { ErrorDetail, StoredRecord } from "@socle/protocol";
 import { AppError, allOf, type Principal } from "../../base/kernel/index.ts";
 import type { Reader, Value } from "../../store/database/index.ts";
-import type { Collection } from "../collections/index.ts";
 import type { Expression } from "../expressions/index.ts";
 import { decode } from "../fields/index.ts";
 import { type FieldLimits, isOwnRecord } from "../permissions/index.ts";
-import type { RecordTable } from "./record-table.ts";
+import { fieldLimits, type RecordTable } from "./record-table.ts";
 import type { RecordState, Rights } from "./rights.ts";
 
 const none: ReadonlySet<string> = new Set();
@@ -18,11 +17,6 @@ const none: ReadonlySet<string> = new Set();
 interface Written {
   readonly body: Readonly<Record<string, unknown>>;
   readonly values: (Value | undefined)[];
-}
-
-/** The fields of a collection that are not readable in every record; null if all fields are readable. */
-export function fieldLimits({ fieldPolicies }: Collection, principal: Principal): FieldLimits | null {
-  return fieldPolicies === null ? null : fieldPolicies.limits("read", principal);
 }
 
 /** A record without some of its fields. */

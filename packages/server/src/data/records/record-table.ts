@@ -1,10 +1,10 @@
 /** Record tables: the SQL of a collection's records, and values derived from its definition once for all requests. */
 import type { FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
-import { AppError, BoundedMap, quote } from "../../base/kernel/index.ts";
+import { AppError, BoundedMap, type Principal, quote } from "../../base/kernel/index.ts";
 import { identifier, type Value } from "../../store/database/index.ts";
 import { type Collection, columnName, columnsOf, indexesOf, itemTableName, orderColumn } from "../collections/index.ts";
 import { type CheckedValue, checkOf, decode, needsDecoding, positionSql, scopeOf, typeOf } from "../fields/index.ts";
-import { ownerColumn } from "../permissions/index.ts";
+import { type FieldLimits, ownerColumn } from "../permissions/index.ts";
 
 const idPattern = /^rec_[0-9a-f-]{36}$/;
 
@@ -338,4 +338,9 @@ export function recordTableOf(collection: Collection): RecordTable {
     tables.set(collection, table);
   }
   return table;
+}
+
+/** The fields of a collection that are not readable in every record; null if all fields are readable. */
+export function fieldLimits({ fieldPolicies }: Collection, principal: Principal): FieldLimits | null {
+  return fieldPolicies === null ? null : fieldPolicies.limits("read", principal);
 }

@@ -19,7 +19,6 @@ import {
   type Transactor,
   type Waiter,
 } from "../database/index.ts";
-import { parseEventId } from "./event-id.ts";
 import {
   eventAt,
   eventsAfter,
@@ -31,7 +30,7 @@ import {
   positionOf,
   stampsAt,
 } from "./event-table.ts";
-import { type EventBasis, type EventHead, LoggedEvent, type WrittenRow } from "./logged-event.ts";
+import { type EventBasis, type EventHead, LoggedEvent, parseEventId, type WrittenRow } from "./logged-event.ts";
 import { type EventFilter, searchEvents, seqRange } from "./sql/search.ts";
 import { firstMark, insertMark, markEvery, markFrom, measureSize, rowBytes, trimMarks } from "./sql/size-marks.ts";
 import { TypeBlocks } from "./type-blocks.ts";

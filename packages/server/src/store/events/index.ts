@@ -1,5 +1,4 @@
 /** The event log: append in a transaction, dispatch after the flush, reads, retention. */
-export { eventId, parseEventId } from "./event-id.ts";
 export {
   type AppendedEvent,
   EventLog,
@@ -7,6 +6,6 @@ export {
   type EventRecorder,
 } from "./event-log.ts";
 export { eventQueryTable, eventSchema } from "./event-table.ts";
-export { type EventBasis, type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
+export { type EventBasis, type EventHead, type EventRow, eventId, LoggedEvent, parseEventId } from "./logged-event.ts";
 export { EventRetention } from "./retention.ts";
 export type { EventFilter } from "./sql/search.ts";

@@ -1,7 +1,19 @@
-/** An event of the log: its row, and the parts that some readers must not see. */
+/** An event of the log: its id, its row, and the parts that some readers must not see. */
 import type { Event, EventSource, StoredRecord } from "@socle/protocol";
 import { toTimestamp } from "../../base/kernel/index.ts";
-import { eventId } from "./event-id.ts";
+
+const pattern = /^evt_([0-9a-f]{12})([0-9a-f]{13})$/;
+
+export function eventId(at: number, seq: number): string {
+  return `evt_${at.toString(16).padStart(12, "0")}${seq.toString(16).padStart(13, "0")}`;
+}
+
+/** Time and seq of an event; null if the text is not an event's id. */
+export function parseEventId(id: string): { at: number; seq: number } | null {
+  const [, at, seq] = pattern.exec(id) ?? [];
+  if (at === undefined || seq === undefined) return null;
+  return { at: Number.parseInt(at, 16), seq: Number.parseInt(seq, 16) };
+}
 
 /** An event, as stored in its row. */
 export interface EventRow {
