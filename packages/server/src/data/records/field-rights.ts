@@ -3,7 +3,7 @@
  * the database checks conditions on the record.
  */
 import type { ErrorDetail, StoredRecord } from "@socle/protocol";
-import { AppError, allOf, type Principal } from "../../base/kernel/index.ts";
+import { AppError, allOf } from "../../base/kernel/index.ts";
 import type { Reader, Value } from "../../store/database/index.ts";
 import type { Expression } from "../expressions/index.ts";
 import { decode } from "../fields/index.ts";
