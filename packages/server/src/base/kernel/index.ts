@@ -7,7 +7,7 @@ export { parseDatetime } from "./datetime.ts";
 export { canStartThread, countsDescriptorsSlowly, descriptorLimit, openDescriptors } from "./descriptors.ts";
 export { freeBytes, refuseIrreplaceable } from "./disk.ts";
 export { newId, randomToken } from "./ids.ts";
-export { isObject, JsonText, readJsonFile } from "./json.ts";
+export { isObject, JsonText, type LongText, readJsonFile } from "./json.ts";
 export { LIMITS, type LimitName } from "./limits.ts";
 export { isTimeMovable, machineTime, moveTime, timeOffset } from "./moved-time.ts";
 export {
@@ -24,7 +24,7 @@ export {
   system,
   systemFor,
 } from "./principal.ts";
-export { releasedMemory } from "./released-memory.ts";
+export { releaseBytes, releasedMemory } from "./released-memory.ts";
 export { matchWeight, type SearchTerm, searchedCharacters, standsAt } from "./search-terms.ts";
 export { type SearchWord, searchText, searchWords } from "./search-words.ts";
 export { isSameSecret, Secret } from "./secret.ts";

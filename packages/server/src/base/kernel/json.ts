@@ -2,27 +2,64 @@
 import { readFileSync } from "node:fs";
 import type { ParseError } from "jsonc-parser";
 import { messageOf, SetupError } from "./app-error.ts";
+import { releaseBytes } from "./released-memory.ts";
 
 /** Whether a value is a JSON object: not null, not an array. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** A long text that a thread has made. The bytes reach the event loop without a copy, and their size is known. */
+export interface LongText {
+  /** UTF-8. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Another digest means another text. */
+  readonly digest: string;
+}
+
 /** A value that is JSON already, so that several readers share the serialisation. */
 export class JsonText {
-  readonly text: string;
+  /** The text before the long part: without a long part, the whole text. */
+  readonly start: string;
+  readonly long: LongText | null;
+  /** The text behind the long part. */
+  readonly end: string;
 
-  private constructor(text: string) {
-    this.text = text;
+  private constructor(start: string, long: LongText | null = null, end = "") {
+    this.start = start;
+    this.long = long;
+    this.end = end;
   }
 
   static of(value: object): JsonText {
     return new JsonText(JSON.stringify(value));
   }
 
-  /** A text that is JSON already. */
-  static from(text: string): JsonText {
-    return new JsonText(text);
+  /** Texts that together are JSON already. */
+  static from(start: string, part: string | LongText = "", end = ""): JsonText {
+    return typeof part === "string" ? new JsonText(start + part + end) : new JsonText(start, part, end);
+  }
+
+  get text(): string {
+    return this.long === null ? this.start : `${this.start}${new TextDecoder().decode(this.long.bytes)}${this.end}`;
+  }
+
+  /** UTF-8; the long part is not copied. */
+  get pieces(): Uint8Array[] {
+    const encoder = new TextEncoder();
+    return this.long === null
+      ? [encoder.encode(this.start)]
+      : [encoder.encode(this.start), this.long.bytes, encoder.encode(this.end)];
+  }
+
+  /** Frees the long part of a JSON that nobody is answered. */
+  free(): void {
+    if (this.long !== null) releaseBytes(this.long.bytes);
+  }
+
+  /** A text that is another when the JSON is another. */
+  get mark(): string {
+    return this.long === null ? this.start : `${this.start}${this.long.digest}${this.end}`;
   }
 }
 

@@ -18,6 +18,17 @@ function collect(isUrgent: boolean): void {
   Bun.gc(isUrgent);
 }
 
+/** Smaller bytes may be a part of a buffer that others use, too. */
+const ownBytes = 64 * 1024;
+
+/**
+ * Frees the bytes of a large buffer that nobody uses any more. In a flood of answers the collector would free the bytes too
+ * late, and a run of the collector would hold the event loop.
+ */
+export function releaseBytes({ buffer, byteLength }: Uint8Array): void {
+  if (byteLength > ownBytes && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
+}
+
 /** To be called when bytes outside the heap were let go. */
 export function releasedMemory(bytes: number): void {
   released += bytes;

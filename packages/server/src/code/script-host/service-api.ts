@@ -96,7 +96,8 @@ export class ServiceApi implements CallAnswers {
         const parameters = text(search, "query");
         const list = lists.prepare(collection, principal, parameters);
         if (list.query === null) throw new AppError("bad_request", `${quote(parameters)} has no parameter of a list.`);
-        await part(await lists.page(collection, list, { principal, caller: byFunctions, signal: neverAborted }));
+        const caller = { principal, caller: byFunctions, signal: neverAborted };
+        await part((await lists.page(collection, list, caller)).text);
         return null;
       },
       "db.get": async (principal, [name, id]) => {

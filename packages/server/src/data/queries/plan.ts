@@ -3,7 +3,7 @@
  * on the parameters and on the rights of the caller's class; the caller's id and the time are bound when the plan runs.
  */
 import type { FieldDefinition } from "@socle/protocol";
-import type { SearchTerm } from "../../base/kernel/index.ts";
+import type { LongText, SearchTerm } from "../../base/kernel/index.ts";
 import type { Value } from "../../store/database/index.ts";
 import type { EvaluationContext, SqlPart } from "../expressions/index.ts";
 import type { ValueType } from "../fields/index.ts";
@@ -182,7 +182,7 @@ export type QueryInput = FileShownInput | PageInput | RecordInput | FileUsesInpu
 
 /** A page, with its records as the text of a JSON array. */
 export interface PageOutcome {
-  readonly items: string;
+  readonly items: string | LongText;
   /** The last record, with the values that the list is sorted by; null on the last page. */
   readonly next: { readonly id: string; readonly values: readonly Value[] } | null;
   /** The number of records in the list; null when SQL does not count. */

@@ -177,12 +177,12 @@ export class Queries {
       if (isAdmin(now) !== isAdmin(principal)) throw listChanged();
       const search = String(new URLSearchParams({ limit: String(wholePageSize), ...(cursor !== "" && { cursor }) }));
       const current = this.#readable(collection.name, principal);
-      return this.page(current, this.prepare(current, principal, search), { principal, ...waiter });
+      return (await this.page(current, this.prepare(current, principal, search), { principal, ...waiter })).text;
     });
   }
 
   /** A page of a list, as JSON: `items`, `nextCursor`, and `total` with `count=exact`. */
-  async page(collection: Collection, list: PreparedList, caller: QueryCaller): Promise<string> {
+  async page(collection: Collection, list: PreparedList, caller: QueryCaller): Promise<JsonText> {
     const { principal } = caller;
     let { query, position } = list;
     const plan = (): Planned<PageInput> => {
@@ -198,7 +198,7 @@ export class Queries {
     const cursor = next === null ? null : this.#cursors.write(next, listOf(query, principal));
     const total = query.countsAll ? this.#options.records.count(query.collection) : outcome.total;
     const end = total === null ? "" : `,"total":${total}`;
-    return `{"items":${outcome.items},"nextCursor":${cursor === null ? null : `"${cursor}"`}${end}}`;
+    return JsonText.from('{"items":', outcome.items, `,"nextCursor":${cursor === null ? null : `"${cursor}"`}${end}}`);
   }
 
   /**
@@ -233,7 +233,8 @@ export class Queries {
     const missing = (): AppError => missingRecord(current, id);
     const target = { table: recordTableOf(current), principal, id, owner, missing };
     records.rights.admit(this.#options.database.reader, "read", target);
-    return { json: JsonText.from(outcome.record), tag: selectionTag(outcome, outcome.record) };
+    const json = JsonText.from("", outcome.record);
+    return { json, tag: selectionTag(outcome, json.mark) };
   }
 
   /** The records that hold the id of a file, for admins: no rule is checked. */

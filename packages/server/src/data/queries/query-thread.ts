@@ -1,22 +1,30 @@
 /** The entry of a query thread: the thread runs the inputs of queries, beside plain statements. */
-import { releasedMemory } from "../../base/kernel/index.ts";
+import { isObject, type LongText, releasedMemory } from "../../base/kernel/index.ts";
 import { serveThread } from "../../store/database/index.ts";
 import type { QueryInput } from "./plan.ts";
 import { runQuery } from "./sql/run.ts";
 
+/** A longer text crosses to the event loop as bytes. */
+const longText = 64 * 1024;
 /** The rows of a large answer, its records and its text take about so many times the bytes of the answer. */
 const copies = 4;
 
 // The inputs come from `Queries` alone, as JSON.
 serveThread((reader, input) => {
   const answer = runQuery(reader, JSON.parse(String(input)) as QueryInput, true);
-  releasedMemory(textLength(answer) * copies);
-  return answer;
+  const long = longTextsOf(answer.outcome);
+  for (const { bytes } of Object.values(long)) releasedMemory(bytes.byteLength * copies);
+  const outcome = isObject(answer.outcome) ? { ...answer.outcome, ...long } : answer.outcome;
+  return { result: { ...answer, outcome }, buffers: Object.values(long).map(({ bytes }) => bytes.buffer) };
 });
 
-/** The length of the texts of an answer. */
-function textLength(value: unknown): number {
-  if (typeof value === "string") return value.length;
-  if (typeof value !== "object" || value === null) return 0;
-  return Object.values(value).reduce((sum: number, each) => sum + textLength(each), 0);
+/** The long texts of an outcome, by their names in the outcome. */
+function longTextsOf(outcome: unknown): { [name: string]: LongText } {
+  const long: { [name: string]: LongText } = {};
+  for (const [name, text] of isObject(outcome) ? Object.entries(outcome) : []) {
+    if (typeof text !== "string" || text.length <= longText) continue;
+    const bytes = new TextEncoder().encode(text);
+    long[name] = { bytes, digest: Bun.SHA256.hash(bytes, "base64url") };
+  }
+  return long;
 }

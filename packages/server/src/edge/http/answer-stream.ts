@@ -1,5 +1,5 @@
 /** The body of an answer that leaves in pieces, no faster than the client takes the pieces, and counts meanwhile. */
-import { overloaded, releasedMemory } from "../../base/kernel/index.ts";
+import { overloaded, releaseBytes } from "../../base/kernel/index.ts";
 import { countedBytes, type Hold, type InFlight } from "./in-flight.ts";
 
 const encoder = new TextEncoder();
@@ -10,7 +10,10 @@ const encoder = new TextEncoder();
  */
 const partBytes = 128 * 1024;
 
-/** The pieces of a body, in their order. `return` ends the pieces before the last; an async generator has both. */
+/**
+ * The pieces of a body, in their order. `return` ends the pieces before the last; an async generator has both. A piece belongs
+ * to the stream, which frees the piece.
+ */
 export interface Pieces {
   next(): Promise<IteratorResult<Uint8Array, unknown>>;
   return(): Promise<unknown>;
@@ -48,7 +51,7 @@ export function streamOf(
     if (hasEnded) return;
     hasEnded = true;
     hold.release();
-    if (piece !== null) releasedMemory(piece.byteLength);
+    if (piece !== null) releaseBytes(piece);
     piece = null;
     leaving.abort();
     onEnd();
@@ -56,12 +59,12 @@ export function streamOf(
 
   /** Gives the next part of the piece. */
   function give(controller: ReadableStreamDefaultController<Uint8Array>, from: Uint8Array): void {
-    // A view would keep all of the piece in memory for as long as the runtime has the part.
-    const part = from.byteLength <= partBytes ? from : from.slice(at, at + partBytes);
+    // A copy: the piece is freed before the runtime lets its parts go.
+    const part = from.byteLength <= partBytes ? from : copyOf(from, at);
     at += part.byteLength;
     if (at >= from.byteLength) {
       piece = null;
-      releasedMemory(from.byteLength);
+      if (part !== from) releaseBytes(from);
     }
     controller.enqueue(part);
   }
@@ -149,22 +152,26 @@ export function lateBody(body: string | Uint8Array): string | Uint8Array | Reada
   });
 }
 
-/** A single piece. */
-export function onePiece(bytes: Uint8Array): Pieces {
-  let left: Uint8Array | null = bytes;
+/** A copy of a part; `slice` of a `Buffer` would be a view. */
+function copyOf(bytes: Uint8Array, at: number): Uint8Array {
+  return new Uint8Array(bytes.subarray(at, at + partBytes));
+}
+
+/** Pieces that are made already. */
+export function madePieces(pieces: readonly Uint8Array[]): Pieces {
+  const left = [...pieces];
   return {
     async next() {
-      const value = left;
-      left = null;
-      return value === null ? { done: true, value: undefined } : { done: false, value };
+      const value = left.shift();
+      return value === undefined ? { done: true, value } : { done: false, value };
     },
     async return() {
-      left = null;
+      for (const piece of left.splice(0)) releaseBytes(piece);
     },
   };
 }
 
 /** Copies of the parts of bytes that others share. */
 export async function* partsOf(shared: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
-  for (let at = 0; at < shared.byteLength; at += partBytes) yield shared.slice(at, at + partBytes);
+  for (let at = 0; at < shared.byteLength; at += partBytes) yield copyOf(shared, at);
 }

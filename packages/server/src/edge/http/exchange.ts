@@ -1,16 +1,8 @@
 /** Exchange: a request with its parameters, its caller, its limits, and the headers of its answer. */
 import type { ErrorBody } from "@socle/protocol";
-import {
-  AppError,
-  excerpt,
-  JsonText,
-  type Principal,
-  presentTurn,
-  releasedMemory,
-  type SignedIn,
-} from "../../base/kernel/index.ts";
+import { AppError, excerpt, JsonText, type Principal, presentTurn, type SignedIn } from "../../base/kernel/index.ts";
 import type { FileBody } from "../../files/storage/index.ts";
-import { lateBody, onePiece, type Pieces, partsOf, streamOf } from "./answer-stream.ts";
+import { lateBody, madePieces, type Pieces, partsOf, streamOf } from "./answer-stream.ts";
 import { type Bodies, required, SlowBody } from "./bodies.ts";
 import type { Cors } from "./cors.ts";
 import { countedBytes, type Hold, type InFlight, NoRoom, pathIn, Stopping } from "./in-flight.ts";
@@ -26,12 +18,8 @@ const jsonType = { "Content-Type": "application/json" };
 
 /** A body of at most this size, in characters or bytes, is sent at once, however late the answer is. */
 const shortBody = 5_000;
-/** A large answer was a text, and the parts of that text, before becoming bytes. */
-const textCopies = 2;
 /** While a large answer is made, its records, its text and its bytes take about so many times the bytes of the answer. */
 const makingCopies = 3;
-/** Shorter texts wait for the garbage collector. */
-const noteworthyText = 1024 ** 2;
 
 const bearer = /^bearer +(\S+)$/i;
 
@@ -165,14 +153,9 @@ export class Exchange {
     return required(await this.#service.bodies.parse(bytes, () => this.address));
   }
 
-  /** A large answer leaves in pieces. Throws as `reserve` does. */
+  /** Throws as `reserve` does. */
   json(status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response {
-    const { text } = body instanceof JsonText ? body : JsonText.of(body);
-    if (text.length > countedBytes) return this.#large(status, text, { ...jsonType, ...headers });
-    return new Response(this.#body(text), {
-      status,
-      headers: Object.assign(this.#headers("application/json"), headers),
-    });
+    return this.respond(status, body instanceof JsonText ? body : JsonText.of(body), { ...jsonType, ...headers });
   }
 
   /**
@@ -183,19 +166,25 @@ export class Exchange {
     return this.#stream(status, pieces, { ...jsonType, ...headers });
   }
 
-  /** Any answer; `headers` come in addition to the headers that every answer carries. */
+  /**
+   * Any answer; `headers` come in addition to the headers that every answer carries. A large answer leaves in pieces. Bytes are
+   * shared with other answers; a text is not. Throws as `reserve` does.
+   */
   respond(
     status: number,
-    body: FileBody | Uint8Array | string | null,
+    body: FileBody | JsonText | Uint8Array | string | null,
     headers: Readonly<Record<string, string>>,
   ): Response {
-    const isLarge =
-      typeof body === "string"
-        ? body.length > countedBytes
-        : body instanceof Uint8Array && body.byteLength > countedBytes;
-    if (isLarge && (typeof body === "string" || body instanceof Uint8Array)) return this.#large(status, body, headers);
-    const isOwn = typeof body === "string" || body instanceof Uint8Array;
-    return new Response(isOwn ? this.#body(body) : body, { status, headers: this.#with(headers) });
+    if (body instanceof JsonText && body.long !== null) {
+      return this.#large(status, body.pieces, headers);
+    }
+    const content = body instanceof JsonText ? body.start : body;
+    const isFile = typeof content !== "string" && !(content instanceof Uint8Array);
+    if (isFile || content.length <= countedBytes || this.#isHead)
+      return new Response(isFile ? content : this.#body(content), { status, headers: this.#with(headers) });
+    if (typeof content === "string") return this.#large(status, [encoder.encode(content)], headers);
+    this.reserve(countedBytes);
+    return this.#stream(status, partsOf(content), headers);
   }
 
   /** The body of a small answer in the form that the runtime sends soonest. */
@@ -209,16 +198,13 @@ export class Exchange {
    */
   reserve(bytes: number): void {
     const counted = Math.max(bytes, countedBytes);
+    const { inFlight } = this.#service;
+    if (this.#canRunAgain && bytes > countedBytes) inFlight.note(this.request.url, bytes);
     if (this.#reserved !== null) {
       this.#reserved.next(counted);
       return;
     }
-    const { inFlight } = this.#service;
-    if (this.#canRunAgain && bytes > countedBytes) inFlight.note(this.request.url, bytes);
-    if (this.#canRunAgain && !inFlight.hasRoom(this.address, counted)) {
-      releasedMemory(bytes * textCopies);
-      throw new NoRoom(counted);
-    }
+    if (this.#canRunAgain && !inFlight.hasRoom(this.address, counted)) throw new NoRoom(counted);
     this.#reserved = inFlight.hold(this.address, counted);
   }
 
@@ -237,12 +223,17 @@ export class Exchange {
     return this.#service.inFlight.inTurn(this.address, foreseen, this.request.signal);
   }
 
-  /** @throws NoRoom when the answer is going to lack room, as far as answers to queries of the same shape tell. */
+  /**
+   * Takes room for an answer that is probably large before the answer is made, as far as answers to queries of the same shape tell.
+   * @throws NoRoom without room.
+   */
   foresee(): void {
+    if (this.#reserved !== null || !this.#canRunAgain) return;
     const { inFlight } = this.#service;
-    if (!inFlight.isFilling || !this.#canRunAgain || this.#reserved !== null) return;
     const bytes = inFlight.expected(this.request.url);
-    if (bytes !== null && !inFlight.hasRoom(this.address, bytes)) throw new NoRoom(bytes);
+    if (bytes === null) return;
+    if (!inFlight.hasRoom(this.address, bytes * makingCopies)) throw new NoRoom(bytes);
+    this.#reserved = inFlight.hold(this.address, bytes * makingCopies);
   }
 
   /**
@@ -273,16 +264,21 @@ export class Exchange {
     return this.request.method === "HEAD";
   }
 
-  /** An answer that is complete in memory, and leaves in pieces. Bytes are shared, a text is not. */
-  #large(status: number, body: string | Uint8Array, headers: Readonly<Record<string, string>>): Response {
-    if (this.#isHead) return new Response(body, { status, headers: this.#with(headers) });
-    const isShared = typeof body !== "string";
-    this.reserve(isShared ? countedBytes : body.length);
-    if (isShared) return this.#stream(status, partsOf(body), headers);
-    const bytes = encoder.encode(body);
-    this.#reserved?.next(bytes.byteLength);
-    if (body.length > noteworthyText) releasedMemory(body.length * textCopies);
-    return this.#stream(status, onePiece(bytes), headers);
+  /** An answer that is complete in memory, and whose pieces belong to the answer alone. */
+  #large(status: number, made: readonly Uint8Array[], headers: Readonly<Record<string, string>>): Response {
+    const bytes = made.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const pieces = madePieces(made);
+    try {
+      if (!this.#isHead) {
+        this.reserve(bytes);
+        return this.#stream(status, pieces, headers);
+      }
+    } catch (thrown) {
+      void pieces.return();
+      throw thrown;
+    }
+    void pieces.return();
+    return new Response(null, { status, headers: { ...this.#with(headers), "Content-Length": String(bytes) } });
   }
 
   /**
@@ -371,9 +367,9 @@ export class Exchange {
   /** Headers in addition to the headers that every answer carries; names in `Vary` add up. */
   #with(headers: Readonly<Record<string, string>>): Record<string, string> {
     const all = this.#headers(null);
-    const vary = [all["Vary"], headers["Vary"]].filter((names) => names !== undefined).join(", ");
+    const vary = all["Vary"];
     Object.assign(all, headers);
-    if (vary !== "") all["Vary"] = vary;
+    if (vary !== undefined && headers["Vary"] !== undefined) all["Vary"] = `${vary}, ${headers["Vary"]}`;
     return all;
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { AppError } from "../../base/kernel/index.ts";
-import { onePiece, type Pieces, streamOf } from "./answer-stream.ts";
+import { madePieces, type Pieces, streamOf } from "./answer-stream.ts";
 import { InFlight } from "./in-flight.ts";
 
 const mib = 1024 ** 2;
@@ -212,15 +212,18 @@ describe("a stream", () => {
     ]);
   });
 
-  test("is the bytes that it was given", async () => {
+  test("is the bytes that it was given, which are freed with the last part", async () => {
     const { answers } = open(10 * mib);
     const bytes = crypto.getRandomValues(new Uint8Array(60_000));
     const whole = Buffer.concat(Array.from({ length: 12 }, () => bytes));
-    const { reader, seen } = stream(answers, onePiece(whole));
+    const piece = new Uint8Array(whole);
+    const { reader, seen } = stream(answers, madePieces([piece]));
     const parts: Uint8Array[] = [];
     for (let part = await reader.read(); !part.done; part = await reader.read()) parts.push(part.value);
     expect(parts.length).toBeGreaterThan(1);
     expect(Buffer.concat(parts).equals(whole)).toBe(true);
+    // Freed at once: the collector would come too late for a flood of answers.
+    expect(piece.byteLength).toBe(0);
     expect([answers.bytes, seen]).toEqual([0, { broken: [], ends: 1 }]);
   });
 

@@ -232,13 +232,6 @@ export class InFlight {
     this.#turn = turn;
   }
 
-  /**
-   * Whether little room is left: a request with a probably large answer then waits before any data is read.
-   */
-  get isFilling(): boolean {
-    return this.#room.taken >= this.#options.answersLimit / 4;
-  }
-
   /** The size of the last answer to a URL of this shape, if that answer was large; otherwise null. */
   expected(url: string): number | null {
     return this.#sizes.get(shapeOf(url)) ?? null;

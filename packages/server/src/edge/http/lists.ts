@@ -1,14 +1,12 @@
 /** Answers to lists: 304 for an unchanged list, a cached body, or a read of the database. */
 
-import { type Principal, randomToken } from "../../base/kernel/index.ts";
+import { JsonText, type Principal, randomToken } from "../../base/kernel/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
 import type { PreparedList, Queries } from "../../data/queries/index.ts";
 import { cacheHeaders, hasTag, jsonType } from "./conditions.ts";
 import type { Exchange } from "./exchange.ts";
 import { ListPieces, openingOf } from "./list-body.ts";
 import { ListCache } from "./list-cache.ts";
-
-const encoder = new TextEncoder();
 
 /** A list that is asked for, and is to be read. */
 interface ListRequest {
@@ -63,7 +61,7 @@ export class Lists {
     const pages = await this.#queries.whole(collection, principal, waiter);
     const { rest } = pages;
     if (rest === null)
-      return this.#once(exchange, { principal, tag, keep, keepable }, JSON.stringify({ items: pages.first }));
+      return this.#once(exchange, { principal, tag, keep, keepable }, JsonText.of({ items: pages.first }));
     try {
       const opening = openingOf(pages);
       exchange.reserve(opening.byteLength);
@@ -82,12 +80,13 @@ export class Lists {
     return this.#once(exchange, asked, await this.#queries.page(collection, list, { principal, caller, signal }));
   }
 
-  #once(exchange: Exchange, asked: Omit<ListRequest, "collection" | "list">, text: string): Response {
+  #once(exchange: Exchange, asked: Omit<ListRequest, "collection" | "list">, json: JsonText): Response {
     const { principal, tag, keep, keepable } = asked;
     // Without a version the text tells whether the list has changed.
-    if (tag === null) return fresh(exchange, { tag: `"${this.#tagOf(text)}"`, body: text }, principal);
-    if (text.length <= keepable) keep(encoder.encode(text));
-    return exchange.respond(200, text, cacheHeaders(tag, principal, jsonType));
+    if (tag === null) return fresh(exchange, { tag: `"${this.#tagOf(json.mark)}"`, body: json }, principal);
+    const length = json.long === null ? json.start.length : json.long.bytes.byteLength;
+    if (length <= keepable) keep(Buffer.concat(json.pieces));
+    return exchange.respond(200, json, cacheHeaders(tag, principal, jsonType));
   }
 
   /** Versions count changes by others, too; a tag must not reveal the counts. */
@@ -99,9 +98,12 @@ export class Lists {
 /** Answers a cached list that is known to be current. */
 function fresh(
   exchange: Exchange,
-  { tag, body }: { tag: string; body: Uint8Array | string },
+  { tag, body }: { tag: string; body: Uint8Array | JsonText },
   principal: Principal,
 ): Response {
-  if (hasTag(exchange.request.headers, tag)) return exchange.respond(304, null, cacheHeaders(tag, principal));
+  if (hasTag(exchange.request.headers, tag)) {
+    if (body instanceof JsonText) body.free();
+    return exchange.respond(304, null, cacheHeaders(tag, principal));
+  }
   return exchange.respond(200, body, cacheHeaders(tag, principal, jsonType));
 }

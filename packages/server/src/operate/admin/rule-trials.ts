@@ -36,7 +36,7 @@ interface AskedTrial {
 /** A trial with its thrown error, and its answer as text. */
 export interface TrialOutcome extends Pick<RuleTrial, "as" | "operation" | "rules"> {
   readonly error: AppError | null;
-  readonly answer: JsonText | string | null;
+  readonly answer: JsonText | null;
 }
 
 interface AskingAdmin {

@@ -2,6 +2,7 @@
  * Running a plan: the statements of a query, on the event loop or on a reader thread. All statements of a run read
  * the same snapshot. The answer is text, so that the thread does the work of serialising.
  */
+import type { LongText } from "../../../base/kernel/index.ts";
 import type { Reader, Value } from "../../../store/database/index.ts";
 import { join, type SqlPart } from "../../expressions/index.ts";
 import { type CursorPosition, digestOf } from "../cursor.ts";
@@ -218,7 +219,7 @@ function countRows(run: Run, plan: PagePlan): number {
 export interface RecordOutcome {
   readonly id: string;
   readonly updatedAt: string;
-  readonly record: string;
+  readonly record: string | LongText;
   readonly owner: string | null;
 }
 

@@ -132,6 +132,9 @@ export function collectionOf(records: Records, name: string): Collection {
 function answerRecord(exchange: Exchange, principal: Principal, { json, tag }: TaggedRecord): Response {
   // Two callers may be answered different fields under one tag.
   const headers = { ...cacheHeaders(tag, principal, jsonType), Vary: "Authorization" };
-  if (hasTag(exchange.request.headers, tag)) return exchange.respond(304, null, headers);
-  return exchange.respond(200, json.text, headers);
+  if (hasTag(exchange.request.headers, tag)) {
+    json.free();
+    return exchange.respond(304, null, headers);
+  }
+  return exchange.respond(200, json, headers);
 }

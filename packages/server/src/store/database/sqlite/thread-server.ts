@@ -40,14 +40,20 @@ export interface TaskRequest extends ThreadTarget {
   readonly schemaVersion: number;
 }
 
+/** A result, and the buffers of the result that the event loop gets without a copy. */
+interface ThreadResult {
+  readonly result: unknown;
+  readonly buffers?: ArrayBuffer[];
+}
+
 export type ThreadReply =
-  | { readonly result: unknown }
+  | ThreadResult
   /** The tables have changed since the task was made. */
   | { readonly isStale: true }
   | { readonly refusal: { readonly code: ErrorCode; readonly message: string } }
   | { readonly error: { readonly message: string; readonly code: string | null } };
 
-type ThreadTask = (reader: Reader, input: unknown) => unknown;
+type ThreadTask = (reader: Reader, input: unknown) => ThreadResult;
 
 function open({ path, stop }: ThreadTarget): Connection {
   const opened = new Connection(path, { readonly: false });
@@ -73,7 +79,7 @@ function runTask(connection: Connection, { input, schemaVersion }: TaskRequest, 
     // The first read opens the snapshot, so the version belongs to the rows that follow.
     connection.get("SELECT 1 FROM sqlite_schema LIMIT 1");
     if (schemaVersionOf(connection) !== schemaVersion) return { isStale: true };
-    return { result: task(connection, input) };
+    return task(connection, input);
   } finally {
     // Damage ends the transaction by itself.
     if (connection.inTransaction) connection.run("ROLLBACK");
@@ -106,8 +112,10 @@ export function serveThread(task: ThreadTask): void {
   self.onmessage = ({ data }: MessageEvent<StatementRequest | TaskRequest | AnswersRequest | null>) => {
     if (data === null) self.postMessage(close());
     else if (data.do === "answers") answers = data;
-    else if (data.do === "task" || !data.isAwaited || answers === null) self.postMessage(answer(data));
-    else {
+    else if (data.do === "task" || !data.isAwaited || answers === null) {
+      const reply = answer(data);
+      self.postMessage(reply, "result" in reply ? (reply.buffers ?? []) : []);
+    } else {
       answers.port.postMessage(answer(data));
       Atomics.store(answers.sent, 0, 1);
       Atomics.notify(answers.sent, 0);

@@ -99,7 +99,6 @@ const statuses: { readonly [operation in Operation]: number } = { read: 200, cre
 
 /** A trial, with the status and the body that the caller would get. */
 function trialBody({ as, operation, error, answer, rules }: TrialOutcome): RuleTrial {
-  const text = typeof answer === "string" ? answer : answer?.text;
   const details = error?.details === undefined ? {} : { details: error.details };
   return {
     as,
@@ -108,7 +107,7 @@ function trialBody({ as, operation, error, answer, rules }: TrialOutcome): RuleT
     status: error === null ? statuses[operation] : statusOf(error),
     error: error && { code: error.code, message: error.message, ...details },
     // Made by the service a moment ago.
-    answer: text === undefined ? null : (JSON.parse(text) as JsonValue),
+    answer: answer && (JSON.parse(answer.text) as JsonValue),
     rules,
   };
 }
