@@ -1,11 +1,21 @@
 /**
  * Deliveries: the runs of functions that are not over, or have failed for good. A delivery is written in the transaction
- * of its change, a delivery for each event and handler, and refers to the event in the log.
+ * of its change, a delivery for each event and handler. The place of the event in the log makes the ids of the delivery and
+ * of the run; the log has the event, or the delivery has a copy, made before the log loses the event.
+ *
+ * A large record before a change is kept once for all updates that wait: a delivery follows the delivery whose event
+ * made the record of before its own change, and is given a copy when that delivery ends.
  */
 
 import { AppError, maxDepth } from "../../base/kernel/index.ts";
 import { type Database, type Reader, type SlowReader, stopProbe, type Transactor } from "../../store/database/index.ts";
-import type { AppendedEvent, EventLog, LoggedEvent } from "../../store/events/index.ts";
+import {
+  type AppendedEvent,
+  type EventLog,
+  type EventRow,
+  LoggedEvent,
+  parseEventId,
+} from "../../store/events/index.ts";
 import {
   type IdFilter,
   idConditions,
@@ -15,25 +25,57 @@ import {
   type RunSource,
   RunTable,
 } from "../runs/index.ts";
-import {
-  type EventReference,
-  eventOf,
-  eventSeqOf,
-  firstIdOf,
-  fromCopy,
-  lastIdOf,
-  maxPerEvent,
-  toCopy,
-} from "./delivery-event.ts";
-import {
-  digestOf,
-  findPrevious,
-  type PreviousRecord,
-  readPrevious,
-  releaseFollowers,
-  setPrevious,
-} from "./previous-record-table.ts";
 import type { Trigger } from "./triggers.ts";
+
+/** Handlers of a type of event, at most. */
+export const maxPerEvent = 1_024;
+/** Characters of a record's JSON from which on updates share the record. */
+const largeRecord = 4_096;
+
+/** The place of a delivery's event in the log. */
+export function eventSeqOf({ id }: { readonly id: number }): number {
+  return Math.floor(id / maxPerEvent);
+}
+
+/** The first id that deliveries of an event can have. */
+function firstIdOf(eventSeq: number): number {
+  return eventSeq * maxPerEvent;
+}
+
+/** The last id that deliveries of an event can have. */
+export function lastIdOf(eventSeq: number): number {
+  return firstIdOf(eventSeq) + maxPerEvent - 1;
+}
+
+/** The id of a run, which all its attempts share: the id of the event, and the number of the delivery within the event. */
+export function runIdOf(event: string, deliveryId: number): string {
+  return `run_${event.slice("evt_".length)}${(deliveryId % maxPerEvent).toString(16).padStart(3, "0")}`;
+}
+
+/** The delivery of a run, and the time of its event; null for a text that is no id of a run. */
+export function parseRunId(runId: string): { deliveryId: number; at: number } | null {
+  const [, event, number] = /^run_([0-9a-f]{25})([0-9a-f]{3})$/.exec(runId) ?? [];
+  const parsed = event === undefined ? null : parseEventId(`evt_${event}`);
+  if (parsed === null || number === undefined) return null;
+  return { deliveryId: firstIdOf(parsed.seq) + Number.parseInt(number, 16), at: parsed.at };
+}
+
+/** The columns of a delivery that lead to its event. */
+interface EventReference {
+  readonly id: number;
+  /** The copy; null while the log has the event. */
+  readonly event: string | null;
+}
+
+/** Null when neither the log nor a copy has the event. */
+function eventOf(log: EventLog, row: EventReference, reader: Reader): LoggedEvent | null {
+  return row.event === null ? log.at(eventSeqOf(row), reader) : fromCopy(row.event);
+}
+
+function fromCopy(text: string): LoggedEvent {
+  // The text was written by `Deliveries`.
+  return new LoggedEvent(JSON.parse(text) as EventRow);
+}
 
 /** The part of a delivery that the dispatcher keeps in memory. */
 export interface DeliveryHead extends RunHead {
@@ -244,7 +286,7 @@ export class Deliveries extends RunTable {
 
   /** Copies the event into the delivery. */
   #setEvent(tx: Transactor, id: number, event: LoggedEvent): void {
-    tx.run("UPDATE _deliveries SET event = ? WHERE id = ?", toCopy(event), id);
+    tx.run("UPDATE _deliveries SET event = ? WHERE id = ?", JSON.stringify(event.toRow()), id);
   }
 }
 
@@ -254,4 +296,65 @@ function chainTooLong(event: LoggedEvent, triggers: readonly Trigger[]): AppErro
     "bad_request",
     `A chain of ${maxDepth} functions and hooks, each started by a change that the one before it made, would go on with ${names} for ${event.type}; the change is refused. Does a function react to its own changes?`,
   );
+}
+
+/** The record before a change: its JSON, or the id of the delivery whose event made the record. */
+interface PreviousRecord {
+  readonly previous: string | null;
+  readonly follows: number | null;
+}
+
+interface ChainRow extends PreviousRecord {
+  readonly id: number;
+  readonly event: string | null;
+}
+
+/** The digest of a record, by which a later delivery finds the event that made the record; null for a small record. */
+function digestOf(json: string | null): string | null {
+  if (json === null || json.length <= largeRecord) return null;
+  return new Bun.CryptoHasher("sha256").update(json).digest("base64");
+}
+
+/** A delivery of a handler has its record from the newest waiting delivery whose event made the record, or keeps the JSON. */
+function findPrevious(tx: Transactor, handler: number, json: string | null): PreviousRecord {
+  const digest = digestOf(json);
+  if (digest === null) return { previous: json, follows: null };
+  const row = tx.get<{ id: number }>(
+    "SELECT id FROM _deliveries WHERE result = ? AND handler = ? AND failedAt IS NULL ORDER BY id DESC LIMIT 1",
+    digest,
+    handler,
+  );
+  return row === null ? { previous: json, follows: null } : { previous: null, follows: row.id };
+}
+
+/** The JSON of a record; null without a record, undefined when the followed delivery has ended meanwhile. */
+function readPrevious(log: EventLog, { previous, follows }: PreviousRecord, reader: Reader): string | null | undefined {
+  if (follows === null) return previous;
+  const changes: object[] = [];
+  let base: object | null = null;
+  for (let id: number | null = follows; id !== null && base === null; ) {
+    const row: ChainRow | null = reader.get("SELECT id, previous, follows, event FROM _deliveries WHERE id = ?", id);
+    const event = row === null ? null : eventOf(log, row, reader);
+    if (row === null || event === null) return undefined;
+    if (event.isPartial) changes.push(event.payload);
+    else base = event.payload;
+    // The text was written from a record.
+    if (event.isPartial && row.follows === null) base = JSON.parse(row.previous ?? "{}") as object;
+    id = row.follows;
+  }
+  return JSON.stringify(Object.assign({}, base, ...changes.reverse()));
+}
+
+/** Gives a delivery its own copy of the record before the change. */
+function setPrevious(tx: Transactor, id: number, previous: string | null): void {
+  tx.run("UPDATE _deliveries SET previous = ?, follows = NULL WHERE id = ?", previous, id);
+}
+
+/** A delivery ends: its followers get the record that its event made. */
+function releaseFollowers(log: EventLog, tx: Transactor, id: number): void {
+  const followers = tx.all<{ id: number }>("SELECT id FROM _deliveries WHERE follows = ?", id);
+  if (followers.length === 0) return;
+  const record = readPrevious(log, { previous: null, follows: id }, tx);
+  if (record === undefined) throw new Error("The event of a function's run is not in the log");
+  for (const follower of followers) setPrevious(tx, follower.id, record);
 }

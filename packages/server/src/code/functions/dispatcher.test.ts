@@ -7,8 +7,7 @@ import { SqliteDatabase } from "../../store/database/index.ts";
 import { EventLog, EventRetention, eventSchema } from "../../store/events/index.ts";
 import { Dispatcher, type NextState } from "../runs/dispatcher.ts";
 import { linear } from "../runs/index.ts";
-import { lastIdOf } from "./delivery-event.ts";
-import { Deliveries, type DeliveryHead } from "./delivery-table.ts";
+import { Deliveries, type DeliveryHead, lastIdOf } from "./delivery-table.ts";
 import { functionSchema } from "./schema.ts";
 import type { Trigger } from "./triggers.ts";
 
@@ -38,6 +37,8 @@ async function open(name: string, paths: readonly string[], width = 10) {
     now: Date.now,
     logger,
     width,
+    mayStart: () => true,
+    onLook: () => undefined,
     attempt(delivery) {
       const { promise, resolve } = Promise.withResolvers<NextState>();
       started.push(`${delivery.path} ${delivery.key}`);

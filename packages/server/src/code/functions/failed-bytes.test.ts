@@ -6,8 +6,7 @@ import { Clock, system } from "../../base/kernel/index.ts";
 import { SqliteDatabase } from "../../store/database/index.ts";
 import { EventLog, eventSchema } from "../../store/events/index.ts";
 import { linear } from "../runs/index.ts";
-import { lastIdOf, maxPerEvent } from "./delivery-event.ts";
-import { Deliveries } from "./delivery-table.ts";
+import { Deliveries, lastIdOf, maxPerEvent } from "./delivery-table.ts";
 import { functionSchema } from "./schema.ts";
 
 const folder = temporaryFolder();

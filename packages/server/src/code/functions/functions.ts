@@ -3,23 +3,14 @@
  * each run is made at least once, even if the process ends in between.
  */
 import type { Event, FunctionRun, StoredRecord } from "@socle/protocol";
-import {
-  AppError,
-  actingFor,
-  type Clock,
-  nearest,
-  newId,
-  quote,
-  SetupError,
-  toTimestamp,
-} from "../../base/kernel/index.ts";
-import type { Logger } from "../../base/logging/index.ts";
+import { AppError, actingFor, nearest, newId, quote, SetupError } from "../../base/kernel/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
-import type { Database, Transactor, Waiter } from "../../store/database/index.ts";
-import { type AppendedEvent, type EventLog, type EventRecorder, eventId } from "../../store/events/index.ts";
+import type { Transactor, Waiter } from "../../store/database/index.ts";
+import { type AppendedEvent, type EventRecorder, LoggedEvent } from "../../store/events/index.ts";
 import {
   type HandlerRun,
   linear,
+  type MachineOptions,
   type Prepared,
   RunMachine,
   type RunSource,
@@ -29,7 +20,6 @@ import {
 import type {
   BrokenScript,
   Lane,
-  RunInput,
   Script,
   ScriptExports,
   ScriptHost,
@@ -37,8 +27,15 @@ import type {
   ScriptOutcome,
   ScriptTask,
 } from "../script-host/index.ts";
-import { lastIdOf, maxPerEvent, parseRunId, runIdOf } from "./delivery-event.ts";
-import { Deliveries, type Delivery, type DeliveryHead } from "./delivery-table.ts";
+import {
+  Deliveries,
+  type Delivery,
+  type DeliveryHead,
+  lastIdOf,
+  maxPerEvent,
+  parseRunId,
+  runIdOf,
+} from "./delivery-table.ts";
 import { hasHooks } from "./hook-files.ts";
 import { Hooks, type HooksOptions } from "./hooks.ts";
 import { listRuns, type RunFilter } from "./run-list.ts";
@@ -48,46 +45,35 @@ import { hasTriggers, type Trigger, triggersOf } from "./triggers.ts";
 /** The share of the width that a single file may take, so that a slow file leaves room for other files. */
 const shareOfFile = 2 / 3;
 
-export interface FunctionsOptions {
-  readonly database: Database;
-  readonly events: EventLog;
+export interface FunctionsOptions extends MachineOptions {
   readonly auth: Auth;
-  readonly clock: Clock;
-  readonly logger: Logger;
   readonly timeoutMs: number;
-  readonly processes: number;
   readonly collectionNames: () => readonly string[];
   readonly host: ScriptHost;
   readonly hooks: Pick<HooksOptions, "timeoutMs" | "maxBytes">;
 }
 
-export class Functions implements ScriptKind, EventRecorder {
+export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements ScriptKind, EventRecorder {
   readonly folder = "functions";
   readonly firstLane = "runs";
   readonly hooks: Hooks;
   readonly #options: FunctionsOptions;
   readonly #deliveries: Deliveries;
-  readonly #limiter = new StartLimiter(() => this.#machine.dispatcher.resume());
-  readonly #machine: RunMachine<DeliveryHead, HandlerRun>;
+  readonly #limiter = new StartLimiter(() => this.dispatcher.resume());
   #triggers: readonly Trigger[] = [];
   #byType = new Map<string, Trigger[]>();
 
   constructor(options: FunctionsOptions) {
+    const table = new Deliveries(options.database, options.events);
+    super({ ...options, now: Date.now, table });
     this.#options = options;
+    this.#deliveries = table;
     this.hooks = new Hooks({ ...options, ...options.hooks });
-    this.#deliveries = new Deliveries(options.database, options.events);
-    this.#machine = new RunMachine({
-      ...options,
-      now: Date.now,
-      table: this.#deliveries,
-      prepare: (head) => this.#prepare(head),
-      mayStart: () => this.#limiter.take(),
-    });
   }
 
   /** Joins the event log as its recorder. Waiting deliveries run after files are loaded. Call `start` once. */
   start(): void {
-    this.#machine.dispatcher.start(this.#deliveries.lastId());
+    this.dispatcher.start(this.#deliveries.lastId());
     this.#options.events.recordWith(this);
   }
 
@@ -114,11 +100,11 @@ export class Functions implements ScriptKind, EventRecorder {
         throw new SetupError(`${type} has ${length} functions; at most ${maxPerEvent} are possible`);
     this.#triggers = triggers;
     this.#byType = byType;
-    this.#machine.dispatcher.use(this.#sourcesOf(triggers));
+    this.dispatcher.use(this.#sourcesOf(triggers));
     this.hooks.use(scripts, broken);
     this.#warnOfUnknown([...triggers, ...this.hooks.list()]);
     const known = new Set(scripts.map(({ file }) => file.path));
-    this.#machine.warnOfWaiting(known, broken, "is not there any more");
+    this.warnOfWaiting(known, broken, "is not there any more");
   }
 
   /** Warns of folders with a misspelt name, because their functions would never run. */
@@ -140,7 +126,7 @@ export class Functions implements ScriptKind, EventRecorder {
     const triggers = this.#byType.get(appended.event.type) ?? [];
     tx.onDurable(() => {
       this.#limiter.arrived();
-      this.#machine.dispatcher.written({ id: lastIdOf(appended.event.seq) });
+      this.dispatcher.written({ id: lastIdOf(appended.event.seq) });
     });
     this.#deliveries.add(tx, appended, triggers);
   }
@@ -149,25 +135,14 @@ export class Functions implements ScriptKind, EventRecorder {
     this.#deliveries.keepEvents(tx, first, last);
   }
 
-  /** Starts no more runs. Resolves when no run is under way. */
-  stop(): Promise<void> {
-    return this.#machine.stop();
-  }
-
-  /** Whether a run is due or under way. Runs that wait for a later time do not count. */
-  get isBusy(): boolean {
-    return this.#machine.isBusy;
-  }
-
-  /** Resolves when no run is due or under way, and all changes of runs are written. */
-  settled(): Promise<void> {
-    return this.#machine.settled();
+  protected override mayStart(): boolean {
+    return this.#limiter.take();
   }
 
   /** The numbers of runs that wait, are under way, or have failed for good. */
   queue(): { waiting: number; running: number; failed: number } {
     const { open, failed } = this.#deliveries.counts();
-    const running = Math.min(open, this.#machine.dispatcher.underWay().length);
+    const running = Math.min(open, this.dispatcher.underWay().length);
     return { waiting: open - running, running, failed };
   }
 
@@ -182,10 +157,9 @@ export class Functions implements ScriptKind, EventRecorder {
     page: { limit: number; offset: number; waiter: Waiter },
   ): Promise<{ items: FunctionRun[]; total: number }> {
     return listRuns({
-      database: this.#options.database,
+      ...this.#options,
       deliveries: this.#deliveries,
-      events: this.#options.events,
-      running: new Set(this.#machine.dispatcher.underWay()),
+      running: new Set(this.dispatcher.underWay()),
       filter,
       page,
     });
@@ -202,7 +176,7 @@ export class Functions implements ScriptKind, EventRecorder {
     const { path, handler } = head;
     if (!this.#triggers.some((trigger) => trigger.path === path && trigger.handler === handler))
       throw new AppError("bad_request", `${handler} of ${path} is not loaded, so it cannot be run again.`);
-    tx.onDurable(() => this.#machine.dispatcher.reopened(head));
+    tx.onDurable(() => this.dispatcher.reopened(head));
     return head;
   }
 
@@ -213,68 +187,71 @@ export class Functions implements ScriptKind, EventRecorder {
     onLog: NonNullable<ScriptTask["onLog"]>;
   }): Promise<ScriptOutcome> {
     const { trigger, record, onLog } = options;
+    const { handler, eventType: type } = trigger;
     const now = this.#options.clock.now();
-    const runId = newId("run", now);
+    const json = JSON.stringify(record);
+    const key = String(Reflect.get(record, "id"));
     const isUser = trigger.collection === "users";
-    const event = {
-      // The event is in no log, so the event has no place.
-      id: eventId(now, 0),
-      type: trigger.eventType,
-      timestamp: toTimestamp(now),
-      source: isUser ? "auth" : "collections",
-      payload: isUser ? { userId: Reflect.get(record, "id"), role: Reflect.get(record, "role") } : record,
-    };
-    const hasPrevious = trigger.handler === "onUpdate" || trigger.handler === "onDelete";
-    const input: RunInput = {
-      runId,
-      attempt: 1,
-      user: null,
-      event,
-      record,
-      ...(hasPrevious && { previous: record }),
-    };
-    const made = runOf(trigger, { id: null, runId, failures: 0, eventId: event.id, actor: null });
-    const run = { ...made, policy: linear(0), label: `${made.label}, run by hand,` };
-    const task = taskOf(trigger, input, { actor: null, depth: 1, chain: [] });
-    return this.#machine.runByHand(run, { ...task, onLog }).outcome;
+    const payload = isUser ? JSON.stringify({ userId: key, role: Reflect.get(record, "role") }) : json;
+    const source = isUser ? "auth" : "collections";
+    // The event is in no log, so the event has no place.
+    const row = { seq: 0, at: now, time: null, type, source, actor: null, owner: null, payload, partial: 0 } as const;
+    const previous = handler === "onUpdate" || handler === "onDelete" ? json : null;
+    const delivery = { event: new LoggedEvent(row), previous, depth: 1, chain: [] };
+    const made = this.#attemptOf(trigger, { id: null, failures: 0, key, runId: newId("run", now) }, delivery);
+    if (made === null) throw new AppError("not_found", `There is no user ${quote(key)}.`);
+    const run = { ...made.run, policy: linear(0), label: `${made.run.label}, run by hand,` };
+    return this.makeByHand(run, { ...made.task, onLog }).outcome;
   }
 
-  /** The next attempt of a delivery. */
-  async #prepare(head: DeliveryHead): Promise<Prepared<HandlerRun>> {
-    const { id, failures } = head;
+  protected override async prepare(head: DeliveryHead): Promise<Prepared<HandlerRun>> {
     const delivery = this.#deliveries.get(head);
     const trigger = this.#triggers.find(({ path, handler }) => path === head.path && handler === head.handler);
     if (delivery === null || trigger === undefined) return "stays";
-    const { event, depth, chain } = delivery;
-    const { actor } = event;
-    const runId = runIdOf(event.id, id);
-    const input = this.#inputOf(head, delivery, runId);
-    if (input !== null) {
-      const run = runOf(trigger, { id, runId, failures, eventId: event.id, actor });
-      return { run, task: taskOf(trigger, input, { actor, depth, chain }) };
-    }
-    // The user whom the event is about has been deleted, so the handler has no input.
-    return (await this.#machine.write((tx) => this.#deliveries.remove(tx, head))) ? "over" : "stays";
+    const made = this.#attemptOf(trigger, { ...head, runId: runIdOf(delivery.event.id, head.id) }, delivery);
+    if (made !== null) return made;
+    return (await this.write((tx) => this.#deliveries.remove(tx, head))) ? "over" : "stays";
   }
 
   /**
-   * The input of a handler. The user is read now, as the user may have changed since. Null for the event of a user who
-   * has been deleted.
+   * The next attempt of a delivery. The user is read now, as the user may have changed since. Null for the event of a
+   * user who has been deleted: the handler has no input.
    */
-  #inputOf({ failures, handler, key }: DeliveryHead, delivery: Delivery, runId: string): RunInput | null {
+  #attemptOf(
+    trigger: Trigger,
+    { id, runId, failures, key }: Pick<HandlerRun, "id" | "runId" | "failures"> & { readonly key: string },
+    { event: logged, previous, depth, chain }: Delivery,
+  ): { run: HandlerRun; task: RunTask } | null {
     const { users } = this.#options.auth;
-    const { previous, chain, event: logged } = delivery;
-    const { id, type, timestamp, source, actor } = logged;
+    const { path, handler, collection, eventType, policy, timeoutMs } = trigger;
+    const { id: eventId, type, timestamp, source, actor } = logged;
     // The text was written from a record.
     const before = previous === null ? null : (JSON.parse(previous) as StoredRecord);
     // The log has the changes of a large record, and the delivery the record before the update.
     const payload = logged.isPartial ? { ...before, ...logged.payload } : logged.payload;
-    const event: Event = { id, type, timestamp, source, payload };
-    const user = actor === null ? null : users.find(actor);
     const changed = handler === "onDelete" ? before : payload;
     const record = source === "auth" ? users.find(key) : changed;
     if (record === null) return null;
-    return { runId, attempt: failures + 1, user, chain, event, record, ...(before !== null && { previous: before }) };
+    const user = actor === null ? null : users.find(actor);
+    const event: Event = { id: eventId, type, timestamp, source, payload };
+    const attempt = { runId, attempt: failures + 1, user, chain };
+    const input = { ...attempt, event, record, ...(before !== null && { previous: before }) };
+    const principal = actingFor(actor, depth, [...chain, `${path}:${handler}`]);
+    const run: HandlerRun = {
+      id,
+      runId,
+      failures,
+      policy,
+      label: `${handler} of ${path}`,
+      logFields: { eventId },
+      kind: "function",
+      payload: { collection, trigger: handler, eventType, filePath: path, eventId, runId },
+      actor,
+      since: null,
+      // A delivery waits until its file is loaded again.
+      errorWithoutFile: null,
+    };
+    return { run, task: { path, handler, timeoutMs, input, principal } };
   }
 
   #sourcesOf(triggers: readonly Trigger[]): RunSource<DeliveryHead>[] {
@@ -283,33 +260,4 @@ export class Functions implements ScriptKind, EventRecorder {
       this.#deliveries.sourceOf({ path, handlers: group.map(({ handler }) => `${path}:${handler}`), width }),
     );
   }
-}
-
-function runOf(
-  { path, handler, collection, eventType, policy }: Trigger,
-  run: Pick<HandlerRun, "id" | "runId" | "failures" | "actor"> & { readonly eventId: string },
-): HandlerRun {
-  const { id, runId, failures, actor, eventId } = run;
-  return {
-    id,
-    runId,
-    failures,
-    policy,
-    label: `${handler} of ${path}`,
-    logFields: { eventId },
-    kind: "function",
-    payload: { collection, trigger: handler, eventType, filePath: path, eventId, runId },
-    actor,
-    since: null,
-    // A delivery waits until its file is loaded again.
-    errorWithoutFile: null,
-  };
-}
-
-function taskOf(
-  { path, handler, timeoutMs }: Trigger,
-  input: RunInput,
-  { actor, depth, chain }: Pick<Delivery, "depth" | "chain"> & { readonly actor: string | null },
-): RunTask {
-  return { path, handler, timeoutMs, input, principal: actingFor(actor, depth, [...chain, `${path}:${handler}`]) };
 }

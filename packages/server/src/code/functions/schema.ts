@@ -6,7 +6,7 @@ export const functionSchema: ModuleSchema = {
   module: "functions",
   steps: [
     handlerTable,
-    // A table of runs (runs/run-table.ts). The id is made of the event's place in the log (delivery-event.ts). `event` is a
+    // A table of runs (runs/run-table.ts). The id is made of the event's place in the log (delivery-table.ts). `event` is a
     // copy, made when the log loses the event, or when the last attempt has failed.
     `CREATE TABLE _deliveries (
       id INTEGER PRIMARY KEY,
@@ -21,7 +21,7 @@ export const functionSchema: ModuleSchema = {
       event TEXT
     ) STRICT`,
     "CREATE INDEX _deliveries_failed ON _deliveries (failedAt) WHERE failedAt IS NOT NULL",
-    // Shared records (previous-record-table.ts): `follows` is the delivery whose event made the record before this change,
+    // Shared records (delivery-table.ts): `follows` is the delivery whose event made the record before this change,
     // and `result` the digest of the record that this event made.
     "ALTER TABLE _deliveries ADD COLUMN follows INTEGER",
     "ALTER TABLE _deliveries ADD COLUMN result TEXT",

@@ -5,29 +5,20 @@
  */
 
 import type { JobRun } from "@socle/protocol";
-import { AppError, actingFor, type Clock, newId } from "../../base/kernel/index.ts";
-import type { Logger } from "../../base/logging/index.ts";
+import { AppError, actingFor, newId } from "../../base/kernel/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
-import type { Database, Transactor } from "../../store/database/index.ts";
-import type { EventLog } from "../../store/events/index.ts";
+import type { Transactor } from "../../store/database/index.ts";
 import {
   linear,
   longestBackoffMs,
+  type MachineOptions,
   type Prepared,
   pageSize,
   RunMachine,
   type RunSource,
   type RunTask,
 } from "../runs/index.ts";
-import type {
-  BrokenScript,
-  Lane,
-  Script,
-  ScriptHost,
-  ScriptKind,
-  ScriptOutcome,
-  ScriptTask,
-} from "../script-host/index.ts";
+import type { BrokenScript, Lane, Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { JobHistory } from "./history-table.ts";
 import { type JobDefinition, jobHandler, jobOf, type QueueJob, type ScheduledJob } from "./job-file.ts";
@@ -40,23 +31,17 @@ const noInput: JobInput = { payload: null, actor: null, depth: 0 };
 /** The most waiting runs of a job in memory. */
 const windowSize = pageSize + 32;
 
-export interface JobsOptions {
-  readonly database: Database;
-  readonly events: EventLog;
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface JobsOptions extends MachineOptions {
   readonly timeoutMs: number;
   readonly auth: Auth;
-  readonly processes: number;
   /** Bounds of queues (see `QueuesOptions`). */
   readonly maxRuns: number;
   readonly maxPayload: number;
-  readonly host: ScriptHost;
   /** The clock for due times, in milliseconds since 1970: the machine's clock, except in tests. */
   readonly now?: () => number;
 }
 
-export class Jobs implements ScriptKind {
+export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind {
   readonly folder = "jobs";
   readonly firstLane = "runs";
   readonly queues: Queues;
@@ -65,29 +50,20 @@ export class Jobs implements ScriptKind {
   readonly #clockWatch: ClockWatch;
   readonly #table: JobTable;
   readonly #history: JobHistory;
-  readonly #machine: RunMachine<JobHead, JobAttempt>;
   readonly #schedules: Schedules;
   #jobs: readonly JobDefinition[] = [];
 
   constructor(options: JobsOptions) {
     const { database, clock, now = Date.now } = options;
-    const onLook = (): void => this.#lookAtClock();
+    const [table, history] = [new JobTable(database), new JobHistory(database)];
+    super({ ...options, now, table, history });
     this.#options = options;
     this.#now = now;
     this.#clockWatch = new ClockWatch(now);
-    const table = new JobTable(database);
     this.#table = table;
-    this.#history = new JobHistory(database);
-    const prepare = (head: JobHead): Promise<Prepared<JobAttempt>> => this.#prepare(head);
-    this.#machine = new RunMachine<JobHead, JobAttempt>({
-      ...options,
-      now,
-      table,
-      history: this.#history,
-      prepare,
-      onLook,
-    });
-    this.queues = new Queues({ ...options, now, table, dispatcher: this.#machine.dispatcher });
+    this.#history = history;
+    this.queues = new Queues({ ...options, now, table, dispatcher: this.dispatcher });
+    const onLook = (): void => this.onLook();
     this.#schedules = new Schedules({ clock, now, onDue: (job) => this.#startDue(job), onLook });
   }
 
@@ -95,9 +71,9 @@ export class Jobs implements ScriptKind {
   async start(): Promise<void> {
     const notBefore = this.#now() + linear(1).pauseMs(1);
     const end = { endedAt: this.#options.clock.now(), error: "The service ended while it ran" };
-    await this.#machine.write((tx) => this.#table.interrupted(tx, this.#history.interrupted(tx, end), notBefore));
+    await this.write((tx) => this.#table.interrupted(tx, this.#history.interrupted(tx, end), notBefore));
     await this.#bringForward();
-    this.#machine.dispatcher.start(this.#table.lastId());
+    this.dispatcher.start(this.#table.lastId());
     this.#schedules.start();
   }
 
@@ -113,13 +89,13 @@ export class Jobs implements ScriptKind {
     this.#jobs = scripts.map((script) => jobOf(script, this.#options.timeoutMs));
     await this.#table.register(this.#jobs.map(({ path }) => ({ path, handler: jobHandler })));
     // Comes before the new schedules: a new job has missed no time.
-    this.#lookAtClock();
+    this.onLook();
     this.#schedules.use(this.#jobs.filter((job): job is ScheduledJob => job.kind === "schedule"));
     const queues = this.#jobs.filter((job): job is QueueJob => job.kind === "queue");
     this.queues.use(queues);
-    this.#machine.dispatcher.use(this.#jobs.map((job) => this.#sourceOf(job)));
+    this.dispatcher.use(this.#jobs.map((job) => this.#sourceOf(job)));
     const known = new Set(queues.map(({ path }) => path));
-    this.#machine.warnOfWaiting(known, broken, "is not there any more, or is no queue");
+    this.warnOfWaiting(known, broken, "is not there any more, or is no queue");
   }
 
   #sourceOf(job: JobDefinition): RunSource<JobHead> {
@@ -176,23 +152,12 @@ export class Jobs implements ScriptKind {
     const enter = (tx: Transactor): void => {
       run.id = this.#table.add(tx, job, row);
     };
-    return { runId: run.runId, ...this.#machine.runByHand(run, { ...task, ...(onLog && { onLog }) }, enter) };
+    return { runId: run.runId, ...this.makeByHand(run, { ...task, ...(onLog && { onLog }) }, enter) };
   }
 
-  /** Starts no more runs. Resolves when no run is under way. */
-  async stop(): Promise<void> {
+  override stop(): Promise<void> {
     this.#schedules.stop();
-    await this.#machine.stop();
-  }
-
-  /** Whether a run is due or under way. Runs that wait for a later time do not count. */
-  get isBusy(): boolean {
-    return this.#machine.isBusy;
-  }
-
-  /** Resolves when no run is due or under way, and all changes of runs are written. */
-  settled(): Promise<void> {
-    return this.#machine.settled();
+    return super.stop();
   }
 
   #startDue(job: ScheduledJob): void {
@@ -201,9 +166,9 @@ export class Jobs implements ScriptKind {
       return;
     }
     const run = { ...this.#newRun(), key: null, notBefore: 0, ...noInput };
-    void this.#machine.write((tx) => {
+    void this.write((tx) => {
       const id = this.#table.add(tx, job, run);
-      tx.onDurable(() => this.#machine.dispatcher.written({ id, path: job.path }));
+      tx.onDurable(() => this.dispatcher.written({ id, path: job.path }));
     });
   }
 
@@ -212,8 +177,7 @@ export class Jobs implements ScriptKind {
     return { runId: newId("run", firstAt), firstAt };
   }
 
-  /** The next attempt of a run. */
-  async #prepare(head: JobHead): Promise<Prepared<JobAttempt>> {
+  protected override async prepare(head: JobHead): Promise<Prepared<JobAttempt>> {
     // The transaction that answered this run's key is committed before the run starts, so its changes are visible.
     if (head.key !== null) await this.#options.database.transact(() => undefined);
     const job = this.#jobs.find(({ path }) => path === head.path);
@@ -224,7 +188,7 @@ export class Jobs implements ScriptKind {
     if (job.kind === "queue" || head.failures <= job.policy.retries) return this.#attemptOf(job, head, input);
     // The options of the job were changed, or the service ended in the last attempt.
     const { run } = this.#attemptOf(job, { ...head, failures: head.failures - 1 }, input);
-    return this.#machine.giveUp(run, "It was not tried again: its options allow no further attempt");
+    return this.giveUp(run, "It was not tried again: its options allow no further attempt");
   }
 
   #attemptOf(
@@ -260,16 +224,16 @@ export class Jobs implements ScriptKind {
     return { run, task: { path, handler: jobHandler, timeoutMs, input, principal } };
   }
 
-  #lookAtClock(): void {
+  protected override onLook(): void {
     const corrected = this.#clockWatch.look();
     if (corrected === null) return;
     this.#schedules.followBack(corrected);
-    void this.#bringForward().then(() => this.#machine.dispatcher.lookAgain());
+    void this.#bringForward().then(() => this.dispatcher.lookAgain());
   }
 
   /** Brings forward attempts with a due time too far ahead, set by a later clock: the attempts are due after the longest pause. */
   async #bringForward(): Promise<void> {
     const notBefore = this.#now() + longestBackoffMs;
-    await this.#machine.write((tx) => this.#table.bringForward(tx, { beyond: notBefore, notBefore }));
+    await this.write((tx) => this.#table.bringForward(tx, { beyond: notBefore, notBefore }));
   }
 }

@@ -93,10 +93,10 @@ export interface DispatcherOptions<R> {
   /** Handlers under way at a time, of all files; each file may have a single handler in any case. */
   readonly width: number;
   readonly attempt: (run: R) => AttemptUnderWay;
-  /** Whether another run may start now. By default, the width alone decides. */
-  readonly mayStart?: () => boolean;
+  /** Whether another run may start now. */
+  readonly mayStart: () => boolean;
   /** Called before each look at the clock. */
-  readonly onLook?: () => void;
+  readonly onLook: () => void;
 }
 
 export class Dispatcher<R extends WaitingRun> {
@@ -209,7 +209,7 @@ export class Dispatcher<R extends WaitingRun> {
   #look(): void {
     this.#isLookDue = false;
     if (this.#state !== "started") return;
-    this.#options.onLook?.();
+    this.#options.onLook();
     try {
       for (const file of this.#files.values()) while (this.#isWanting(file)) this.#read(file);
     } catch (error) {
@@ -308,7 +308,7 @@ export class Dispatcher<R extends WaitingRun> {
         if (this.#state !== "started" || this.#underWay.size - this.#running.size >= maxEnding) return;
         const next = this.#nextOf(file);
         if (next === undefined) continue;
-        if (this.#options.mayStart?.() === false) return;
+        if (!this.#options.mayStart()) return;
         void this.#make(next, file);
         hasStarted = true;
       }

@@ -3,6 +3,7 @@ export { type Dispatcher, pageSize, type RunPage, type RunSource, type WaitingRu
 export { exponential, linear, longestBackoffMs, type Postponement, type RetryPolicy } from "./retry-policy.ts";
 export {
   type HandlerRun,
+  type MachineOptions,
   type Prepared,
   type RunEnd,
   type RunHistory,

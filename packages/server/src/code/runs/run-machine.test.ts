@@ -19,6 +19,12 @@ const task = {
   principal: system,
 };
 
+class TestMachine extends RunMachine<WaitingRun, HandlerRun> {
+  protected override prepare(): Promise<"over"> {
+    return Promise.resolve("over");
+  }
+}
+
 let files = 0;
 
 async function open({ outcome }: { outcome: ScriptOutcome }) {
@@ -37,7 +43,7 @@ async function open({ outcome }: { outcome: ScriptOutcome }) {
     if (state.fails) throw new Error("the disk is full");
     written.push(text);
   };
-  const machine = new RunMachine<WaitingRun, HandlerRun>({
+  const machine = new TestMachine({
     database,
     events,
     clock,
@@ -61,7 +67,6 @@ async function open({ outcome }: { outcome: ScriptOutcome }) {
       ended: (_tx, _run, { error }) => note(error === null ? "ended" : `ended ${error}`),
       endedLate: (_tx, _run, { error }) => note(`ended late ${error}`),
     },
-    prepare: async () => "over",
   });
   const run = (failures = 0, errorWithoutFile: string | null = null): HandlerRun => ({
     id: 1,

@@ -75,21 +75,21 @@ type RunsOfKind<R extends HandlerRun> = Pick<RunTable, "waiting"> & {
   fail(tx: Transactor, run: R, end: { at: number; error: string }): void;
 };
 
-export interface RunMachineOptions<H extends WaitingRun, R extends HandlerRun> {
+export interface MachineOptions {
   readonly database: Database;
   readonly events: EventLog;
   readonly clock: Clock;
-  /** The time by which runs are due, in milliseconds since 1970. */
-  readonly now: () => number;
   readonly logger: Logger;
   readonly processes: number;
   readonly host: Pick<ScriptHost, "run">;
+}
+
+/** The kind of runs that a machine makes. */
+interface KindOptions<R extends HandlerRun> {
   readonly table: RunsOfKind<R>;
   readonly history?: RunHistory<R>;
-  readonly prepare: (head: H) => Promise<Prepared<R>>;
-  /** See `DispatcherOptions`. */
-  readonly mayStart?: () => boolean;
-  readonly onLook?: () => void;
+  /** The time by which runs are due, in milliseconds since 1970. */
+  readonly now: () => number;
 }
 
 /** `begun` resolves when the begin is on disk, with false when the write failed; `end` when the end is on disk. No promise rejects. */
@@ -99,22 +99,39 @@ interface Attempt {
   readonly end: Promise<NextState>;
 }
 
-export class RunMachine<H extends WaitingRun, R extends HandlerRun> {
-  readonly dispatcher: Dispatcher<H>;
-  readonly #options: RunMachineOptions<H, R>;
+/** Functions, and jobs with their queues, are machines with the triggers of their runs. */
+export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
+  protected readonly dispatcher: Dispatcher<H>;
+  readonly #options: MachineOptions & KindOptions<R>;
   readonly #log: RunLog;
   /** Runs by hand under way. */
   readonly #byHand = new Set<Promise<unknown>>();
 
-  constructor(options: RunMachineOptions<H, R>) {
+  constructor(options: MachineOptions & KindOptions<R>) {
     this.#options = options;
     this.#log = new RunLog(options.database, options.logger);
-    const width = widthPerProcess * options.processes;
-    this.dispatcher = new Dispatcher({ ...options, width, attempt: (head) => this.#dispatch(head) });
+    this.dispatcher = new Dispatcher({
+      ...options,
+      width: widthPerProcess * options.processes,
+      attempt: (head) => this.#dispatch(head),
+      mayStart: () => this.mayStart(),
+      onLook: () => this.onLook?.(),
+    });
   }
 
+  /** The next attempt of a run that is due. */
+  protected abstract prepare(head: H): Promise<Prepared<R>>;
+
+  /** Whether another run may start now: by default, the width alone decides. */
+  protected mayStart(): boolean {
+    return true;
+  }
+
+  /** Called before each look at the clock. */
+  protected onLook?(): void;
+
   /** Warns of runs that wait for a file. @param absent why the files that are not known cannot run. */
-  warnOfWaiting(known: ReadonlySet<string>, broken: readonly BrokenScript[], absent: string): void {
+  protected warnOfWaiting(known: ReadonlySet<string>, broken: readonly BrokenScript[], absent: string): void {
     for (const { path, waiting } of this.#options.table.waiting()) {
       if (known.has(path)) continue;
       const why = broken.some(({ file }) => file.path === path) ? "does not load" : absent;
@@ -142,7 +159,7 @@ export class RunMachine<H extends WaitingRun, R extends HandlerRun> {
    * Makes a run by hand, with a single attempt. `outcome` resolves when the end is on disk.
    * @param enter adds the row of the run. By default, the run has no row.
    */
-  runByHand(
+  protected makeByHand(
     run: R,
     task: RunTask,
     enter?: (tx: Transactor) => void,
@@ -154,12 +171,12 @@ export class RunMachine<H extends WaitingRun, R extends HandlerRun> {
   }
 
   /** Resolves with true when the write is on disk, with false when the write failed, which is logged. */
-  write(work: (tx: Transactor) => unknown): Promise<boolean> {
+  protected write(work: (tx: Transactor) => unknown): Promise<boolean> {
     return this.#log.write(work);
   }
 
   /** Ends a run without an attempt: the run has failed. */
-  async giveUp(run: R, error: string): Promise<"over" | "stays"> {
+  protected async giveUp(run: R, error: string): Promise<"over" | "stays"> {
     const isWritten = await this.write((tx) => {
       this.#announce(tx, run, { step: "failed", durationMs: 0, error });
       this.#options.table.remove(tx, run);
@@ -182,11 +199,11 @@ export class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     while (this.isBusy) await Bun.sleep(1);
   }
 
-  /** The next attempt of a run that is due. A run that cannot be prepared stays in the table. */
+  /** A run that cannot be prepared stays in the table. */
   #dispatch(head: H): AttemptUnderWay {
     const left = Promise.withResolvers<void>();
     const make = async (): Promise<NextState> => {
-      const prepared = await this.#options.prepare(head);
+      const prepared = await this.prepare(head);
       if (typeof prepared === "string") return prepared;
       const { outcome, end } = this.attempt(prepared.run, prepared.task);
       await outcome;
@@ -287,7 +304,6 @@ export class RunLog {
   readonly #logger: Logger;
   /** Writes that wait or are under way. */
   #open = 0;
-  #settled = Promise.withResolvers<void>();
 
   constructor(database: Database, logger: Logger) {
     this.#database = database;
@@ -308,10 +324,6 @@ export class RunLog {
       return false;
     } finally {
       this.#open -= 1;
-      if (this.#open === 0) {
-        this.#settled.resolve();
-        this.#settled = Promise.withResolvers();
-      }
     }
   }
 
@@ -321,6 +333,6 @@ export class RunLog {
 
   /** Resolves when no write waits or is under way. */
   async settled(): Promise<void> {
-    while (this.#open > 0) await this.#settled.promise;
+    while (this.isBusy) await Bun.sleep(1);
   }
 }
