@@ -156,7 +156,6 @@ export class Deliveries extends RunTable {
       path,
       width,
       window: 1_000,
-      holdsPlaces: true,
       next: ({ until }) => {
         const runs = this.page({ after, until, limit: pageSize, handlers });
         after = Math.max(after, runs.length < pageSize ? until : (runs.at(-1)?.id ?? until));

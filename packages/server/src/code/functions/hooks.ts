@@ -47,24 +47,13 @@ export interface HooksOptions {
 }
 
 /** A change of a record, or a step of a user, that hooks are asked about. */
-interface Question {
-  /** The collection, or `users`. */
-  readonly collection: string;
-  readonly operation: HookedOperation | AuthStep;
-  readonly record: Values;
-  readonly previous: Values | null;
-  readonly principal: Principal;
-  /** See `HookedChange`. */
-  readonly accept: (returned: Values) => Values;
+interface Question extends Omit<HookedChange, "operation"> {
+  readonly operation: Hook["operation"];
+  /** The caller whose share is counted. */
+  readonly caller: string;
 }
 
 type Values = Readonly<Record<string, unknown>>;
-
-/** The caller whose share is counted, and the bytes. */
-interface Share {
-  readonly caller: string;
-  readonly bytes: number;
-}
 
 export class Hooks implements RecordHooks, AuthHooks {
   readonly #options: HooksOptions;
@@ -74,8 +63,6 @@ export class Hooks implements RecordHooks, AuthHooks {
   readonly #nested = new Admission({ limit: "hooks", message: tooMany, width: maxNested, maxWaiting: 0 });
   readonly #failures: FailureBudget;
   #hooks: readonly Hook[] = [];
-  /** The hooks by collection and operation. */
-  #byTarget = new Map<string, readonly Hook[]>();
 
   constructor(options: HooksOptions) {
     this.#options = options;
@@ -101,7 +88,6 @@ export class Hooks implements RecordHooks, AuthHooks {
 
   use(scripts: readonly Script[], broken: readonly BrokenScript[]): void {
     this.#hooks = hooksOf({ scripts, broken, former: this.#hooks });
-    this.#byTarget = Map.groupBy(this.#hooks, ({ collection, operation }) => keyOf(collection, operation));
     for (const { path, handler, collection, isBroken } of this.#hooks)
       if (isBroken)
         this.#options.logger.error(`Until ${path} loads, what its ${handler} may be for in ${collection} is refused`);
@@ -111,30 +97,31 @@ export class Hooks implements RecordHooks, AuthHooks {
     return this.#hooks.some((hook) => hook.operation === operation);
   }
 
-  has(collection: string, operation: HookedOperation): boolean {
-    return this.#byTarget.has(keyOf(collection, operation));
+  has(collection: string, operation: Hook["operation"]): boolean {
+    return this.#hooks.some((hook) => hook.collection === collection && hook.operation === operation);
   }
 
   /** @throws AppError: the refusal of a hook, or `unavailable`. */
   run(change: HookedChange): Promise<void> {
-    return this.#askInShare(change, { caller: callerOf(change.principal), bytes: change.bytes });
+    return this.#askInShare({ ...change, caller: callerOf(change.principal) });
   }
 
   /** @throws AppError as `run`. */
   async before(step: AuthStep, user: Values, address: string): Promise<void> {
-    if (!this.#byTarget.has(keyOf("users", step))) return;
+    if (!this.has("users", step)) return;
     const accept = (returned: Values): Values => {
       const changed = Object.keys(returned).filter((name) => returned[name] !== user[name]);
       if (changed.length === 0) return user;
       throw new Error(`it returned ${changed.join(", ")}, but cannot change a user`);
     };
     const previous = step === "login" ? user : null;
-    const question = { collection: "users", operation: step, record: user, previous, principal: null, accept };
-    await this.#askInShare(question, { caller: address, bytes: 0 });
+    const change = { collection: "users", operation: step, record: user, previous, principal: null, bytes: 0, accept };
+    await this.#askInShare({ ...change, caller: address });
   }
 
   /** A change of a hook waits for no turn: the hook waits for the change. */
-  #askInShare(question: Question, { caller, bytes }: Share): Promise<void> {
+  #askInShare(question: Question): Promise<void> {
+    const { caller, bytes } = question;
     const deadline = performance.now() + this.#options.timeoutMs;
     const turns = isOfHook(question.principal) ? this.#nested : this.#turns;
     const ask = (): Promise<void> => turns.run(() => this.#ask(question, deadline), { caller });
@@ -148,7 +135,8 @@ export class Hooks implements RecordHooks, AuthHooks {
     const actor = actorOf(question.principal);
     const user = actor === null ? null : this.#options.auth.users.find(actor);
     let { record } = question;
-    for (const hook of this.#byTarget.get(keyOf(collection, operation)) ?? []) {
+    for (const hook of this.#hooks) {
+      if (hook.collection !== collection || hook.operation !== operation) continue;
       const { path, handler, isBroken } = hook;
       if (depthOf(question.principal) >= maxDepth) throw chainTooLong(question, handler);
       const runId = newId("run", this.#options.clock.now());
@@ -218,10 +206,6 @@ export class Hooks implements RecordHooks, AuthHooks {
       `A hook of "${collection}" did not decide, so ${refusedBy(hook)} is refused. The log of the service says why.`,
     );
   }
-}
-
-function keyOf(collection: string, operation: Hook["operation"]): string {
-  return `${collection} ${operation}`;
 }
 
 /** The caller whose share is counted. */

@@ -3,8 +3,7 @@ import type { FunctionRun } from "@socle/protocol";
 import { toTimestamp } from "../../base/kernel/index.ts";
 import type { Database, Waiter } from "../../store/database/index.ts";
 import { type EventLog, eventId, type LoggedEvent, parseEventId } from "../../store/events/index.ts";
-import type { Deliveries, OpenRow } from "./delivery-table.ts";
-import { eventSeqOf, parseRunId, runIdOf } from "./delivery-table.ts";
+import { type Deliveries, eventSeqOf, type OpenRow, parseRunId, runIdOf } from "./delivery-table.ts";
 
 /** A filter of runs; null for any. */
 export interface RunFilter {

@@ -1,5 +1,5 @@
 /** The schedule, the queue and the options of a job, as exported by its file. */
-import { isObject, nearest, oneOf, quote } from "../../base/kernel/index.ts";
+import { isObject, oneOf, quote } from "../../base/kernel/index.ts";
 import { exponential, linear, type RetryPolicy } from "../runs/index.ts";
 import { parseOptions, parseRetries, parseTimeout, type Script } from "../script-host/index.ts";
 
@@ -13,7 +13,6 @@ type Backoff = keyof typeof backoffs;
 const maxConcurrency = 32;
 /** Attempts after the first. */
 const defaultRetries = 2;
-const queueOptions = ["concurrency", "retries", "backoff"];
 
 /** A job, as described by its file. */
 interface JobBase {
@@ -84,14 +83,9 @@ function scheduledJob({ file: { path }, exports: { values } }: Script, defaultTi
 }
 
 function queueJob({ file: { path }, exports: { values } }: Script, defaultTimeoutMs: number): QueueJob {
-  const queue = values["queue"];
-  if (!isObject(queue)) throw new Error(`queue must be an object such as { concurrency: 4 }, not ${quote(queue)}`);
-  const other = Object.keys(queue).find((name) => !queueOptions.includes(name));
-  if (other !== undefined) {
-    const near = nearest(other, queueOptions);
-    const advice = near === null ? `allowed: ${queueOptions.join(", ")}` : `did you mean ${near}?`;
-    throw new Error(`queue.${other} is unknown; ${advice}`);
-  }
+  if (!isObject(values["queue"]))
+    throw new Error(`queue must be an object such as { concurrency: 4 }, not ${quote(values["queue"])}`);
+  const queue = parseOptions(values["queue"], ["concurrency", "retries", "backoff"], "queue");
   const { timeout } = parseOptions(values["options"], ["timeout"]);
   const backoff = backoffOf(queue["backoff"]);
   return {

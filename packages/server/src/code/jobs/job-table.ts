@@ -172,20 +172,17 @@ export class JobTable extends RunTable {
   due(job: JobOfRun, { until, passed, now }: { until: number; passed: number; now: number }): RunPage<JobHead> {
     const { reader } = this.database;
     const [handler, condition, limit] = [this.#number(job.path), open[job.kind], passed + pageSize];
-    const atOnce = reader.all<JobHead>(
-      `SELECT ${headColumns} FROM _job_queue WHERE ${condition} AND notBefore = 0 AND id <= ? ORDER BY id LIMIT ?`,
-      handler,
-      until,
-      limit,
-    );
-    const timed = reader.all<JobHead>(
-      `SELECT ${headColumns} FROM _job_queue WHERE ${condition} AND notBefore > 0 AND notBefore <= ? AND id <= ?
-       ORDER BY notBefore, id LIMIT ?`,
-      handler,
-      now,
-      until,
-      limit,
-    );
+    const dueIn = (from: number, to: number): JobHead[] =>
+      reader.all<JobHead>(
+        `SELECT ${headColumns} FROM _job_queue WHERE ${condition} AND notBefore BETWEEN ? AND ? AND id <= ?
+         ORDER BY notBefore, id LIMIT ?`,
+        handler,
+        from,
+        to,
+        until,
+        limit,
+      );
+    const [atOnce, timed] = [dueIn(0, 0), dueIn(1, now)];
     const runs: JobHead[] = [];
     for (let i = 0; i < Math.max(atOnce.length, timed.length); i++)
       for (const row of [atOnce[i], timed[i]]) if (row !== undefined) runs.push(headOf(row, job.path));
@@ -199,19 +196,16 @@ export class JobTable extends RunTable {
 
   /** The time since which the longest-waiting due run of a queue is due; null when no run is due. */
   dueSince(path: string, now: number): number | null {
-    const { reader } = this.database;
     const handler = this.#number(path);
-    const first = reader.get<{ at: number }>(
-      `SELECT firstAt AS at FROM _job_queue WHERE ${open.queue} AND notBefore = 0 ORDER BY id LIMIT 1`,
+    const row = this.database.reader.get<{ at: number | null }>(
+      `SELECT min(at) AS at FROM (
+         SELECT * FROM (SELECT firstAt AS at FROM _job_queue WHERE ${open.queue} AND notBefore = 0 ORDER BY id LIMIT 1)
+         UNION ALL SELECT min(notBefore) FROM _job_queue WHERE ${open.queue} AND notBefore BETWEEN 1 AND ?)`,
       handler,
-    );
-    const timed = reader.get<{ at: number }>(
-      `SELECT notBefore AS at FROM _job_queue WHERE ${open.queue} AND notBefore > 0 AND notBefore <= ? ORDER BY notBefore LIMIT 1`,
       handler,
       now,
     );
-    const times = [first, timed].flatMap((row) => (row === null ? [] : [row.at]));
-    return times.length === 0 ? null : Math.min(...times);
+    return row?.at ?? null;
   }
 
   /** The input of a run; null when the run is over, or had another attempt after its head was read. */
@@ -225,9 +219,9 @@ export class JobTable extends RunTable {
 
   /** Ends the attempts of the last process: a run by hand is over, any other run has a failed attempt more. */
   interrupted(tx: Transactor, runIds: readonly string[], notBefore: number): void {
-    const byHand = tx.all<{ path: string }>(`SELECT h.path FROM ${this.source} WHERE r.isByHand = 1`);
-    for (const { path } of byHand) noteCount(tx, { path, kind: "schedule" }, -1);
-    tx.run("DELETE FROM _job_queue WHERE isByHand = 1");
+    const sql = `SELECT r.id, h.path FROM ${this.source} WHERE r.isByHand = 1`;
+    for (const { id, path } of tx.all<{ id: number; path: string }>(sql))
+      this.remove(tx, { id, job: { path, kind: "schedule" } });
     tx.run(
       "UPDATE _job_queue SET failures = failures + 1, notBefore = ? WHERE runId IN (SELECT value FROM json_each(?))",
       notBefore,

@@ -103,7 +103,6 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
       path: job.path,
       width: job.concurrency,
       window: windowSize,
-      holdsPlaces: false,
       next: (range) => this.#table.due(job, { ...range, now: this.#now() }),
     };
   }

@@ -34,13 +34,6 @@ export interface QueuesOptions {
   readonly now: () => number;
 }
 
-/** The runs of a queue, counted. */
-export interface QueueCounts {
-  readonly waiting: number;
-  readonly running: number;
-  readonly failed: number;
-}
-
 export class Queues {
   readonly #options: QueuesOptions;
   readonly #table: JobTable;
@@ -124,7 +117,7 @@ export class Queues {
   }
 
   /** @throws AppError `not_found`. */
-  counts(name: string): QueueCounts {
+  counts(name: string): Record<QueueRun["status"], number> {
     const queue = this.#queueOf(name);
     const running = this.#dispatcher.underWay(queue.path).length;
     const waiting = Math.max(0, this.#table.openCount(queue) - running);
@@ -134,8 +127,8 @@ export class Queues {
   /** How long the run that waits longest has been due, in milliseconds; 0 when no run is. */
   lag(name: string): number {
     const now = this.#options.now();
-    const since = this.#table.dueSince(this.#queueOf(name).path, now);
-    return since === null ? 0 : Math.max(0, now - since);
+    const since = this.#table.dueSince(this.#queueOf(name).path, now) ?? now;
+    return Math.max(0, now - since);
   }
 
   /**

@@ -46,14 +46,15 @@ export interface RunSource<R> {
   readonly width: number;
   /** Waiting runs in memory; the table holds the others. */
   readonly window: number;
-  /** Whether a run that waits for another attempt stays in memory, and holds back the later runs of its key. */
-  readonly holdsPlaces: boolean;
   /**
    * @param until the last run that is on disk.
    * @param passed the number of runs that are in memory and still in the table.
    */
   next(range: { until: number; passed: number }): RunPage<R>;
-  /** A run that was read before waits in the table again. By default, the table is read from its begin each time. */
+  /**
+   * For a table that is read once, in order: a run that was read before waits in the table again. Such a table's run that
+   * waits for another attempt stays in memory, and holds back the later runs of its key.
+   */
   rewind?(id: number): void;
 }
 
@@ -78,8 +79,6 @@ interface FileState<R> {
   readonly delayed: Set<R>;
   /** Runs that wait for the next load of the file: their end could not be written, or the file was gone. */
   readonly stuck: Set<number>;
-  /** Handlers under way. */
-  running: number;
   /** Whether the table may have due runs that are not in memory. */
   hasMore: boolean;
   nextTime: number | null;
@@ -107,8 +106,10 @@ export class Dispatcher<R extends WaitingRun> {
   readonly #chains = new Map<string, R[]>();
   /** Runs that are running or ending, by id. */
   readonly #underWay = new Map<number, R>();
-  /** Ids of the runs that are running. */
-  readonly #running = new Set<number>();
+  /** Handlers under way, by the path of their file, which may have been replaced meanwhile. */
+  readonly #running = new Map<string, number>();
+  /** Runs that are ending. */
+  #ending = 0;
   /** Runs that were reopened while their failed attempt was still being recorded. */
   readonly #reopened = new Set<number>();
   #alarm: Alarm | null = null;
@@ -116,7 +117,6 @@ export class Dispatcher<R extends WaitingRun> {
   #writtenUntil = 0;
   #isLookDue = false;
   #state: "new" | "started" | "stopped" = "new";
-  #idle = Promise.withResolvers<void>();
 
   constructor(options: DispatcherOptions<R>) {
     this.#options = options;
@@ -161,10 +161,7 @@ export class Dispatcher<R extends WaitingRun> {
       if (underWay.length === 0) this.#chains.delete(key);
       else this.#chains.set(key, underWay);
     }
-    const running = Map.groupBy(this.#running, (id) => this.#underWay.get(id)?.path);
-    this.#files = new Map(
-      sources.map((source) => [source.path, newFile(source, running.get(source.path)?.length ?? 0)]),
-    );
+    this.#files = new Map(sources.map((source) => [source.path, newFile(source)]));
     this.#requestLook();
   }
 
@@ -190,7 +187,7 @@ export class Dispatcher<R extends WaitingRun> {
   async stop(): Promise<void> {
     this.#state = "stopped";
     this.#alarm?.cancel();
-    if (this.#underWay.size > 0) await this.#idle.promise;
+    while (this.#underWay.size > 0) await Bun.sleep(1);
   }
 
   #expect(file: FileState<R>, notBefore: number): void {
@@ -305,7 +302,7 @@ export class Dispatcher<R extends WaitingRun> {
     for (let hasStarted = true; hasStarted; ) {
       hasStarted = false;
       for (const file of this.#files.values()) {
-        if (this.#state !== "started" || this.#underWay.size - this.#running.size >= maxEnding) return;
+        if (this.#state !== "started" || this.#ending >= maxEnding) return;
         const next = this.#nextOf(file);
         if (next === undefined) continue;
         if (!this.#options.mayStart()) return;
@@ -315,8 +312,10 @@ export class Dispatcher<R extends WaitingRun> {
     }
   }
 
-  #nextOf({ source, ready, running }: FileState<R>): R | undefined {
-    if (running >= source.width || (running > 0 && this.#running.size >= this.#options.width)) return undefined;
+  #nextOf({ source, ready }: FileState<R>): R | undefined {
+    const running = this.#running.get(source.path) ?? 0;
+    const isFull = this.#underWay.size - this.#ending >= this.#options.width;
+    if (running >= source.width || (running > 0 && isFull)) return undefined;
     return ready.values().next().value;
   }
 
@@ -324,23 +323,17 @@ export class Dispatcher<R extends WaitingRun> {
     const { id, path } = run;
     file.ready.delete(run);
     file.waiting.delete(id);
-    file.running += 1;
-    this.#running.add(id);
     this.#underWay.set(id, run);
+    this.#running.set(path, (this.#running.get(path) ?? 0) + 1);
     const { left, end } = this.#options.attempt(run);
     await left;
-    this.#running.delete(id);
-    // The files may have been replaced meanwhile.
-    const current = this.#files.get(path);
-    if (current !== undefined) current.running -= 1;
+    this.#running.set(path, (this.#running.get(path) ?? 0) - 1);
+    this.#ending += 1;
     this.#startReady();
     const next = await end;
+    this.#ending -= 1;
     this.#underWay.delete(id);
     this.#ended(run, this.#reopened.delete(id) ? { failures: 0, notBefore: 0 } : next);
-    if (this.#underWay.size === 0) {
-      this.#idle.resolve();
-      this.#idle = Promise.withResolvers<void>();
-    }
     this.#startReady();
     const latest = this.#files.get(path);
     if (latest !== undefined && this.#isWanting(latest)) this.#requestLook();
@@ -351,7 +344,7 @@ export class Dispatcher<R extends WaitingRun> {
     const file = this.#files.get(run.path);
     const chain = run.key === null ? [] : (this.#chains.get(run.key) ?? []);
     const at = chain.findIndex(({ id }) => id === run.id);
-    if (file?.source.holdsPlaces === true && typeof next !== "string") {
+    if (file?.source.rewind !== undefined && typeof next !== "string") {
       const again = { ...run, ...next };
       if (at >= 0) chain[at] = again;
       this.#await(again, file);
@@ -366,7 +359,7 @@ export class Dispatcher<R extends WaitingRun> {
   }
 }
 
-function newFile<R>(source: RunSource<R>, running: number): FileState<R> {
+function newFile<R>(source: RunSource<R>): FileState<R> {
   const [waiting, ready, delayed, stuck] = [new Map<number, R>(), new Set<R>(), new Set<R>(), new Set<number>()];
-  return { source, waiting, ready, delayed, stuck, running, hasMore: true, nextTime: null };
+  return { source, waiting, ready, delayed, stuck, hasMore: true, nextTime: null };
 }

@@ -10,16 +10,21 @@ const units: { readonly [unit: string]: number } = { ms: 1, s: 1_000, m: 60_000,
 
 /**
  * The `options` that a file exports.
+ * @param name the name of the export.
  * @throws Error for a value that is no object, and for an unknown key.
  */
-export function parseOptions(value: unknown, known: readonly string[]): { readonly [name: string]: unknown } {
+export function parseOptions(
+  value: unknown,
+  known: readonly string[],
+  name = "options",
+): { readonly [name: string]: unknown } {
   if (value === undefined || value === null) return {};
-  if (!isObject(value)) throw new Error(`options must be an object, not ${quote(value)}`);
-  for (const name of Object.keys(value)) {
-    if (known.includes(name)) continue;
-    const near = nearest(name, known);
+  if (!isObject(value)) throw new Error(`${name} must be an object, not ${quote(value)}`);
+  for (const key of Object.keys(value)) {
+    if (known.includes(key)) continue;
+    const near = nearest(key, known);
     throw new Error(
-      `options.${name} is unknown; ${near === null ? `allowed: ${known.join(", ")}` : `did you mean ${near}?`}`,
+      `${name}.${key} is unknown; ${near === null ? `allowed: ${known.join(", ")}` : `did you mean ${near}?`}`,
     );
   }
   return value;
