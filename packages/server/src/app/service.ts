@@ -6,10 +6,10 @@ import { LimitMeter, type Logger } from "../base/logging/index.ts";
 import { functionSchema } from "../code/functions/index.ts";
 import { jobSchema } from "../code/jobs/index.ts";
 import { applyDefinitionFiles, Collections, collectionSchema } from "../data/collections/index.ts";
-import { Queries } from "../data/queries/index.ts";
+import { Queries, ShownFiles } from "../data/queries/index.ts";
 import { Records } from "../data/records/index.ts";
 import { Transfers } from "../data/transfer/index.ts";
-import { isBucket, openDriver, Storage, storageSchema } from "../files/storage/index.ts";
+import { isBucket, isReadableFile, openDriver, Storage, storageSchema } from "../files/storage/index.ts";
 import { type DataPaths, hasMoves, putRight } from "../operate/backup/index.ts";
 import { Auth, authSchema, userTable } from "../people/auth/index.ts";
 import { asSetupError, type Database, type ModuleSchema, SqliteDatabase } from "../store/database/index.ts";
@@ -152,20 +152,7 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       maxSessionsPerUser: config["limits.sessionsPerUser"],
       adminEmail: config["admin.email"],
     });
-    const storageLogger = logger.for("storage");
-    const storage = new Storage({
-      database,
-      events,
-      clock,
-      logger: storageLogger,
-      driver: await openDriver({ ...paths.files, logger: storageLogger }),
-      thumbsCacheSize: config["thumbs.cacheSize"],
-      maxThumbnails: config["limits.thumbnails"],
-      quota: { total: config["limits.storage"], perUser: config["limits.storagePerUser"] },
-      links: { key: () => auth.secretFor("file links"), ttlMs: config["links.ttl"] },
-      isShownByRecord: (id, caller) => queries.isShownByRecord(id, caller),
-      isShownNow: (reader, id, principal) => queries.isShownNow(reader, id, principal),
-    });
+    const shown = new ShownFiles(collections);
     const records = new Records({
       database,
       collections,
@@ -173,7 +160,8 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       clock,
       lookups: {
         userExists: (reader, id) => auth.users.exists(reader, id),
-        isReadableFile: (reader, id, principal) => storage.isReadable(reader, id, principal),
+        isReadableFile: (reader, id, principal) =>
+          isReadableFile(reader, { id, principal }, () => shown.isShown(reader, id, principal)),
       },
       logger: logger.for("records"),
       maxCascade: config["limits.cascade"],
@@ -186,7 +174,19 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       logger: logger.for("queries"),
       slowQueryMs: config["log.slowQuery"],
     });
-
+    const storageLogger = logger.for("storage");
+    const storage = new Storage({
+      database,
+      events,
+      clock,
+      logger: storageLogger,
+      driver: await openDriver({ ...paths.files, logger: storageLogger }),
+      thumbsCacheSize: config["thumbs.cacheSize"],
+      maxThumbnails: config["limits.thumbnails"],
+      quota: { total: config["limits.storage"], perUser: config["limits.storagePerUser"] },
+      links: { key: () => auth.secretFor("file links"), ttlMs: config["links.ttl"] },
+      isShownByRecord: (id, caller) => queries.isShownByRecord(id, caller),
+    });
     await database.prepare(schemas);
     const close = async (graceMs?: number): Promise<void> => {
       await Promise.all([auth.close(), database.close(graceMs)]);

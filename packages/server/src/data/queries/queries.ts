@@ -12,7 +12,7 @@
 
 import { AppError, BoundedMap, isAdmin, JsonText, type Principal } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import { type Database, type Reader, SchemaChanged } from "../../store/database/index.ts";
+import { type Database, SchemaChanged } from "../../store/database/index.ts";
 import type { Collection, Collections } from "../collections/index.ts";
 import { callerOf, type Decision } from "../permissions/index.ts";
 
@@ -29,19 +29,11 @@ import {
 import { type CursorPosition, Cursors } from "./cursor.ts";
 import { indexAdvice } from "./index-advice.ts";
 import { isForEverybody, type ListQuery, parseListQuery } from "./list-query.ts";
-import type {
-  FileShownInput,
-  FileUsesInput,
-  PageInput,
-  PageOutcome,
-  QueryInput,
-  ReadableFileColumn,
-  RecordInput,
-} from "./plan.ts";
+import type { FileShownInput, FileUsesInput, PageInput, PageOutcome, QueryInput, RecordInput } from "./plan.ts";
 import { readQueryText, selectionParameters } from "./query-text.ts";
 import { classOf, ReadScope } from "./read-scope.ts";
 import { parseSelection } from "./selection.ts";
-import { type FileUses, fileColumns, isShownIn, readableFileColumns } from "./sql/file-uses.ts";
+import { type FileUses, fileColumns, readableFileColumns } from "./sql/file-uses.ts";
 import { TooMuchForLoop } from "./sql/rows.ts";
 import { type RecordOutcome, type Reported, runQuery } from "./sql/run.ts";
 import { listChanged, type RecordPages, readByPages, readWhole } from "./whole-list.ts";
@@ -122,9 +114,6 @@ export class Queries {
   readonly #cursors: Cursors;
   /** Parsed queries, by their parameters without the cursor; null for parameters that make no query. */
   readonly #prepared = new BoundedMap<string, ListQuery | null>(maxQueries);
-
-  /** The columns of files that the last caller of `isShownNow` may read: a record may name hundreds of files. */
-  #shown: { principal: Principal; epoch: number; columns: ReadableFileColumn[] } | null = null;
 
   constructor(options: QueriesOptions) {
     this.#options = options;
@@ -265,17 +254,6 @@ export class Queries {
     if ((await this.#run<boolean>(plan(true), caller)).outcome) return true;
     const conditional = plan(false);
     return conditional().input.columns.length > 0 && (await this.#run<boolean>(conditional, caller)).outcome;
-  }
-
-  /** Like `isShownByRecord`, in a transaction of the caller; checks the newest records of each collection that point to the file. */
-  isShownNow(reader: Reader, fileId: string, principal: Principal): boolean {
-    const { collections } = this.#options;
-    if (this.#shown?.principal !== principal || this.#shown.epoch !== collections.epoch) {
-      const columns = readableFileColumns(collections, this.#scope(principal), { isProbed: false });
-      this.#shown = { principal, epoch: collections.epoch, columns };
-    }
-    const { columns } = this.#shown;
-    return isShownIn(reader, { now: Date.now(), user: callerOf(principal) }, { columns, fileId });
   }
 
   #query(collection: Collection, principal: Principal, parameters: string): ListQuery | null {

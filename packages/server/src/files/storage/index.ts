@@ -6,6 +6,6 @@ export { cleanName } from "./filename.ts";
 export { typeOfName } from "./mime.ts";
 export { type DriverOptions, openDriver } from "./open-driver.ts";
 export { storageSchema } from "./schema.ts";
-export { missingFile, Storage } from "./storage.ts";
+export { isReadableFile, missingFile, Storage } from "./storage.ts";
 export { nameOfSize, parseThumbSize } from "./thumbnails.ts";
 export type { Upload } from "./upload.ts";

@@ -35,7 +35,6 @@ async function open(change: (driver: StorageDriver, ids: () => Promise<string[]>
       quota: { total: 0, perUser: 0 },
       links: { key: () => "key", ttlMs: 1_000 },
       isShownByRecord: async () => false,
-      isShownNow: () => false,
     });
   const storage = make({ ...bound, ...change(bound, marked) });
   await storage.start();

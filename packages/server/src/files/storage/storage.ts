@@ -53,8 +53,6 @@ export interface StorageOptions {
   links: FileLinksOptions;
   /** Whether a caller may read a record that points to a file. @throws AppError `unavailable`. */
   isShownByRecord: (id: string, caller: QueryCaller) => Promise<boolean>;
-  /** The same inside a transaction; checks only a bounded number of records. */
-  isShownNow: (reader: Reader, id: string, principal: Principal) => boolean;
 }
 
 /** Deleted files whose removal waits for a backup. */
@@ -185,14 +183,6 @@ export class Storage {
     return { before, file: { ...before, visibility } };
   }
 
-  /** Whether a file exists and a caller may download the file, in the view of a transaction. */
-  isReadable(reader: Reader, id: string, principal: Principal): boolean {
-    const file = this.find(id, reader);
-    if (file === null) return false;
-    if (file.visibility === "public" || isOwner(file, principal)) return true;
-    return file.visibility === "record" && this.#options.isShownNow(reader, id, principal);
-  }
-
   /** Whether a caller may download a file (spec, "Storage endpoints", Access). @throws AppError `unavailable`. */
   async mayDownload(file: StoredFile, caller: QueryCaller): Promise<boolean> {
     if (file.visibility === "public" || isOwner(file, caller.principal)) return true;
@@ -299,8 +289,22 @@ export class Storage {
   }
 }
 
+/**
+ * Whether a file exists and a caller may download the file, in the view of a transaction.
+ * @param isShown whether a record that the caller may read shows the file.
+ */
+export function isReadableFile(
+  reader: Reader,
+  { id, principal }: { readonly id: string; readonly principal: Principal },
+  isShown: () => boolean,
+): boolean {
+  const row = findFile(reader, id);
+  if (row === null) return false;
+  return row.visibility === "public" || isOwner(row, principal) || (row.visibility === "record" && isShown());
+}
+
 /** Whether a caller owns a file, or is an admin. */
-function isOwner({ userId }: StoredFile, principal: Principal): boolean {
+function isOwner({ userId }: FileRow, principal: Principal): boolean {
   return isAdmin(principal) || (userId !== null && userId === principal?.userId);
 }
 
