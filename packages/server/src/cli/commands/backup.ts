@@ -10,7 +10,6 @@ import {
   type Encryption,
   type Identity,
   makeBackup,
-  missingWarning,
   putRight,
   restoreBackup,
   sourceOf,
@@ -80,8 +79,8 @@ export const backup: Command = {
       },
     );
     if (asked === null) {
-      const missing = await withoutService({ config, logger, file, passphrase, onProgress });
-      if (missing.length > 0) warnings.push(missingWarning(missing));
+      const warning = await withoutService({ config, logger, file, passphrase, onProgress });
+      if (warning !== null) warnings.push(warning);
     } else if (asked.error !== null) throw new Error(asked.error);
     bar.end();
     for (const warning of warnings) terminal.err(`${file}: ${printable(warning)}\n`);
@@ -96,7 +95,7 @@ async function withoutService(options: {
   file: string;
   passphrase: string | null;
   onProgress: (done: number, total: number) => void;
-}): Promise<readonly string[]> {
+}): Promise<string | null> {
   const { config, logger, file, passphrase, onProgress } = options;
   const paths = dataPathsOf(config);
   const recipient = config["backup.recipient"];
@@ -109,7 +108,7 @@ async function withoutService(options: {
   });
   try {
     const files = database.reader.get<{ size: number | null }>("SELECT sum(size) AS size FROM _files");
-    const { missing } = await makeBackup({
+    return await makeBackup({
       database,
       paths,
       holdRemovals: () => async () => undefined,
@@ -121,7 +120,6 @@ async function withoutService(options: {
       signal: new AbortController().signal,
       onProgress,
     });
-    return missing;
   } finally {
     await database.close();
   }

@@ -27,10 +27,10 @@ export function isBucket(address: string): boolean {
   return address.startsWith("s3://");
 }
 
-/** The parts of `s3://BUCKET/PATH`. */
-export function partsOf(address: string): { bucket: string; path: string } {
+/** The parts of `s3://BUCKET/PREFIX`; the prefix is "" or ends in a slash. */
+export function partsOf(address: string): { bucket: string; prefix: string } {
   const [, bucket = "", path = ""] = addressPattern.exec(address) ?? [];
-  return { bucket, path };
+  return { bucket, prefix: path === "" || path.endsWith("/") ? path : `${path}/` };
 }
 
 /** The keys of the store. @throws SetupError for missing keys. */
@@ -50,16 +50,15 @@ export function storeCode(thrown: unknown): string {
 
 export class Bucket {
   readonly #address: string;
-  /** "" or a path that ends in a slash. */
   readonly #prefix: string;
   readonly #client: S3Client;
 
   /** @param address `s3://BUCKET/FOLDER`. @throws SetupError without keys. */
   constructor(address: string, keys: S3Keys) {
-    const { bucket, path } = partsOf(address);
+    const { bucket, prefix } = partsOf(address);
     const { endpoint, region } = keys;
     this.#address = address;
-    this.#prefix = path === "" || path.endsWith("/") ? path : `${path}/`;
+    this.#prefix = prefix;
     this.#client = new Bun.S3Client({
       bucket,
       ...keysFor(address, keys),

@@ -41,7 +41,6 @@ export class PacedFile {
   readonly #file: number;
   #unflushed = 0;
   #isClosed = false;
-  size = 0;
 
   constructor(path: string) {
     this.#file = openSync(path, "w", 0o600);
@@ -50,7 +49,6 @@ export class PacedFile {
   async write(bytes: Uint8Array): Promise<void> {
     const start = performance.now();
     writeAll(this.#file, bytes);
-    this.size += bytes.byteLength;
     this.#unflushed += bytes.byteLength;
     if (this.#unflushed < flushBytes) return;
     this.#unflushed = 0;
@@ -81,14 +79,14 @@ export type AddEntry = (
 ) => Promise<ManifestEntry>;
 
 /**
- * Writes an archive of the entries that `fill` adds. Resolves with its size once the archive would survive a power cut.
+ * Writes an archive of the entries that `fill` adds. Resolves once the archive would survive a power cut.
  * After a failure, the unfinished file stays for the caller to remove.
  */
 export async function writeArchive(
   path: string,
   { encryption, createdAt }: { encryption: Encryption | null; createdAt: Date },
   fill: (add: AddEntry) => Promise<void>,
-): Promise<number> {
+): Promise<void> {
   const file = new PacedFile(path);
   const { readable, controller } = createTarPacker();
   const add: AddEntry = async (name, size, pieces) => {
@@ -115,7 +113,6 @@ export async function writeArchive(
     const bytes = encryption === null ? compressed : await encrypt(compressed, encryption);
     for await (const piece of bytes) await file.write(piece);
     file.close(true);
-    return file.size;
   } catch (thrown) {
     controller.error(thrown);
     await filled.catch(() => undefined);

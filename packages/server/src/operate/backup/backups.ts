@@ -18,7 +18,7 @@ import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type { DataPaths } from "./data-paths.ts";
 import { type Encryption, isRecipient } from "./encryption.ts";
-import { makeBackup, missingWarning } from "./make-backup.ts";
+import { makeBackup } from "./make-backup.ts";
 import { BackupTarget, backupName, timeOfName } from "./target.ts";
 
 /** Failures that are remembered; older ones are in the log and in the event log. */
@@ -259,9 +259,8 @@ export class Backups {
       const holdRemovals = (): (() => Promise<void>) => storage.holdRemovals();
       const filesSize = storage.totals().size;
       const options = { ...this.#options, holdRemovals, filesSize, output, encryption, signal, onProgress };
-      const { missing } = await makeBackup(options);
-      if (missing.length > 0) {
-        const warning = missingWarning(missing);
+      const warning = await makeBackup(options);
+      if (warning !== null) {
         logger.warn(`Backup ${name}: ${warning}`);
         work.onMissing?.(warning);
       }

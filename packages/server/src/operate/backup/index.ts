@@ -2,7 +2,7 @@
 export { Backups, checkBackups } from "./backups.ts";
 export type { DataPaths } from "./data-paths.ts";
 export { backupIdentity, type Encryption, type Identity } from "./encryption.ts";
-export { makeBackup, missingWarning } from "./make-backup.ts";
+export { makeBackup } from "./make-backup.ts";
 export { hasMoves, putRight } from "./moves.ts";
 export { restoreBackup } from "./restore.ts";
 export { BackupTarget, sourceOf } from "./target.ts";

@@ -17,18 +17,13 @@ import {
 import { type Database, type HeldState, makeFolder, syncFolder } from "../../store/database/index.ts";
 import type { DataPaths } from "./data-paths.ts";
 import type { Encryption } from "./encryption.ts";
-import type { PackReply, PackRequest, PackResult } from "./pack-worker.ts";
+import type { PackReply, PackRequest } from "./pack-worker.ts";
 
 /** How often the size of the log is looked at while the database file is held. */
 const lookEveryMs = 25;
 
 /** How long a thread that was given up may take to end. */
 const endMs = 2_000;
-
-type BackupResult = PackResult & {
-  /** Milliseconds since 1970: the moment of the state. */
-  readonly createdAt: number;
-};
 
 export interface BackupOptions {
   database: Pick<Database, "path" | "holdState" | "sizes">;
@@ -63,8 +58,11 @@ export function removeUnfinished(database: string): void {
   if (partial.endsWith(partialEnding)) rmSync(partial, { force: true });
 }
 
-/** @throws Error with one line. Nothing of the backup is left then, and an existing file of its name is unchanged. */
-export async function makeBackup(options: BackupOptions): Promise<BackupResult> {
+/**
+ * Answers a warning about files whose bytes were not in the storage, or not whole; null without these files.
+ * @throws Error with one line. Nothing of the backup is left then, and an existing file of its name is unchanged.
+ */
+export async function makeBackup(options: BackupOptions): Promise<string | null> {
   const { database, output } = options;
   const folder = backupFolder(database.path);
   const partial = `${output}${partialEnding}`;
@@ -80,11 +78,12 @@ export async function makeBackup(options: BackupOptions): Promise<BackupResult> 
     const path = relative(dirname(database.path), partial);
     writeFileSync(join(folder, noteName), path.startsWith("..") ? partial : path, { flush: true });
     syncFolder(folder);
-    const result = await pack(options, { folder, output: partial });
+    const missing = await pack(options, { folder, output: partial });
     // Not on the event loop: the room of a large file that is replaced is given back meanwhile.
     await rename(partial, output);
     syncFolder(dirname(output));
-    return result;
+    if (missing.length === 0) return null;
+    return `it lacks ${count(missing.length, "file")} whose bytes are missing from the storage; see socle verify: ${missing.join(", ")}`;
   } catch (thrown) {
     await rm(partial, { force: true });
     throw new Error(`The backup ${output} was not made: ${messageOf(thrown)}`);
@@ -95,11 +94,11 @@ export async function makeBackup(options: BackupOptions): Promise<BackupResult> 
   }
 }
 
-/** The database file is held until it is copied, or until the log has reached its bound. */
+/** The database file is held until it is copied, or until the log has reached its bound. Answers the missing files. */
 async function pack(
   { database, paths, maxLog, signal, ...options }: BackupOptions,
   { folder, output }: { folder: string; output: string },
-): Promise<BackupResult> {
+): Promise<readonly string[]> {
   const giveUp = new AbortController();
   const stop = AbortSignal.any([signal, giveUp.signal]);
   let held: HeldState | null = null;
@@ -113,7 +112,6 @@ async function pack(
   };
   try {
     held = await database.holdState();
-    const createdAt = Date.now();
     const { secretAccessKey, ...s3 } = paths.files.s3;
     const request: Omit<PackRequest, "stop"> = {
       state: { database: held.database, log: held.log },
@@ -123,19 +121,12 @@ async function pack(
       output,
       encryption: options.encryption,
       version: options.version,
-      createdAt,
+      createdAt: Date.now(),
     };
-    const calls = { onCopied: release, onProgress: options.onProgress, signal: stop };
-    return { ...(await packOnThread(request, calls)), createdAt };
+    return await packOnThread(request, { onCopied: release, onProgress: options.onProgress, signal: stop });
   } finally {
     release();
   }
-}
-
-interface PackCalls {
-  /** The database is copied. */
-  onCopied: () => void;
-  onProgress: (done: number, total: number) => void;
 }
 
 /**
@@ -144,18 +135,18 @@ interface PackCalls {
  */
 async function packOnThread(
   request: Omit<PackRequest, "stop">,
-  { onCopied, onProgress, signal }: PackCalls & { signal: AbortSignal },
-): Promise<PackResult> {
+  { onCopied, onProgress, signal }: Pick<BackupOptions, "onProgress" | "signal"> & { onCopied: () => void },
+): Promise<readonly string[]> {
   signal.throwIfAborted();
   if (!canStartThread()) throw new Error("too few file descriptors are left");
   const stop = new Int32Array(new SharedArrayBuffer(4));
-  const outcome = Promise.withResolvers<PackResult>();
+  const outcome = Promise.withResolvers<readonly string[]>();
   const worker = new Worker(threadEntry("operate/backup/pack-worker"));
   const ended = new Promise<void>((resolve) => worker.addEventListener("close", () => resolve()));
   worker.onmessage = ({ data }: MessageEvent<PackReply>) => {
     if ("copied" in data) onCopied();
     else if ("done" in data) onProgress(data.done, data.total);
-    else if ("result" in data) outcome.resolve(data.result);
+    else if ("missing" in data) outcome.resolve(data.missing);
     else outcome.reject(signal.aborted ? signal.reason : new Error(data.error));
   };
   worker.onerror = ({ message }) => outcome.reject(new Error(`the thread of the backup failed: ${message}`));
@@ -192,9 +183,4 @@ function watchLog(database: Pick<Database, "sizes">, maxLog: number, onFull: (re
       onFull(error);
     }
   }, lookEveryMs);
-}
-
-/** The warning about files whose bytes were not in the storage, or not whole. */
-export function missingWarning(ids: readonly string[]): string {
-  return `it lacks ${count(ids.length, "file")} whose bytes are missing from the storage; see socle verify: ${ids.join(", ")}`;
 }

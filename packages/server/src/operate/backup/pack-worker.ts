@@ -47,18 +47,12 @@ export interface PackRequest {
   readonly stop: Int32Array;
 }
 
-export interface PackResult {
-  /** Bytes of the archive. */
-  readonly size: number;
-  readonly counts: ManifestHead["counts"];
-  readonly missing: readonly string[];
-}
-
 export type PackReply =
   /** The database is copied: its file may change again. */
   | { readonly copied: true }
   | { readonly done: number; readonly total: number }
-  | { readonly result: PackResult }
+  /** The backup is whole. Ids of files whose bytes were missing or incomplete. */
+  | { readonly missing: readonly string[] }
   | { readonly error: string };
 
 const pieceBytes = 256 * 1_024;
@@ -85,7 +79,8 @@ class Packing {
     this.#total = 2 * database.size + (log?.size ?? 0) + request.filesSize;
   }
 
-  async run(): Promise<PackResult> {
+  /** Answers the missing files. */
+  async run(): Promise<readonly string[]> {
     const { database, log } = this.#request.state;
     await this.#copyOf(database, this.#copy);
     if (log !== null) await this.#copyOf(log, `${this.#copy}-wal`);
@@ -95,7 +90,8 @@ class Packing {
     try {
       const [problem] = copy.check("quick");
       if (problem !== undefined) throw new Error(`the database is damaged (${problem}); see socle verify`);
-      return await this.#pack(copy);
+      await this.#pack(copy);
+      return this.#missing;
     } finally {
       copy.close();
       await this.#shrinkCopy();
@@ -119,22 +115,25 @@ class Packing {
     }
   }
 
-  async #pack(copy: DatabaseFile): Promise<PackResult> {
+  async #pack(copy: DatabaseFile): Promise<void> {
     const { output, encryption, version, files } = this.#request;
     const createdAt = new Date(this.#request.createdAt);
-    const counts = countsOf(copy);
     const { s3 } = files;
     const secretAccessKey = s3.secretAccessKey === undefined ? undefined : new Secret(s3.secretAccessKey);
     const driver = await driverOf({ files: { ...files, s3: { ...s3, secretAccessKey } } });
-    const size = await writeArchive(output, { encryption, createdAt }, async (add) => {
+    await writeArchive(output, { encryption, createdAt }, async (add) => {
       writeFileSync(this.#lines, entryLine(await this.#addFile(add, { name: databaseEntry, path: this.#copy })));
       for (const file of eachFile(copy)) await this.#packFile(add, driver, file);
       const head = { format: formatVersion, socle: version, createdAt: createdAt.toISOString() };
-      const state = { schema: schemaOf(copy), event: lastEventOf(copy), counts, missing: this.#missing };
+      const state = {
+        schema: schemaOf(copy),
+        event: lastEventOf(copy),
+        counts: countsOf(copy),
+        missing: this.#missing,
+      };
       const [first, last] = [firstLine({ ...head, ...state }), `\n${lastLine}`];
       await this.#addFile(add, { name: manifestEntry, path: this.#lines, head: first, tail: last });
     });
-    return { size, counts, missing: this.#missing };
   }
 
   async #packFile(add: AddEntry, driver: StorageDriver, { id, size }: { id: string; size: number }): Promise<void> {
@@ -230,7 +229,7 @@ if (process.platform === "linux") setPriority(0, 15);
 
 self.onmessage = ({ data }: MessageEvent<PackRequest>) => {
   new Packing(data).run().then(
-    (result) => self.postMessage({ result } satisfies PackReply),
+    (missing) => self.postMessage({ missing } satisfies PackReply),
     (thrown: unknown) => self.postMessage({ error: lineOf(thrown) } satisfies PackReply),
   );
 };

@@ -41,11 +41,10 @@ export class PartUploads {
 
   /** @throws SetupError without keys. */
   constructor(address: string, keys: S3Keys) {
-    const { bucket, path } = partsOf(address);
+    const { bucket, prefix } = partsOf(address);
     const { endpoint, region = "us-east-1" } = keys;
     this.#address = address;
     this.#signer = new AwsClient({ ...keysFor(address, keys), service: "s3", region, retries: 0 });
-    const prefix = path === "" || path.endsWith("/") ? path : `${path}/`;
     const store = (endpoint ?? `https://s3.${region}.amazonaws.com`).replace(/\/+$/, "");
     this.#base = `${store}/${bucket}/${prefix.split("/").map(encodeURIComponent).join("/")}`;
   }
