@@ -7,7 +7,6 @@ export {
   type Prepared,
   type RunEnd,
   type RunHistory,
-  RunLog,
   RunMachine,
   type RunTask,
   widthPerProcess,

@@ -3,12 +3,12 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { Clock, system } from "../../base/kernel/index.ts";
-import { SqliteDatabase } from "../../store/database/index.ts";
+import { SqliteDatabase, type Transactor } from "../../store/database/index.ts";
 import { EventLog, eventSchema } from "../../store/events/index.ts";
 import type { ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import type { WaitingRun } from "./dispatcher.ts";
 import { linear } from "./retry-policy.ts";
-import { type HandlerRun, RunLog, RunMachine } from "./run-machine.ts";
+import { type HandlerRun, RunMachine } from "./run-machine.ts";
 
 const folder = temporaryFolder();
 const task = {
@@ -20,6 +20,10 @@ const task = {
 };
 
 class TestMachine extends RunMachine<WaitingRun, HandlerRun> {
+  override write(work: (tx: Transactor) => unknown): Promise<boolean> {
+    return super.write(work);
+  }
+
   protected override prepare(): Promise<"over"> {
     return Promise.resolve("over");
   }
@@ -142,15 +146,12 @@ describe("an attempt", () => {
   });
 });
 
-describe("the run log", () => {
-  test("a write that fails is answered with false, and the next one is made", async () => {
-    const { database, close } = await open({ outcome: failed });
-    const log = new RunLog(database, quietLogger());
-    const first = log.write(() => {
-      throw new Error("no");
-    });
-    const second = log.write(() => undefined);
-    expect(await Promise.all([first, second])).toEqual([false, true]);
-    await close();
+test("a write that fails is answered with false, and the next one is made", async () => {
+  const { machine, close } = await open({ outcome: failed });
+  const first = machine.write(() => {
+    throw new Error("no");
   });
+  const second = machine.write(() => undefined);
+  expect(await Promise.all([first, second])).toEqual([false, true]);
+  await close();
 });

@@ -103,13 +103,11 @@ interface Attempt {
 export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
   protected readonly dispatcher: Dispatcher<H>;
   readonly #options: MachineOptions & KindOptions<R>;
-  readonly #log: RunLog;
-  /** Runs by hand under way. */
-  readonly #byHand = new Set<Promise<unknown>>();
+  /** Runs by hand, and writes, that are under way. */
+  #open = 0;
 
   constructor(options: MachineOptions & KindOptions<R>) {
     this.#options = options;
-    this.#log = new RunLog(options.database, options.logger);
     this.dispatcher = new Dispatcher({
       ...options,
       width: widthPerProcess * options.processes,
@@ -165,14 +163,29 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     enter?: (tx: Transactor) => void,
   ): { noted: Promise<boolean>; outcome: Promise<ScriptOutcome> } {
     const { begun, outcome, end } = this.attempt(run, task, enter);
-    this.#byHand.add(end);
-    void end.finally(() => this.#byHand.delete(end));
+    this.#open += 1;
+    void end.finally(() => {
+      this.#open -= 1;
+    });
     return { noted: begun, outcome: end.then(() => outcome) };
   }
 
-  /** Resolves with true when the write is on disk, with false when the write failed, which is logged. */
-  protected write(work: (tx: Transactor) => unknown): Promise<boolean> {
-    return this.#log.write(work);
+  /**
+   * Resolves with true when the write is on disk, with false when the write failed, which is logged. Writes are in the order
+   * of the calls, as the database runs short transactions.
+   */
+  protected async write(work: (tx: Transactor) => unknown): Promise<boolean> {
+    const { database, logger } = this.#options;
+    this.#open += 1;
+    try {
+      await database.transact(work);
+      return true;
+    } catch (error) {
+      logger.error("The end of a run could not be recorded", { error });
+      return false;
+    } finally {
+      this.#open -= 1;
+    }
   }
 
   /** Ends a run without an attempt: the run has failed. */
@@ -184,14 +197,15 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     return isWritten ? "over" : "stays";
   }
 
-  /** Starts no more runs. Resolves when no run is under way. */
+  /** Starts no more runs. Resolves when no run is under way, and all states of runs are written. */
   async stop(): Promise<void> {
-    await Promise.all([this.dispatcher.stop(), ...this.#byHand]);
+    await this.dispatcher.stop();
+    await this.settled();
   }
 
   /** Whether a run is due or under way, or a state is being written. Runs that wait for a later time do not count. */
   get isBusy(): boolean {
-    return this.dispatcher.isBusy || this.#byHand.size > 0 || this.#log.isBusy;
+    return this.dispatcher.isBusy || this.#open > 0;
   }
 
   /** Resolves when no run is due or under way, and all states of runs are written. */
@@ -296,43 +310,4 @@ interface Announcement {
   readonly error?: string;
   /** The time of the event, in milliseconds since 1970: now, by default. */
   readonly at?: number;
-}
-
-/** Writes the states of runs in the order of the calls, as the database runs short transactions. */
-export class RunLog {
-  readonly #database: Database;
-  readonly #logger: Logger;
-  /** Writes that wait or are under way. */
-  #open = 0;
-
-  constructor(database: Database, logger: Logger) {
-    this.#database = database;
-    this.#logger = logger;
-  }
-
-  /**
-   * Resolves with true when the write is on disk. With false when the write failed, which is logged: nothing was
-   * written.
-   */
-  async write(work: (tx: Transactor) => unknown): Promise<boolean> {
-    this.#open += 1;
-    try {
-      await this.#database.transact(work);
-      return true;
-    } catch (error) {
-      this.#logger.error("The end of a run could not be recorded", { error });
-      return false;
-    } finally {
-      this.#open -= 1;
-    }
-  }
-
-  get isBusy(): boolean {
-    return this.#open > 0;
-  }
-
-  /** Resolves when no write waits or is under way. */
-  async settled(): Promise<void> {
-    while (this.isBusy) await Bun.sleep(1);
-  }
 }
