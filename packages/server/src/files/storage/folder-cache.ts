@@ -29,13 +29,10 @@ export class FolderCache {
     this.#logger = options.logger;
   }
 
-  /** The file is read at once, because the file may be removed in the next moment. */
+  /** A file on disk: the runtime reads the file for its client, so that memory holds no copies for clients who hang up. */
   async get(group: string, name: string): Promise<Blob | null> {
     const file = Bun.file(join(this.#folder, group, name));
-    return file.bytes().then(
-      (bytes) => new Blob([bytes]),
-      () => null,
-    );
+    return (await file.exists()) ? file : null;
   }
 
   /** Keeps a file, under its name only once the file is complete. A failure is logged: the file can be made again. */

@@ -134,6 +134,7 @@ export class Thumbnails {
         "bad_request",
         `There are thumbnails of PNG, JPEG and WebP images only, not of ${file.mimeType}.`,
       );
+    if (asker.signal.aborted) throw callerGone();
     const name = nameOfSize(size);
     const cached = await this.#cache.get(file.id, name);
     if (cached !== null) return cached;
