@@ -65,7 +65,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
     this.#address = address;
     this.#feed = feed;
     this.#inbox = new Inbox(feed.inboxes, () => {
-      if (this.isOpen) feed.flooded(address);
+      if (this.isOpen) feed.limits.reached("socketFrames", { address });
       this.close(1008, "Frames come faster than they can be followed");
     });
   }
@@ -166,7 +166,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
 
   /** A failure that no client caused: the socket is closed, and can come back. */
   fail(thrown: unknown): void {
-    this.#feed.report(thrown);
+    this.#feed.logger.error("A socket failed and was closed", { error: thrown });
     this.close(1011, "internal_error");
   }
 

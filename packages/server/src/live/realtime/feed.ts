@@ -90,6 +90,8 @@ export class Feed {
   readonly buffers: SocketBuffers;
   readonly readers: Readers;
   readonly visibility: Visibility;
+  readonly limits: LimitMeter;
+  readonly logger: Logger;
   readonly #options: FeedOptions;
   readonly #sockets: ReadonlySet<ListeningSocket>;
   readonly #shared: FilterTableOptions;
@@ -103,6 +105,8 @@ export class Feed {
     this.#options = options;
     this.#sockets = sockets;
     const { collections, limits, bufferLimit: limit, bufferTotal: total, maxSubscriptions } = options;
+    this.limits = limits;
+    this.logger = options.logger;
     this.visibility = new Visibility(options);
     this.readers = new Readers({ database: options.database, users: collections.users.table });
     this.channels = new Admission({ width: maxSubscriptions, share: Math.floor(maxSubscriptions / 2) });
@@ -169,19 +173,9 @@ export class Feed {
   /** @throws FrameError `subscription_limit` if a socket of this address cannot take another channel. */
   admitChannel(name: string, address: string): void {
     if (this.channels.has({ caller: address })) return;
-    this.#options.limits.reached("subscriptions", { address });
+    this.limits.reached("subscriptions", { address });
     const isFull = this.channels.taken >= this.#options.maxSubscriptions;
     throw new FrameError("subscription_limit", fullText[isFull ? "all" : "address"], name);
-  }
-
-  /** A socket is closed because its frames come too fast. */
-  flooded(address: string): void {
-    this.#options.limits.reached("socketFrames", { address });
-  }
-
-  /** Logs a failure that no client caused. */
-  report(error: unknown): void {
-    this.#options.logger.error("A socket failed and was closed", { error });
   }
 
   /** A subscription without a filter goes live. */

@@ -6,7 +6,6 @@
 import type { JsonValue } from "@socle/protocol";
 import { AppError } from "../../base/kernel/index.ts";
 import { bind, collectionsIn, type Expression, toSql } from "../../data/expressions/index.ts";
-import { callerOf } from "../../data/permissions/index.ts";
 import type { RecordTable } from "../../data/records/index.ts";
 import type { Database, ScratchConnection, Value } from "../../store/database/index.ts";
 import { type Listener, nameOf } from "./audience.ts";
@@ -76,23 +75,7 @@ export interface ThreadUse {
   charge(ms: number): void;
 }
 
-/** A row of `_listeners`: a listener in a group. */
-interface ListenerRow {
-  readonly group: number;
-  readonly name: string;
-}
-
-/** The table of the rows of all groups. `add` answers the key of a row. */
-interface ListenerRows {
-  add(row: ListenerRow): number;
-  delete(key: number): void;
-}
-
-type Sql = ReturnType<typeof toSql>;
-
-interface Texts {
-  readonly forListeners: Sql;
-  readonly forOne: Sql;
+interface Texts extends ReturnType<typeof toSql> {
   /** Whether the condition asks for other records of the same collection. */
   readonly entersItself: boolean;
 }
@@ -106,23 +89,22 @@ interface Statement {
 const fewVisits = 50;
 const fewGrace = 8;
 
-const noNames: Names = new Set();
-
-/** The listeners of the thread's statement: the parameter is an array of `[name, id, role]`. */
-const givenListeners =
-  "(SELECT value ->> 0 AS key, value ->> 1 AS id, value ->> 2 AS role FROM json_each(?)) AS _listener";
+/** The listeners of a group, in the temporary table; and listeners as a parameter, an array of `[name, id, role]`. */
+const ofGroup = 'temp._listeners AS _listener WHERE _listener."group" = ? AND';
+const given =
+  "(SELECT value ->> 0 AS name, value ->> 1 AS id, value ->> 2 AS role FROM json_each(?)) AS _listener WHERE";
 
 export class Readers {
   readonly #database: Pick<Database, "openScratch" | "query">;
   readonly #users: string;
   readonly #texts = new WeakMap<Expression, Texts>();
-  /** The rows of `_listeners`, by key. */
-  readonly #rows = new Map<number, ListenerRow>();
+  /** The groups with listeners. */
+  readonly #groups = new Set<ListenerGroup>();
   /** All listeners. */
   readonly everybody: ListenerGroup;
   /** Opened for the first event that needs its readers. */
   #connection: ScratchConnection | null = null;
-  #lastKey = 0;
+  #lastGroup = 0;
   /** The end of the statement's time on the event loop, and the records that the statement has looked at. */
   #deadline = Number.POSITIVE_INFINITY;
   #graceMs = 0;
@@ -142,19 +124,16 @@ export class Readers {
 
   /** A group without listeners. */
   group(): ListenerGroup {
-    this.#lastKey += 1;
-    return new ListenerGroup(this.#lastKey, {
-      add: (row) => {
-        this.#lastKey += 1;
-        this.#rows.set(this.#lastKey, row);
-        if (this.#connection !== null) insert(this.#connection, this.#lastKey, row);
-        return this.#lastKey;
-      },
-      delete: (key) => {
-        this.#rows.delete(key);
-        this.#connection?.run("DELETE FROM temp._listeners WHERE key = ?", key);
-      },
+    this.#lastGroup += 1;
+    const number = this.#lastGroup;
+    const group = new ListenerGroup(number, (name, isHere) => {
+      if (group.names.size > 0) this.#groups.add(group);
+      else this.#groups.delete(group);
+      if (this.#connection === null) return;
+      if (isHere) insert(this.#connection, number, name);
+      else this.#connection.run('DELETE FROM temp._listeners WHERE "group" = ? AND name = ?', number, name);
     });
+    return group;
   }
 
   /**
@@ -163,20 +142,14 @@ export class Readers {
    * @throws TooSlow.
    */
   ask(question: Question, ms: number): Names {
-    const { among, condition } = question;
-    if (condition.isLong === true) throw new TooSlow();
-    const { sql, values } = this.#statement(question, {
-      text: 'SELECT _listener.key AS key FROM _state AS _record, temp._listeners AS _listener WHERE _listener."group" = ? AND',
-      listeners: among instanceof ListenerGroup ? among.number : null,
-    });
+    if (question.condition.isLong === true) throw new TooSlow();
+    const { sql, values } = this.#statement(question, "in place");
     this.#connection ??= this.#begin();
     this.#deadline = performance.now() + ms;
     this.#graceMs = ms * fewGrace;
     this.#visits = 0;
     try {
-      const rows = this.#connection.all<{ key: number }>(sql, ...values);
-      if (!(among instanceof ListenerGroup)) return rows.length > 0 ? new Set([nameOf(among)]) : noNames;
-      return new Set(rows.flatMap(({ key }) => this.#rows.get(key)?.name ?? []));
+      return namesOf(this.#connection.all<NameRow>(sql, ...values));
     } catch (thrown) {
       throw this.#isOver() ? new TooSlow() : thrown;
     }
@@ -197,14 +170,8 @@ export class Readers {
           timer = setTimeout(() => end.abort(), limitMs);
           const answers: Names[] = [];
           for (const question of questions) {
-            const { among } = question;
-            const { sql, values } = this.#statement(question, {
-              text: `SELECT _listener.key AS key FROM _state AS _record, ${givenListeners} WHERE`,
-              listeners: among instanceof ListenerGroup ? among.toJson() : null,
-            });
-            const rows = await reader.all<{ key: string }>(sql, ...values);
-            if (among instanceof ListenerGroup) answers.push(new Set(rows.map(({ key }) => key)));
-            else answers.push(rows.length > 0 ? new Set([nameOf(among)]) : noNames);
+            const { sql, values } = this.#statement(question, "on a thread");
+            answers.push(namesOf(await reader.all<NameRow>(sql, ...values)));
           }
           return answers;
         },
@@ -218,32 +185,30 @@ export class Readers {
     }
   }
 
-  #statement(
-    { condition, state, among }: Question,
-    forGroup: { text: string; listeners: number | string | null },
-  ): Statement {
+  #statement({ condition, state, among }: Question, place: "in place" | "on a thread"): Statement {
     const { table } = condition;
-    const { forListeners, forOne, entersItself } = this.#textsOf(condition);
-    const isGroup = among instanceof ListenerGroup;
-    const { text, values } = isGroup ? forListeners : forOne;
-    const given = table.givenState(entersItself && pointsToItself(state));
-    const user = isGroup ? null : callerOf(among);
-    const bound = bind(values, { now: Date.now(), user });
+    const { text, values, entersItself } = this.#textsOf(condition);
+    const [listeners, parameter] =
+      among instanceof ListenerGroup && place === "in place"
+        ? [ofGroup, among.number]
+        : [given, among instanceof ListenerGroup ? among.toJson() : toJson([nameOf(among)])];
+    const states = table.givenState(entersItself && pointsToItself(state));
     return {
-      sql: `${given} ${isGroup ? forGroup.text : "SELECT 1 FROM _state AS _record WHERE"} ${text}`,
-      values: [...table.stateValues(state.record, state.owner), ...(isGroup ? [forGroup.listeners] : []), ...bound],
+      sql: `${states} SELECT _listener.name AS name FROM _state AS _record, ${listeners} ${text}`,
+      values: [
+        ...table.stateValues(state.record, state.owner),
+        parameter,
+        ...bind(values, { now: Date.now(), user: null }),
+      ],
     };
   }
 
   #textsOf({ table, expression }: Condition): Texts {
     let texts = this.#texts.get(expression);
     if (texts === undefined) {
-      const options = { users: this.#users, isOfOneRecord: true, isProbed: true };
-      texts = {
-        forListeners: toSql(expression, "_record", { ...options, caller: "_listener" }),
-        forOne: toSql(expression, "_record", options),
-        entersItself: collectionsIn(expression).has(table.collection.name),
-      };
+      const options = { users: this.#users, isOfOneRecord: true, isProbed: true, caller: "_listener" };
+      const entersItself = collectionsIn(expression).has(table.collection.name);
+      texts = { ...toSql(expression, "_record", options), entersItself };
       this.#texts.set(expression, texts);
     }
     return texts;
@@ -254,9 +219,11 @@ export class Readers {
       this.#visits += 1;
       if (this.#isOver()) throw new TooSlow();
     });
-    connection.run('CREATE TEMP TABLE _listeners (key INTEGER PRIMARY KEY, "group" INTEGER, id TEXT, role TEXT)');
+    connection.run(
+      'CREATE TEMP TABLE _listeners ("group" INTEGER, name TEXT, id TEXT, role TEXT, PRIMARY KEY ("group", name)) WITHOUT ROWID',
+    );
     connection.run('CREATE INDEX temp._listeners_id ON _listeners ("group", id)');
-    for (const [key, row] of this.#rows) insert(connection, key, row);
+    for (const { number, names } of this.#groups) for (const name of names.keys()) insert(connection, number, name);
     return connection;
   }
 
@@ -323,43 +290,51 @@ export function pointsToItself({ record, other = null }: OwnedState): boolean {
 /** The listeners among which the readers of a record are searched; each user in each role once. */
 export class ListenerGroup {
   readonly number: number;
-  readonly #table: ListenerRows;
-  /** The key of the row, and the number of sockets or subscriptions, by the name of the listener. */
-  readonly #byName = new Map<string, { readonly key: number; count: number }>();
+  /** How many sockets or subscriptions the listener of a name has. */
+  readonly names = new Map<string, number>();
+  readonly #changed: (name: string, isHere: boolean) => void;
   #json: string | null = null;
 
-  constructor(number: number, table: ListenerRows) {
+  /** @param changed is called when a listener has come or gone. */
+  constructor(number: number, changed: (name: string, isHere: boolean) => void) {
     this.number = number;
-    this.#table = table;
+    this.#changed = changed;
   }
 
   add(listener: Listener): void {
-    const name = nameOf(listener);
-    const known = this.#byName.get(name);
-    if (known !== undefined) {
-      known.count += 1;
-      return;
-    }
-    this.#byName.set(name, { key: this.#table.add({ group: this.number, name }), count: 1 });
-    this.#json = null;
+    this.#count(nameOf(listener), 1);
   }
 
   remove(listener: Listener): void {
-    const name = nameOf(listener);
-    const known = this.#byName.get(name);
-    if (known === undefined) return;
-    known.count -= 1;
-    if (known.count > 0) return;
-    this.#byName.delete(name);
-    this.#table.delete(known.key);
-    this.#json = null;
+    this.#count(nameOf(listener), -1);
   }
 
-  /** The listeners as the parameter of a statement on a thread. */
+  /** The listeners as the parameter of a statement. */
   toJson(): string {
-    this.#json ??= JSON.stringify([...this.#byName.keys()].map((name) => [name, ...columnsOf(name)]));
+    this.#json ??= toJson([...this.names.keys()]);
     return this.#json;
   }
+
+  #count(name: string, change: 1 | -1): void {
+    const before = this.names.get(name) ?? 0;
+    if (before + change > 0) this.names.set(name, before + change);
+    else this.names.delete(name);
+    if (before > 0 && this.names.has(name)) return;
+    this.#json = null;
+    this.#changed(name, change > 0);
+  }
+}
+
+interface NameRow {
+  readonly name: string;
+}
+
+function namesOf(rows: readonly NameRow[]): Names {
+  return new Set(rows.map(({ name }) => name));
+}
+
+function toJson(names: readonly string[]): string {
+  return JSON.stringify(names.map((name) => [name, ...columnsOf(name)]));
 }
 
 /** The id and role of a listener. A listener without a token has the id null, which equals no field. */
@@ -368,7 +343,7 @@ function columnsOf(name: string): [id: string | null, role: string | null] {
   return [id, role];
 }
 
-function insert(connection: ScratchConnection, key: number, { group, name }: ListenerRow): void {
-  const sql = 'INSERT INTO temp._listeners (key, "group", id, role) VALUES (?, ?, ?, ?)';
-  connection.run(sql, key, group, ...columnsOf(name));
+function insert(connection: ScratchConnection, group: number, name: string): void {
+  const sql = 'INSERT INTO temp._listeners ("group", name, id, role) VALUES (?, ?, ?, ?)';
+  connection.run(sql, group, name, ...columnsOf(name));
 }
