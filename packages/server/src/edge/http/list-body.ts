@@ -10,8 +10,8 @@ const comma = 0x2c;
 export interface Collecting {
   /** Whether so many more bytes have room. */
   take(bytes: number): boolean;
-  /** Gives back the taken room. */
-  release(bytes: number): void;
+  /** Gives back all taken room. */
+  release(): void;
   /** Called with the whole body, once the body has gone. */
   keep(body: Uint8Array): void;
 }
@@ -29,28 +29,30 @@ export function openingOf({ first }: RecordPages): Uint8Array {
 export class ListPieces implements Pieces {
   #opening: Uint8Array | null;
   readonly #rest: LaterPages;
-  readonly #gone: Gone;
+  /** Null once the body is too large to be kept. */
+  #collecting: Collecting | null;
+  #sent: Uint8Array[] = [];
   #hasEnded = false;
 
   constructor(opening: Uint8Array, rest: LaterPages, collecting: Collecting | null) {
     this.#opening = opening;
     this.#rest = rest;
-    this.#gone = new Gone(collecting);
+    this.#collecting = collecting;
   }
 
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
     if (this.#hasEnded) return this.return();
     const piece = this.#opening ?? (await this.#page());
     this.#opening = null;
-    this.#gone.add(piece);
-    if (this.#hasEnded) this.#gone.keep();
+    this.#collect(piece);
+    if (this.#hasEnded) this.#collecting?.keep(Buffer.concat(this.#sent));
     return { done: false, value: piece };
   }
 
   async return(): Promise<IteratorReturnResult<undefined>> {
     this.#hasEnded = true;
     this.#opening = null;
-    this.#gone.release();
+    this.#forget();
     await this.#rest.return();
     return { done: true, value: undefined };
   }
@@ -67,39 +69,17 @@ export class ListPieces implements Pieces {
     piece[0] = comma;
     return piece.subarray(0, -1);
   }
-}
 
-/** Collects pieces, as long as the cache has room. */
-class Gone {
-  readonly #collecting: Collecting | null;
-  #pieces: Uint8Array[] = [];
-  #bytes = 0;
-  #isWhole = true;
-
-  constructor(collecting: Collecting | null) {
-    this.#collecting = collecting;
-    this.#isWhole = collecting !== null;
-  }
-
-  add(piece: Uint8Array): void {
-    if (!this.#isWhole) return;
-    if (this.#collecting?.take(piece.byteLength) !== true) {
-      this.release();
-      return;
-    }
-    this.#bytes += piece.byteLength;
+  #collect(piece: Uint8Array): void {
+    if (this.#collecting === null) return;
     // A copy: the yielded bytes belong to the receiver.
-    this.#pieces.push(piece.slice());
+    if (this.#collecting.take(piece.byteLength)) this.#sent.push(piece.slice());
+    else this.#forget();
   }
 
-  keep(): void {
-    if (this.#isWhole) this.#collecting?.keep(Buffer.concat(this.#pieces));
-  }
-
-  release(): void {
-    this.#collecting?.release(this.#bytes);
-    this.#pieces = [];
-    this.#bytes = 0;
-    this.#isWhole = false;
+  #forget(): void {
+    this.#collecting?.release();
+    this.#collecting = null;
+    this.#sent = [];
   }
 }

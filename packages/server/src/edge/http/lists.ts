@@ -1,12 +1,11 @@
-/** Answers to lists: 304 for an unchanged list, a cached body, or a read of the database. */
+/** Answers to lists: 304 for an unchanged list, a body from memory, or a read of the database. */
 
 import { JsonText, type Principal, randomToken } from "../../base/kernel/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
 import type { PreparedList, Queries } from "../../data/queries/index.ts";
 import { cacheHeaders, hasTag, jsonType } from "./conditions.ts";
 import type { Exchange } from "./exchange.ts";
-import { ListPieces, openingOf } from "./list-body.ts";
-import { ListCache } from "./list-cache.ts";
+import { type Collecting, ListPieces, openingOf } from "./list-body.ts";
 
 /** A list that is asked for, and is to be read. */
 interface ListRequest {
@@ -15,9 +14,8 @@ interface ListRequest {
   readonly list: PreparedList;
   /** Null for a list whose body alone tells a change. */
   readonly tag: string | null;
-  /** Keeps an answer of at most `keepable` bytes for the next request. */
-  readonly keep: (body: Uint8Array) => void;
-  readonly keepable: number;
+  /** Keeps the body for the next request; null for a list that is not the same for everybody. */
+  readonly keep: ((body: Uint8Array) => void) | null;
 }
 
 /**
@@ -43,67 +41,135 @@ export class Lists {
     // Cursors are their caller's own, so whoever is signed in has their own pages.
     const reader = isShared && list.query === null ? "" : (principal?.userId ?? "");
     const address = `${reader} ${collection.name}?${list.search}`;
-    const kept = isShared && version !== null ? this.#cache.get(address) : undefined;
-    if (kept !== undefined && kept.version === version) return fresh(exchange, kept, principal);
-    const tag = version === null ? null : `"${this.#tagOf(`${version} ${address}`)}"`;
-    if (tag !== null && hasTag(exchange.request.headers, tag))
-      return exchange.respond(304, null, cacheHeaders(tag, principal));
-    const keep = (body: Uint8Array): void => {
-      if (isShared && version !== null && tag !== null) this.#cache.set(address, { version, tag, body });
-    };
-    const asked: ListRequest = { collection, principal, list, tag, keep, keepable: isShared ? this.#cache.largest : 0 };
-    return list.query === null ? this.#whole(exchange, asked) : this.#page(exchange, asked);
+    if (version === null) return this.#read(exchange, { collection, principal, list, tag: null, keep: null });
+    const kept = isShared ? this.#cache.get(address) : undefined;
+    if (kept?.version === version) return fresh(exchange, principal, kept);
+    const tag = this.#tagOf(`${version} ${address}`);
+    if (hasTag(exchange.request.headers, tag)) return exchange.respond(304, null, cacheHeaders(tag, principal));
+    const keep = isShared ? (body: Uint8Array): void => this.#cache.set(address, { version, tag, body }) : null;
+    return this.#read(exchange, { collection, principal, list, tag, keep });
   }
 
-  async #whole(exchange: Exchange, { collection, principal, tag, keep, keepable }: ListRequest): Promise<Response> {
+  async #read(exchange: Exchange, asked: ListRequest): Promise<Response> {
+    const { collection, principal, list, tag, keep } = asked;
     const signal = (): AbortSignal => exchange.request.signal;
-    const waiter = { caller: () => exchange.callerKey(principal), signal };
-    const pages = await this.#queries.whole(collection, principal, waiter);
-    const { rest } = pages;
-    if (rest === null)
-      return this.#once(exchange, { principal, tag, keep, keepable }, JsonText.of({ items: pages.first }));
+    const caller = (): string => exchange.callerKey(principal);
+    if (list.query !== null)
+      return this.#once(exchange, asked, await this.#queries.page(collection, list, { principal, caller, signal }));
+    const pages = await this.#queries.whole(collection, principal, { caller, signal });
+    const { first, rest } = pages;
+    if (rest === null) return this.#once(exchange, asked, JsonText.of({ items: first }));
     try {
       const opening = openingOf(pages);
       exchange.reserve(opening.byteLength);
-      const collecting = keepable === 0 ? null : this.#cache.collector(keep);
-      return exchange.stream(200, new ListPieces(opening, rest, collecting), cacheHeaders(tag, principal));
+      const pieces = new ListPieces(opening, rest, keep && this.#cache.collector(keep));
+      return exchange.stream(200, pieces, cacheHeaders(tag, principal));
     } catch (thrown) {
       await rest.return();
       throw thrown;
     }
   }
 
-  async #page(exchange: Exchange, asked: ListRequest): Promise<Response> {
-    const { collection, principal, list } = asked;
-    const signal = (): AbortSignal => exchange.request.signal;
-    const caller = (): string => exchange.callerKey(principal);
-    return this.#once(exchange, asked, await this.#queries.page(collection, list, { principal, caller, signal }));
-  }
-
-  #once(exchange: Exchange, asked: Omit<ListRequest, "collection" | "list">, json: JsonText): Response {
-    const { principal, tag, keep, keepable } = asked;
+  #once(exchange: Exchange, { principal, tag, keep }: ListRequest, json: JsonText): Response {
+    const length = json.long?.bytes.byteLength ?? json.start.length;
+    if (keep !== null && length <= this.#cache.largest) keep(Buffer.concat(json.pieces));
     // Without a version the text tells whether the list has changed.
-    if (tag === null) return fresh(exchange, { tag: `"${this.#tagOf(json.mark)}"`, body: json }, principal);
-    const length = json.long === null ? json.start.length : json.long.bytes.byteLength;
-    if (length <= keepable) keep(Buffer.concat(json.pieces));
-    return exchange.respond(200, json, cacheHeaders(tag, principal, jsonType));
+    return fresh(exchange, principal, { tag: tag ?? this.#tagOf(json.mark), body: json });
   }
 
   /** Versions count changes by others, too; a tag must not reveal the counts. */
   #tagOf(text: string): string {
-    return new Bun.CryptoHasher("sha256", this.#secret).update(text).digest("base64url").slice(0, 22);
+    return `"${new Bun.CryptoHasher("sha256", this.#secret).update(text).digest("base64url").slice(0, 22)}"`;
   }
 }
 
-/** Answers a cached list that is known to be current. */
+/** Answers a list that is known to be current. */
 function fresh(
   exchange: Exchange,
-  { tag, body }: { tag: string; body: Uint8Array | JsonText },
   principal: Principal,
+  { tag, body }: { tag: string; body: Uint8Array | JsonText },
 ): Response {
   if (hasTag(exchange.request.headers, tag)) {
     if (body instanceof JsonText) body.free();
     return exchange.respond(304, null, cacheHeaders(tag, principal));
   }
   return exchange.respond(200, body, cacheHeaders(tag, principal, jsonType));
+}
+
+/** The answer to a list that is the same for everybody. */
+interface KeptList {
+  /** The version of the records in the answer. */
+  readonly version: string;
+  readonly tag: string;
+  readonly body: Uint8Array;
+}
+
+/** Bytes of an entry beside its body and its key. */
+const overhead = 500;
+
+/** Answers to lists, by their address. The cache forgets the answers that were not asked for the longest once all take too much. */
+export class ListCache {
+  /** Larger answers are not kept: a single large answer would push out all others. */
+  readonly largest: number;
+  readonly #size: number;
+  readonly #lists = new Map<string, KeptList>();
+  #taken = 0;
+  /** Bytes of answers that are on their way, and may be kept: an eighth of the size at most. */
+  #collected = 0;
+
+  /** @param size in bytes; 0 keeps nothing. */
+  constructor(size: number) {
+    this.#size = size;
+    this.largest = Math.floor(size / 16);
+  }
+
+  /** The caller checks that the list is still current. */
+  get(address: string): KeptList | undefined {
+    const list = this.#lists.get(address);
+    if (list === undefined) return undefined;
+    this.#lists.delete(address);
+    this.#lists.set(address, list);
+    return list;
+  }
+
+  /** Collects an answer on its way; null without a cache. */
+  collector(keep: (body: Uint8Array) => void): Collecting | null {
+    if (this.#size === 0) return null;
+    let own = 0;
+    return {
+      take: (bytes) => {
+        if (own + bytes > this.largest || this.#collected + bytes > this.#size / 8) return false;
+        own += bytes;
+        this.#collected += bytes;
+        return true;
+      },
+      release: () => {
+        this.#collected -= own;
+        own = 0;
+      },
+      keep,
+    };
+  }
+
+  set(address: string, list: KeptList): void {
+    this.#forget(address);
+    if (list.body.byteLength > this.largest) return;
+    this.#lists.set(address, list);
+    this.#taken += bytesOf(address, list);
+    for (const oldest of this.#lists.keys()) {
+      if (this.#taken <= this.#size) return;
+      this.#forget(oldest);
+    }
+  }
+
+  #forget(address: string): void {
+    const list = this.#lists.get(address);
+    if (list === undefined) return;
+    this.#lists.delete(address);
+    this.#taken -= bytesOf(address, list);
+  }
+}
+
+function bytesOf(address: string, { body }: KeptList): number {
+  return address.length * 4 + body.byteLength + overhead;
 }
