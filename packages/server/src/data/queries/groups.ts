@@ -4,23 +4,18 @@
  */
 
 import { oneOf, quote } from "../../base/kernel/index.ts";
-import type { Collection } from "../collections/index.ts";
 import {
-  ExpressionError,
   type ExpressionSchema,
   inOrder,
   type Path,
-  parsePath,
   pathSql,
   type SqlOptions,
   type SqlPart,
 } from "../expressions/index.ts";
 import type { ValueType } from "../fields/index.ts";
 import type { GroupColumn, GroupsPlan, KeyPlan } from "./plan.ts";
-import { type QueryParameter, type QueryText, readWhole, refuseParameter } from "./query-text.ts";
+import { distinctPartsOf, nameIn, pathOf, type QueryParameter, type QueryText, refuseParameter } from "./query-text.ts";
 
-/** Groups of a page, unless the query says how many. */
-const maxGroups = 1_000;
 const maxKeys = 5;
 const maxAggregates = 20;
 
@@ -56,7 +51,6 @@ interface Column extends SqlPart {
 
 /** The place of a query of groups. */
 export interface GroupsOf {
-  readonly collection: Collection;
   readonly schema: ExpressionSchema;
   /** The quoted SQL name of the table. */
   readonly table: string;
@@ -66,11 +60,15 @@ export interface GroupsOf {
 const strangers: readonly QueryParameter[] = ["offset", "count", "fields", "expand", "snippet"];
 
 /** @throws AppError `bad_request`; `unauthorized` or `forbidden` for a path to records that the caller may not read. */
-export function parseGroups(text: QueryText, at: GroupsOf, where: SqlPart | null): GroupsPlan {
+export function parseGroups(
+  text: QueryText,
+  at: GroupsOf,
+  { where, limit }: Pick<GroupsPlan, "where" | "limit">,
+): GroupsPlan {
   const stranger = strangers.find((name) => text[name] !== undefined);
   if (stranger !== undefined) throw refuseParameter(stranger, 'it cannot stand beside "group" and "aggregate"');
-  const keys = partsOf(text.group, "group", maxKeys).map((part) => parseKey(part, at));
-  const aggregates = partsOf(text.aggregate, "aggregate", maxAggregates).map((part) => parseAggregate(part, at));
+  const keys = columnsIn(text.group, "group", maxKeys).map((part) => parseKey(part, at));
+  const aggregates = columnsIn(text.aggregate, "aggregate", maxAggregates).map((part) => parseAggregate(part, at));
   const columns = [...keys, ...aggregates];
   return {
     type: "groups",
@@ -87,25 +85,17 @@ export function parseGroups(text: QueryText, at: GroupsOf, where: SqlPart | null
     ),
     keys: keys.length,
     sort: parseOrder(text.sort, columns, keys.length),
-    limit: readWhole(text, "limit", { min: 1, max: maxGroups }) ?? maxGroups,
+    limit,
   };
 }
 
-function partsOf(text: string | undefined, parameter: "group" | "aggregate" | "sort", most: number): string[] {
-  if (text === undefined) return [];
-  const parts = text.split(",").map((part) => part.trim());
-  if (parts.length > most) throw refuseParameter(parameter, `at most ${most} are allowed`);
-  const names = parts.map((part) => part.replace(/^[-+]/, ""));
-  for (const [i, name] of names.entries()) {
-    if (name === "") throw refuseParameter(parameter, "there is a comma too much, or a name is missing");
-    if (names.indexOf(name) < i) throw refuseParameter(parameter, `${quote(name)} is there twice`);
-  }
-  return parts;
+function columnsIn(text: string | undefined, parameter: "group" | "aggregate" | "sort", most: number): string[] {
+  return text === undefined ? [] : distinctPartsOf(text, parameter, { most, kind: "columns" });
 }
 
 function parseKey(name: string, at: GroupsOf): Column {
   const [field = "", unit, ...rest] = name.split(":");
-  const path = inOrder(pathOf(field, "group", at));
+  const path = inOrder(columnPath(field, "group", at));
   const { text, values } = pathSql(path, at.table, at.options);
   const texts = path.field.order?.values ?? null;
   if (unit === undefined) return { name, text, values, valueType: path.valueType, texts, isNullable: true };
@@ -126,7 +116,7 @@ function parseAggregate(name: string, at: GroupsOf): Column {
     const known = ["count", ...Object.keys(functions).map((each) => `${each}(field)`)];
     throw refuseParameter("aggregate", `${quote(name)} must be ${oneOf(known)}`);
   }
-  const path = pathOf(field.trim(), "aggregate", at);
+  const path = columnPath(field.trim(), "aggregate", at);
   if (!found.takes.includes(path.valueType) || path.field.isRelation || path.field.order !== undefined)
     throw refuseParameter(
       "aggregate",
@@ -136,13 +126,8 @@ function parseAggregate(name: string, at: GroupsOf): Column {
   return { name, text: found.sql(text), values, valueType: path.valueType, texts: null, isNullable: true };
 }
 
-function pathOf(name: string, parameter: "group" | "aggregate", { schema }: GroupsOf): Path {
-  let path: Path;
-  try {
-    path = parsePath(name, schema);
-  } catch (thrown) {
-    throw thrown instanceof ExpressionError ? refuseParameter(parameter, thrown.problem) : thrown;
-  }
+function columnPath(name: string, parameter: "group" | "aggregate", { schema }: GroupsOf): Path {
+  const path = pathOf(name, parameter, schema);
   // Members of JSON have no type: each record would decide their equality and their sum.
   if (path.valueType === "json" || path.members.length > 0)
     throw refuseParameter(parameter, `${quote(name)} is JSON, which has no groups and no sums`);
@@ -151,8 +136,8 @@ function pathOf(name: string, parameter: "group" | "aggregate", { schema }: Grou
 
 /** The order of the groups: the columns of `sort`, then the keys. No two groups have the same keys, so the order is complete. */
 function parseOrder(text: string | undefined, columns: readonly Column[], keys: number): KeyPlan[] {
-  const sorted = partsOf(text, "sort", maxKeys).map((part) => {
-    const name = part.replace(/^[-+]/, "");
+  const sorted = columnsIn(text, "sort", maxKeys).map((part) => {
+    const name = nameIn(part);
     const position = columns.findIndex((column) => column.name === name);
     if (position < 0)
       throw refuseParameter("sort", `${quote(name)} is none of ${oneOf(columns.map((column) => column.name))}`);

@@ -4,7 +4,7 @@
  * `selection.ts` (`fields` and `expand`), and `cursor.ts`.
  */
 
-import { quote } from "../../base/kernel/index.ts";
+import { AppError, quote } from "../../base/kernel/index.ts";
 import type { Collection } from "../collections/index.ts";
 import {
   type Expression,
@@ -18,7 +18,7 @@ import type { Decision } from "../permissions/index.ts";
 import { parseGroups } from "./groups.ts";
 import { type IndexUse, indexUseOf } from "./index-use.ts";
 import type { GroupsPlan, PagePlan, SearchPlan, SortPlan } from "./plan.ts";
-import { type QueryText, readWhole, refuseParameter } from "./query-text.ts";
+import { type QueryParameter, type QueryText, queryParameters, refuseParameter } from "./query-text.ts";
 import type { ReadScope, Source } from "./read-scope.ts";
 import { whereOf } from "./read-scope.ts";
 import { parseSearchText } from "./search.ts";
@@ -26,7 +26,7 @@ import { parseSelection, type Selected } from "./selection.ts";
 import { keyPlans, newestFirst, parseSort, type Sort } from "./sort.ts";
 import { foundIn, matchOrder } from "./sql/search.ts";
 
-/** Records of a page, unless the query says how many. */
+/** Records, or groups, of a page, unless the query says how many. */
 const maxLimit = 1_000;
 /** A page of more records is read on a thread. */
 const maxLoopLimit = 200;
@@ -56,6 +56,41 @@ export interface ListQuery {
 }
 
 type ParsedQuery = Omit<ListQuery, "epoch">;
+
+/**
+ * Picks the parameters of a query; null without any.
+ * @throws AppError `bad_request` for a parameter that stands twice.
+ */
+export function readQueryText(
+  parameters: Iterable<readonly [string, string]>,
+  known: readonly QueryParameter[] = queryParameters,
+): QueryText | null {
+  const found: { [name in QueryParameter]?: string } = {};
+  const seen = new Set<QueryParameter>();
+  for (const [given, value] of parameters) {
+    const name = known.find((each) => each === given);
+    if (name === undefined) continue;
+    if (seen.has(name)) throw new AppError("bad_request", `"${name}" is there twice; give it once.`);
+    seen.add(name);
+    // A search for nothing is not a list of everything.
+    if (value !== "" || name === "search") found[name] = value;
+  }
+  return seen.size > 0 ? found : null;
+}
+
+/** @throws AppError `bad_request` for anything but a whole number between the two. */
+function readWhole(
+  query: QueryText,
+  name: "limit" | "offset",
+  { min, max }: { min: number; max: number },
+): number | null {
+  const text = query[name];
+  if (text === undefined) return null;
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= min && value <= max))
+    throw refuseParameter(name, `it must be a whole number from ${min} to ${max}, not ${quote(text)}`);
+  return value;
+}
 
 /** The records that a list is about. */
 interface Listed {
@@ -108,6 +143,10 @@ function queryOfRecords(listed: Listed): ParsedQuery {
   };
 }
 
+function limitOf(text: QueryText): number {
+  return readWhole(text, "limit", { min: 1, max: maxLimit }) ?? maxLimit;
+}
+
 /** The part of the list that is asked for. */
 interface Extent {
   readonly limit: number;
@@ -116,7 +155,7 @@ interface Extent {
 }
 
 function extentOf(text: QueryText): Extent {
-  const limit = readWhole(text, "limit", { min: 1, max: maxLimit }) ?? maxLimit;
+  const limit = limitOf(text);
   const offset = readWhole(text, "offset", { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0;
   if (text.offset !== undefined && text.cursor !== undefined)
     throw refuseParameter("offset", 'it cannot stand beside "cursor", which says where the page begins');
@@ -190,7 +229,8 @@ function queryOfGroups(listed: Listed): ParsedQuery {
   const search = parseSearchText({ ...text, snippet: undefined }, { collection, source, isAlone: false });
   const parts = [where, search && foundIn(search, table)].filter((part) => part !== null);
   const found = parts.length === 0 ? null : separated(parts, " AND ");
-  const plan = parseGroups(text, { collection, schema, table, options }, found);
+  const limit = limitOf(text);
+  const plan = parseGroups(text, { schema, table, options }, { where: found, limit });
   const orders = plan.columns.map(({ texts }) => texts);
   return {
     ...commonOf(listed),

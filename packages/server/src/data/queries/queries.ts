@@ -1,7 +1,7 @@
 /**
  * Queries: filtered and sorted lists in pages, single records with chosen fields, and the expansions of both.
  *
- * 1. **Text → query.** `query-text.ts` picks the parameters; `list-query.ts` parses the parameters against the read scope
+ * 1. **Text → query.** `list-query.ts` picks the parameters and parses them against the read scope
  *    (`read-scope.ts`): filter, sort (`sort.ts`), fields and expansions (`selection.ts`), cursor (`cursor.ts`).
  * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with its SQL (`sql/`). `index-use.ts` tells whether a single
  *    index of the definition answers the query.
@@ -28,9 +28,9 @@ import {
 
 import { type CursorPosition, Cursors } from "./cursor.ts";
 import { indexAdvice } from "./index-advice.ts";
-import { isForEverybody, type ListQuery, parseListQuery } from "./list-query.ts";
+import { isForEverybody, type ListQuery, parseListQuery, readQueryText } from "./list-query.ts";
 import type { FileShownInput, FileUsesInput, PageInput, PageOutcome, QueryInput, RecordInput } from "./plan.ts";
-import { readQueryText, selectionParameters } from "./query-text.ts";
+import { selectionParameters } from "./query-text.ts";
 import { classOf, ReadScope } from "./read-scope.ts";
 import { parseSelection } from "./selection.ts";
 import { type FileUses, fileColumns, readableFileColumns } from "./sql/file-uses.ts";

@@ -1,8 +1,9 @@
-/** Query parameters: picks the text of each from a URL, and refuses malformed ones. */
+/** Query parameters: their names, their lists of names, and the errors about them. */
 import { AppError, nearest, quote } from "../../base/kernel/index.ts";
+import { ExpressionError, type ExpressionSchema, type Path, parsePath } from "../expressions/index.ts";
 
 /** The parameters that make a list a query; all others are ignored. */
-const queryParameters = [
+export const queryParameters = [
   "filter",
   "sort",
   "limit",
@@ -21,52 +22,44 @@ export type QueryParameter = (typeof queryParameters)[number];
 /** The parameters of a request, as text. An empty parameter counts as not given. */
 export type QueryText = { readonly [name in QueryParameter]?: string };
 
-function isQueryParameter(name: string): name is QueryParameter {
-  return (queryParameters as readonly string[]).includes(name);
-}
-
 /** The parameters of a single record. */
 export const selectionParameters: readonly QueryParameter[] = ["fields", "expand"];
-
-/**
- * Picks the parameters of a query; null without any.
- * @throws AppError `bad_request` for a parameter that stands twice.
- */
-export function readQueryText(
-  parameters: Iterable<readonly [string, string]>,
-  known: readonly QueryParameter[] = queryParameters,
-): QueryText | null {
-  const found: { [name in QueryParameter]?: string } = {};
-  let isQuery = false;
-  const seen = new Set<string>();
-  for (const [name, value] of parameters) {
-    if (!isQueryParameter(name) || !known.includes(name)) continue;
-    if (seen.has(name)) throw new AppError("bad_request", `"${name}" is there twice; give it once.`);
-    seen.add(name);
-    isQuery = true;
-    // A search for nothing is not a list of everything.
-    if (value !== "" || name === "search") found[name] = value;
-  }
-  return isQuery ? found : null;
-}
 
 /** The error for a parameter. */
 export function refuseParameter(name: QueryParameter, problem: string): AppError {
   return new AppError("bad_request", `"${name}": ${problem}${problem.endsWith("?") ? "" : "."}`);
 }
 
-/** @throws AppError `bad_request` for anything but a whole number between the two. */
-export function readWhole(
-  query: QueryText,
-  name: "limit" | "offset",
-  { min, max }: { min: number; max: number },
-): number | null {
-  const text = query[name];
-  if (text === undefined) return null;
-  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(value >= min && value <= max))
-    throw refuseParameter(name, `it must be a whole number from ${min} to ${max}, not ${quote(text)}`);
-  return value;
+/** The parts of a list with commas. @param bound the most parts, and their kind in a message. */
+export function partsOf(text: string, name: QueryParameter, bound: { most: number; kind: string }): string[] {
+  const parts = text.split(",").map((part) => part.trim());
+  if (parts.length > bound.most) throw refuseParameter(name, `at most ${bound.most} ${bound.kind} are allowed`);
+  if (parts.some((part) => nameIn(part) === ""))
+    throw refuseParameter(name, "there is a comma too much, or a name is missing");
+  return parts;
+}
+
+/** Like `partsOf`, for names that stand once each, with or without a sign before. */
+export function distinctPartsOf(...[text, name, bound]: Parameters<typeof partsOf>): string[] {
+  const parts = partsOf(text, name, bound);
+  const names = parts.map(nameIn);
+  const twin = names.find((each, i) => names.indexOf(each) < i);
+  if (twin !== undefined) throw refuseParameter(name, `${quote(twin)} is there twice`);
+  return parts;
+}
+
+/** The name behind a sign. */
+export function nameIn(part: string): string {
+  return part.replace(/^[-+]/, "");
+}
+
+/** The path of a name. */
+export function pathOf(text: string, name: QueryParameter, schema: ExpressionSchema): Path {
+  try {
+    return parsePath(text, schema);
+  } catch (thrown) {
+    throw thrown instanceof ExpressionError ? refuseParameter(name, thrown.problem) : thrown;
+  }
 }
 
 /** "title" → `; did you mean "title"?`, or the known names. */

@@ -8,7 +8,7 @@ import { type SqlOptions, toSql } from "../expressions/index.ts";
 import { typeOf } from "../fields/index.ts";
 import { recordTableOf } from "../records/index.ts";
 import type { ExpansionPlan, PointerPlan, SelectionPlan } from "./plan.ts";
-import { hintFor, type QueryText, refuseParameter } from "./query-text.ts";
+import { hintFor, partsOf, type QueryText, refuseParameter } from "./query-text.ts";
 import type { ReadScope } from "./read-scope.ts";
 import { columnsSql, decodedFields, type Source, userSource } from "./read-scope.ts";
 
@@ -157,11 +157,7 @@ class SelectionParser {
   }
 
   paths(text: string): string[] {
-    const paths = text.split(",").map((path) => path.trim());
-    const most = maxPaths[this.#parameter];
-    if (paths.length > most) throw refuseParameter(this.#parameter, `at most ${most} paths are allowed`);
-    if (paths.includes("")) throw refuseParameter(this.#parameter, "there is a comma too much, or a name is missing");
-    return paths;
+    return partsOf(text, this.#parameter, { most: maxPaths[this.#parameter], kind: "paths" });
   }
 
   field(root: Selection, path: string): void {

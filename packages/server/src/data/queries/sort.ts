@@ -2,17 +2,9 @@
 
 import { quote } from "../../base/kernel/index.ts";
 import { type Collection, indexesOf } from "../collections/index.ts";
-import {
-  ExpressionError,
-  type ExpressionSchema,
-  inOrder,
-  type Path,
-  parsePath,
-  pathSql,
-  type SqlOptions,
-} from "../expressions/index.ts";
+import { type ExpressionSchema, inOrder, type Path, pathSql, type SqlOptions } from "../expressions/index.ts";
 import type { KeyPlan } from "./plan.ts";
-import { refuseParameter } from "./query-text.ts";
+import { distinctPartsOf, nameIn, pathOf, refuseParameter } from "./query-text.ts";
 
 /** Fields that a list may be sorted by. */
 const maxKeys = 5;
@@ -32,28 +24,19 @@ export interface Sort {
 /** The order of a list without `sort`. */
 export const newestFirst: Sort = { keys: [], isSeqDescending: true };
 
-function pathOf(name: string, schema: ExpressionSchema): Path {
-  try {
-    return parsePath(name, schema);
-  } catch (thrown) {
-    throw thrown instanceof ExpressionError ? refuseParameter("sort", thrown.problem) : thrown;
-  }
-}
-
 /** Whether a definition asks for an index with the field. */
 function isIndexed(field: string, { definition }: Collection): boolean {
   return indexesOf(definition).some(({ fields }) => fields.includes(field));
 }
 
 function parseKey(part: string, schema: ExpressionSchema): SortKey {
-  const name = part.replace(/^[-+]/, "");
+  const name = nameIn(part);
   const word = /^(\S+)\s+(asc|desc)$/i.exec(name);
   if (word !== null) {
     const meant = word[2]?.toLowerCase() === "desc" ? `-${word[1]}` : word[1];
     throw refuseParameter("sort", `${quote(name)} is no field; did you mean "${meant}"?`);
   }
-  if (name === "") throw refuseParameter("sort", "there is a comma too much, or a name is missing");
-  const path = pathOf(name, schema);
+  const path = pathOf(name, "sort", schema);
   if (path.valueType === "json" && path.members.length === 0)
     throw refuseParameter("sort", `${quote(name)} is JSON; name what is in it, such as ${name}.size`);
   return { path: inOrder(path), isDescending: part.startsWith("-") };
@@ -64,14 +47,8 @@ function parseKey(part: string, schema: ExpressionSchema): SortKey {
  * read.
  */
 export function parseSort(text: string, collection: Collection, schema: ExpressionSchema): Sort {
-  const parts = text.split(",").map((part) => part.trim());
-  if (parts.length > maxKeys) throw refuseParameter("sort", `at most ${maxKeys} fields are allowed`);
-  const names = parts.map((part) => part.replace(/^[-+]/, ""));
-  const keys = parts.map((part, i) => {
-    const name = names[i] ?? "";
-    if (name !== "" && names.indexOf(name) < i) throw refuseParameter("sort", `${quote(name)} is there twice`);
-    return parseKey(part, schema);
-  });
+  const parts = distinctPartsOf(text, "sort", { most: maxKeys, kind: "fields" });
+  const keys = parts.map((part) => parseKey(part, schema));
   // Creation is the order of the table itself, which needs no index: times never run backwards.
   const last = keys.at(-1);
   const isSeqDescending = last?.isDescending ?? true;
