@@ -103,7 +103,8 @@ export function putRight(paths: DataPaths): boolean {
   const { database } = paths;
   const isFinished = finishMoves(paths);
   removeUnfinished(database);
+  // A path below a file does not exist, and cannot be removed; the start of the storage tells of such a path.
   for (const path of [backupFolder(database), restoreFolder(database), fileWorkFolder(paths), vacuumPath(database)])
-    rmSync(path, { recursive: true, force: true });
+    if (existsSync(path)) rmSync(path, { recursive: true, force: true });
   return isFinished;
 }
