@@ -2,7 +2,14 @@
 import { lstatSync, mkdirSync, rmSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { isObject, reasonsOf } from "../base/kernel/index.ts";
-import type { ControlOutcome, ControlRequest, LogLine, ProgressLine, RequestListener } from "./run-request.ts";
+import {
+  type ControlOutcome,
+  type ControlRequest,
+  type LogLine,
+  type ProgressLine,
+  parseRequest,
+  type RequestListener,
+} from "./run-request.ts";
 
 /** The longest path that a socket can have on every system, in bytes. */
 const longestPath = 100;
@@ -101,26 +108,6 @@ export class ControlServer {
     }
     rmSync(this.#folder, { force: true, recursive: true });
   }
-}
-
-/** @throws Error for a malformed request: the two sides may be of different versions. */
-function parseRequest(value: unknown): ControlRequest {
-  const fields = isObject(value) ? value : {};
-  const { kind, passphrase = null, name, collection, file, record, handler = null, email, password } = fields;
-  if (kind === "definitions") return { kind };
-  if (kind === "admin" && typeof email === "string" && typeof password === "string") return { kind, email, password };
-  if (kind === "job" && typeof name === "string") return { kind, name };
-  const isPassphrase = passphrase === null || typeof passphrase === "string";
-  if (kind === "backup" && typeof file === "string" && isPassphrase) return { kind, file, passphrase };
-  if (kind === "seed" && typeof file === "string") return { kind, file };
-  const { maxRow } = fields;
-  const isTransfer = kind === "import" || kind === "export";
-  if (isTransfer && typeof collection === "string" && typeof file === "string" && typeof maxRow === "number")
-    return { kind, collection, file, maxRow };
-  const isHandler = handler === null || typeof handler === "string";
-  const isComplete = typeof collection === "string" && typeof file === "string" && typeof record === "string";
-  if (kind === "function" && isComplete && isHandler) return { kind, collection, file, record, handler };
-  throw new Error("The service does not know such a request");
 }
 
 /**

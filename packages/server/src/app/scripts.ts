@@ -47,7 +47,6 @@ export class Scripts {
   readonly #stopping = new AbortController();
 
   constructor({ service, config, logger, environment, now }: ScriptsOptions) {
-    const { database, events, auth, clock, records, queries: lists, storage } = service;
     const timeoutMs = config["scripts.timeout"];
     const processes = config["scripts.processes"];
     const process = scriptProcess(config, environment);
@@ -56,7 +55,7 @@ export class Scripts {
     this.#logger = logger.for("scripts");
     const host = new ScriptHost({ ...process, processes, logger: this.#logger });
     this.host = host;
-    const shared = { database, events, auth, clock, timeoutMs, processes, host };
+    const shared = { ...service, timeoutMs, processes, host };
     this.functions = new Functions({
       ...shared,
       logger: logger.for("functions"),
@@ -78,19 +77,10 @@ export class Scripts {
       timeoutMs: Math.min(timeoutMs, 30_000),
       aliased: () => service.collections.queryTables(),
     });
-    database.joinGaps(this.#queries);
+    service.database.joinGaps(this.#queries);
     this.#owners = {
       kinds: [this.functions, this.jobs, this.endpoints],
-      calls: new ServiceApi({
-        database,
-        records,
-        lists,
-        auth,
-        storage,
-        queries: this.#queries,
-        queues: this.jobs.queues,
-        logger: this.#logger,
-      }),
+      calls: new ServiceApi({ ...service, pool: this.#queries, queues: this.jobs.queues, logger: this.#logger }),
     };
   }
 

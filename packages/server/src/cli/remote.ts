@@ -23,36 +23,10 @@ export interface RemoteAnswer {
 export class Remote {
   readonly #url: string;
   readonly #token: string;
-  readonly #hasSignedIn: boolean;
 
-  private constructor(url: string, token: string, hasSignedIn: boolean) {
+  constructor(url: string, token: string) {
     this.#url = url;
     this.#token = token;
-    this.#hasSignedIn = hasSignedIn;
-  }
-
-  /**
-   * With a token, or as the user with an email; by default, as the admin of the configuration.
-   * @throws UsageError without any credentials, AppError when the service refuses, Error when the service cannot be
-   * reached.
-   */
-  static async signIn(
-    address: string,
-    { options, terminal, config }: { options: OptionValues; terminal: Terminal; config: Config },
-  ): Promise<Remote> {
-    const url = parseUrl(address);
-    const token = textOption(options, "token");
-    if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) throw new UsageError("--token is not an access token");
-    if (token !== undefined) return new Remote(url, token, false);
-    const own = config["admin.email"];
-    const email = textOption(options, "email") ?? own;
-    if (email === undefined) throw new UsageError("missing --token TOKEN or --email EMAIL: an admin of that service");
-    // The password of the configuration is for this installation alone: a wrong address must not get the password.
-    const known = email === own && isLoopback(url) ? config["admin.password"]?.reveal() : undefined;
-    const password = known ?? (await terminal.askSecret(`Password of ${email} at ${url}: `));
-    if (password === "") throw new UsageError("no password was given");
-    const { body } = await send(url, { method: "POST", path: "/api/auth/login", body: { email, password } });
-    return new Remote(url, (body as TokenResponse).accessToken, true);
   }
 
   /** @throws AppError with the refusal of the service, Error when the service cannot be reached. */
@@ -64,10 +38,35 @@ export class Remote {
     const headers = { ...options.headers, Authorization: `Bearer ${this.#token}` };
     return send(this.#url, { ...options, method, path, headers });
   }
+}
 
-  /** Ends the session that `signIn` opened. */
-  async signOut(): Promise<void> {
-    if (this.#hasSignedIn) await this.send("POST", "/api/auth/logout").catch(() => undefined);
+/**
+ * Works with a service, signed in with a token, or as the user with an email; by default, as the admin of the configuration.
+ * @throws UsageError without any credentials, AppError when the service refuses, Error when the service cannot be
+ * reached.
+ */
+export async function withRemote<T>(
+  address: string,
+  { options, terminal, config }: { options: OptionValues; terminal: Terminal; config: Config },
+  work: (remote: Remote) => Promise<T>,
+): Promise<T> {
+  const url = parseUrl(address);
+  const token = textOption(options, "token");
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) throw new UsageError("--token is not an access token");
+  if (token !== undefined) return work(new Remote(url, token));
+  const own = config["admin.email"];
+  const email = textOption(options, "email") ?? own;
+  if (email === undefined) throw new UsageError("missing --token TOKEN or --email EMAIL: an admin of that service");
+  // The password of the configuration is for this installation alone: a wrong address must not get the password.
+  const known = email === own && isLoopback(url) ? config["admin.password"]?.reveal() : undefined;
+  const password = known ?? (await terminal.askSecret(`Password of ${email} at ${url}: `));
+  if (password === "") throw new UsageError("no password was given");
+  const { body } = await send(url, { method: "POST", path: "/api/auth/login", body: { email, password } });
+  const remote = new Remote(url, (body as TokenResponse).accessToken);
+  try {
+    return await work(remote);
+  } finally {
+    await remote.send("POST", "/api/auth/logout").catch(() => undefined);
   }
 }
 

@@ -6,23 +6,18 @@ import { readDefinitions } from "../../app/index.ts";
 import { AppError, count, isObject, printable, SetupError } from "../../base/kernel/index.ts";
 import { parseDefinition, readDefinitionFiles } from "../../data/collections/index.ts";
 import { type Command, type CommandInvocation, UsageError, withoutLog } from "../command.ts";
-import { Remote, remoteOptions } from "../remote.ts";
+import { type Remote, remoteOptions, withRemote } from "../remote.ts";
 import { isLossy, schemaDiff } from "../schema-diff.ts";
-import { configOption, loadSettings } from "../settings.ts";
+import { configOption, loadSettings, type Settings } from "../settings.ts";
 
 const schemaPath = "/api/admin/schema.json";
 
-async function withRemote(
+async function atAddress(
   { args: [address = ""], options, terminal }: CommandInvocation,
-  work: (remote: Remote, settings: Awaited<ReturnType<typeof loadSettings>>) => Promise<number>,
+  work: (remote: Remote, settings: Settings) => Promise<number>,
 ): Promise<number> {
   const settings = await loadSettings(options, withoutLog(terminal));
-  const remote = await Remote.signIn(address, { options, terminal, config: settings.config });
-  try {
-    return await work(remote, settings);
-  } finally {
-    await remote.signOut();
-  }
+  return withRemote(address, { options, terminal, ...settings }, (remote) => work(remote, settings));
 }
 
 export const schemaPull: Command = {
@@ -31,7 +26,7 @@ export const schemaPull: Command = {
   summary: "Write the collections of a service into collections/",
   options: { ...configOption, ...remoteOptions },
   run: (invocation) =>
-    withRemote(invocation, async (remote, { config }) => {
+    atAddress(invocation, async (remote, { config }) => {
       const folder = join(config.folder, "collections");
       const own = new Map(
         (await readDefinitionFiles(folder)).map(({ path, parsed }) => [parsed.definition.name, { path, parsed }]),
@@ -82,7 +77,7 @@ export const schemaPush: Command = {
     yes: { summary: "do not ask" },
   },
   run: (invocation) =>
-    withRemote(invocation, async (remote, { config, logger }) => {
+    atAddress(invocation, async (remote, { config, logger }) => {
       const { terminal, options } = invocation;
       const { definitions, tag } = await readSchema(remote);
       const there = new Map(definitions.map((definition) => [definition.name, definition]));

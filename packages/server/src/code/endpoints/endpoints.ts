@@ -112,22 +112,15 @@ export class Endpoints implements ScriptKind {
     return { response: await begun.promise, over };
   }
 
-  #ended(call: EndpointCall, { runId, end, response, ms }: EndedCall): void {
-    const { endpoint } = call.found;
-    const status = end.status === "answered" ? (response?.status ?? 500) : statusOfEnd(end);
-    this.meter.observe({ path: endpoint.path, method: call.method, status, ms });
-    const failure = failureOf(end, endpoint);
-    if (failure !== null) this.#note({ call, runId, failure, durationMs: Math.round(ms) });
-  }
-
-  /** Writes a failure to the log and, as `function.failed`, to the event log: the list of runs reads the event log. */
-  #note(about: { call: EndpointCall; runId: string; failure: Failure; durationMs: number }): void {
-    const { call, runId, failure, durationMs } = about;
-    const { endpoint } = call.found;
+  /** Counts a request. Writes a failure to the log and, as `function.failed`, to the event log: the list of runs reads the event log. */
+  #ended({ found, method, user, requestId }: EndpointCall, { runId, end, response, ms }: EndedCall): void {
+    const { endpoint } = found;
     const { database, events, logger } = this.#options;
-    if (!this.#failures.take()) return;
+    const status = end.status === "answered" ? (response?.status ?? 500) : statusOfEnd(end);
+    this.meter.observe({ path: endpoint.path, method, status, ms });
+    const failure = failureOf(end, endpoint);
+    if (failure === null || !this.#failures.take()) return;
     const { error, stack } = failure;
-    const { requestId, method } = call;
     logger.error(`${method} of ${endpoint.path} failed: ${error}`, { runId, requestId, stack });
     const payload = {
       collection: "",
@@ -136,10 +129,10 @@ export class Endpoints implements ScriptKind {
       filePath: endpoint.path,
       eventId: "",
       runId,
-      durationMs,
+      durationMs: Math.round(ms),
       error,
     };
-    const principal = actingFor(call.user?.id ?? null, 0);
+    const principal = actingFor(user?.id ?? null, 0);
     database
       .transact((tx) => events.append(tx, { type: "function.failed", source: "functions", payload, principal }))
       .catch((thrown) => logger.error("A failure of an endpoint could not be recorded", { error: thrown }));

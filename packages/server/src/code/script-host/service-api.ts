@@ -29,10 +29,10 @@ const maxUsers = 1_000;
 interface ServiceApiOptions {
   database: Database;
   records: Records;
-  lists: Queries;
+  queries: Queries;
   auth: Auth;
   storage: Storage;
-  queries: QueryPool;
+  pool: QueryPool;
   queues: QueueCalls;
   logger: Logger;
 }
@@ -75,10 +75,10 @@ export class ServiceApi implements CallAnswers {
   }
 
   #recordMethods(): Record<string, Method> {
-    const { records, lists, queries, queues } = this.#options;
+    const { records, queries, pool, queues } = this.#options;
     return {
       "db.list": async (principal, [name], { part }) => {
-        const pages = await lists.whole(records.collection(text(name, "collection")), principal);
+        const pages = await queries.whole(records.collection(text(name, "collection")), principal);
         try {
           await sendRecords(pages.first, part);
           while (pages.rest !== null) {
@@ -94,10 +94,10 @@ export class ServiceApi implements CallAnswers {
       "db.page": async (principal, [name, search], { part }) => {
         const collection = records.collection(text(name, "collection"));
         const parameters = text(search, "query");
-        const list = lists.prepare(collection, principal, parameters);
+        const list = queries.prepare(collection, principal, parameters);
         if (list.query === null) throw new AppError("bad_request", `${quote(parameters)} has no parameter of a list.`);
         const caller = { principal, caller: byFunctions, signal: neverAborted };
-        await part((await lists.page(collection, list, caller)).text);
+        await part((await queries.page(collection, list, caller)).text);
         return null;
       },
       "db.get": async (principal, [name, id]) => {
@@ -129,7 +129,7 @@ export class ServiceApi implements CallAnswers {
       },
       "db.query": async (_principal, [sql, params], { part, remainingMs }) => {
         const timeoutMs = Math.max(1, remainingMs);
-        await part(await queries.query({ sql: text(sql, "sql"), params: text(params, "params") }, timeoutMs));
+        await part(await pool.query({ sql: text(sql, "sql"), params: text(params, "params") }, timeoutMs));
         return null;
       },
     };

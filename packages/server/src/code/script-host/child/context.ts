@@ -12,11 +12,10 @@ export interface ContextParts {
   readonly output: Output;
   /** The declared variables of the environment. */
   readonly env: object;
-  readonly signal: AbortSignal;
 }
 
 export function makeContext(parts: ContextParts): object {
-  const { input, scope, calls, output, env, signal } = parts;
+  const { input, scope, calls, output, env } = parts;
   const { runId, attempt, user, chain = [], ...about } = input;
   return {
     ...about,
@@ -24,7 +23,7 @@ export function makeContext(parts: ContextParts): object {
     ...(input.params !== undefined && { user }),
     runId,
     attempt,
-    signal,
+    signal: scope.signal,
     logger: output.loggerOf(scope),
     db: databaseOf(parts),
     cause: { user, chain },

@@ -23,15 +23,14 @@ import { defineResponse, RequestBody, type ResponseBody, requestOf, responseOf }
 import { Errors } from "./errors.ts";
 import { boundFetch } from "./fetch.ts";
 import { declaredEnvironment, guardProcess, loadEnvironment } from "./guards.ts";
-import { type AttemptScope, Budget, newScope, Output, scopes } from "./output.ts";
+import { type AttemptScope, Budget, newBudget, Output, scopes } from "./output.ts";
 import { defineRefusal, refusalOf } from "./refusal.ts";
 import { answered, answeredPart, refused, ServiceClient } from "./service-client.ts";
 
-interface Active {
+interface Active extends AttemptScope {
   readonly path: string;
   readonly controller: AbortController;
   readonly calls: ServiceClient;
-  readonly scope: AttemptScope;
   /** For a request with a body in pieces. */
   requestBody: RequestBody | null;
   /** For a request with a response in pieces. */
@@ -258,7 +257,7 @@ class Child {
     const body = active?.responseBody ?? null;
     if (active === undefined || body === null) return;
     try {
-      const bytes = await scopes.run(active.scope, () => body.next());
+      const bytes = await scopes.run(active, () => body.next());
       if (bytes === null) this.#end(attempt, { status: "answered", value: "null" });
       else if (this.#active.has(attempt)) this.#send({ type: "piece", attempt, bytes });
     } catch (thrown) {
@@ -279,25 +278,20 @@ class Child {
 
   async #call({ attempt, path, handler, input, request }: Invocation): Promise<unknown> {
     const controller = new AbortController();
-    const scope: AttemptScope = newScope(attempt, controller.signal);
+    const { signal } = controller;
     const calls = new ServiceClient({ attempt, send: this.#send, limits: this.#options });
     const requestBody =
       request?.body === "pieces" ? new RequestBody(() => this.#send({ type: "want", attempt })) : null;
-    this.#active.set(attempt, { path, controller, calls, scope, requestBody, responseBody: null });
+    const active = { attempt, budget: newBudget(), signal, path, controller, calls, requestBody, responseBody: null };
+    this.#active.set(attempt, active);
     const target = this.#modules.get(path)?.[handler];
     if (typeof target !== "function") throw new Error(`${path} does not export ${handler}`);
-    const context = makeContext({
-      // The service wrote the text.
-      input: JSON.parse(input) as RunInput,
-      scope,
-      calls,
-      output: this.#output,
-      env: this.#env,
-      signal: controller.signal,
-    });
-    if (request === undefined) return await scopes.run(scope, () => target(context));
-    const given = requestOf(request, { pieces: requestBody, signal: controller.signal });
-    return await scopes.run(scope, () => target(given, context));
+    // The service wrote the text of the input.
+    const parts = { input: JSON.parse(input) as RunInput, scope: active, calls, output: this.#output, env: this.#env };
+    const context = makeContext(parts);
+    if (request === undefined) return await scopes.run(active, () => target(context));
+    const given = requestOf(request, { pieces: requestBody, signal });
+    return await scopes.run(active, () => target(given, context));
   }
 
   /** Sends the end of an attempt at once. */

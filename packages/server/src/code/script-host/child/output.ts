@@ -51,14 +51,14 @@ export interface AttemptScope {
 /** The scope of the code that is running. */
 export const scopes = new AsyncLocalStorage<AttemptScope>();
 
-export function newScope(attempt: number, signal: AbortSignal): AttemptScope {
-  return { attempt, budget: new Budget(maxEntries), signal };
+export function newBudget(): Budget {
+  return new Budget(maxEntries);
 }
 
 export class Output {
   readonly #send: (message: FromChild) => void;
   readonly #errors: Errors;
-  readonly #outside = new Budget(maxEntries);
+  readonly #outside = newBudget();
 
   constructor(send: (message: FromChild) => void, errors: Errors) {
     this.#send = send;
@@ -66,25 +66,13 @@ export class Output {
   }
 
   write({ level, message, fields }: Line, scope: AttemptScope | undefined = scopes.getStore()): void {
-    const attempt = scope?.attempt ?? null;
+    const entry = { type: "log", attempt: scope?.attempt ?? null } as const;
+    const last = `More than ${maxEntries} log entries in ${windowMs / 1_000} s; what follows is left out`;
     const budget = scope?.budget ?? this.#outside;
-    const isLeft = budget.take(() =>
-      this.#send({
-        type: "log",
-        attempt,
-        level: "WARN",
-        message: `More than ${maxEntries} log entries in ${windowMs / 1_000} s; what follows is left out`,
-      }),
-    );
-    if (!isLeft) return;
+    if (!budget.take(() => this.#send({ ...entry, level: "WARN", message: last }))) return;
     const known = jsonOf(fields);
-    this.#send({
-      type: "log",
-      attempt,
-      level,
-      message: cut(message, maxMessage),
-      ...(known === undefined ? {} : { fields: known }),
-    });
+    const more = known === undefined ? {} : { fields: known };
+    this.#send({ ...entry, level, message: cut(message, maxMessage), ...more });
   }
 
   /** The `logger` of a context. */
