@@ -115,7 +115,7 @@ function PageLink({ page }: { page: PageEntry }) {
       rightSection={badge}
       active={isActive}
       aria-current={isActive ? "page" : undefined}
-      className={classes["link"]}
+      className={`navLink ${classes["link"]}`}
     />
   );
 }

@@ -35,7 +35,6 @@ export function Confirmation({ body, action, typed, onConfirm, onClose }: Deed &
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<string | null>(null);
   const field = useFirstFocus<HTMLInputElement>();
-  const button = useFirstFocus<HTMLButtonElement>();
   const isAllowed = typed === undefined || word === typed;
 
   const submit = async (event: FormEvent): Promise<void> => {
@@ -66,7 +65,7 @@ export function Confirmation({ body, action, typed, onConfirm, onClose }: Deed &
           onCancel={onClose}
           color="red.8"
           disabled={!isAllowed}
-          ref={typed === undefined ? button : undefined}
+          data-autofocus={typed === undefined}
         />
       </Stack>
     </form>

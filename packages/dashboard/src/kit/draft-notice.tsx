@@ -1,7 +1,8 @@
 /** The notification after leaving a form with unsaved changes: the changes are kept as a draft, and a button discards the draft. */
-import { Button, Group, Text } from "@mantine/core";
+import { Group, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { text } from "../texts/index.ts";
+import { Action } from "./action.tsx";
 
 export function tellOfDraft(draftId: string, onDiscard: () => void): void {
   const id = `draft:${draftId}`;
@@ -15,9 +16,7 @@ export function tellOfDraft(draftId: string, onDiscard: () => void): void {
     message: (
       <Group justify="space-between" gap="xs">
         <Text size="sm">{text.editor.draftKept}</Text>
-        <Button size="compact-xs" variant="default" onClick={discard}>
-          {text.editor.discard}
-        </Button>
+        <Action label={text.editor.discard} size="compact-xs" onClick={discard} />
       </Group>
     ),
   });

@@ -33,6 +33,7 @@ interface FormFootProps extends ButtonProps {
   isBusy: boolean;
   onCancel: () => void;
   ref?: Ref<HTMLButtonElement> | undefined;
+  "data-autofocus"?: boolean;
 }
 
 export function FormFoot({ label, isBusy, onCancel, ...submit }: FormFootProps) {

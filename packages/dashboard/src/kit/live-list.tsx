@@ -67,7 +67,7 @@ export function LiveList<T>(props: LiveListProps<T>) {
       <VisuallyHidden role="status">{isAtStart && told}</VisuallyHidden>
       {rows.length === 0 && empty}
       {rows.length > 0 && (
-        <div className={classes["view"]}>
+        <div className={`stretch ${classes["view"]}`}>
           {/* Hidden from screen readers, because each row names its own values. */}
           <div className={`${classes["line"]} ${classes["head"]} ${lineClass}`} aria-hidden>
             {columns.map((name) => (

@@ -115,7 +115,7 @@ export function LiveRows<T>(props: LiveRowsProps<T>) {
     <section ref={scroller} className={classes["scroller"]} aria-label={label} onScroll={onScroll}>
       {rows.length > 0 && (
         // The rows have the focus; the list handles the keys of all rows.
-        <ol className={classes["rows"]} style={{ height: virtual.getTotalSize() }} onKeyDown={move}>
+        <ol className={`plain ${classes["rows"]}`} style={{ height: virtual.getTotalSize() }} onKeyDown={move}>
           {virtual.getVirtualItems().map(({ index, start }) => {
             const row = rows[index];
             if (row === undefined) return null;

@@ -21,7 +21,7 @@ function Head({ title, back, note, actions }: Omit<PageProps, "children">) {
     <Group justify="space-between" gap="sm" className={classes["head"]} wrap="wrap">
       <Group gap="sm" wrap="nowrap" miw={0}>
         {back}
-        <Title order={1} size="h3" className={classes["title"]} tabIndex={-1}>
+        <Title order={1} size="h3" className={`cut ${classes["title"]}`} tabIndex={-1}>
           {title}
         </Title>
         {note !== undefined && (

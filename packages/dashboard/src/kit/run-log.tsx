@@ -26,7 +26,7 @@ export function RunLog({ query, runId }: { query: UseQueryResult<readonly LogEnt
           entries.length === 0 ? (
             <Dim size="sm">{text.runs.noLog}</Dim>
           ) : (
-            <ol className={classes["entries"]} aria-label={text.runs.log}>
+            <ol className={`plain ${classes["entries"]}`} aria-label={text.runs.log}>
               {entries.map((entry, at) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: entries have no id, and come at the end alone.
                 <Entry key={at} entry={entry} />

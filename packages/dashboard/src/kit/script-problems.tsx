@@ -16,11 +16,11 @@ export function ScriptProblems({ files }: { files: readonly ScriptFileEntry[] | 
   if (broken.length === 0) return null;
   return (
     <Notice tone="bad" radius={0} className={classes["problems"] ?? ""} title={text.scripts.broken(broken.length)}>
-      <ul className={classes["list"]}>
+      <ul className={`plain ${classes["list"]}`}>
         {broken.slice(0, most).map(({ filePath, loadedAt, problem }) => (
           <li key={filePath}>
-            <span className={`mono ${classes["path"]}`}>{filePath}</span>
-            <span className={classes["message"]}>
+            <strong className="mono">{filePath}</strong>
+            <span className="breaks">
               <ErrorText value={problem?.message ?? ""} />
             </span>
             <Text span size="xs" c="dimmed">

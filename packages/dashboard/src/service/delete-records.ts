@@ -3,6 +3,7 @@
  * is gone, the records of that batch are deleted singly, so that each failure has its own reason.
  */
 import { inParallel } from "./batches.ts";
+import { isGone } from "./gone.ts";
 
 /** The records of a batch: few, so that the progress is visible and other writes need not wait long. */
 export const batchSize = 250;
@@ -21,10 +22,6 @@ export interface DeleteRequests {
 export interface Failure {
   readonly id: string;
   readonly reason: unknown;
-}
-
-function isGone(error: unknown): boolean {
-  return error instanceof Error && "status" in error && error.status === 404;
 }
 
 /** Answers the records that still exist, each with its reason. A record that another person deleted is no failure. */

@@ -3,11 +3,11 @@
  * by then. A tab that closes sends its requests with `keepalive`, which browsers finish; past the browser's limit, or without a connection,
  * the records stay.
  */
-import { useSyncExternalStore } from "react";
 import { client } from "./client.ts";
 import { deleteRecords, type Failure } from "./delete-records.ts";
 import { countPointers, type Pointers } from "./pointers.ts";
 import { queryClient } from "./queries.ts";
+import { Store, useStore } from "./store.ts";
 
 export const undoMs = 10_000;
 /** The most ids of past deletions to remember, which tell own events from the events of others. */
@@ -33,20 +33,14 @@ interface Outcome {
   readonly failed: readonly Failure[];
 }
 
-let waiting: readonly Deletion[] = [];
+const waiting = new Store<readonly Deletion[]>([]);
 let lastKey = 0;
 const timers = new Map<number, ReturnType<typeof setTimeout>>();
-const listeners = new Set<() => void>();
 const outcomeListeners = new Set<(outcome: Outcome) => void>();
 const own = new Set<string>();
 
-function set(next: readonly Deletion[]): void {
-  waiting = next;
-  for (const listener of listeners) listener();
-}
-
 function change(key: number, part: Partial<Deletion>): void {
-  set(waiting.map((each) => (each.key === key ? { ...each, ...part } : each)));
+  waiting.set(waiting.get().map((each) => (each.key === key ? { ...each, ...part } : each)));
 }
 
 function remember(id: string): void {
@@ -88,7 +82,7 @@ async function run(deletion: Deletion): Promise<void> {
   change(deletion.key, { isRunning: true });
   const outcome = await send(deletion);
   for (const listener of outcomeListeners) listener(outcome);
-  set(waiting.filter(({ key }) => key !== deletion.key));
+  waiting.set(waiting.get().filter(({ key }) => key !== deletion.key));
   // A grid off the screen still has the records; the grid on the screen has removed the records by itself.
   queryClient.removeQueries({ queryKey: ["records", deletion.collection], type: "inactive" });
   void queryClient.invalidateQueries({ queryKey: ["collections"], exact: true });
@@ -100,7 +94,7 @@ export function deleteLater(collection: string, ids: readonly string[]): void {
   const key = lastKey;
   const dueAt = Date.now() + undoMs;
   const deletion: Deletion = { key, collection, ids, dueAt, isRunning: false, done: 0, pointers: undefined };
-  set([...waiting, deletion]);
+  waiting.set([...waiting.get(), deletion]);
   timers.set(
     key,
     setTimeout(() => void run(deletion), undoMs),
@@ -114,29 +108,29 @@ export function deleteLater(collection: string, ids: readonly string[]): void {
 
 export function undoDelete(key: number): boolean {
   if (!claim(key)) return false;
-  set(waiting.filter((each) => each.key !== key));
+  waiting.set(waiting.get().filter((each) => each.key !== key));
   return true;
 }
 
 export function deleteNow(key: number): void {
-  const deletion = waiting.find((each) => each.key === key);
+  const deletion = waiting.get().find((each) => each.key === key);
   if (deletion !== undefined) void run(deletion);
 }
 
 /** Sends all waiting deletions in requests that the browser finishes, because the page closes. */
 function flush(): void {
-  for (const { key, collection, ids } of waiting) if (claim(key)) for (const id of ids) sendKept(collection, id);
+  for (const { key, collection, ids } of waiting.get()) if (claim(key)) for (const id of ids) sendKept(collection, id);
 }
 
 window.addEventListener("pagehide", flush);
 // A page that returns from the browser's cache has sent its deletions.
 window.addEventListener("pageshow", ({ persisted }) => {
-  if (persisted) set(waiting.filter(({ key }) => timers.has(key)));
+  if (persisted) waiting.set(waiting.get().filter(({ key }) => timers.has(key)));
 });
 
 /** Sends all waiting deletions at once, before the session that may delete ends. */
 export async function finishDeletes(): Promise<void> {
-  await Promise.all(waiting.map(run));
+  await Promise.all(waiting.get().map(run));
 }
 
 /** Whether this tab has deleted the record: its event says nothing new. */
@@ -152,11 +146,5 @@ export function onDeletes(listener: (outcome: Outcome) => void): () => void {
 
 /** The deletions that can be undone, and the deletions whose requests are out. */
 export function useDeletions(): readonly Deletion[] {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => waiting,
-  );
+  return useStore(waiting);
 }

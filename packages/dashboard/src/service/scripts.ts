@@ -1,9 +1,10 @@
 /** The files of functions and jobs as the service has loaded the files, and failures that no person has looked at yet. */
 import type { ScriptFileEntry } from "@socle/protocol";
 import { queryOptions, useQuery } from "@tanstack/react-query";
-import { useEffect, useSyncExternalStore } from "react";
+import { useEffect } from "react";
 import { client } from "./client.ts";
 import { useLive } from "./live.ts";
+import { Store, useStore } from "./store.ts";
 
 /** The kinds with a page of their own; endpoints are among the functions. */
 export type ScriptKind = Exclude<ScriptFileEntry["kind"], "endpoint">;
@@ -26,28 +27,15 @@ export function useScriptFiles(kind: ScriptKind, isShown = true): readonly Scrip
 }
 
 const channels: { readonly [kind in ScriptKind]: string } = { function: "function.failed", job: "job.failed" };
-const unseen = new Map<ScriptKind, number>();
-const listeners = new Set<() => void>();
-
-function setUnseen(kind: ScriptKind, n: number): void {
-  if ((unseen.get(kind) ?? 0) === n) return;
-  unseen.set(kind, n);
-  for (const listener of listeners) listener();
-}
+const unseen = { function: new Store(0), job: new Store(0) };
 
 /** Counts the runs that failed since their page was last open. @param isOpen whether the page is open now. */
 export function useUnseenFailures(kind: ScriptKind, isOpen: boolean): number {
   useLive([channels[kind]], () => {
-    if (!isOpen) setUnseen(kind, (unseen.get(kind) ?? 0) + 1);
+    if (!isOpen) unseen[kind].set(unseen[kind].get() + 1);
   });
   useEffect(() => {
-    if (isOpen) setUnseen(kind, 0);
+    if (isOpen) unseen[kind].set(0);
   }, [kind, isOpen]);
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => unseen.get(kind) ?? 0,
-  );
+  return useStore(unseen[kind]);
 }

@@ -3,9 +3,9 @@
  * again, and typed text stays.
  */
 import type { Credentials, User } from "@socle/protocol";
-import { useSyncExternalStore } from "react";
 import { text } from "../texts/index.ts";
 import { client, forgetTokens, onTokens } from "./client.ts";
+import { Store, useStore } from "./store.ts";
 import { askOtherTabs } from "./tabs.ts";
 
 export type Session =
@@ -23,18 +23,13 @@ class NotAdminError extends Error {
   }
 }
 
-let session: Session = { phase: "out" };
+const current = new Store<Session>({ phase: "out" });
 let isLeaving = false;
 let isEntering = false;
-const listeners = new Set<() => void>();
-
-function set(next: Session): void {
-  session = next;
-  for (const listener of listeners) listener();
-}
 
 onTokens((tokens) => {
-  if (tokens === null && session.phase === "in" && !isLeaving) set({ phase: "expired", user: session.user });
+  const session = current.get();
+  if (tokens === null && session.phase === "in" && !isLeaving) current.set({ phase: "expired", user: session.user });
   // Another tab has signed in again.
   if (tokens !== null && session.phase === "expired" && !isEntering) void resume(session.user);
   // Another tab has signed in, or has answered after this tab stopped waiting. A failure leaves the form to sign in.
@@ -44,7 +39,7 @@ onTokens((tokens) => {
 /** Goes on when the tokens belong to the same admin; another admin has to sign in here, too. */
 async function resume(user: User): Promise<void> {
   const now = await client.me().catch(() => null);
-  if (now?.id === user.id && now.role === "admin") set({ phase: "in", user: now });
+  if (now?.id === user.id && now.role === "admin") current.set({ phase: "in", user: now });
 }
 
 /** Enters as the user that a request answers. @throws NotAdminError for a user without the role, and signs the user out. */
@@ -53,7 +48,7 @@ async function enter(request: Promise<User>): Promise<User> {
   try {
     const user = await request;
     if (user.role === "admin") {
-      set({ phase: "in", user });
+      current.set({ phase: "in", user });
       return user;
     }
   } finally {
@@ -70,12 +65,13 @@ async function leave(): Promise<void> {
   } finally {
     forgetTokens();
     isLeaving = false;
-    set({ phase: "out" });
+    current.set({ phase: "out" });
   }
 }
 
 /** Signs in again with the tokens of this tab or of another tab, if present. Answers the user, or null. */
 export async function restoreSession(): Promise<User | null> {
+  const session = current.get();
   if (session.phase !== "out") return session.user;
   if (client.accessToken === null) await askOtherTabs();
   if (client.accessToken === null) return null;
@@ -100,11 +96,5 @@ export async function setUp(token: string, credentials: Credentials): Promise<Us
 export const signOut = leave;
 
 export function useSession(): Session {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => session,
-  );
+  return useStore(current);
 }

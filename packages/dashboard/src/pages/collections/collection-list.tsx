@@ -62,7 +62,7 @@ export function CollectionList() {
                 label={name}
                 active={name === current}
                 aria-current={name === current ? "page" : undefined}
-                className={classes["link"]}
+                className="navLink"
                 rightSection={
                   <Dim className="numbers" aria-label={text.collections.records(records)}>
                     {formatCompact(records)}

@@ -1,6 +1,6 @@
 /** The drawn diagram. The page loads this file on demand, because the file brings the graph libraries. */
 import "@xyflow/react/dist/style.css";
-import { ActionIcon, Tooltip, useComputedColorScheme } from "@mantine/core";
+import { ActionIcon, Stack, Tooltip, useComputedColorScheme } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { IconMaximize, IconMinus, IconPlus } from "@tabler/icons-react";
 import {
@@ -114,16 +114,18 @@ function Flow({ graph, search }: CanvasProps) {
       proOptions={{ hideAttribution: false }}
     >
       <Background gap={20} size={1} color="var(--socle-line)" />
-      <Panel position="bottom-left" className={classes["controls"]}>
-        {controls.map(({ label, icon: Icon, run }) => (
-          <Tooltip key={label} label={label} position="right">
-            <ActionIcon variant="default" size={32} aria-label={label} onClick={() => void run()}>
-              <Icon size={16} />
-            </ActionIcon>
-          </Tooltip>
-        ))}
+      <Panel position="bottom-left">
+        <Stack gap={4}>
+          {controls.map(({ label, icon: Icon, run }) => (
+            <Tooltip key={label} label={label} position="right">
+              <ActionIcon variant="default" size={32} aria-label={label} onClick={() => void run()}>
+                <Icon size={16} />
+              </ActionIcon>
+            </Tooltip>
+          ))}
+        </Stack>
       </Panel>
-      <Panel position="top-right" className={classes["legend"]}>
+      <Panel position="top-right" className={`inline ${classes["legend"]}`}>
         <span className={classes["legendLine"]} /> {words.legendRequired}
         <span className={classes["legendLine"]} data-optional /> {words.legendOptional}
       </Panel>

@@ -21,7 +21,7 @@ export const CollectionNode = memo(function CollectionNode({ data }: NodeProps<C
     if (element.matches(":focus-visible")) void fitView({ nodes: [{ id: name }], maxZoom: 1, duration: 150 });
   };
   const head = {
-    className: `${classes["nodeHead"]} nodrag nopan`,
+    className: `cut ${classes["nodeHead"]} nodrag nopan`,
     "aria-label": words.open(name),
     onFocus: (event: { currentTarget: HTMLElement }) => reveal(event.currentTarget),
   };
@@ -41,7 +41,7 @@ export const CollectionNode = memo(function CollectionNode({ data }: NodeProps<C
       {fields.map((field) => (
         <div key={field.name} className={classes["row"]}>
           <TypeIcon type={field.type} size={14} />
-          <span className={classes["fieldName"]}>{field.name}</span>
+          <span className={`cut ${classes["fieldName"]}`}>{field.name}</span>
           {field.isRequired && (
             <span className={classes["required"]} title={words.required}>
               *

@@ -8,7 +8,6 @@ import { lazy, Suspense, useMemo } from "react";
 import { ButtonLink, choicesOf, Dim, EmptyState, FilledPage, QueryView, RowsSkeleton } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
-import classes from "./diagram.module.css";
 import { foundIn, graphOf } from "./graph.ts";
 import { RelationTable } from "./relation-table.tsx";
 
@@ -74,7 +73,7 @@ export function DiagramPage() {
           }
           if (view === "table") return <RelationTable graph={graph} search={search} />;
           return (
-            <div className={classes["canvas"]}>
+            <div className="stretch">
               <Suspense fallback={<RowsSkeleton />}>
                 <Canvas graph={graph} search={search} />
               </Suspense>

@@ -19,7 +19,7 @@ export interface GraphNode {
   readonly hidden: number;
 }
 
-interface GraphEdge {
+export interface GraphEdge {
   readonly id: string;
   readonly from: string;
   readonly field: string;

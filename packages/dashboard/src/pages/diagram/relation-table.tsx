@@ -1,76 +1,49 @@
 /** The diagram as a table: a row for each relation, and a row for each collection without relations. */
-import { Anchor } from "@mantine/core";
-import { Link } from "@tanstack/react-router";
-import { Dim } from "../../kit/words.tsx";
+import { type Column, DataTable, Dim, TextLink } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import classes from "./diagram.module.css";
-import { foundIn, type Graph } from "./graph.ts";
+import { foundIn, type Graph, type GraphEdge } from "./graph.ts";
 
 const words = text.diagram;
 
+/** A relation, or a collection without relations. */
+type Row = Pick<GraphEdge, "id" | "from"> & { readonly edge: GraphEdge | null };
+
 function NodeLink({ name }: { name: string }) {
-  return (
-    <Anchor
-      renderRoot={(props) =>
-        name === "users" ? (
-          <Link to="/users" {...props} />
-        ) : (
-          <Link to="/collections/$name" params={{ name }} {...props} />
-        )
-      }
-      size="sm"
-      className="mono"
-    >
+  return name === "users" ? (
+    <TextLink to="/users" className="mono">
       {name}
-    </Anchor>
+    </TextLink>
+  ) : (
+    <TextLink to="/collections/$name" params={{ name }} className="mono">
+      {name}
+    </TextLink>
   );
 }
+
+const columns: Column<Row>[] = [
+  { key: "collection", header: words.columns.collection, render: ({ from }) => <NodeLink name={from} /> },
+  {
+    key: "field",
+    header: words.columns.field,
+    render: ({ edge }) =>
+      edge === null ? <Dim size="sm">{words.noRelations}</Dim> : <span className="mono">{edge.field}</span>,
+  },
+  { key: "target", header: words.columns.target, render: ({ edge }) => edge && <NodeLink name={edge.to} /> },
+  {
+    key: "kind",
+    header: words.columns.kind,
+    render: ({ edge }) => edge && (edge.isRequired ? words.required : words.optional),
+  },
+];
 
 export function RelationTable({ graph, search }: { graph: Graph; search: string }) {
   const found = foundIn(graph, search);
   const nodes = graph.nodes.filter(({ name, isUsers }) => !isUsers && (found === null || found.has(name)));
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls is reached by keyboard.
-    <section className="fills" aria-label={words.views.table} tabIndex={0}>
-      <table className={classes["table"]}>
-        <thead>
-          <tr>
-            <th scope="col">{words.columns.collection}</th>
-            <th scope="col">{words.columns.field}</th>
-            <th scope="col">{words.columns.target}</th>
-            <th scope="col">{words.columns.kind}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {nodes.map(({ name }) => {
-            const edges = graph.edges.filter(({ from }) => from === name);
-            if (edges.length === 0) {
-              return (
-                <tr key={name}>
-                  <th scope="row">
-                    <NodeLink name={name} />
-                  </th>
-                  <td colSpan={3}>
-                    <Dim size="sm">{words.noRelations}</Dim>
-                  </td>
-                </tr>
-              );
-            }
-            return edges.map(({ id, field, to, isRequired }) => (
-              <tr key={id}>
-                <th scope="row">
-                  <NodeLink name={name} />
-                </th>
-                <td className="mono">{field}</td>
-                <td>
-                  <NodeLink name={to} />
-                </td>
-                <td>{isRequired ? words.required : words.optional}</td>
-              </tr>
-            ));
-          })}
-        </tbody>
-      </table>
-    </section>
-  );
+  const rows = nodes.flatMap(({ name }): Row[] => {
+    const edges = graph.edges.filter(({ from }) => from === name);
+    return edges.length === 0
+      ? [{ id: name, from: name, edge: null }]
+      : edges.map((edge) => ({ id: edge.id, from: name, edge }));
+  });
+  return <DataTable label={words.views.table} columns={columns} rows={rows} rowKey={({ id }) => id} />;
 }

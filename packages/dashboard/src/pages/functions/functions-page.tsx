@@ -6,7 +6,6 @@ import { useLiveRefresh } from "../../service/live-refresh.ts";
 import { useScriptFiles } from "../../service/scripts.ts";
 import { text } from "../../texts/index.ts";
 import { useExample } from "./example.ts";
-import classes from "./functions.module.css";
 import { HandlersTab } from "./handlers-tab.tsx";
 import { functionChannels } from "./queries.ts";
 import { RunsTab } from "./runs-tab.tsx";
@@ -31,17 +30,17 @@ export function FunctionsPage() {
         value={search.tab ?? "handlers"}
         // A filter of a view does not apply to the other view.
         onChange={(tab) => void navigate({ search: tab === "runs" ? { tab } : {}, replace: true })}
-        className={classes["tabs"]}
+        className="stretch"
         keepMounted={false}
       >
         <Tabs.List px="sm" aria-label={text.functions.tabsLabel}>
           <Tabs.Tab value="handlers">{text.functions.tabs.handlers}</Tabs.Tab>
           <Tabs.Tab value="runs">{text.functions.tabs.runs}</Tabs.Tab>
         </Tabs.List>
-        <Tabs.Panel value="handlers" className={classes["panel"]}>
+        <Tabs.Panel value="handlers" className="stretch">
           <HandlersTab onRuns={(file) => set({ tab: "runs", file })} />
         </Tabs.Panel>
-        <Tabs.Panel value="runs" className={classes["panel"]}>
+        <Tabs.Panel value="runs" className="stretch">
           <RunsTab search={search} onSearch={set} />
         </Tabs.Panel>
       </Tabs>

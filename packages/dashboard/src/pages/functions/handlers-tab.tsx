@@ -28,7 +28,7 @@ const columns: Column<HandlerFile>[] = [
     key: "file",
     header: text.functions.file,
     render: ({ filePath, problem }) => (
-      <span className={classes["file"]}>
+      <span className={`inline ${classes["file"]}`}>
         <span className={`mono ${classes["path"]}`}>{filePath}</span>
         {problem !== null && (
           <Mark tone="bad" icon={IconCircleX}>
@@ -49,7 +49,7 @@ const columns: Column<HandlerFile>[] = [
     header: text.functions.handlers,
     render: ({ handlers }) =>
       handlers.length > 0 && (
-        <ul className={classes["handlers"]}>
+        <ul className={`plain ${classes["handlers"]}`}>
           {handlers.map(({ handler, eventType, calls }) => (
             <li key={handler}>
               <span className="mono">{handler}</span> <span className="quiet">{eventType}</span>

@@ -87,7 +87,7 @@ function Details({ run, earlier }: { run: FunctionRun; earlier: readonly Functio
       <RunLog query={log} runId={run.runId} />
       {earlier.length > 0 && (
         <DetailsSection title={text.functions.earlier}>
-          <ul className={classes["ends"]}>
+          <ul className="plain">
             {earlier.map((each) => (
               <li key={rowKeyOf(each)} className={classes["end"]}>
                 <Group justify="space-between" wrap="nowrap">

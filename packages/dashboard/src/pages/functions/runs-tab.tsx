@@ -20,7 +20,6 @@ import {
   Toolbar,
 } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import classes from "./functions.module.css";
 import { NoFunctions } from "./no-functions.tsx";
 import { handlersQuery, runListQuery, useCompleted } from "./queries.ts";
 import { RunDetails } from "./run-details.tsx";
@@ -39,7 +38,7 @@ interface RowState {
 /** The status of a row. An end with a later end of the same run is drawn without emphasis, because the earlier end needs no action. */
 function RowStatus({ run, later }: { run: FunctionRun; later: FunctionRun["status"] | undefined }) {
   return (
-    <span className={classes["status"]}>
+    <span className="inline">
       {later === undefined || run.status !== "failed" ? (
         <StatusMark status={run.status} />
       ) : (

@@ -32,8 +32,8 @@ export function FieldRow(props: {
 
   return (
     <div className={classes["field"]} data-field={field.name}>
-      <div className={classes["fieldName"]}>
-        <Text size="sm" fw={600} className={classes["wrap"]}>
+      <div>
+        <Text size="sm" fw={600} className="breaks">
           {field.name}
         </Text>
         <Group gap={6}>
@@ -47,7 +47,7 @@ export function FieldRow(props: {
           {field.default !== undefined && <Mark label={text.import.defaultMark} />}
         </Group>
       </div>
-      <div className={classes["fieldSource"]}>
+      <div>
         {field.sequence === undefined ? (
           <SourceControls
             mapping={mapping}
@@ -60,7 +60,7 @@ export function FieldRow(props: {
           <Dim>{isUpdate ? text.import.skip : text.import.numbered}</Dim>
         )}
       </div>
-      <div className={classes["fieldConversion"]}>
+      <div>
         {source.kind !== "skip" && (
           <ConversionControls mapping={mapping} collections={collections} onChange={onChange} />
         )}

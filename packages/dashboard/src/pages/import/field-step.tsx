@@ -43,7 +43,7 @@ export function FieldStep(props: {
             {text.import.requiredUnmapped(missing.map(({ field }) => field.name).join(", "))}
           </Notice>
         )}
-        <div className={classes["fields"]}>
+        <div>
           <div className={classes["fieldHead"]} aria-hidden>
             <span>{text.import.fieldColumn}</span>
             <span>{text.import.sourceColumn}</span>
@@ -62,7 +62,7 @@ export function FieldStep(props: {
           ))}
         </div>
         {unused.length > 0 && (
-          <Dim className={classes["wrap"]}>
+          <Dim className="breaks">
             {text.import.unusedColumns(
               [
                 ...unused.slice(0, maxNames),

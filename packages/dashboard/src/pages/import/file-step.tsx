@@ -61,7 +61,7 @@ export function FileStep(props: {
                 <Text fw={600} truncate>
                   {source.file.name}
                 </Text>
-                <Dim size="sm" className={`numbers ${classes["noBreak"]}`}>
+                <Dim size="sm" className="numbers noBreak">
                   {formatBytes(source.file.size)} · {text.import.columnsFound(source.columns.length)}
                 </Dim>
               </Group>

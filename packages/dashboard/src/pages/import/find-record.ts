@@ -1,6 +1,7 @@
 /** The search for a record or a user by a unique value. */
-import { filter, SocleError } from "@socle/client";
+import { filter } from "@socle/client";
 import { client } from "../../service/client.ts";
+import { unlessGone } from "../../service/gone.ts";
 import type { LookupKey } from "./mapping/convert.ts";
 
 /** The id, or null without a match. @throws SocleError. */
@@ -13,14 +14,7 @@ export async function findRecord({ collection, field, value }: LookupKey): Promi
 }
 
 async function findUser(field: string, value: string): Promise<string | null> {
-  if (field === "id") {
-    try {
-      return (await client.admin.users.get(value)).id;
-    } catch (error) {
-      if (error instanceof SocleError && error.status === 404) return null;
-      throw error;
-    }
-  }
+  if (field === "id") return (await unlessGone(client.admin.users.get(value)))?.id ?? null;
   const email = value.trim().toLowerCase();
   const { items } = await client.admin.users.list({ search: email, limit: 1_000 });
   return items.find((user) => user.email === email)?.id ?? null;

@@ -141,12 +141,14 @@ function Value({ cell }: { cell: PreviewCell }) {
     return problem === null ? (
       quiet(text.import.absentValue)
     ) : (
-      <div className={classes["value"]}>{cellText(cell.cell)}</div>
+      <div className={`cut ${classes["value"]}`}>{cellText(cell.cell)}</div>
     );
   }
   if (value === null) return quiet(text.import.nullValue);
   if (value === "") return quiet(text.import.emptyValue);
-  return <div className={`${classes["value"]} ${typeof value === "number" ? "numbers" : ""}`}>{cellText(value)}</div>;
+  return (
+    <div className={`cut ${classes["value"]} ${typeof value === "number" ? "numbers" : ""}`}>{cellText(value)}</div>
+  );
 }
 
 function Problem({ message }: { message: string }) {

@@ -1,60 +1,47 @@
 /** The rows that were not stored, with the field and the reason. */
-import { Group, Pagination, Table, Text } from "@mantine/core";
-import { useMediaQuery } from "@mantine/hooks";
 import { useState } from "react";
+import { type Column, DataTable, Dim, offsetOf, Pager, pageSize } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import classes from "./import.module.css";
 import type { RejectedRow } from "./run/import-run.ts";
+import type { RowProblem } from "./run/prepare.ts";
 
-const pageSize = 50;
+interface Row extends RowProblem {
+  readonly key: string;
+  /** The number of the row in the file; null below the first problem of the row. */
+  readonly number: number | null;
+}
+
+const columns: Column<Row>[] = [
+  { key: "row", header: text.import.row, width: 88, render: ({ number }) => number },
+  {
+    key: "field",
+    header: text.import.rejectedField,
+    width: 180,
+    render: ({ field }) => field ?? <Dim size="sm">{text.import.wholeRow}</Dim>,
+  },
+  {
+    key: "reason",
+    header: text.import.rejectedReason,
+    render: ({ message }) => <span style={{ whiteSpace: "normal", overflowWrap: "anywhere" }}>{message}</span>,
+  },
+];
+
+function rowsOf({ row, problems }: RejectedRow): Row[] {
+  return problems.map((problem, i) => ({
+    ...problem,
+    key: `${row.number} ${problem.field} ${problem.message}`,
+    number: i === 0 ? row.number : null,
+  }));
+}
 
 export function RejectedTable({ rejected }: { rejected: readonly RejectedRow[] }) {
   const [page, setPage] = useState(1);
-  const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
-  const shown = rejected.slice((page - 1) * pageSize, page * pageSize);
+  const from = offsetOf(page);
+  const rows = rejected.slice(from, from + pageSize).flatMap(rowsOf);
   return (
     <>
-      <div className={classes["frame"]}>
-        <Table verticalSpacing={6} horizontalSpacing={isNarrow ? "xs" : "md"} className={classes["rejected"]}>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th className={classes["rejectedRow"]}>{text.import.row}</Table.Th>
-              <Table.Th className={classes["rejectedField"]}>{text.import.rejectedField}</Table.Th>
-              <Table.Th>{text.import.rejectedReason}</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {shown.flatMap(({ row, problems }) =>
-              problems.map(({ field, message }, i) => (
-                <Table.Tr key={`${row.number} ${field} ${message}`}>
-                  <Table.Td className="numbers">{i === 0 ? row.number : ""}</Table.Td>
-                  <Table.Td>
-                    {field ?? (
-                      <Text span inherit c="dimmed">
-                        {text.import.wholeRow}
-                      </Text>
-                    )}
-                  </Table.Td>
-                  <Table.Td className={classes["wrap"]}>{message}</Table.Td>
-                </Table.Tr>
-              )),
-            )}
-          </Table.Tbody>
-        </Table>
-      </div>
-      {rejected.length > pageSize && (
-        <Group justify="center" p="sm">
-          <Pagination
-            size="sm"
-            total={Math.ceil(rejected.length / pageSize)}
-            value={page}
-            onChange={setPage}
-            aria-label={text.import.pages}
-            getControlProps={(control) => ({ "aria-label": control })}
-            getItemProps={(item) => ({ "aria-label": String(item) })}
-          />
-        </Group>
-      )}
+      <DataTable label={text.import.rejectedTitle} columns={columns} rows={rows} rowKey={({ key }) => key} />
+      <Pager page={page} total={rejected.length} onPage={(next = 1) => setPage(next)} />
     </>
   );
 }

@@ -30,7 +30,6 @@ import { cronWords } from "./cron-words.ts";
 import { EnqueueButton, EnqueueDialog } from "./enqueue.tsx";
 import { JobDetails } from "./job-details.tsx";
 import { durationOf } from "./job-runs.ts";
-import classes from "./jobs.module.css";
 import { jobChannels, jobsQuery, refreshJobs } from "./queries.ts";
 import { RunNow } from "./run-now.tsx";
 import type { JobSearch } from "./search.ts";
@@ -42,7 +41,7 @@ function columnsOf(
   { open, enqueue }: { open: (search: JobSearch) => void; enqueue: (name: string) => void },
 ): Column<JobEntry>[] {
   return [
-    { key: "name", header: text.jobs.name, render: ({ name }) => <span className={classes["name"]}>{name}</span> },
+    { key: "name", header: text.jobs.name, render: ({ name }) => <strong>{name}</strong> },
     {
       key: "schedule",
       header: text.jobs.schedule,
@@ -98,7 +97,7 @@ function QueueState({ queue }: Pick<JobEntry, "queue">) {
   if (queue === null) return null;
   const open = queue.waiting + queue.running;
   return (
-    <span className={classes["lastRun"]}>
+    <span className="inline">
       <span>{text.jobs.queue.name}</span>
       <span className="quiet">
         {open === 0 ? text.jobs.queue.empty : text.jobs.queue.openCount(formatNumber(open))}
@@ -116,7 +115,7 @@ function LastRun({ run }: { run: JobEntry["lastRun"] }) {
   if (run === null) return <span className="quiet">{text.common.never}</span>;
   const duration = durationOf(run);
   return (
-    <span className={classes["lastRun"]}>
+    <span className="inline">
       <StatusMark status={run.status} />
       <span className="quiet">
         {duration !== null && `${formatDuration(duration)} · `}
@@ -171,12 +170,7 @@ export function JobsPage() {
           onEnqueued={(run) => open({ job: enqueueing, run })}
         />
       )}
-      <DetailsDrawer
-        isOpen={search.job !== undefined}
-        onClose={() => open({})}
-        title={<span className={classes["name"]}>{search.job}</span>}
-        size={640}
-      >
+      <DetailsDrawer isOpen={search.job !== undefined} onClose={() => open({})} title={search.job} size={640}>
         {job !== undefined && (
           <JobDetails
             key={job.name}

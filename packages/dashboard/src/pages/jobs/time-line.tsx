@@ -30,7 +30,7 @@ export function TimeLine({ runs, shownId, onRun }: TimeLineProps) {
   const longest = Math.max(...runs.map(({ durationMs }) => durationMs ?? 0));
   return (
     <>
-      <ol ref={list} className={classes["line"]} aria-label={text.jobs.lastRuns}>
+      <ol ref={list} className={`plain ${classes["line"]}`} aria-label={text.jobs.lastRuns}>
         {runs.toReversed().map(({ runId, last, startedAt, durationMs }) => {
           const duration = durationMs === null ? text.jobs.underWay : formatDuration(durationMs);
           const name = text.jobs.barOf(text.status[last.status], duration, formatDateTime(startedAt));

@@ -4,8 +4,9 @@
  */
 import { Badge, Text } from "@mantine/core";
 import type { LogEntry } from "@socle/protocol";
-import { useQuery } from "@tanstack/react-query";
+import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import { Dim, ErrorText, Panel, QueryView, RelativeTime, RowsSkeleton, TextLink } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
@@ -18,6 +19,40 @@ const refreshMs = 10_000;
 /** Most characters of a message or an error. */
 const longest = 240;
 
+interface ActivityProps<T> {
+  title: string;
+  /** The link to the whole list. */
+  all: ReactNode;
+  query: UseQueryResult<readonly T[]>;
+  rowKey: (row: T) => string;
+  render: (row: T) => ReactNode;
+  /** The words without a row. */
+  nothing: string;
+}
+
+function Activity<T>({ title, all, query, rowKey, render, nothing }: ActivityProps<T>) {
+  return (
+    <Panel title={title} actions={all}>
+      <QueryView query={query} skeleton={<RowsSkeleton rows={4} height={32} />}>
+        {(rows) => (
+          <ul className={`plain ${classes["list"]}`}>
+            {rows.length === 0 && (
+              <li>
+                <Dim size="sm" px="md" pb="xs">
+                  {nothing}
+                </Dim>
+              </li>
+            )}
+            {rows.map((row) => (
+              <li key={rowKey(row)}>{render(row)}</li>
+            ))}
+          </ul>
+        )}
+      </QueryView>
+    </Panel>
+  );
+}
+
 export function ProblemPanel() {
   const query = useQuery({
     queryKey: ["overview", "problems"],
@@ -25,30 +60,18 @@ export function ProblemPanel() {
     refetchInterval: refreshMs,
   });
   return (
-    <Panel
+    <Activity
       title={text.overview.problems}
-      actions={
+      all={
         <TextLink to="/logs" search={{ levels: "WARN,ERROR" }} className="noBreak">
           {text.overview.allLogs}
         </TextLink>
       }
-    >
-      <QueryView query={query} skeleton={<RowsSkeleton rows={4} height={32} />}>
-        {(entries) =>
-          entries.length === 0 ? (
-            <Nothing words={text.overview.noProblems} />
-          ) : (
-            <ul className={classes["list"]}>
-              {entries.map((entry) => (
-                <li key={`${entry.timestamp} ${entry.message}`}>
-                  <Problem entry={entry} />
-                </li>
-              ))}
-            </ul>
-          )
-        }
-      </QueryView>
-    </Panel>
+      query={query}
+      rowKey={({ timestamp, message }) => `${timestamp} ${message}`}
+      render={(entry) => <Problem entry={entry} />}
+      nothing={text.overview.noProblems}
+    />
   );
 }
 
@@ -59,7 +82,7 @@ function Problem({ entry }: { entry: LogEntry }) {
       <span className={classes["level"]}>
         <LevelMark level={level} />
       </span>
-      <span className={classes["itemText"]} title={message.slice(0, longest)}>
+      <span className="cut" title={message.slice(0, longest)}>
         {message.slice(0, longest)}
       </span>
       <Text span size="xs" c="dimmed" className="noBreak">
@@ -94,30 +117,18 @@ export function RunPanel() {
     refetchInterval: refreshMs,
   });
   return (
-    <Panel
+    <Activity
       title={text.overview.runs}
-      actions={
+      all={
         <TextLink to="/functions" search={{ tab: "runs" }} className="noBreak">
           {text.overview.allRuns}
         </TextLink>
       }
-    >
-      <QueryView query={query} skeleton={<RowsSkeleton rows={4} height={32} />}>
-        {(runs) =>
-          runs.length === 0 ? (
-            <Nothing words={text.overview.noRuns} />
-          ) : (
-            <ul className={classes["list"]}>
-              {runs.map((run) => (
-                <li key={run.runId}>
-                  <Run run={run} />
-                </li>
-              ))}
-            </ul>
-          )
-        }
-      </QueryView>
-    </Panel>
+      query={query}
+      rowKey={({ runId }) => runId}
+      render={(run) => <Run run={run} />}
+      nothing={text.overview.noRuns}
+    />
   );
 }
 
@@ -130,7 +141,7 @@ function Run({ run }: { run: AnyRun }) {
       <Badge size="xs" radius="sm" variant="light" color={colours[status]} tt="none" className={classes["level"]}>
         {text.overview.statuses[status]}
       </Badge>
-      <span className={classes["itemText"]} title={error?.slice(0, longest)}>
+      <span className="cut" title={error?.slice(0, longest)}>
         {text.overview.runOf(name, cause)}
         {error !== null && (
           <Text span inherit c="dimmed">
@@ -152,13 +163,5 @@ function Run({ run }: { run: AnyRun }) {
     <Link to="/functions" search={{ tab: "runs", run: runId }} className={classes["item"]}>
       {inside}
     </Link>
-  );
-}
-
-function Nothing({ words }: { words: string }) {
-  return (
-    <Dim size="sm" px="md" pb="md">
-      {words}
-    </Dim>
   );
 }

@@ -1,11 +1,11 @@
 /** The way from an empty service to a working service. The panel stays until the user hides the panel or finishes all steps. */
-import { Code, Group, Text } from "@mantine/core";
+import { Box, SimpleGrid, Text } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
 import type { Overview } from "@socle/protocol";
 import { IconCheck, IconExternalLink, IconPlus, IconX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect } from "react";
-import { CopyAction, Dim, IconAction, LinkAction, Panel } from "../../kit/index.ts";
+import { CodeBlock, Dim, IconAction, LinkAction, Panel } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { configQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
@@ -51,7 +51,7 @@ export function FirstSteps({ collections }: Pick<Overview, "collections">) {
         <IconAction icon={IconX} iconSize={14} label={text.overview.hideSteps} onClick={() => setProgress("hidden")} />
       }
     >
-      <ol className={classes["steps"]}>
+      <SimpleGrid component="ol" cols={{ base: 1, md: 2 }} spacing={24} verticalSpacing={20} p="md" className="plain">
         <Step
           number={1}
           title={text.overview.stepCollection}
@@ -80,12 +80,9 @@ export function FirstSteps({ collections }: Pick<Overview, "collections">) {
           body={text.overview.stepFunctionBody(file)}
           isDone={hasFunction}
         >
-          <Group gap={4} wrap="nowrap" align="start" className={classes["code"]}>
-            <Code block flex={1} tabIndex={0} className={classes["codeText"]}>
-              {code}
-            </Code>
-            <CopyAction value={code} />
-          </Group>
+          <Box w="100%">
+            <CodeBlock value={code} label={file} />
+          </Box>
         </Step>
         <Step number={4} title={text.overview.stepTab} body={text.overview.stepTabBody} isDone={hasWatched}>
           <LinkAction
@@ -96,7 +93,7 @@ export function FirstSteps({ collections }: Pick<Overview, "collections">) {
             onClick={() => setWatched(true)}
           />
         </Step>
-      </ol>
+      </SimpleGrid>
     </Panel>
   );
 }

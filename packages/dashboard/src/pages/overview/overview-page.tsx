@@ -1,5 +1,5 @@
 /** The service at a glance. */
-import { Skeleton } from "@mantine/core";
+import { Skeleton, Stack } from "@mantine/core";
 import type { Overview } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { formatDuration, Page, QueryView } from "../../kit/index.ts";
@@ -10,7 +10,7 @@ import { DiskPanel, QueuePanel, RecordPanel } from "./data-panels.tsx";
 import { FirstSteps } from "./first-steps.tsx";
 import classes from "./overview.module.css";
 import { Stats } from "./stats.tsx";
-import { TrafficPanels } from "./traffic-panels.tsx";
+import { Halves, TrafficPanels } from "./traffic-panels.tsx";
 
 export function OverviewPage() {
   const query = useQuery(overviewQuery);
@@ -26,10 +26,10 @@ export function OverviewPage() {
       <QueryView query={query} skeleton={<OverviewSkeleton />}>
         {(overview) => <Glance overview={overview} />}
       </QueryView>
-      <div className={classes["halves"]}>
+      <Halves>
         <ProblemPanel />
         <RunPanel />
-      </div>
+      </Halves>
     </Page>
   );
 }
@@ -51,17 +51,17 @@ function Glance({ overview }: { overview: Overview }) {
 
 function OverviewSkeleton() {
   return (
-    <div className={classes["skeleton"]} role="status" aria-busy="true" aria-label={text.common.loading}>
+    <Stack gap="md" role="status" aria-busy="true" aria-label={text.common.loading}>
       <Skeleton height={92} radius="lg" />
-      <div className={classes["halves"]}>
+      <Halves>
         <Skeleton height={232} radius="lg" />
         <Skeleton height={232} radius="lg" />
-      </div>
+      </Halves>
       <div className={classes["thirds"]}>
         <Skeleton height={180} radius="lg" />
         <Skeleton height={180} radius="lg" />
         <Skeleton height={180} radius="lg" />
       </div>
-    </div>
+    </Stack>
   );
 }

@@ -1,5 +1,5 @@
 /** Requests and latency over the last hour, as charts with a summary in words. */
-import { ColorSwatch, Group, Skeleton } from "@mantine/core";
+import { ColorSwatch, Group, SimpleGrid, Skeleton } from "@mantine/core";
 import type { RequestMinute } from "@socle/protocol";
 import { lazy, type ReactNode, Suspense } from "react";
 import { Dim, Panel } from "../../kit/index.ts";
@@ -11,10 +11,15 @@ import { latencySeries, requestSeries, type Series } from "./series.ts";
 const RequestChart = lazy(async () => ({ default: (await import("./charts.tsx")).RequestChart }));
 const LatencyChart = lazy(async () => ({ default: (await import("./charts.tsx")).LatencyChart }));
 
+/** Two panels beside each other, on a wide screen. */
+export function Halves({ children }: { children: ReactNode }) {
+  return <SimpleGrid cols={{ base: 1, md: 2 }}>{children}</SimpleGrid>;
+}
+
 export function TrafficPanels({ minutes }: { minutes: readonly RequestMinute[] }) {
   const isQuiet = figuresOf(minutes).requests === 0;
   return (
-    <div className={classes["halves"]}>
+    <Halves>
       <Figure
         title={text.overview.requestChart}
         series={requestSeries}
@@ -31,7 +36,7 @@ export function TrafficPanels({ minutes }: { minutes: readonly RequestMinute[] }
       >
         <LatencyChart minutes={minutes} />
       </Figure>
-    </div>
+    </Halves>
   );
 }
 

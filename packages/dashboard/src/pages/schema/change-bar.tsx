@@ -7,7 +7,7 @@ import classes from "./schema.module.css";
 
 export function ChangeBar({ summary, problems, children }: { summary: string; problems: number; children: ReactNode }) {
   return (
-    <div className={classes["bar"]}>
+    <Group className={classes["bar"]} justify="space-between" gap="xs" px={{ base: 12, sm: 16 }} py={10}>
       <Dim size="sm" role="status">
         {summary}
         {problems > 0 && (
@@ -18,6 +18,6 @@ export function ChangeBar({ summary, problems, children }: { summary: string; pr
         )}
       </Dim>
       <Group gap="xs">{children}</Group>
-    </div>
+    </Group>
   );
 }

@@ -1,5 +1,5 @@
 /** The form of a new collection. A new collection has no data, so the form creates the collection without a review. */
-import { Anchor, Group, SegmentedControl, TextInput } from "@mantine/core";
+import { Anchor, Box, Group, SegmentedControl, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
@@ -10,12 +10,11 @@ import { text } from "../../texts/index.ts";
 import { ChangeBar } from "./change-bar.tsx";
 import { defaultPermissions, definitionOf, keptFields, type SchemaDraft } from "./draft/draft.ts";
 import { type PresetName, presetDraft, presetNames } from "./draft/presets.ts";
-import { KeptNotice } from "./kept-notice.tsx";
 import { RestoredNotice } from "./notices.tsx";
 import classes from "./schema.module.css";
 import { ShortcutKeys } from "./schema-editor.tsx";
 import { type SchemaTab, SchemaTabs, tabOf, useTabChange } from "./schema-tabs.tsx";
-import { useDraft } from "./use-draft.ts";
+import { useSchemaForm } from "./use-schema-form.ts";
 
 const words = text.schema;
 
@@ -31,11 +30,10 @@ export function NewCollectionForm(props: {
   const navigate = useNavigate();
   const changeTab = useTabChange();
   const surroundings = useMemo(() => ({ collections: names, isNew: true }), [names]);
-  const form = useDraft({ storageKey: `-${source ?? ""}`, first, base: null, surroundings });
+  const form = useSchemaForm({ storageKey: `-${source ?? ""}`, first, base: null, surroundings });
   const { draft, problems, apply, isDirty } = form;
   const [wasTried, setTried] = useState(false);
   const input = useRef<HTMLInputElement>(null);
-  const isLeaving = useRef(false);
   const name = draft.name.trim();
   // A relation may point to the new collection itself, and the new name may equal an existing name.
   const targets = useMemo(() => [...new Set([...names, ...(name === "" ? [] : [name]), "users"])], [names, name]);
@@ -44,7 +42,6 @@ export function NewCollectionForm(props: {
   const creation = useMutation({
     mutationFn: () => client.admin.collections.create(definitionOf(draft)),
     onSuccess: async (entry) => {
-      isLeaving.current = true;
       form.forget();
       notifyDone(words.created(entry.name));
       await navigate({ to: "/collections/$name", params: { name: entry.name } });
@@ -79,9 +76,9 @@ export function NewCollectionForm(props: {
     <>
       <div className={classes["body"]}>
         {form.wasRestored && isDirty && (
-          <div className={classes["notices"]}>
+          <Box px={16} py={12}>
             <RestoredNotice onDiscard={() => form.reset(first, null)} onClose={form.acknowledge} />
-          </div>
+          </Box>
         )}
         <SchemaTabs
           form={form}
@@ -90,7 +87,7 @@ export function NewCollectionForm(props: {
           surroundings={surroundings}
           targets={targets}
           lead={
-            <div className={classes["start"]}>
+            <Box className={classes["start"]} px={{ base: 12, sm: 16 }} py={16}>
               {source === null ? (
                 <Presets onPick={restart} />
               ) : (
@@ -104,11 +101,11 @@ export function NewCollectionForm(props: {
                 onChange={(next) => apply({ edit: "name", name: next })}
                 error={draft.name !== "" || wasTried ? nameProblem : undefined}
               />
-            </div>
+            </Box>
           }
           foot={
             isDefault && (
-              <Dim className={classes["defaults"]}>
+              <Dim px={{ base: 12, sm: 16 }} pb={20}>
                 {words.defaults}{" "}
                 <Anchor
                   component="button"
@@ -141,7 +138,6 @@ export function NewCollectionForm(props: {
           variant="filled"
         />
       </ChangeBar>
-      <KeptNotice isDirty={isDirty} isLeaving={isLeaving} onDiscard={form.forget} />
     </>
   );
 }

@@ -1,10 +1,10 @@
 /** The form of a stored collection: its draft, the review of the change, and the merge with changes by others. */
-import { Code, Kbd } from "@mantine/core";
+import { Box, Code, Kbd } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
-import { Action, FilledPage, focusPage, keyNames, notifyDone, useShortcut } from "../../kit/index.ts";
+import { Action, Dim, FilledPage, focusPage, keyNames, notifyDone, useShortcut } from "../../kit/index.ts";
 import { collectionQuery, collectionsQuery, queryClient } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { ChangeBar } from "./change-bar.tsx";
@@ -14,17 +14,16 @@ import { definitionOf, draftOf, isPlaceholder } from "./draft/draft.ts";
 import { rebased } from "./draft/rebase.ts";
 import { fieldStatus } from "./fields/badges.ts";
 import { jsonOf } from "./json/json-tab.tsx";
-import { KeptNotice } from "./kept-notice.tsx";
 import { ChangedNotice, GoneNotice, RestoredNotice } from "./notices.tsx";
 import { DeleteDialog } from "./review/delete-dialog.tsx";
 import { ReviewDialog } from "./review/review-dialog.tsx";
 import classes from "./schema.module.css";
 import { SchemaActions } from "./schema-actions.tsx";
 import { type SchemaTab, SchemaTabs, tabOf, useTabChange } from "./schema-tabs.tsx";
-import { type DraftForm, useDraft } from "./use-draft.ts";
+import { type SchemaForm, useSchemaForm } from "./use-schema-form.ts";
 
 /** The changes in short: "1 new · 2 changed · permissions". */
-function summaryOf({ draft, change }: DraftForm): string {
+function summaryOf({ draft, change }: SchemaForm): string {
   const words = text.schema;
   // An empty row is not a field yet.
   const statuses = draft.fields.filter((field) => !isPlaceholder(field)).map(fieldStatus);
@@ -48,7 +47,7 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
   const names = useMemo(() => collections?.map((each) => each.name) ?? [name], [collections, name]);
   const surroundings = useMemo(() => ({ collections: names, isNew: false }), [names]);
   const targets = useMemo(() => [...new Set([...names, name, "users"])], [names, name]);
-  const form = useDraft({
+  const form = useSchemaForm({
     storageKey: name,
     first: draftOf(entry.definition, true),
     base: { definition: entry.definition, updatedAt: entry.updatedAt },
@@ -56,7 +55,6 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
   });
   const { draft, base, change, isDirty, problems, reset } = form;
   const [dialog, setDialog] = useState<"review" | "delete" | null>(null);
-  const isLeaving = useRef(false);
 
   const isChanged = base !== null && base.updatedAt !== entry.updatedAt;
   const isOther = isChanged && isDirty && !isSameDefinition(base.definition, entry.definition);
@@ -83,7 +81,6 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
     void queryClient.invalidateQueries();
   };
   const deleted = (): void => {
-    isLeaving.current = true;
     form.forget();
     notifyDone(text.schema.deletion.done(name));
     void navigate({ to: "/collections" });
@@ -105,7 +102,7 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
       actions={<SchemaActions name={name} json={() => jsonOf(draft)} onDelete={() => setDialog("delete")} />}
     >
       {(isOther || isGone || form.wasRestored) && (
-        <div className={classes["notices"]}>
+        <Box px={16} py={12}>
           {isGone && <GoneNotice />}
           {isOther && (
             <ChangedNotice
@@ -114,14 +111,14 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
             />
           )}
           {form.wasRestored && isDirty && !isOther && <RestoredNotice onDiscard={discard} onClose={form.acknowledge} />}
-        </div>
+        </Box>
       )}
       <div className={classes["body"]}>
         <SchemaTabs form={form} tab={tab} stored={entry.definition} surroundings={surroundings} targets={targets} />
         {tab !== "json" && (
-          <div className={classes["note"]}>
+          <Dim px={{ base: 12, sm: 16 }} pt={12} pb={20}>
             <CodeText text={text.schema.filesNote} /> <Code>{text.schema.filesCommand}</Code> {text.schema.filesAfter}
-          </div>
+          </Dim>
         )}
       </div>
       {isDirty && (
@@ -146,13 +143,12 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
           onDeleted={deleted}
         />
       )}
-      <KeptNotice isDirty={isDirty} isLeaving={isLeaving} onDiscard={form.forget} />
     </FilledPage>
   );
 }
 
 interface ChangesProps {
-  form: ReturnType<typeof useDraft>;
+  form: ReturnType<typeof useSchemaForm>;
   ref: RefObject<HTMLButtonElement | null>;
   /** Whether the user must first look at the changed stored definition. */
   isBlocked: boolean;

@@ -1,9 +1,9 @@
 /** The page of a collection's schema: reads the collection, watches for changes by others, and opens the form. */
-import { SocleError } from "@socle/client";
 import { IconDatabaseOff } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { ButtonLink, EmptyState, ErrorState, FilledPage, RowsSkeleton } from "../../kit/index.ts";
+import { isGone } from "../../service/gone.ts";
 import { collectionQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { SchemaEditor } from "./schema-editor.tsx";
@@ -12,10 +12,6 @@ const route = getRouteApi("/inside/collections/$name/schema");
 
 /** The service sends no event for a changed definition, so the page reads the definition at this interval. */
 const lookAgainMs = 10_000;
-
-function isGone(error: unknown): boolean {
-  return error instanceof SocleError && error.status === 404;
-}
 
 export function SchemaPage() {
   const { name } = route.useParams();

@@ -14,7 +14,7 @@ import { RuleHelpProvider } from "./permissions/rule-help.tsx";
 import { TrialPanel } from "./permissions/trial-panel.tsx";
 import classes from "./schema.module.css";
 import type { SchemaSearch } from "./search.ts";
-import type { DraftForm } from "./use-draft.ts";
+import type { SchemaForm } from "./use-schema-form.ts";
 
 export type SchemaTab = NonNullable<SchemaSearch["tab"]>;
 
@@ -39,7 +39,7 @@ export function tabOf({ key, part }: Problem, draft: SchemaDraft): SchemaTab {
 }
 
 export function SchemaTabs(props: {
-  form: DraftForm;
+  form: SchemaForm;
   tab: SchemaTab;
   stored: CollectionDefinition | null;
   surroundings: Surroundings;

@@ -1,12 +1,11 @@
 /** The service itself: version, paths, sizes. */
-import { Group, Text } from "@mantine/core";
+import { Box, Group, Text } from "@mantine/core";
 import type { EffectiveConfig } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { CopyAction, formatBytes, Panel, QueryView, RelativeTime, RowsSkeleton } from "../../kit/index.ts";
+import { CopyAction, Fact, Facts, formatBytes, Panel, QueryView, RelativeTime, RowsSkeleton } from "../../kit/index.ts";
 import { configQuery, overviewQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
-import classes from "./settings.module.css";
 
 /** A path of the configuration; null when the service does not give the path. */
 function pathOf(config: EffectiveConfig | undefined, key: string): string | null {
@@ -22,46 +21,46 @@ export function ServicePanel() {
     <Panel title={text.settings.service}>
       <QueryView query={overview} skeleton={<RowsSkeleton rows={5} height={24} />}>
         {({ version, startedAt, database, storage, residentMemory }) => (
-          <dl className={classes["facts"]}>
-            <Fact label={text.settings.version}>{version}</Fact>
-            <Fact label={text.settings.startedAt}>
-              <RelativeTime at={startedAt} />
-            </Fact>
-            {config !== undefined && (
-              <Fact label={text.settings.configFile} path={config.file}>
-                {!config.fileExists && text.settings.noConfigFile}
-              </Fact>
-            )}
-            <Fact label={text.settings.database} path={pathOf(config, "database")}>
-              {formatBytes(database.size)}
-            </Fact>
-            <Fact label={text.settings.wal}>{formatBytes(database.walSize)}</Fact>
-            <Fact label={text.settings.storage} path={pathOf(config, "storage")}>
-              {text.settings.files(storage.files)}, {formatBytes(storage.size)}
-            </Fact>
-            <Fact label={text.settings.memory}>{formatBytes(residentMemory)}</Fact>
-          </dl>
+          <Box px="md" pb="sm">
+            <Facts>
+              <Fact name={text.settings.version} value={version} />
+              <Fact name={text.settings.startedAt} value={<RelativeTime at={startedAt} />} />
+              {config !== undefined && (
+                <Path name={text.settings.configFile} path={config.file}>
+                  {!config.fileExists && text.settings.noConfigFile}
+                </Path>
+              )}
+              <Path name={text.settings.database} path={pathOf(config, "database")}>
+                {formatBytes(database.size)}
+              </Path>
+              <Fact name={text.settings.wal} value={formatBytes(database.walSize)} />
+              <Path name={text.settings.storage} path={pathOf(config, "storage")}>
+                {text.settings.files(storage.files)}, {formatBytes(storage.size)}
+              </Path>
+              <Fact name={text.settings.memory} value={formatBytes(residentMemory)} />
+            </Facts>
+          </Box>
         )}
       </QueryView>
     </Panel>
   );
 }
 
-function Fact({ label, path = null, children }: { label: string; path?: string | null; children?: ReactNode }) {
-  return (
-    <div className={classes["fact"]}>
-      <dt>{label}</dt>
-      <dd>
-        {children !== undefined && children !== false && <span className="numbers">{children}</span>}
-        {path !== null && (
-          <Group gap={4} wrap="nowrap" miw={0}>
-            <Text span ff="monospace" size="xs" c="dimmed" className="cut" title={path}>
-              {path}
-            </Text>
-            <CopyAction value={path} label={text.common.copyValue(path)} />
-          </Group>
-        )}
-      </dd>
-    </div>
+/** A fact with the path of its file. */
+function Path({ name, path, children }: { name: string; path: string | null; children: ReactNode }) {
+  const place = path !== null && (
+    <Group gap={4} wrap="nowrap" miw={0}>
+      <Text span ff="monospace" size="xs" c="dimmed" className="cut" title={path}>
+        {path}
+      </Text>
+      <CopyAction value={path} label={text.common.copyValue(path)} />
+    </Group>
   );
+  const value = (
+    <Group gap="0 16px">
+      {children !== false && <span className="numbers">{children}</span>}
+      {place}
+    </Group>
+  );
+  return <Fact name={name} value={value} />;
 }

@@ -1,6 +1,5 @@
 /** A file in the drawer: preview, facts, visibility, the records with the file, download, deletion. */
 import { Anchor, Group, SegmentedControl, Skeleton, Stack } from "@mantine/core";
-import { SocleError } from "@socle/client";
 import type { StoredFile } from "@socle/protocol";
 import { IconDownload, IconTrash } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
@@ -26,6 +25,7 @@ import {
   visible,
 } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
+import { unlessGone } from "../../service/gone.ts";
 import { queryClient } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { Preview } from "./preview.tsx";
@@ -47,7 +47,8 @@ export function askToDelete(files: readonly Pick<StoredFile, "id" | "filename">[
     action: text.storage.deleteAction(files.length),
     onConfirm: async () => {
       try {
-        for (const { id } of files) await deleteFile(id);
+        // A file that is deleted already counts as deleted: after a failure, the user may confirm the question again.
+        for (const { id } of files) await unlessGone(client.storage.delete(id));
       } finally {
         void refreshFiles();
       }
@@ -55,15 +56,6 @@ export function askToDelete(files: readonly Pick<StoredFile, "id" | "filename">[
       onDone();
     },
   });
-}
-
-/** A file that is deleted already counts as deleted: after a failure, the user may confirm the question again. */
-async function deleteFile(id: string): Promise<void> {
-  try {
-    await client.storage.delete(id);
-  } catch (error) {
-    if (!(error instanceof SocleError) || error.status !== 404) throw error;
-  }
 }
 
 function DeletionBody({ id }: { id: string }) {

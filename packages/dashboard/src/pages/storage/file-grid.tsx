@@ -25,7 +25,7 @@ export function FileGrid(props: {
     );
   return (
     <div className="fills">
-      <ul className={classes["grid"]} aria-label={text.storage.title}>
+      <ul className={`plain ${classes["grid"]}`} aria-label={text.storage.title}>
         {files.map((file) => (
           <Tile key={file.id} file={file} selection={selection} onOpen={() => onOpen(file)} />
         ))}
@@ -53,7 +53,7 @@ function Tile({ file, selection, onOpen }: { file: StoredFile; selection: Select
           selection.onChange(next);
         }}
       />
-      <UnstyledButton className={classes["tileButton"]} onClick={onOpen}>
+      <UnstyledButton display="block" w="100%" onClick={onOpen}>
         <span className={classes["tilePicture"]}>
           {url === null || isBroken ? (
             <KindIcon mimeType={file.mimeType} size={40} />

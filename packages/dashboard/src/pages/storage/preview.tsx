@@ -60,10 +60,10 @@ function MediaPreview({ file }: { file: StoredFile }) {
   const label = text.storage.previewOf(file.filename);
   return file.mimeType.startsWith("audio/") ? (
     // biome-ignore lint/a11y/useMediaCaption: a stored file has no captions.
-    <audio controls src={url} aria-label={label} className={classes["media"]} />
+    <audio controls src={url} aria-label={label} style={{ width: "100%" }} />
   ) : (
     // biome-ignore lint/a11y/useMediaCaption: a stored file has no captions.
-    <video controls src={url} aria-label={label} className={classes["media"]} />
+    <video controls src={url} aria-label={label} style={{ width: "100%" }} />
   );
 }
 

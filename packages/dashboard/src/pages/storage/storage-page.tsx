@@ -36,7 +36,6 @@ import { FileGrid } from "./file-grid.tsx";
 import { KindIcon } from "./kind-icon.tsx";
 import { fileListQuery, fileQuery } from "./queries.ts";
 import type { StorageSearch } from "./search.ts";
-import classes from "./storage.module.css";
 import { UploadList } from "./upload-list.tsx";
 import { isOpen, useUploads } from "./use-uploads.ts";
 import { VisibilityMark } from "./visibility-mark.tsx";
@@ -48,7 +47,7 @@ const columns: Column<StoredFile>[] = [
     key: "name",
     header: text.storage.name,
     render: ({ filename, mimeType }) => (
-      <span className={classes["name"]}>
+      <span className="inline">
         <KindIcon mimeType={mimeType} />
         <span>{visible(filename)}</span>
       </span>

@@ -12,7 +12,7 @@ export function UploadList({ uploads }: { uploads: Uploads }) {
   const open = list.filter(isOpen).length;
   return (
     <section className={classes["uploads"]} aria-label={text.storage.uploads}>
-      <Group justify="space-between" className={classes["uploadsHead"]} wrap="nowrap">
+      <Group justify="space-between" px="md" pt={8} pb={4} wrap="nowrap">
         <Text size="sm" fw={600} aria-live="polite">
           {open > 0 ? text.storage.uploading(open) : text.storage.uploadsOver(list.length)}
         </Text>
@@ -25,7 +25,7 @@ export function UploadList({ uploads }: { uploads: Uploads }) {
           disabled={open === list.length}
         />
       </Group>
-      <ul className={classes["uploadsList"]}>
+      <ul className={`plain ${classes["uploadsList"]}`}>
         {list.map((upload) => (
           <UploadRow key={upload.key} upload={upload} uploads={uploads} />
         ))}

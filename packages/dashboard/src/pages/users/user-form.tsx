@@ -9,7 +9,6 @@ import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { NewPassword } from "./new-password.tsx";
 import { refreshUsers } from "./queries.ts";
-import classes from "./users.module.css";
 
 export function UserForm({ onCreated, onCancel }: { onCreated: (user: User) => void; onCancel: () => void }) {
   const [email, setEmail] = useState("");
@@ -33,8 +32,8 @@ export function UserForm({ onCreated, onCancel }: { onCreated: (user: User) => v
     creation.mutate();
   };
   return (
-    <form onSubmit={submit} className={classes["form"]}>
-      <Stack>
+    <form onSubmit={submit}>
+      <Stack p="md">
         {error !== null && details.length === 0 && !isTaken && <Notice tone="bad">{messageOf(error)}</Notice>}
         <TextInput
           label={text.users.email}

@@ -1,6 +1,5 @@
 /** The sessions of a user: start and end of each session, and buttons to end a single session or all sessions. */
 import { Badge, Text } from "@mantine/core";
-import { SocleError } from "@socle/client";
 import type { SessionEntry, UserEntry } from "@socle/protocol";
 import { useMutation } from "@tanstack/react-query";
 import {
@@ -14,6 +13,7 @@ import {
   RelativeTime,
 } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
+import { unlessGone } from "../../service/gone.ts";
 import { text } from "../../texts/index.ts";
 import { refreshUsers } from "./queries.ts";
 import { sessionIdOf } from "./session-id.ts";
@@ -24,11 +24,7 @@ const shownSessions = 20;
 
 /** A session that has ended meanwhile counts as ended. */
 async function endSession(userId: string, id: string): Promise<void> {
-  try {
-    await client.admin.users.endSession(userId, id);
-  } catch (error) {
-    if (!(error instanceof SocleError) || error.status !== 404) throw error;
-  }
+  await unlessGone(client.admin.users.endSession(userId, id));
 }
 
 export function UserSessions({ user }: { user: UserEntry }) {

@@ -27,7 +27,6 @@ import { RoleMark } from "./role-mark.tsx";
 import type { UserSearch } from "./search.ts";
 import { UserDetails } from "./user-details.tsx";
 import { UserForm } from "./user-form.tsx";
-import classes from "./users.module.css";
 
 const route = getRouteApi("/inside/users");
 
@@ -49,7 +48,7 @@ export function UsersPage() {
       key: "email",
       header: text.users.email,
       render: ({ id, email }) => (
-        <span className={classes["email"]}>
+        <span className="inline">
           {email}
           {id === ownId && (
             <Badge size="sm" variant="light" tt="none" style={{ flex: "none" }}>

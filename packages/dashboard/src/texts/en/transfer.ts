@@ -121,7 +121,6 @@ export const importing = {
     "The download has these rows as they were, with the reason in a column “error”. Correct them, and import the download.",
   keptOnly: (kept: number, all: number) =>
     `The first ${kept.toLocaleString()} of ${all.toLocaleString()} rejected rows are kept; the others are only counted.`,
-  pages: "Pages of rejected rows",
   leaveTitle: "The import is not over",
   leaveBody: "If you leave the page, the import stops. What is stored stays stored.",
   leave: "Leave and stop",

@@ -3,6 +3,12 @@ import type { CollectionAdmin } from "@socle/client";
 import type { CollectionDefinition } from "@socle/protocol";
 import { definitionOf, draftOf, fieldOf, keptFields, type SchemaDraft } from "./draft.ts";
 
+/** A definition as stored by the service, with the time of its last change. */
+export interface StoredDefinition {
+  readonly definition: CollectionDefinition;
+  readonly updatedAt: string;
+}
+
 export type SchemaChange = Parameters<CollectionAdmin["update"]>[1];
 
 /** Whether two values have the same JSON, in the same order. */

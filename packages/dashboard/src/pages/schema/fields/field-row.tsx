@@ -172,7 +172,7 @@ function Name(
   };
   if (field.isDropped)
     return (
-      <Text className={classes["droppedName"]} size="sm">
+      <Text className={`cut ${classes["droppedName"]}`} size="sm">
         {label}
       </Text>
     );

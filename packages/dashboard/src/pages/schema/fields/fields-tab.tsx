@@ -1,20 +1,9 @@
 /** The list of fields: sorted by drag or by keyboard, with a button that adds a field. */
-import {
-  type Announcements,
-  closestCenter,
-  DndContext,
-  type DragEndEvent,
-  KeyboardSensor,
-  PointerSensor,
-  type UniqueIdentifier,
-  useSensor,
-  useSensors,
-} from "@dnd-kit/core";
-import { SortableContext, sortableKeyboardCoordinates, verticalListSortingStrategy } from "@dnd-kit/sortable";
 import { Group } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { Action, Dim, EmptyState, useShortcut } from "../../../kit/index.ts";
+import { Sortable } from "../../../kit/sortable.tsx";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import { CodeText } from "../code-text.tsx";
@@ -22,7 +11,6 @@ import type { Problem } from "../draft/checks.ts";
 import { type SchemaDraft, scopesIn } from "../draft/draft.ts";
 import { type Edit, nextKey } from "../draft/edits.ts";
 import { FieldRow } from "./field-row.tsx";
-import classes from "./fields.module.css";
 
 interface FieldsTabProps {
   draft: SchemaDraft;
@@ -36,21 +24,6 @@ interface FieldsTabProps {
 const words = text.schema.fields;
 const noProblems: readonly Problem[] = [];
 
-/** Announcements of a screen reader during the move of a field. */
-function announcements(draft: SchemaDraft): Announcements {
-  const { fields } = draft;
-  const nameOf = (id: UniqueIdentifier): string => fields.find(({ key }) => key === id)?.name || words.unnamed;
-  const placeOf = (id: UniqueIdentifier | undefined): number => fields.findIndex(({ key }) => key === id) + 1;
-  const { picked, over: isOver, dropped, cancelled } = words.announce;
-  return {
-    onDragStart: ({ active }) => picked(nameOf(active.id), placeOf(active.id), fields.length),
-    onDragOver: ({ active, over }) =>
-      over === null ? undefined : isOver(nameOf(active.id), placeOf(over.id), fields.length),
-    onDragEnd: ({ active, over }) => dropped(nameOf(active.id), placeOf(over?.id ?? active.id), fields.length),
-    onDragCancel: ({ active }) => cancelled(nameOf(active.id)),
-  };
-}
-
 export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: FieldsTabProps) {
   const scopeNames = scopesIn(draft).join(" ");
   // The same array while the names are equal: rows compare the array.
@@ -60,10 +33,6 @@ export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: 
   const latest = useRef(draft);
   latest.current = draft;
   const adder = useRef<HTMLButtonElement>(null);
-  const sensors = useSensors(
-    useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
-    useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
-  );
   const byField = useMemo(() => {
     const map = new Map<string, Problem[]>();
     for (const problem of problems)
@@ -106,23 +75,16 @@ export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: 
     [apply, goTo],
   );
   const addAfter = useCallback((key: string): void => add(key), [add]);
-  const dragged = ({ active, over }: DragEndEvent): void => {
-    if (over !== null && over.id !== active.id)
-      apply({ edit: "moveField", key: String(active.id), over: String(over.id) });
-  };
+  const ids = draft.fields.map(({ key }) => key);
   useShortcut({ keys: "a", label: text.schema.shortcutAdd, group: text.schema.group }, () => add());
 
   return (
-    <DndContext
-      sensors={sensors}
-      collisionDetection={closestCenter}
-      onDragEnd={dragged}
-      accessibility={{
-        announcements: announcements(draft),
-        screenReaderInstructions: { draggable: words.announce.instructions },
-      }}
-    >
-      <SortableContext items={draft.fields.map(({ key }) => key)} strategy={verticalListSortingStrategy}>
+    <>
+      <Sortable
+        ids={ids}
+        nameOf={(at) => draft.fields[at]?.name || words.unnamed}
+        onMove={(from, to) => apply({ edit: "moveField", key: ids[from] ?? "", over: ids[to] ?? "" })}
+      >
         {draft.fields.length === 0 && (
           <EmptyState icon={() => <TypeIcon type="string" size={26} />} title={words.empty} body={words.emptyBody} />
         )}
@@ -147,13 +109,13 @@ export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: 
             ))}
           </ul>
         )}
-      </SortableContext>
-      <Group className={classes["foot"]} gap="md">
+      </Sortable>
+      <Group px={{ base: 12, sm: 16 }} py={12} gap="md">
         <Action icon={IconPlus} label={words.add} ref={adder} variant="light" onClick={() => add()} data-field-adder />
         <Dim>
           {words.addHint} <CodeText text={words.system} />
         </Dim>
       </Group>
-    </DndContext>
+    </>
   );
 }

@@ -5,7 +5,7 @@ import { IconPlus, IconTrash } from "@tabler/icons-react";
 import { useRef } from "react";
 import { IconAction } from "../../../kit/icon-action.tsx";
 import { Action } from "../../../kit/index.ts";
-import { Dim } from "../../../kit/words.tsx";
+import { Complaint, Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
 import { indexableTimes, maxIndexes, maxIndexFields, type Problem } from "../draft/checks.ts";
 import { type IndexDraft, keptFields, type SchemaDraft } from "../draft/draft.ts";
@@ -32,7 +32,7 @@ export function IndexesTab({ draft, apply, problems }: IndexesTabProps) {
       {draft.indexes.length === 0 ? (
         <Text size="sm">{words.none}</Text>
       ) : (
-        <ol className={classes["list"]} aria-label={words.list}>
+        <ol className={`plain ${classes["list"]}`} aria-label={words.list}>
           {draft.indexes.map((index, i) => (
             <IndexRow
               key={index.key}
@@ -59,13 +59,10 @@ export function IndexesTab({ draft, apply, problems }: IndexesTabProps) {
           {words.implicit}
         </Title>
         <Dim mb={8}>{words.implicitBody}</Dim>
-        <ul className={classes["implicit"]}>
+        <ul className={`plain ${classes["implicit"]}`}>
           {implicit.map(({ name, reason }) => (
             <li key={`${name} ${reason}`}>
-              <span className="mono">{name}</span>
-              <Text span size="xs" c="dimmed">
-                {reason}
-              </Text>
+              <span className="mono">{name}</span> <span className="quiet">{reason}</span>
             </li>
           ))}
         </ul>
@@ -94,7 +91,7 @@ function IndexRow(props: {
   const setRefs = (next: readonly string[]): void => apply({ edit: "changeIndex", key, refs: next });
   return (
     <li className={classes["item"]} aria-label={words.of(number)}>
-      <div className={classes["fields"]}>
+      <Group gap={6}>
         <IndexFields
           draft={draft}
           refs={refs}
@@ -117,7 +114,7 @@ function IndexRow(props: {
             nothingFoundMessage={words.nothingLeft}
           />
         )}
-      </div>
+      </Group>
       <Group gap="md" wrap="nowrap" className={classes["tools"]}>
         <Tooltip label={words.uniqueHint}>
           <div>
@@ -137,11 +134,7 @@ function IndexRow(props: {
           onClick={() => apply({ edit: "removeIndex", key })}
         />
       </Group>
-      {problem !== undefined && (
-        <Text size="xs" c="var(--mantine-color-error)" className={classes["problem"]} role="alert">
-          {problem}
-        </Text>
-      )}
+      {problem !== undefined && <Complaint size="xs">{problem}</Complaint>}
     </li>
   );
 }

@@ -1,8 +1,8 @@
 /** The definition as JSON. A text that is a definition changes the form. Any other text is kept, and the form stays unchanged. */
-import { Group, Text } from "@mantine/core";
+import { Group, Stack } from "@mantine/core";
 import type { CollectionDefinition, JsonValue } from "@socle/protocol";
 import { useEffect, useRef, useState } from "react";
-import { Action, CopyAction, Dim, JsonArea } from "../../../kit/index.ts";
+import { Action, Complaint, CopyAction, Dim, JsonArea } from "../../../kit/index.ts";
 import type { Mistake } from "../../../kit/json-editor/index.ts";
 import { text } from "../../../texts/index.ts";
 import { CodeText } from "../code-text.tsx";
@@ -11,7 +11,6 @@ import { type Problem, problemsOf, type Surroundings } from "../draft/checks.ts"
 import { definitionOf, keptFields, type SchemaDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
 import { withDefinition } from "./apply-definition.ts";
-import classes from "./json.module.css";
 import { type Reading, readDefinition } from "./read-definition.ts";
 
 const words = text.schema.json;
@@ -83,16 +82,16 @@ export function JsonTab(props: {
     return problemsOf(made, surroundings).map((problem) => mistakeOf(problem, made));
   };
   return (
-    <div className={classes["tab"]}>
-      <Group className={classes["head"]} justify="space-between" gap="xs" mih={46} wrap="nowrap">
+    <Stack gap={0} mih="100%">
+      <Group px={16} py={8} justify="space-between" gap="xs" mih={46} wrap="nowrap">
         {pending === null ? (
           <Dim>
             <CodeText text={words.intro} />
           </Dim>
         ) : (
-          <Text size="xs" c="var(--mantine-color-error)" role="status">
+          <Complaint size="xs" role="status">
             {words.invalid}
-          </Text>
+          </Complaint>
         )}
         <Group gap="xs" wrap="nowrap">
           {pending !== null && (
@@ -109,6 +108,6 @@ export function JsonTab(props: {
         </Group>
       </Group>
       <JsonArea value={typed} onChange={changed} lint={lint} label={words.label} style={{ flex: 1, minHeight: 320 }} />
-    </div>
+    </Stack>
   );
 }

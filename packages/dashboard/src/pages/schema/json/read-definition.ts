@@ -7,7 +7,6 @@ import {
   type JsonValue,
   OPERATIONS,
   type Permissions,
-  type Rule,
 } from "@socle/protocol";
 import type { Mistake, Path } from "../../../kit/json-editor/index.ts";
 import { text } from "../../../texts/index.ts";
@@ -29,13 +28,43 @@ interface JsonObject {
 
 const words = text.schema.json;
 const definitionKeys = ["$schema", "name", "fields", "permissions", "indexes", "search"];
-const booleans = ["required", "unique", "owner", "multiple"] as const;
-const numbers = ["min", "max"] as const;
-const texts = ["regex", "collection"] as const;
 
 function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
+
+function areTexts(value: JsonValue): value is string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
+}
+
+interface Attribute {
+  readonly message: string;
+  readonly isCorrect: (value: JsonValue) => boolean;
+}
+
+function attributeOf(type: "boolean" | "number" | "string", name: string): [name: string, attribute: Attribute] {
+  return [name, { message: words[type](name), isCorrect: (value) => typeof value === type }];
+}
+
+/** The attributes of a field that have a shape. An absent attribute is correct. */
+const attributes = new Map<string, Attribute>([
+  ...["required", "unique", "owner", "multiple"].map((name) => attributeOf("boolean", name)),
+  ...["min", "max"].map((name) => attributeOf("number", name)),
+  ...["regex", "collection"].map((name) => attributeOf("string", name)),
+  ["values", { message: words.values, isCorrect: areTexts }],
+  [
+    "permissions",
+    {
+      message: words.fieldRules,
+      isCorrect: (value) => value === null || (isObject(value) && areTexts(Object.values(value))),
+    },
+  ],
+  ["sequence", { message: words.sequence, isCorrect: (value) => value === true || areTexts(value) }],
+  [
+    "renamedFrom",
+    { message: words.string("renamedFrom"), isCorrect: (value) => value === null || typeof value === "string" },
+  ],
+]);
 
 /** Collects mistakes. Each method answers null after a mistake. */
 class Reader {
@@ -70,31 +99,15 @@ class Reader {
     const { name, type } = value;
     const before = this.mistakes.length;
     if (typeof name !== "string") this.#report(name === undefined ? path : [...path, "name"], words.fieldName);
-    for (const key of booleans) this.#expect(value, [...path, key], { kind: "boolean", message: words.boolean(key) });
-    for (const key of numbers) this.#expect(value, [...path, key], { kind: "number", message: words.number(key) });
-    for (const key of texts) this.#expect(value, [...path, key], { kind: "string", message: words.string(key) });
-    const { values } = value;
-    const isList = Array.isArray(values) && values.every((each) => typeof each === "string");
-    if (values !== undefined && !isList) this.#report([...path, "values"], words.values);
-    const { permissions = null } = value;
-    const areRules = isObject(permissions) && Object.values(permissions).every((rule) => typeof rule === "string");
-    if (permissions !== null && !areRules) this.#report([...path, "permissions"], words.fieldRules);
-    const { sequence } = value;
-    const isScope = Array.isArray(sequence) && sequence.every((each) => typeof each === "string");
-    if (sequence !== undefined && sequence !== true && !isScope) this.#report([...path, "sequence"], words.sequence);
-    const { renamedFrom = null } = value;
-    if (renamedFrom !== null && typeof renamedFrom !== "string")
-      this.#report([...path, "renamedFrom"], words.string("renamedFrom"));
+    for (const [key, { message, isCorrect }] of attributes) {
+      const given = value[key];
+      if (given !== undefined && !isCorrect(given)) this.#report([...path, key], message);
+    }
     const known = FIELD_TYPES.find((each) => each === type);
     if (known === undefined)
       this.#report(type === undefined ? path : [...path, "type"], words.type(FIELD_TYPES.join(", ")));
     if (typeof name !== "string" || known === undefined || this.mistakes.length > before) return [];
     return [{ ...value, name, type: known }];
-  }
-
-  #expect(object: JsonObject, path: Path, { kind, message }: { kind: string; message: string }): void {
-    const value = object[String(path.at(-1))];
-    if (value !== undefined && typeof value !== kind) this.#report(path, message);
   }
 
   #permissions(value: JsonValue): Permissions {
@@ -109,22 +122,17 @@ class Reader {
         this.#report(["permissions", key], words.operation(OPERATIONS.join(", ")));
         continue;
       }
-      const known = this.#rule(rule);
-      if (known === null) this.#report(["permissions", key], words.rule);
-      else permissions[operation] = known;
+      // A word for a rule, or an expression, which the service checks.
+      if (typeof rule === "string" && rule !== "") permissions[operation] = rule;
+      else this.#report(["permissions", key], words.rule);
     }
     return permissions;
   }
 
-  /** A word for a rule, or an expression, which the service checks. */
-  #rule(rule: JsonValue): Rule | null {
-    return typeof rule === "string" && rule !== "" ? rule : null;
-  }
-
   #search(value: JsonValue): string[] {
-    const names = Array.isArray(value) ? value.filter((name) => typeof name === "string") : null;
-    if (names === null || !Array.isArray(value) || names.length < value.length) this.#report(["search"], words.search);
-    return names ?? [];
+    if (areTexts(value)) return value;
+    this.#report(["search"], words.search);
+    return [];
   }
 
   #indexes(value: JsonValue): IndexDefinition[] {
@@ -136,11 +144,10 @@ class Reader {
       const path = ["indexes", i];
       const fields = Array.isArray(index) ? index : isObject(index) ? index["fields"] : undefined;
       const unique = isObject(index) ? index["unique"] : undefined;
-      if (!Array.isArray(fields)) this.#report(path, words.index);
+      if (fields === undefined || !areTexts(fields)) this.#report(path, words.index);
       else if (unique !== undefined && typeof unique !== "boolean")
         this.#report([...path, "unique"], words.boolean("unique"));
-      else if (fields.some((name) => typeof name !== "string")) this.#report(path, words.index);
-      else return [{ fields: fields.filter((name) => typeof name === "string"), ...(unique === true && { unique }) }];
+      else return [{ fields, ...(unique === true && { unique }) }];
       return [];
     });
   }

@@ -1,6 +1,6 @@
 /** The permissions as a matrix: an operation per row, a rule per column; the editor of an expression is below its row. */
 
-import { List, Tooltip } from "@mantine/core";
+import { List, Tooltip, VisuallyHidden } from "@mantine/core";
 import { OPERATIONS, PERMISSION_RULES } from "@socle/protocol";
 import type { ReactNode } from "react";
 import { Notice } from "../../../kit/index.ts";
@@ -26,7 +26,7 @@ export function PermissionsTab(props: {
       <div className={classes["tab"]}>
         <div className={classes["main"]}>
           <table className={classes["matrix"]}>
-            <caption className={classes["hidden"]}>{words.caption}</caption>
+            <VisuallyHidden component="caption">{words.caption}</VisuallyHidden>
             <thead>
               <tr>
                 <th scope="col">{words.operation}</th>

@@ -3,9 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useMemo } from "react";
 import { type Schema, schemaOf } from "../../../kit/expression/index.ts";
 import { collectionsQuery } from "../../../service/queries.ts";
-import { changeOf } from "../draft/change.ts";
+import { changeOf, type StoredDefinition } from "../draft/change.ts";
 import { definitionOf, keptFields, type SchemaDraft } from "../draft/draft.ts";
-import type { StoredDefinition } from "../draft/draft-store.ts";
 import type { RuleMistake } from "./rules.ts";
 import { useRuleCheck } from "./use-rule-check.ts";
 

@@ -38,7 +38,7 @@ export function RuleOutcome({ tried }: { tried: TriedRule }) {
       </h3>
       {isWord(rule) && <p className={classes["word"]}>{text.schema.permissions.sentences[operation][rule]}</p>}
       {parts !== null && (
-        <ul className={classes["parts"]}>
+        <ul className={`plain ${classes["parts"]}`}>
           <Part rule={rule} part={parts} />
         </ul>
       )}
@@ -60,7 +60,7 @@ function Part({ rule, part }: { rule: string; part: RulePart }) {
         </Mark>
       </span>
       {parts.length > 0 && (
-        <ul className={classes["parts"]}>
+        <ul className={`plain ${classes["parts"]}`}>
           {parts.map((each) => (
             <Part key={each.start} rule={rule} part={each} />
           ))}

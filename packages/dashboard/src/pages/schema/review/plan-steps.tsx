@@ -11,7 +11,7 @@ const icons = { add: IconPlus, change: IconPencil, drop: IconMinus, loss: IconAl
 
 export function PlanSteps({ context }: { context: PlanContext }) {
   return (
-    <ul className={classes["steps"]}>
+    <ul className={`plain ${classes["steps"]}`}>
       {context.plan.steps.map((step, i) => {
         const { tone, title, details } = wordsOf(step, context);
         const Icon = icons[tone];
@@ -26,7 +26,7 @@ export function PlanSteps({ context }: { context: PlanContext }) {
                 <CodeText text={title} />
               </Text>
               {details.map((detail) => (
-                <Dim key={detail} className={classes["detail"]}>
+                <Dim key={detail} className="breaks">
                   {detail}
                 </Dim>
               ))}
