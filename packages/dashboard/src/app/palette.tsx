@@ -52,6 +52,11 @@ function selectFirst(): void {
   store.updateState((state) => ({ ...state, selected: 0 }));
 }
 
+/** An action, which its label identifies. */
+function actionOf(label: string, Icon: typeof IconPlus, onClick: () => void): SpotlightActionData {
+  return { id: label, label, leftSection: <Icon size={18} stroke={1.6} />, onClick };
+}
+
 export function Palette({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
   const { setColorScheme } = useMantineColorScheme();
@@ -62,73 +67,40 @@ export function Palette({ onClose }: { onClose: () => void }) {
     return () => clearTimeout(timer);
   }, []);
 
-  const perCollection = collections.flatMap(({ name }): SpotlightActionData[] => [
-    {
-      id: `records ${name}`,
-      label: text.palette.openRecords(name),
-      leftSection: <IconDatabase size={18} stroke={1.6} />,
-      onClick: () => void navigate({ to: "/collections/$name", params: { name } }),
-    },
-    ...(["permissions", "indexes"] as const).map((tab) => ({
-      id: `${tab} ${name}`,
-      label: text.palette.openTab(text.schema.tabs[tab], name),
-      leftSection: <IconSchema size={18} stroke={1.6} />,
-      onClick: () => void navigate({ to: "/collections/$name/schema", params: { name }, search: { tab } }),
-    })),
-    {
-      id: `import ${name}`,
-      label: text.palette.importInto(name),
-      leftSection: <IconUpload size={18} stroke={1.6} />,
-      onClick: () => void navigate({ to: "/collections/$name/import", params: { name } }),
-    },
-    {
-      id: `export ${name}`,
-      label: text.palette.exportOf(name),
-      leftSection: <IconDownload size={18} stroke={1.6} />,
-      onClick: () => void navigate({ to: "/collections/$name", params: { name }, search: { export: true } }),
-    },
-    {
-      id: `schema ${name}`,
-      label: text.palette.openSchema(name),
-      leftSection: <IconSchema size={18} stroke={1.6} />,
-      onClick: () => void navigate({ to: "/collections/$name/schema", params: { name } }),
-    },
-  ]);
+  const perCollection = collections.flatMap(({ name }): SpotlightActionData[] => {
+    const params = { name };
+    const { tabs } = text.schema;
+    const schema = (tab?: "permissions" | "indexes"): void =>
+      void navigate({ to: "/collections/$name/schema", params, search: { tab } });
+    const records = (search: { export?: true; record?: "new" }): void =>
+      void navigate({ to: "/collections/$name", params, search });
+    return [
+      actionOf(text.palette.openRecords(name), IconDatabase, () => records({})),
+      actionOf(text.palette.openTab(tabs.permissions, name), IconSchema, () => schema("permissions")),
+      actionOf(text.palette.openTab(tabs.indexes, name), IconSchema, () => schema("indexes")),
+      actionOf(
+        text.palette.importInto(name),
+        IconUpload,
+        () => void navigate({ to: "/collections/$name/import", params }),
+      ),
+      actionOf(text.palette.exportOf(name), IconDownload, () => records({ export: true })),
+      actionOf(text.palette.openSchema(name), IconSchema, () => schema()),
+    ];
+  });
+  const newRecord = (name: string): void =>
+    void navigate({ to: "/collections/$name", params: { name }, search: { record: "new" } });
   const actions: SpotlightActionData[] = [
-    {
-      id: "new collection",
-      label: text.palette.newCollection,
-      leftSection: <IconPlus size={18} stroke={1.6} />,
-      onClick: () => void navigate({ to: "/collections/-/new" }),
-    },
-    {
-      id: "diagram",
-      label: text.palette.diagram,
-      leftSection: <IconHierarchy2 size={18} stroke={1.6} />,
-      onClick: () => void navigate({ to: "/collections/-/diagram" }),
-    },
-    ...themes.map(({ value, label, icon: Icon }) => ({
-      id: `theme ${value}`,
-      label: text.palette.theme(label),
-      leftSection: <Icon size={18} stroke={1.6} />,
-      onClick: () => setColorScheme(value),
-    })),
-    ...collections.map(({ name }) => ({
-      id: `new record ${name}`,
-      label: text.palette.newRecord(name),
-      leftSection: <IconPlus size={18} stroke={1.6} />,
-      onClick: () => void navigate({ to: "/collections/$name", params: { name }, search: { record: "new" } }),
-    })),
+    actionOf(text.palette.newCollection, IconPlus, () => void navigate({ to: "/collections/-/new" })),
+    actionOf(text.palette.diagram, IconHierarchy2, () => void navigate({ to: "/collections/-/diagram" })),
+    ...themes.map(({ value, label, icon }) => actionOf(text.palette.theme(label), icon, () => setColorScheme(value))),
+    ...collections.map(({ name }) => actionOf(text.palette.newRecord(name), IconPlus, () => newRecord(name))),
   ];
   const groups: SpotlightActionGroupData[] = [
     {
       group: text.palette.pages,
-      actions: pages.map(({ to, label, icon: Icon, keys }) => ({
-        id: to,
-        label,
-        leftSection: <Icon size={18} stroke={1.6} />,
+      actions: pages.map(({ to, label, icon, keys }) => ({
+        ...actionOf(label, icon, () => void navigate({ to })),
         rightSection: <Keys keys={keys} />,
-        onClick: () => void navigate({ to }),
       })),
     },
     { group: text.palette.collections, actions: perCollection },

@@ -2,9 +2,9 @@
 import { Stack, Text } from "@mantine/core";
 import { modals } from "@mantine/modals";
 import { type FormEvent, type ReactNode, useState } from "react";
+import { useFirstFocus } from "./focus.ts";
 import { FormFoot, TypedWord } from "./form-foot.tsx";
 import { messageOf } from "./states.tsx";
-import { useFirstFocus } from "./use-first-focus.ts";
 import { Complaint } from "./words.tsx";
 
 interface Deed {

@@ -7,9 +7,10 @@ import { useMediaQuery } from "@mantine/hooks";
 import type { KeyboardEvent, ReactNode } from "react";
 import { text } from "../texts/index.ts";
 import classes from "./data-table.module.css";
+import { RelativeTime } from "./time.tsx";
 
 export interface Column<T> {
-  key: string;
+  /** The name of the column, different from every other name of the table. */
   header: string;
   width?: number | string;
   align?: "right";
@@ -18,6 +19,20 @@ export interface Column<T> {
   /** Whether the head is for screen readers alone. */
   isHeaderHidden?: boolean;
   render: (row: T) => ReactNode;
+}
+
+/** A column of times; null leaves the cell empty. */
+export function timeColumn<T>(header: string, at: (row: T) => string | null): Column<T> {
+  const render = (row: T): ReactNode => {
+    const time = at(row);
+    return time !== null && <RelativeTime at={time} />;
+  };
+  return { header, width: 120, render };
+}
+
+/** A column of buttons. */
+export function actionColumn<T>(width: number, render: Column<T>["render"]): Column<T> {
+  return { header: text.table.action, isHeaderHidden: true, align: "right", width, narrow: "cell", render };
 }
 
 export interface Selection {
@@ -83,8 +98,8 @@ export function DataTable<T>(props: DataTableProps<T>) {
                 <CheckAll keys={(rows ?? []).map(rowKey)} selection={selection} />
               </th>
             )}
-            {columns.map(({ key, header, width, align, isHeaderHidden }) => (
-              <th key={key} scope="col" style={{ width }} data-align={align}>
+            {columns.map(({ header, width, align, isHeaderHidden }) => (
+              <th key={header} scope="col" style={{ width }} data-align={align}>
                 {isHeaderHidden === true ? <VisuallyHidden>{header}</VisuallyHidden> : header}
               </th>
             ))}
@@ -96,8 +111,8 @@ export function DataTable<T>(props: DataTableProps<T>) {
               // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all the same.
               <tr key={row} aria-hidden>
                 {selection !== undefined && <td className={classes["check"]} />}
-                {columns.map(({ key }, column) => (
-                  <td key={key}>
+                {columns.map(({ header }, column) => (
+                  <td key={header}>
                     <Skeleton height={12} width={`${[62, 40, 54, 48][(row + column) % 4]}%`} />
                   </td>
                 ))}
@@ -121,8 +136,8 @@ export function DataTable<T>(props: DataTableProps<T>) {
                     <CheckRow id={key} selection={selection} />
                   </td>
                 )}
-                {columns.map(({ key: column, align, render }, index) => (
-                  <td key={column} data-align={align}>
+                {columns.map(({ header, align, render }, index) => (
+                  <td key={header} data-align={align}>
                     {index === 0 && onOpen !== undefined ? (
                       <UnstyledButton className={classes["opener"]} data-opener>
                         {render(row)}
@@ -133,7 +148,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
                     {index === 0 && below.length > 0 && (
                       <div className={classes["below"]}>
                         {below.map((each) => (
-                          <span key={each.key}>{each.render(row)}</span>
+                          <span key={each.header}>{each.render(row)}</span>
                         ))}
                       </div>
                     )}
@@ -163,11 +178,13 @@ function CheckAll({ keys, selection }: { keys: readonly string[]; selection: Sel
   );
 }
 
-function CheckRow({ id, selection, label }: { id: string; selection: Selection; label?: string }) {
+export function CheckRow(props: { id: string; selection: Selection; label?: string; className?: string | undefined }) {
+  const { id, selection, label, className = "" } = props;
   const { selected, onChange } = selection;
   return (
     <Checkbox
       size="xs"
+      className={className}
       aria-label={label ?? text.table.select}
       checked={selected.has(id)}
       onChange={(event) => {

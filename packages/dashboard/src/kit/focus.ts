@@ -1,4 +1,5 @@
-/** Gives a lost focus to the heading of the page, so that Tab goes on from the heading. */
+/** The focus: a lost focus goes to the heading of the page, so that Tab goes on from the heading; a late dialog takes the focus. */
+import { type RefObject, useEffect, useRef } from "react";
 
 const longestWaitMs = 3_000;
 
@@ -29,4 +30,15 @@ export function focusPage(): void {
     requestAnimationFrame(look);
   };
   requestAnimationFrame(look);
+}
+
+/** Focuses the element of the ref once, after the first render: for a dialog whose content appears later than the dialog. */
+export function useFirstFocus<T extends HTMLElement>(): RefObject<T | null> {
+  const target = useRef<T>(null);
+  useEffect(() => {
+    // The dialog first looks for its own first element; the timer runs after that.
+    const timer = setTimeout(() => target.current?.focus(), 50);
+    return () => clearTimeout(timer);
+  }, []);
+  return target;
 }

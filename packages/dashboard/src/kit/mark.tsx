@@ -1,8 +1,19 @@
 /** A word with an icon in a colour: the status of a run, the level of an entry. The colour never stands alone. */
-import { IconAlertTriangle, IconCircleCheck, IconCircleX, IconClock, IconPlayerPlay } from "@tabler/icons-react";
+import {
+  IconAlertTriangle,
+  IconBroadcast,
+  IconCircleCheck,
+  IconCircleX,
+  IconClock,
+  IconLoader,
+  IconPlayerPause,
+  IconPlayerPlay,
+  IconPlugConnectedX,
+} from "@tabler/icons-react";
 import type { ComponentType, ReactNode } from "react";
 import { text } from "../texts/index.ts";
 import classes from "./mark.module.css";
+import type { TailState } from "./tail.ts";
 
 export type Tone = "good" | "bad" | "warn" | "busy" | "quiet";
 type MarkIcon = ComponentType<{ size?: number; stroke?: number; className?: string }>;
@@ -28,6 +39,22 @@ const statusMarks: { readonly [status in RunStatus]: { tone: Tone; icon: MarkIco
 /** The status of a run of a function or of a job. */
 export function StatusMark({ status }: { status: RunStatus }) {
   return <Mark {...statusMarks[status]}>{text.status[status]}</Mark>;
+}
+
+const tailMarks: { readonly [state in TailState]: { tone: Tone; icon: MarkIcon } } = {
+  connecting: { tone: "quiet", icon: IconLoader },
+  live: { tone: "good", icon: IconBroadcast },
+  paused: { tone: "quiet", icon: IconPlayerPause },
+  broken: { tone: "warn", icon: IconPlugConnectedX },
+};
+
+/** The state of a live tail, beside the title of its page. */
+export function TailMark({ state }: { state: TailState }) {
+  return (
+    <span role="status">
+      <Mark {...tailMarks[state]}>{text.tail[state]}</Mark>
+    </span>
+  );
 }
 
 /** A sentence that warns, beside a control. */

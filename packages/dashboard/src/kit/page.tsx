@@ -1,5 +1,5 @@
-/** The frame of a page: its title, its actions, its content. */
-import { Group, Stack, Text, Title } from "@mantine/core";
+/** The frame of a page: its title, its actions, its filters, its content and the panels of the content. */
+import { Group, Paper, type PaperProps, Stack, Text, Title } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
 import type { ReactNode } from "react";
 import classes from "./page.module.css";
@@ -54,5 +54,32 @@ export function FilledPage({ children, ...head }: PageProps) {
       </div>
       {children}
     </Stack>
+  );
+}
+
+/** The row of filters below the head of a filled page. */
+export function Toolbar({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <search className={classes["toolbar"]} aria-label={label}>
+      {children}
+    </search>
+  );
+}
+
+/** A part of a page on a ground of its own, with a heading. */
+export function Panel(props: { title?: string; actions?: ReactNode; children: ReactNode } & PaperProps) {
+  const { title, actions, children, ...paper } = props;
+  return (
+    <Paper component="section" radius="lg" className={classes["panel"]} {...paper}>
+      {title !== undefined && (
+        <Group justify="space-between" className={classes["panelHead"]} wrap="nowrap">
+          <Title order={2} size="h5">
+            {title}
+          </Title>
+          {actions}
+        </Group>
+      )}
+      {children}
+    </Paper>
   );
 }

@@ -1,5 +1,6 @@
 /** The searchable list of collections, with their counts of records. */
-import { ActionIcon, Group, NavLink, TextInput, Title, Tooltip } from "@mantine/core";
+import { Group, NavLink, TextInput, Title, Tooltip } from "@mantine/core";
+import type { CollectionEntry } from "@socle/protocol";
 import { IconHierarchy2, IconPlus, IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
@@ -12,7 +13,6 @@ import classes from "./collections.module.css";
 export function CollectionList() {
   const [search, setSearch] = useState("");
   const query = useQuery(collectionsQuery);
-  const { name: current } = useParams({ strict: false });
   const words = search.trim().toLowerCase();
   return (
     <>
@@ -24,15 +24,12 @@ export function CollectionList() {
         <Group gap="xs" wrap="nowrap" mb="xs">
           <LinkAction icon={IconPlus} label={text.collections.new} to="/collections/-/new" variant="light" flex={1} />
           <Tooltip label={text.collections.diagram}>
-            <ActionIcon
-              component={Link}
+            <LinkAction
               to="/collections/-/diagram"
-              variant="default"
-              size={30}
+              label={<IconHierarchy2 size={16} />}
+              px={7}
               aria-label={text.collections.diagram}
-            >
-              <IconHierarchy2 size={16} />
-            </ActionIcon>
+            />
           </Tooltip>
         </Group>
         <TextInput
@@ -45,34 +42,35 @@ export function CollectionList() {
         />
       </div>
       <nav className={classes["list"]} aria-label={text.collections.list}>
-        <QueryView query={query}>
-          {(collections) => {
-            const found = collections.filter(({ name }) => name.toLowerCase().includes(words));
-            if (found.length === 0 && collections.length > 0) {
-              return (
-                <Dim size="sm" p="xs">
-                  {text.collections.nothingFound}
-                </Dim>
-              );
-            }
-            return found.map(({ name, records }) => (
-              <NavLink
-                key={name}
-                renderRoot={(props) => <Link to="/collections/$name" params={{ name }} {...props} />}
-                label={name}
-                active={name === current}
-                aria-current={name === current ? "page" : undefined}
-                className="navLink"
-                rightSection={
-                  <Dim className="numbers" aria-label={text.collections.records(records)}>
-                    {formatCompact(records)}
-                  </Dim>
-                }
-              />
-            ));
-          }}
-        </QueryView>
+        <QueryView query={query}>{(collections) => <Found collections={collections} words={words} />}</QueryView>
       </nav>
     </>
   );
+}
+
+/** The collections with the words in their names. */
+function Found({ collections, words }: { collections: readonly CollectionEntry[]; words: string }) {
+  const { name: current } = useParams({ strict: false });
+  const found = collections.filter(({ name }) => name.toLowerCase().includes(words));
+  if (found.length === 0 && collections.length > 0)
+    return (
+      <Dim size="sm" p="xs">
+        {text.collections.nothingFound}
+      </Dim>
+    );
+  return found.map(({ name, records }) => (
+    <NavLink
+      key={name}
+      renderRoot={(props) => <Link to="/collections/$name" params={{ name }} {...props} />}
+      label={name}
+      active={name === current}
+      aria-current={name === current ? "page" : undefined}
+      className="navLink"
+      rightSection={
+        <Dim className="numbers" aria-label={text.collections.records(records)}>
+          {formatCompact(records)}
+        </Dim>
+      }
+    />
+  ));
 }

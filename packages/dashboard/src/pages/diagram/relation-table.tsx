@@ -21,19 +21,14 @@ function NodeLink({ name }: { name: string }) {
 }
 
 const columns: Column<Row>[] = [
-  { key: "collection", header: words.columns.collection, render: ({ from }) => <NodeLink name={from} /> },
+  { header: words.columns.collection, render: ({ from }) => <NodeLink name={from} /> },
   {
-    key: "field",
     header: words.columns.field,
     render: ({ edge }) =>
       edge === null ? <Dim size="sm">{words.noRelations}</Dim> : <span className="mono">{edge.field}</span>,
   },
-  { key: "target", header: words.columns.target, render: ({ edge }) => edge && <NodeLink name={edge.to} /> },
-  {
-    key: "kind",
-    header: words.columns.kind,
-    render: ({ edge }) => edge && (edge.isRequired ? words.required : words.optional),
-  },
+  { header: words.columns.target, render: ({ edge }) => edge && <NodeLink name={edge.to} /> },
+  { header: words.columns.kind, render: ({ edge }) => edge && (edge.isRequired ? words.required : words.optional) },
 ];
 
 export function RelationTable({ graph, search }: { graph: Graph; search: string }) {

@@ -1,42 +1,22 @@
 /** The types of events that a filter may name. */
 
-/** Types other than the types of records. */
-const otherTypes = [
-  "auth.*",
-  "auth.login",
-  "auth.register",
-  "auth.logout",
-  "auth.failed",
-  "auth.locked",
-  "storage.*",
-  "storage.uploaded",
-  "storage.deleted",
-  "function.*",
-  "function.started",
-  "function.completed",
-  "function.failed",
-  "job.*",
-  "job.started",
-  "job.completed",
-  "job.failed",
-  "admin.*",
-  "admin.user.*",
-  "admin.user.created",
-  "admin.user.updated",
-  "admin.user.password",
-  "admin.user.deleted",
-  "admin.session.deleted",
-  "admin.collection.*",
-  "admin.collection.created",
-  "admin.collection.updated",
-  "admin.collection.deleted",
-  "admin.file.updated",
-  "admin.job.run",
-  "admin.job.deleted",
-  "admin.function.retried",
-  "backup.*",
-  "system.*",
-] as const;
+/** The subjects of types other than the types of records, with the ends of their types. */
+const subjects: { readonly [subject: string]: readonly string[] } = {
+  auth: ["login", "register", "logout", "failed", "locked"],
+  storage: ["uploaded", "deleted"],
+  function: ["started", "completed", "failed"],
+  job: ["started", "completed", "failed"],
+  admin: [],
+  "admin.user": ["created", "updated", "password", "deleted"],
+  "admin.session": ["deleted"],
+  "admin.collection": ["created", "updated", "deleted"],
+  "admin.file": ["updated"],
+  "admin.job": ["run", "deleted"],
+  "admin.function": ["retried"],
+  backup: [],
+  system: [],
+};
+const otherTypes = Object.entries(subjects).flatMap(([name, ends]) => ["*", ...ends].map((end) => `${name}.${end}`));
 
 const recordEnds = ["*", "created", "updated", "deleted"] as const;
 

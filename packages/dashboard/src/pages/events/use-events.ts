@@ -1,15 +1,12 @@
 /** The live event log: a first page, older events on demand, new events as the service sends each. */
 import type { EventEntry } from "@socle/protocol";
 import { useEffect, useRef, useState } from "react";
-import { type TailState, useTail } from "../../kit/index.ts";
+import { type TailState, useBatch, useTail } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { isWanted, merged, olderThan } from "./event-list.ts";
 import type { EventSearch } from "./search.ts";
 
 const pageSize = 100;
-/** Events within this time are shown together. */
-const batchMs = 80;
-const maxBatch = 5_000;
 
 export interface Events {
   /** Undefined until the first page is loaded. */
@@ -34,9 +31,6 @@ export function useEvents(search: EventSearch, onArrival: (ids: readonly string[
   const [attempt, setAttempt] = useState(0);
   const current = useRef({ key, search });
   current.current = { key, search };
-  const batch = useRef<EventEntry[]>([]);
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  useEffect(() => () => clearTimeout(timer.current), []);
 
   /**
    * Puts events into the list of their filter. Does nothing when the filter has changed since the read.
@@ -71,9 +65,8 @@ export function useEvents(search: EventSearch, onArrival: (ids: readonly string[
       setLoadingOlder(false);
     }
   };
-  const flush = (): void => {
-    timer.current = undefined;
-    const come = batch.current.splice(0).filter((event) => isWanted(event, current.current.search));
+  const batch = useBatch<EventEntry>((events) => {
+    const come = events.filter((event) => isWanted(event, current.current.search));
     if (come.length === 0) return;
     onArrival(come.map(({ id }) => id));
     setFound((before) => {
@@ -81,13 +74,9 @@ export function useEvents(search: EventSearch, onArrival: (ids: readonly string[
       const list = merged(before.list, come);
       return { ...before, list, total: before.total + come.length };
     });
-  };
+  });
   const state = useTail({
-    tail: (options) =>
-      client.admin.tailEvents((event) => {
-        if (batch.current.length < maxBatch) batch.current.push(event);
-        timer.current ??= setTimeout(flush, batchMs);
-      }, options),
+    tail: (options) => client.admin.tailEvents(batch.add, options),
     // The stream lacks events from before its start and from a break: the page reads these events.
     onGap: () => void read(),
     isPaused: false,

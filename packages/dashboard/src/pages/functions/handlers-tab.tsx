@@ -25,8 +25,7 @@ const longest = 240;
 
 const columns: Column<HandlerFile>[] = [
   {
-    key: "file",
-    header: text.functions.file,
+    header: text.runs.file,
     render: ({ filePath, problem }) => (
       <span className={`inline ${classes["file"]}`}>
         <span className={`mono ${classes["path"]}`}>{filePath}</span>
@@ -38,14 +37,8 @@ const columns: Column<HandlerFile>[] = [
       </span>
     ),
   },
+  { header: text.functions.collection, narrow: "hidden", render: ({ collection }) => collection },
   {
-    key: "collection",
-    header: text.functions.collection,
-    narrow: "hidden",
-    render: ({ collection }) => collection,
-  },
-  {
-    key: "handlers",
     header: text.functions.handlers,
     render: ({ handlers }) =>
       handlers.length > 0 && (
@@ -60,23 +53,20 @@ const columns: Column<HandlerFile>[] = [
       ),
   },
   {
-    key: "timeout",
-    header: text.functions.timeout,
+    header: text.runs.timeout,
     align: "right",
     width: 90,
     narrow: "hidden",
     render: ({ timeout }) => timeout !== null && formatDuration(timeout),
   },
   {
-    key: "retries",
-    header: text.functions.retries,
+    header: text.runs.retries,
     align: "right",
     width: 80,
     narrow: "hidden",
     render: ({ retries }) => retries !== null && formatNumber(retries),
   },
   {
-    key: "loaded",
     header: text.scripts.loaded,
     width: 120,
     narrow: "hidden",
@@ -84,7 +74,6 @@ const columns: Column<HandlerFile>[] = [
       loadedAt === null ? <span className="quiet">{text.common.never}</span> : <RelativeTime at={loadedAt} />,
   },
   {
-    key: "failure",
     header: text.functions.lastFailure,
     width: 170,
     render: ({ filePath, lastFailure }) => <LastFailure filePath={filePath} run={lastFailure} />,

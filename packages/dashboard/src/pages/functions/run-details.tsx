@@ -57,12 +57,12 @@ function Details({ run, earlier }: { run: FunctionRun; earlier: readonly Functio
   return (
     <>
       <DetailsSection
-        title={text.functions.one}
+        title={text.runs.run}
         actions={
           run.canRetry && (
             <Action
               icon={IconRefresh}
-              label={text.functions.retry}
+              label={text.runs.retry}
               size="compact-sm"
               loading={retry.isPending}
               onClick={() => retry.mutate(run)}
@@ -79,7 +79,7 @@ function Details({ run, earlier }: { run: FunctionRun; earlier: readonly Functio
         {run.status === "failed" && !run.canRetry && <Dim mt="xs">{text.functions.noRetry}</Dim>}
       </DetailsSection>
       {error !== null && (
-        <DetailsSection title={text.functions.error}>
+        <DetailsSection title={text.runs.error}>
           <ErrorBlock value={error} />
           {run.status === "failed" && run.canRetry && <NextStep run={run} />}
         </DetailsSection>
@@ -141,9 +141,9 @@ function RunFacts({ run }: { run: FunctionRun }) {
   const { runId, status, filePath, eventType, eventId, createdAt, endedAt, durationMs } = run;
   return (
     <Facts>
-      <Fact name={text.functions.status} value={<StatusMark status={status} />} />
+      <Fact name={text.runs.status} value={<StatusMark status={status} />} />
       <Fact
-        name={text.functions.file}
+        name={text.runs.file}
         value={
           <TextLink to="/functions" search={{ tab: "runs", file: filePath }} className="mono">
             {filePath}
@@ -176,8 +176,8 @@ function RunFacts({ run }: { run: FunctionRun }) {
         />
       )}
       <Fact name={text.functions.ended} value={endedAt && formatDateTime(endedAt)} />
-      <Fact name={text.functions.duration} value={durationMs === null ? null : formatDuration(durationMs)} />
-      <Fact name={text.functions.run} value={runId} isMono copy={text.common.copyValue(runId)} />
+      <Fact name={text.runs.duration} value={durationMs === null ? null : formatDuration(durationMs)} />
+      <Fact name={text.runs.run} value={runId} isMono copy={text.common.copyValue(runId)} />
     </Facts>
   );
 }

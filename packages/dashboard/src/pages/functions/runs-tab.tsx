@@ -5,6 +5,7 @@ import { IconHistory, IconRefresh } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import {
   Action,
+  actionColumn,
   type Column,
   DetailsDrawer,
   EmptyState,
@@ -15,9 +16,9 @@ import {
   NothingFound,
   notifyError,
   PagedTable,
-  RelativeTime,
   StatusMark,
   Toolbar,
+  timeColumn,
 } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { NoFunctions } from "./no-functions.tsx";
@@ -55,13 +56,11 @@ function RowStatus({ run, later }: { run: FunctionRun; later: FunctionRun["statu
 function columnsOf({ later, retry, busy }: RowState): Column<FunctionRun>[] {
   return [
     {
-      key: "status",
-      header: text.functions.status,
+      header: text.runs.status,
       width: 200,
       render: (run) => <RowStatus run={run} later={later.get(rowKeyOf(run))} />,
     },
     {
-      key: "function",
       header: text.functions.function,
       render: ({ handler, filePath }) => (
         <span className="mono">
@@ -70,42 +69,30 @@ function columnsOf({ later, retry, busy }: RowState): Column<FunctionRun>[] {
       ),
     },
     {
-      key: "error",
-      header: text.functions.error,
+      header: text.runs.error,
       render: (run) =>
         run.error !== null && <ErrorText value={run.error} isOneLine isPast={later.has(rowKeyOf(run))} />,
     },
     {
-      key: "duration",
-      header: text.functions.duration,
+      header: text.runs.duration,
       align: "right",
       width: 100,
       render: ({ durationMs }) => durationMs !== null && formatDuration(durationMs),
     },
-    {
-      key: "when",
-      header: text.functions.when,
-      width: 120,
-      render: ({ endedAt, createdAt }) => <RelativeTime at={endedAt ?? createdAt} />,
-    },
-    {
-      key: "action",
-      header: text.functions.action,
-      isHeaderHidden: true,
-      align: "right",
-      width: 90,
-      narrow: "cell",
-      render: (run) =>
+    timeColumn(text.functions.when, ({ endedAt, createdAt }) => endedAt ?? createdAt),
+    actionColumn(
+      90,
+      (run) =>
         run.canRetry && (
           <Action
-            label={text.functions.retry}
+            label={text.runs.retry}
             size="compact-xs"
             loading={busy === run.runId}
             aria-label={text.functions.retryOf(run.handler, shortName(run.filePath))}
             onClick={() => retry(run)}
           />
         ),
-    },
+    ),
   ];
 }
 
@@ -180,9 +167,7 @@ export function RunsTab({ search, onSearch }: { search: FunctionSearch; onSearch
         isOpen={openRun !== undefined}
         onClose={() => onSearch({ run: undefined })}
         title={
-          shownRun === undefined
-            ? text.functions.run
-            : text.functions.runOf(shownRun.handler, shortName(shownRun.filePath))
+          shownRun === undefined ? text.runs.run : text.functions.runOf(shownRun.handler, shortName(shownRun.filePath))
         }
         size={620}
       >

@@ -2,10 +2,9 @@
  * The check of all rows of a file against the rules that the page knows: formats, bounds, patterns, repeated values. The service
  * checks whether a referenced record exists, when the row is sent.
  */
-import type { JsonValue } from "@socle/protocol";
 import { text } from "../../texts/index.ts";
-import { brokenRule } from "./mapping/rules.ts";
-import { type ImportPlan, prepareRow } from "./run/prepare.ts";
+import { isBad, RowCheck } from "./preview.ts";
+import type { ImportPlan } from "./run/prepare.ts";
 import type { SourceRow } from "./source/source.ts";
 
 export interface FileCheck {
@@ -22,26 +21,6 @@ const mostShown = 50;
 /** Rows between two pauses for the browser's other work. */
 const batch = 500;
 
-/** The check assumes that every referenced record exists. */
-const known = async (): Promise<string> => "known";
-
-async function isBad(row: SourceRow, plan: ImportPlan, seen: Map<string, Set<JsonValue>>): Promise<boolean> {
-  const { values, problems } = await prepareRow(row, plan, known);
-  let isWrong = problems.length > 0;
-  for (const { field, source } of plan.mappings) {
-    if (source.kind === "skip") continue;
-    const value = values[field.name];
-    if (value === undefined && plan.match !== null) continue;
-    if (brokenRule(field, value) !== null) isWrong = true;
-    if (field.unique !== true || plan.match !== null || value === null || value === undefined) continue;
-    const before = seen.get(field.name) ?? new Set();
-    seen.set(field.name, before);
-    if (before.has(value)) isWrong = true;
-    before.add(value);
-  }
-  return isWrong;
-}
-
 /** @param options.onProgress is called now and then, and at the end. Ends early on abort. @throws errors of the reader. */
 export async function checkFile(
   rows: AsyncIterable<SourceRow>,
@@ -49,14 +28,14 @@ export async function checkFile(
   options: { signal: AbortSignal; onProgress: (check: FileCheck) => void },
 ): Promise<void> {
   const { signal, onProgress } = options;
-  const seen = new Map<string, Set<JsonValue>>();
+  const check = new RowCheck(plan, null);
   const first: SourceRow[] = [];
   let count = 0;
   let bad = 0;
   for await (const row of rows) {
     if (signal.aborted) return;
     count += 1;
-    if (await isBad(row, plan, seen)) {
+    if (isBad(await check.read(row))) {
       bad += 1;
       if (first.length < mostShown) first.push(row);
     }

@@ -8,7 +8,7 @@ import { text } from "../../texts/index.ts";
 import { checkWords } from "./check-file.ts";
 import { findRecord } from "./find-record.ts";
 import classes from "./import.module.css";
-import { type PreviewCell, type PreviewRow, previewOf } from "./preview.ts";
+import { isBad, type PreviewCell, type PreviewRow, previewOf } from "./preview.ts";
 import { Lookup } from "./run/lookup.ts";
 import type { ImportPlan } from "./run/prepare.ts";
 import { useFileCheck } from "./use-file-check.ts";
@@ -75,10 +75,6 @@ export function PreviewStep({ source, plan }: { source: LoadedSource; plan: Impo
       </div>
     </Panel>
   );
-}
-
-function isBad(row: PreviewRow): boolean {
-  return row.problem !== null || row.cells.some(({ problem }) => problem !== null);
 }
 
 function PreviewTable({ rows, plan }: { rows: readonly PreviewRow[]; plan: ImportPlan }) {

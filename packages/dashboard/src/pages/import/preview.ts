@@ -1,9 +1,10 @@
 /**
- * The first rows in their stored form, each cell with its problem: all checks that are possible before the first
- * request.
+ * Rows in their stored form, each cell with its problem: all checks that are possible before the first request. The preview and
+ * the check of the whole file share the check of a row.
  */
-import type { JsonValue } from "@socle/protocol";
+import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import { text } from "../../texts/index.ts";
+import type { FieldMapping } from "./mapping/mapping.ts";
 import { brokenRule, isGiven } from "./mapping/rules.ts";
 import { type ImportPlan, prepareRow, type Resolve } from "./run/prepare.ts";
 import type { Cell, SourceRow } from "./source/source.ts";
@@ -25,54 +26,75 @@ export interface PreviewRow {
   readonly problem: string | null;
 }
 
-/** @throws errors of `resolve`. */
-export async function previewOf(
-  rows: readonly SourceRow[],
-  plan: ImportPlan,
-  resolve: Resolve,
-): Promise<readonly PreviewRow[]> {
-  const mapped = plan.mappings.filter(({ source }) => source.kind !== "skip");
-  const seen = new Map<string, Set<JsonValue>>();
+export function isBad({ problem, cells }: PreviewRow): boolean {
+  return problem !== null || cells.some((cell) => cell.problem !== null);
+}
+
+/** The search for the records that a value names, or collides with; null assumes the best of the records. */
+type Search = Resolve | null;
+
+const known = async (): Promise<string> => "known";
+
+/** The check of rows, one after the other: values of unique fields are compared with the rows before. */
+export class RowCheck {
+  readonly #plan: ImportPlan;
+  readonly #search: Search;
+  readonly #mapped: readonly FieldMapping[];
+  readonly #seen = new Map<string, Set<JsonValue>>();
+
+  constructor(plan: ImportPlan, search: Search) {
+    this.#plan = plan;
+    this.#search = search;
+    this.#mapped = plan.mappings.filter(({ source }) => source.kind !== "skip");
+  }
+
+  /** @throws errors of the search. */
+  async read(row: SourceRow): Promise<PreviewRow> {
+    const { values, problems } = await prepareRow(row, this.#plan, this.#search ?? known);
+    const cells = await Promise.all(
+      this.#mapped.map(async (mapping): Promise<PreviewCell> => {
+        const { field, source } = mapping;
+        const value = values[field.name];
+        const told = problems.find((each) => each.field === field.name)?.message ?? null;
+        const isMissing = value === undefined && this.#plan.match === null;
+        const rule = told === null && (isMissing || value !== undefined) ? brokenRule(field, value) : null;
+        const problem = told ?? rule ?? (value === undefined ? null : await this.#conflict(mapping, value));
+        const cell = source.kind === "column" ? row.cells[source.column] : undefined;
+        const isDefault = isMissing && isGiven(field);
+        return { value: isMissing && told === null && !isDefault ? null : value, isDefault, cell, problem };
+      }),
+    );
+    const names = this.#mapped.map(({ field }) => field.name);
+    const whole = problems.find((each) => each.field === null || !names.includes(each.field));
+    return { number: row.number, cells: row.problem === null ? cells : [], problem: whole?.message ?? null };
+  }
 
   /** The conflict of a value with other records or other rows. */
-  const conflict = async (at: number, value: JsonValue): Promise<string | null> => {
-    const mapping = mapped[at];
-    if (mapping === undefined || value === null || typeof value === "boolean") return null;
-    const { field, conversion } = mapping;
-    if (field.type === "relation" && conversion.relationBy === "id")
+  async #conflict({ field, conversion }: FieldMapping, value: JsonValue): Promise<string | null> {
+    if (value === null || typeof value === "boolean") return null;
+    if (field.type === "relation" && conversion.relationBy === "id" && this.#search !== null)
       for (const id of [value].flat()) {
         const key = { collection: field.collection ?? "", field: "id", value: String(id) };
-        if ((await resolve(key)) === null) return text.import.notFound(key.collection, "id", key.value);
+        if ((await this.#search(key)) === null) return text.import.notFound(key.collection, "id", key.value);
       }
-    if (field.unique !== true || plan.match !== null) return null;
-    const values = seen.get(field.name) ?? new Set();
-    seen.set(field.name, values);
-    if (values.has(value)) return text.import.twice;
-    values.add(value);
-    if (typeof value !== "string" && typeof value !== "number") return null;
-    return (await resolve({ collection: plan.collection, field: field.name, value })) === null
-      ? null
-      : text.import.taken;
-  };
+    if (field.unique !== true || this.#plan.match !== null) return null;
+    if (this.#isTwice(field, value)) return text.import.twice;
+    if (this.#search === null || (typeof value !== "string" && typeof value !== "number")) return null;
+    const found = await this.#search({ collection: this.#plan.collection, field: field.name, value });
+    return found === null ? null : text.import.taken;
+  }
 
-  return Promise.all(
-    rows.map(async (row) => {
-      const { values, problems } = await prepareRow(row, plan, resolve);
-      const cells = await Promise.all(
-        mapped.map(async ({ field, source }, at): Promise<PreviewCell> => {
-          const value = values[field.name];
-          const told = problems.find((each) => each.field === field.name)?.message ?? null;
-          const isMissing = value === undefined && plan.match === null;
-          const rule = told === null && (isMissing || value !== undefined) ? brokenRule(field, value) : null;
-          const problem = told ?? rule ?? (value === undefined ? null : await conflict(at, value));
-          const cell = source.kind === "column" ? row.cells[source.column] : undefined;
-          const isDefault = isMissing && isGiven(field);
-          return { value: isMissing && told === null && !isDefault ? null : value, isDefault, cell, problem };
-        }),
-      );
-      const names = mapped.map(({ field }) => field.name);
-      const whole = problems.find((each) => each.field === null || !names.includes(each.field));
-      return { number: row.number, cells: row.problem === null ? cells : [], problem: whole?.message ?? null };
-    }),
-  );
+  #isTwice({ name }: FieldDefinition, value: JsonValue): boolean {
+    const values = this.#seen.get(name) ?? new Set();
+    this.#seen.set(name, values);
+    const isTwice = values.has(value);
+    values.add(value);
+    return isTwice;
+  }
+}
+
+/** @throws errors of the search. */
+export function previewOf(rows: readonly SourceRow[], plan: ImportPlan, search: Resolve): Promise<PreviewRow[]> {
+  const check = new RowCheck(plan, search);
+  return Promise.all(rows.map((row) => check.read(row)));
 }

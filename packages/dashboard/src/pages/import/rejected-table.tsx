@@ -12,15 +12,13 @@ interface Row extends RowProblem {
 }
 
 const columns: Column<Row>[] = [
-  { key: "row", header: text.import.row, width: 88, render: ({ number }) => number },
+  { header: text.import.row, width: 88, render: ({ number }) => number },
   {
-    key: "field",
     header: text.import.rejectedField,
     width: 180,
     render: ({ field }) => field ?? <Dim size="sm">{text.import.wholeRow}</Dim>,
   },
   {
-    key: "reason",
     header: text.import.rejectedReason,
     render: ({ message }) => <span style={{ whiteSpace: "normal", overflowWrap: "anywhere" }}>{message}</span>,
   },

@@ -8,8 +8,8 @@ import {
   ErrorText,
   formatDateTime,
   formatDuration,
-  RelativeTime,
   StatusMark,
+  timeColumn,
 } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { durationOf } from "./job-runs.ts";
@@ -20,8 +20,7 @@ const room = 100;
 
 const columns: Column<JobRun>[] = [
   {
-    key: "status",
-    header: text.jobs.status,
+    header: text.runs.status,
     width: 110,
     render: ({ status, attempt, startedAt }) => (
       <>
@@ -30,16 +29,10 @@ const columns: Column<JobRun>[] = [
       </>
     ),
   },
+  timeColumn(text.jobs.startedAt, ({ startedAt }) => startedAt),
+  { header: text.jobs.attempt, align: "right", width: 70, render: ({ attempt }) => attempt },
   {
-    key: "started",
-    header: text.jobs.startedAt,
-    width: 110,
-    render: ({ startedAt }) => <RelativeTime at={startedAt} />,
-  },
-  { key: "attempt", header: text.jobs.attempt, align: "right", width: 70, render: ({ attempt }) => attempt },
-  {
-    key: "duration",
-    header: text.jobs.duration,
+    header: text.runs.duration,
     align: "right",
     width: 80,
     render: (run) => {
@@ -47,11 +40,7 @@ const columns: Column<JobRun>[] = [
       return duration !== null && formatDuration(duration);
     },
   },
-  {
-    key: "error",
-    header: text.jobs.error,
-    render: ({ error }) => error !== undefined && <ErrorText value={error} isOneLine />,
-  },
+  { header: text.runs.error, render: ({ error }) => error !== undefined && <ErrorText value={error} isOneLine /> },
 ];
 
 function keyOf({ runId, attempt }: JobRun): string {

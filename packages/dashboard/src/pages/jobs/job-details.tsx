@@ -94,7 +94,7 @@ function NoSuchRun({ attempts, runId }: { attempts: readonly JobRun[]; runId: st
   // Ids of runs begin with their time.
   const isNewer = attempts.every((attempt) => attempt.runId < runId);
   return (
-    <DetailsSection title={text.jobs.run}>
+    <DetailsSection title={text.runs.run}>
       <Dim size="sm" role="status">
         {isNewer ? text.jobs.runSoon : text.jobs.runGone}
       </Dim>
@@ -118,10 +118,10 @@ function JobFacts({ job }: { job: JobEntry }) {
       />
       <Fact name={text.jobs.timezone} value={timezone} />
       <Fact name={text.jobs.nextRun} value={nextRun === null ? text.common.never : <WholeTime at={nextRun} />} />
-      <Fact name={text.jobs.file} value={filePath} isMono />
-      <Fact name={text.jobs.timeout} value={formatDuration(timeout)} />
+      <Fact name={text.runs.file} value={filePath} isMono />
+      <Fact name={text.runs.timeout} value={formatDuration(timeout)} />
       <Fact
-        name={text.jobs.retries}
+        name={text.runs.retries}
         value={formatNumber(retries) + (retries === 0 ? "" : `, ${text.jobs.retriesNote}`)}
       />
       <Fact name={text.jobs.overlap} value={overlap ? text.jobs.overlapYes : text.jobs.overlapNo} />

@@ -31,20 +31,20 @@ export function JobRunDetails({ run, attempts, isOpen }: JobRunDetailsProps) {
   const error = failed && (lastStack(log.data ?? [], failed.attempt) ?? failed.error);
   return (
     <>
-      <DetailsSection title={text.jobs.run}>
+      <DetailsSection title={text.runs.run}>
         <Facts>
-          <Fact name={text.jobs.status} value={<StatusMark status={last.status} />} />
+          <Fact name={text.runs.status} value={<StatusMark status={last.status} />} />
           <Fact name={text.jobs.startedAt} value={formatDateTime(startedAt)} />
           <Fact
-            name={text.jobs.duration}
+            name={text.runs.duration}
             value={durationMs === null ? text.jobs.underWay : formatDuration(durationMs)}
           />
           <Fact name={text.jobs.attempt} value={last.attempt === 1 ? null : last.attempt} />
-          <Fact name={text.jobs.run} value={runId} isMono copy={text.common.copyValue(runId)} />
+          <Fact name={text.runs.run} value={runId} isMono copy={text.common.copyValue(runId)} />
         </Facts>
       </DetailsSection>
       {error !== undefined && (
-        <DetailsSection title={text.jobs.error}>
+        <DetailsSection title={text.runs.error}>
           <ErrorBlock value={error} />
         </DetailsSection>
       )}

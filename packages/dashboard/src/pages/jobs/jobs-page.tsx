@@ -6,6 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import {
+  actionColumn,
   type Column,
   DataTable,
   DetailsDrawer,
@@ -22,6 +23,7 @@ import {
   RowsSkeleton,
   ScriptProblems,
   StatusMark,
+  timeColumn,
 } from "../../kit/index.ts";
 import { useLiveRefresh } from "../../service/live-refresh.ts";
 import { useScriptFiles } from "../../service/scripts.ts";
@@ -40,10 +42,10 @@ function columnsOf(
   files: readonly ScriptFileEntry[],
   { open, enqueue }: { open: (search: JobSearch) => void; enqueue: (name: string) => void },
 ): Column<JobEntry>[] {
+  const fileOf = (path: string) => files.find(({ filePath }) => filePath === path);
   return [
-    { key: "name", header: text.jobs.name, render: ({ name }) => <strong>{name}</strong> },
+    { header: text.jobs.name, render: ({ name }) => <strong>{name}</strong> },
     {
-      key: "schedule",
       header: text.jobs.schedule,
       render: ({ schedule, queue }) =>
         schedule === null ? (
@@ -54,9 +56,8 @@ function columnsOf(
           </Tooltip>
         ),
     },
-    { key: "timezone", header: text.jobs.timezone, narrow: "hidden", render: ({ timezone }) => timezone },
+    { header: text.jobs.timezone, narrow: "hidden", render: ({ timezone }) => timezone },
     {
-      key: "next",
       header: text.jobs.nextRun,
       width: 130,
       render: ({ nextRun, queue }) => {
@@ -64,31 +65,18 @@ function columnsOf(
         return nextRun === null ? text.common.never : <RelativeTime at={nextRun} />;
       },
     },
-    { key: "last", header: text.jobs.lastRun, width: 280, render: ({ lastRun }) => <LastRun run={lastRun} /> },
+    { header: text.jobs.lastRun, width: 280, render: ({ lastRun }) => <LastRun run={lastRun} /> },
     {
-      key: "loaded",
-      header: text.scripts.loaded,
-      width: 120,
+      ...timeColumn(text.scripts.loaded, ({ filePath }) => fileOf(filePath)?.loadedAt ?? null),
       narrow: "hidden",
-      render: ({ filePath }) => {
-        const at = files.find((file) => file.filePath === filePath)?.loadedAt ?? null;
-        return at !== null && <RelativeTime at={at} />;
-      },
     },
-    {
-      key: "action",
-      header: text.jobs.action,
-      isHeaderHidden: true,
-      align: "right",
-      width: 120,
-      narrow: "cell",
-      render: ({ name, queue }) =>
-        queue === null ? (
-          <RunNow name={name} onStarted={(run) => open({ job: name, run })} />
-        ) : (
-          <EnqueueButton name={name} onOpen={() => enqueue(name)} />
-        ),
-    },
+    actionColumn(120, ({ name, queue }) =>
+      queue === null ? (
+        <RunNow name={name} onStarted={(run) => open({ job: name, run })} />
+      ) : (
+        <EnqueueButton name={name} onOpen={() => enqueue(name)} />
+      ),
+    ),
   ];
 }
 

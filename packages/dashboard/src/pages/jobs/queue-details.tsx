@@ -4,6 +4,7 @@ import type { JobEntry, QueueRun } from "@socle/protocol";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import {
   Action,
+  actionColumn,
   CodeBlock,
   type Column,
   confirmDanger,
@@ -19,8 +20,8 @@ import {
   jsonText,
   notifyDone,
   notifyError,
-  RelativeTime,
   StatusMark,
+  timeColumn,
 } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
@@ -36,16 +37,15 @@ export function QueueFacts({ job, queue }: { job: JobEntry; queue: NonNullable<J
       <Fact name={words.running} value={formatNumber(queue.running)} />
       <Fact name={words.failed} value={formatNumber(queue.failed)} />
       <Fact name={words.concurrency} value={words.concurrencyNote(queue.concurrency)} />
-      <Fact name={text.jobs.retries} value={formatNumber(job.retries)} />
+      <Fact name={text.runs.retries} value={formatNumber(job.retries)} />
       <Fact name={words.backoff} value={words[queue.backoff]} />
-      <Fact name={text.jobs.timeout} value={formatDuration(job.timeout)} />
-      <Fact name={text.jobs.file} value={job.filePath} isMono />
+      <Fact name={text.runs.timeout} value={formatDuration(job.timeout)} />
+      <Fact name={text.runs.file} value={job.filePath} isMono />
     </Facts>
   );
 }
 
 const keyColumn: Column<QueueRun> = {
-  key: "key",
   header: words.key,
   width: 140,
   render: ({ key }) =>
@@ -54,25 +54,16 @@ const keyColumn: Column<QueueRun> = {
 
 function openColumns(remove: (run: QueueRun) => void): Column<QueueRun>[] {
   return [
-    { key: "status", header: text.jobs.status, width: 110, render: ({ status }) => <StatusMark status={status} /> },
-    { key: "due", header: words.due, width: 120, render: ({ dueAt }) => <RelativeTime at={dueAt} /> },
+    { header: text.runs.status, width: 110, render: ({ status }) => <StatusMark status={status} /> },
+    timeColumn(words.due, ({ dueAt }) => dueAt),
     keyColumn,
     {
-      key: "failures",
       header: words.attempts,
       align: "right",
       width: 120,
       render: ({ failures }) => failures > 0 && formatNumber(failures),
     },
-    {
-      key: "action",
-      header: text.jobs.action,
-      isHeaderHidden: true,
-      align: "right",
-      width: 90,
-      narrow: "cell",
-      render: (run) => run.status === "waiting" && <DeleteButton run={run} onDelete={remove} />,
-    },
+    actionColumn(90, (run) => run.status === "waiting" && <DeleteButton run={run} onDelete={remove} />),
   ];
 }
 
@@ -96,38 +87,21 @@ interface FailedActions {
 
 function failedColumns({ retry, remove, busy }: FailedActions): Column<QueueRun>[] {
   return [
-    {
-      key: "failedAt",
-      header: words.failedAt,
-      width: 110,
-      render: ({ failedAt }) => failedAt !== null && <RelativeTime at={failedAt} />,
-    },
-    {
-      key: "error",
-      header: text.jobs.error,
-      render: ({ error }) => error !== null && <ErrorText value={error} isOneLine />,
-    },
+    timeColumn(words.failedAt, ({ failedAt }) => failedAt),
+    { header: text.runs.error, render: ({ error }) => error !== null && <ErrorText value={error} isOneLine /> },
     keyColumn,
-    {
-      key: "action",
-      header: text.jobs.action,
-      isHeaderHidden: true,
-      align: "right",
-      width: 150,
-      narrow: "cell",
-      render: (run) => (
-        <Group gap={4} justify="flex-end" wrap="nowrap">
-          <Action
-            label={words.retry}
-            size="compact-xs"
-            loading={busy === run.runId}
-            aria-label={words.retryOf(run.runId)}
-            onClick={() => retry(run)}
-          />
-          <DeleteButton run={run} onDelete={remove} />
-        </Group>
-      ),
-    },
+    actionColumn(150, (run) => (
+      <Group gap={4} justify="flex-end" wrap="nowrap">
+        <Action
+          label={words.retry}
+          size="compact-xs"
+          loading={busy === run.runId}
+          aria-label={words.retryOf(run.runId)}
+          onClick={() => retry(run)}
+        />
+        <DeleteButton run={run} onDelete={remove} />
+      </Group>
+    )),
   ];
 }
 

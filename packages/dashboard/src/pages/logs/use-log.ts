@@ -1,18 +1,14 @@
 /** The live log: first the entries in the service's memory, then new entries. The user can pause and clear the log. */
 import { SocleError } from "@socle/client";
 import type { LogEntry } from "@socle/protocol";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { type TailState, useTail } from "../../kit/index.ts";
+import { useMemo, useState } from "react";
+import { type TailState, useBatch, useTail } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { type LogLine, withCome, withRead } from "./log-lines.ts";
 
 /** The most entries in an answer. The service remembers more entries. */
 const readLimit = 1_000;
 const maxReads = 4;
-/** Entries within this time are shown together. */
-const batchMs = 80;
-/** Most entries that wait to be shown. Further entries are dropped: a reader could not follow so many. */
-const maxBatch = 5_000;
 
 export interface Log {
   /** Undefined until the first read. */
@@ -47,24 +43,12 @@ export function useLog(): Log {
   const [streamError, setStreamError] = useState<unknown>(null);
   const [readError, setReadError] = useState<unknown>(null);
   const [attempt, setAttempt] = useState(0);
-  const batch = useRef<LogEntry[]>([]);
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  useEffect(() => () => clearTimeout(timer.current), []);
-
-  const flush = useCallback((): void => {
-    timer.current = undefined;
-    const come = batch.current.splice(0);
-    setAll((lines) => withCome(lines ?? [], come));
-  }, []);
-  const take = (entry: LogEntry): void => {
-    if (batch.current.length < maxBatch) batch.current.push(entry);
-    timer.current ??= setTimeout(flush, batchMs);
-  };
+  const batch = useBatch<LogEntry>((come) => setAll((lines) => withCome(lines ?? [], come)));
   const read = async (): Promise<void> => {
     try {
       const pages = await readAll();
       // First the streamed entries, then the read entries, page by page: pages and stream may contain the same entry.
-      const come = batch.current.splice(0);
+      const come = batch.drain();
       setAll((lines) => pages.reduce(withRead, withCome(lines ?? [], come)));
       setReadError(null);
     } catch (thrown) {
@@ -74,7 +58,7 @@ export function useLog(): Log {
   const state = useTail({
     tail: async (options) => {
       try {
-        await client.admin.tailLogs(take, options);
+        await client.admin.tailLogs(batch.add, options);
       } catch (thrown) {
         if (!options.signal.aborted) setStreamError(thrown);
         // Without the stream, the page can still read the entries so far.

@@ -1,9 +1,9 @@
 /** Files as pictures. A thumbnail is loaded when its tile comes into view, and released when the tile leaves the view. */
-import { Checkbox, Skeleton, Text, UnstyledButton } from "@mantine/core";
+import { Skeleton, Text, UnstyledButton } from "@mantine/core";
 import { useIntersection } from "@mantine/hooks";
 import type { StoredFile } from "@socle/protocol";
 import { useState } from "react";
-import { formatBytes, type Selection, usePicture, visible } from "../../kit/index.ts";
+import { CheckRow, formatBytes, type Selection, usePicture, visible } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { KindIcon } from "./kind-icon.tsx";
 import classes from "./storage.module.css";
@@ -41,17 +41,11 @@ function Tile({ file, selection, onOpen }: { file: StoredFile; selection: Select
   const isSelected = selection.selected.has(file.id);
   return (
     <li ref={ref} className={classes["tile"]} data-is-selected={isSelected || undefined}>
-      <Checkbox
-        size="xs"
+      <CheckRow
+        id={file.id}
+        selection={selection}
+        label={text.storage.select(file.filename)}
         className={classes["tileCheck"]}
-        aria-label={text.storage.select(file.filename)}
-        checked={isSelected}
-        onChange={(event) => {
-          const next = new Set(selection.selected);
-          if (event.currentTarget.checked) next.add(file.id);
-          else next.delete(file.id);
-          selection.onChange(next);
-        }}
       />
       <UnstyledButton display="block" w="100%" onClick={onOpen}>
         <span className={classes["tilePicture"]}>

@@ -24,9 +24,9 @@ import {
   PageDrop,
   PagedTable,
   Pager,
-  RelativeTime,
   SearchBox,
   Toolbar,
+  timeColumn,
   UserSelect,
   visible,
 } from "../../kit/index.ts";
@@ -44,7 +44,6 @@ const route = getRouteApi("/inside/storage");
 
 const columns: Column<StoredFile>[] = [
   {
-    key: "name",
     header: text.storage.name,
     render: ({ filename, mimeType }) => (
       <span className="inline">
@@ -53,21 +52,15 @@ const columns: Column<StoredFile>[] = [
       </span>
     ),
   },
-  { key: "type", header: text.storage.type, width: 190, render: ({ mimeType }) => mimeType },
-  { key: "size", header: text.storage.size, width: 100, align: "right", render: ({ size }) => formatBytes(size) },
+  { header: text.storage.type, width: 190, render: ({ mimeType }) => mimeType },
+  { header: text.storage.size, width: 100, align: "right", render: ({ size }) => formatBytes(size) },
   {
-    key: "visibility",
     header: text.storage.visibility,
     width: 130,
     render: ({ visibility }) => <VisibilityMark visibility={visibility} />,
   },
-  {
-    key: "created",
-    header: text.storage.createdAt,
-    width: 130,
-    render: ({ createdAt }) => <RelativeTime at={createdAt} />,
-  },
-  { key: "id", header: text.storage.id, width: 120, narrow: "hidden", render: ({ id }) => <IdText id={id} /> },
+  timeColumn(text.storage.createdAt, ({ createdAt }) => createdAt),
+  { header: text.storage.id, width: 120, narrow: "hidden", render: ({ id }) => <IdText id={id} /> },
 ];
 
 const noFilter = { search: undefined, visibility: undefined, user: undefined };

@@ -14,9 +14,9 @@ import {
   IdText,
   NothingFound,
   PagedTable,
-  RelativeTime,
   SearchBox,
   Toolbar,
+  timeColumn,
   useShortcut,
 } from "../../kit/index.ts";
 import { userQuery } from "../../service/queries.ts";
@@ -29,6 +29,29 @@ import { UserDetails } from "./user-details.tsx";
 import { UserForm } from "./user-form.tsx";
 
 const route = getRouteApi("/inside/users");
+
+function columnsOf(ownId: string | null): Column<User>[] {
+  return [
+    {
+      header: text.users.email,
+      render: ({ id, email }) => (
+        <span className="inline">
+          {email}
+          {id === ownId && (
+            <Badge size="sm" variant="light" tt="none" style={{ flex: "none" }}>
+              {text.users.you}
+            </Badge>
+          )}
+        </span>
+      ),
+    },
+    { header: text.users.role, width: 180, render: ({ role }) => <RoleMark role={role} /> },
+    timeColumn(text.users.createdAt, ({ createdAt }) => createdAt),
+    { header: text.users.id, width: 130, narrow: "hidden", render: ({ id }) => <IdText id={id} /> },
+  ];
+}
+
+const noFilter = { search: undefined, role: undefined };
 
 export function UsersPage() {
   const search = route.useSearch();
@@ -43,30 +66,6 @@ export function UsersPage() {
   const close = (): void => set({ user: undefined });
   useShortcut({ keys: "n", label: text.users.new, group: text.shortcuts.page }, () => set({ user: "new" }));
 
-  const columns: Column<User>[] = [
-    {
-      key: "email",
-      header: text.users.email,
-      render: ({ id, email }) => (
-        <span className="inline">
-          {email}
-          {id === ownId && (
-            <Badge size="sm" variant="light" tt="none" style={{ flex: "none" }}>
-              {text.users.you}
-            </Badge>
-          )}
-        </span>
-      ),
-    },
-    { key: "role", header: text.users.role, width: 180, render: ({ role }) => <RoleMark role={role} /> },
-    {
-      key: "created",
-      header: text.users.createdAt,
-      width: 160,
-      render: ({ createdAt }) => <RelativeTime at={createdAt} />,
-    },
-    { key: "id", header: text.users.id, width: 130, narrow: "hidden", render: ({ id }) => <IdText id={id} /> },
-  ];
   return (
     <FilledPage
       title={text.users.title}
@@ -89,17 +88,11 @@ export function UsersPage() {
         query={query}
         page={search.page}
         onPage={(page) => set({ page })}
-        columns={columns}
+        columns={columnsOf(ownId)}
         rowKey={({ id }) => id}
         onOpen={({ id }) => set({ user: id })}
         openKey={search.user}
-        empty={
-          <NothingFound
-            icon={IconUserSearch}
-            words={text.users}
-            onClear={() => filter({ search: undefined, role: undefined })}
-          />
-        }
+        empty={<NothingFound icon={IconUserSearch} words={text.users} onClear={() => filter(noFilter)} />}
       />
       <DetailsDrawer
         isOpen={search.user !== undefined}

@@ -17,16 +17,13 @@ export const collections = {
 };
 
 export const records = {
-  title: "Records",
   toCollections: "All collections",
   grid: (collection: string) => `Records of ${collection}`,
-  count: (n: number) => count(n, "record"),
   noCollection: (name: string) => `There is no collection ${name}`,
   noCollectionBody: "It may have been deleted, or the address is mistyped.",
 
   new: "New record",
   import: "Import",
-  export: "Export",
   code: "Code",
   schema: "Schema",
   actions: "More actions",
@@ -152,7 +149,6 @@ export const records = {
 
   newRecords: (n: number) => `${count(n, "new record")}`,
   changed: "Records have changed",
-  reload: "Show",
 
   shortcuts: {
     move: "Move from cell to cell",

@@ -39,7 +39,6 @@ export const json = {
   intro: "The definition as a file in `collections/` has it. Changes here change the form.",
   invalid: "This text is no valid definition yet. The form keeps its last state.",
   reset: "Take the form's definition",
-  syntax: "This is no valid JSON.",
   notObject: "A definition is a JSON object.",
   unknownKey: (key: string) => `A definition has no "${key}".`,
   noName: `A definition needs a "name", a string.`,
@@ -119,7 +118,6 @@ export const problems = {
 
 export const plan = {
   title: (name: string) => `Review changes to ${name}`,
-  loading: "The service works out the plan",
   intro: (records: number) =>
     `The collection has ${count(records, "record")}. All steps are applied together, or none.`,
   nothing: "Nothing would change.",
@@ -134,7 +132,6 @@ export const plan = {
   showRecords: (n: number, hasMore: boolean) =>
     hasMore ? `Show the first ${n} in the grid` : `Show ${count(n, "record")} in the grid`,
   showRecord: (id: string) => `Show record ${id}`,
-  fieldOf: (name: string) => `Field ${name}`,
   tones: { add: "Added", change: "Changed", drop: "Dropped", loss: "Data loss" },
   create: (name: string) => `Create collection \`${name}\``,
   delete: (name: string, records: number) => `Delete collection \`${name}\` with ${count(records, "record")}`,
@@ -188,7 +185,6 @@ export const plan = {
 
 export const deletion = {
   title: (name: string) => `Delete ${name}`,
-  loading: "The service looks at what would go",
   records: (records: number) => `${count(records, "record")} and the definition are deleted for good.`,
   noRecords: "The collection is empty. Its definition is deleted for good.",
   pointersTitle: "Other collections point to it",

@@ -10,17 +10,13 @@ export const common = {
   copyValue: (value: string) => `Copy ${value}`,
   create: "Create",
   delete: "Delete",
-  edit: "Edit",
   loading: "Loading",
-  more: "More",
   never: "never",
-  none: "none",
   refresh: "Refresh",
   stay: "Stay",
   noUser: "No user has that email",
   retry: "Try again",
   save: "Save",
-  search: "Search",
   typeToConfirm: "To confirm, type",
   undo: "Undo",
 };
@@ -39,6 +35,7 @@ export const notFound = {
 };
 
 export const table = {
+  action: "Action",
   pages: "Pages of the list",
   range: (first: number, last: number, total: number) =>
     `${first.toLocaleString()}–${last.toLocaleString()} of ${total.toLocaleString()}`,
@@ -78,7 +75,14 @@ export const status = {
 };
 
 export const runs = {
+  run: "Run",
+  file: "File",
+  timeout: "Timeout",
+  retries: "Retries",
+  retry: "Retry",
+  status: "Status",
   error: "Error",
+  duration: "Duration",
   log: "Log",
   openLog: "Open in the log",
   noLog: "No entry. The service remembers the last 2,000 of all that happens.",

@@ -23,11 +23,8 @@ export const setup = {
   pageTitle: "Set up",
   title: "Welcome to Socle",
   body: "Make the first admin of this service. You will be signed in at once.",
-  email: "Email",
-  password: "Password",
   passwordHint: (min: number) => `At least ${count(min, "character")}.`,
   submit: "Create the admin",
-  checking: "The link is looked at",
   overTitle: "This link works no more",
   overBody:
     "There is an admin already, or the link is older than 30 minutes. A restart of the service prints a new one as long as there is no admin.",

@@ -1,10 +1,11 @@
 /** The default of a field: a switch, and the value. */
-import { MultiSelect, Select, Stack, Switch, TagsInput, TextInput } from "@mantine/core";
+import { MultiSelect, Select, Stack, TagsInput, TextInput } from "@mantine/core";
 import { text } from "../../../texts/index.ts";
 import { defaultItems, firstDefault } from "../draft/defaults.ts";
 import type { FieldDraft } from "../draft/draft.ts";
 import type { FieldPatch } from "../draft/edits.ts";
 import { isMultiple, valuesOf } from "../draft/rules.ts";
+import { Flag } from "./flag.tsx";
 
 const words = text.schema.fields;
 
@@ -19,14 +20,11 @@ export function DefaultOption(props: DefaultOptionProps) {
   const { type, default: typed } = field;
   return (
     <Stack gap={6}>
-      <Switch
-        size="xs"
+      <Flag
         label={type === "relation" ? words.callerDefault : words.default}
-        description={words.defaultHint}
-        checked={typed !== null}
-        onChange={(event) =>
-          onPatch({ default: event.currentTarget.checked ? firstDefault(field, valuesOf(field)) : null })
-        }
+        hint={words.defaultHint}
+        isOn={typed !== null}
+        onChange={(isOn) => onPatch({ default: isOn ? firstDefault(field, valuesOf(field)) : null })}
       />
       {typed !== null && type !== "relation" && <DefaultValue {...props} typed={typed} />}
     </Stack>

@@ -1,6 +1,6 @@
 /** The options of a field, below its row. */
 
-import { Anchor, Select, SimpleGrid, Stack, Switch, Text, Textarea, TextInput } from "@mantine/core";
+import { Anchor, Select, SimpleGrid, Stack, Text, Textarea, TextInput, type TextInputProps } from "@mantine/core";
 import { memo, useState } from "react";
 import { Choice } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
@@ -12,6 +12,7 @@ import { rulesOf } from "../draft/rules.ts";
 import { DefaultOption } from "./default-option.tsx";
 import { FieldRules } from "./field-rules.tsx";
 import classes from "./fields.module.css";
+import { Flag } from "./flag.tsx";
 import { RegexTest } from "./regex-test.tsx";
 import { SequenceOption } from "./sequence-option.tsx";
 
@@ -33,98 +34,50 @@ interface FieldOptionsProps {
 
 const words = text.schema.fields;
 
+/** An input of an option: its hint stands below. */
+const line = {
+  size: "xs",
+  inputWrapperOrder: ["label", "input", "description", "error"],
+} satisfies TextInputProps;
+
+interface OptionProps extends Pick<FieldOptionsProps, "field" | "onPatch"> {
+  problem: (part: Part) => string | undefined;
+}
+
 export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps) {
   const { field, problems, targets, scopes, onPatch, onTarget, onTargetLeft, onAddLike } = props;
   const { bounds, regex, unique, target, values, multiple } = rulesOf(field);
   const isNumbered = field.type === "integer" && field.sequence !== null;
   const problem = (part: Part): string | undefined => problems.find((each) => each.part === part)?.message;
+  const option = { field, onPatch, problem };
   return (
     <Stack gap="md" className={classes["options"]}>
-      {target && (
-        <TargetOptions
-          field={field}
-          targets={targets}
-          onPatch={onPatch}
-          problem={problem}
-          onTarget={onTarget}
-          onTargetLeft={onTargetLeft}
-        />
-      )}
+      {target && <TargetOptions {...option} targets={targets} onTarget={onTarget} onTargetLeft={onTargetLeft} />}
       {field.type === "integer" && <SequenceOption field={field} scopes={scopes} onPatch={onPatch} />}
       {multiple && (
-        <Switch
-          size="xs"
+        <Flag
           label={words.multiple}
-          description={words.multipleHint}
-          checked={field.isMultiple}
-          onChange={(event) => onPatch({ isMultiple: event.currentTarget.checked })}
+          hint={words.multipleHint}
+          isOn={field.isMultiple}
+          onChange={(isMultiple) => onPatch({ isMultiple })}
         />
       )}
       {unique && !isNumbered && (
-        <Switch
-          size="xs"
+        <Flag
           label={words.unique}
-          description={words.uniqueHint}
-          checked={field.isUnique}
-          onChange={(event) => onPatch({ isUnique: event.currentTarget.checked })}
+          hint={words.uniqueHint}
+          isOn={field.isUnique}
+          onChange={(isUnique) => onPatch({ isUnique })}
         />
       )}
       {bounds !== null && !isNumbered && (
         <SimpleGrid cols={2} spacing="md" maw={420}>
-          <TextInput
-            size="xs"
-            label={words.min[bounds]}
-            placeholder={words.noLimit}
-            inputMode="decimal"
-            value={field.min}
-            error={problem("min")}
-            onChange={(event) => onPatch({ min: event.currentTarget.value })}
-          />
-          <TextInput
-            size="xs"
-            label={words.max[bounds]}
-            placeholder={words.noLimit}
-            inputMode="decimal"
-            value={field.max}
-            error={problem("max")}
-            onChange={(event) => onPatch({ max: event.currentTarget.value })}
-          />
+          <Bound {...option} bound="min" label={words.min[bounds]} />
+          <Bound {...option} bound="max" label={words.max[bounds]} />
         </SimpleGrid>
       )}
-      {regex && (
-        <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md" {...(field.regex === "" && { cols: 1, maw: 420 })}>
-          <TextInput
-            size="xs"
-            label={words.regex}
-            description={words.regexHint}
-            inputWrapperOrder={["label", "input", "description", "error"]}
-            value={field.regex}
-            error={problem("regex")}
-            onChange={(event) => onPatch({ regex: event.currentTarget.value })}
-            classNames={{ input: "mono" }}
-            spellCheck={false}
-            autoCapitalize="off"
-          />
-          {field.regex !== "" && problem("regex") === undefined && <RegexTest pattern={field.regex} />}
-        </SimpleGrid>
-      )}
-      {values && (
-        <Textarea
-          size="xs"
-          maw={420}
-          label={words.values}
-          description={words.valuesHint}
-          inputWrapperOrder={["label", "input", "description", "error"]}
-          placeholder={words.valuesPlaceholder}
-          value={field.values}
-          error={problem("values")}
-          onChange={(event) => onPatch({ values: event.currentTarget.value })}
-          autosize
-          minRows={1}
-          maxRows={12}
-          spellCheck={false}
-        />
-      )}
+      {regex && <Pattern {...option} />}
+      {values && <Values {...option} />}
       {hasDefault(field) && !isNumbered && (
         <DefaultOption field={field} onPatch={onPatch} problem={problem("default")} />
       )}
@@ -141,15 +94,61 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
   );
 });
 
-function TargetOptions(props: {
-  field: FieldDraft;
-  targets: readonly string[];
-  onPatch: (patch: FieldPatch) => void;
-  problem: (part: Part) => string | undefined;
-  onTarget: () => void;
-  onTargetLeft: () => void;
-}) {
-  const { field, targets, onPatch, problem, onTarget, onTargetLeft } = props;
+function Bound({ field, bound, label, problem, onPatch }: OptionProps & { bound: "min" | "max"; label: string }) {
+  return (
+    <TextInput
+      size="xs"
+      label={label}
+      placeholder={words.noLimit}
+      inputMode="decimal"
+      value={field[bound]}
+      error={problem(bound)}
+      onChange={(event) => onPatch({ [bound]: event.currentTarget.value })}
+    />
+  );
+}
+
+function Pattern({ field: { regex }, problem, onPatch }: OptionProps) {
+  return (
+    <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md" {...(regex === "" && { cols: 1, maw: 420 })}>
+      <TextInput
+        {...line}
+        label={words.regex}
+        description={words.regexHint}
+        value={regex}
+        error={problem("regex")}
+        onChange={(event) => onPatch({ regex: event.currentTarget.value })}
+        classNames={{ input: "mono" }}
+        spellCheck={false}
+        autoCapitalize="off"
+      />
+      {regex !== "" && problem("regex") === undefined && <RegexTest pattern={regex} />}
+    </SimpleGrid>
+  );
+}
+
+function Values({ field, problem, onPatch }: OptionProps) {
+  return (
+    <Textarea
+      {...line}
+      maw={420}
+      label={words.values}
+      description={words.valuesHint}
+      placeholder={words.valuesPlaceholder}
+      value={field.values}
+      error={problem("values")}
+      onChange={(event) => onPatch({ values: event.currentTarget.value })}
+      autosize
+      minRows={1}
+      maxRows={12}
+      spellCheck={false}
+    />
+  );
+}
+
+type TargetOptionsProps = OptionProps & Pick<FieldOptionsProps, "targets" | "onTarget" | "onTargetLeft">;
+
+function TargetOptions({ field, targets, onPatch, problem, onTarget, onTargetLeft }: TargetOptionsProps) {
   const [isFirst] = useState(field.stored === null && field.collection === "");
   // A deleted target stays visible: the form says that the collection does not exist.
   const names =
@@ -157,13 +156,12 @@ function TargetOptions(props: {
   return (
     <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md">
       <Select
-        size="xs"
+        {...line}
         label={words.target}
         placeholder={words.pickTarget}
         description={
           field.stored !== null ? words.targetHint : field.collection === "" ? words.newTargetHint : undefined
         }
-        inputWrapperOrder={["label", "input", "description", "error"]}
         data={names.map((name) => ({ value: name, label: name === "users" ? words.usersTarget : name }))}
         value={field.collection === "" ? null : field.collection}
         onChange={(collection) => {
@@ -181,23 +179,22 @@ function TargetOptions(props: {
         autoFocus={isFirst}
       />
       <Choice
+        {...line}
         label={words.onDelete}
         description={words.onDeleteHints[field.onDelete ?? "nothing"]}
-        inputWrapperOrder={["label", "input", "description", "error"]}
         words={words.onDeletes}
         value={field.onDelete ?? "nothing"}
         onChange={(next) => onPatch({ onDelete: next === "nothing" ? null : next })}
         error={problem("onDelete")}
       />
       {rulesOf(field).owner && (
-        <Switch
-          size="xs"
+        <Flag
           mt={24}
           label={words.owner}
-          description={words.ownerHint}
-          checked={field.isOwner}
+          hint={words.ownerHint}
+          isOn={field.isOwner}
           error={problem("owner")}
-          onChange={(event) => onPatch({ isOwner: event.currentTarget.checked })}
+          onChange={(isOwner) => onPatch({ isOwner })}
         />
       )}
     </SimpleGrid>

@@ -2,9 +2,9 @@
 
 import { useSortable } from "@dnd-kit/sortable";
 import { CSS } from "@dnd-kit/utilities";
-import { ActionIcon, Badge, Checkbox, Text, TextInput, Tooltip, UnstyledButton } from "@mantine/core";
+import { Badge, Checkbox, Text, TextInput, Tooltip, UnstyledButton } from "@mantine/core";
 import type { FieldType } from "@socle/protocol";
-import { IconArrowBackUp, IconChevronDown, IconGripVertical, IconTrash } from "@tabler/icons-react";
+import { IconArrowBackUp, IconChevronDown, IconChevronUp, IconGripVertical, IconTrash } from "@tabler/icons-react";
 import { type KeyboardEvent, memo, type RefObject, useEffect, useRef, useState } from "react";
 import { kinds } from "../../../fields/index.ts";
 import { IconAction } from "../../../kit/icon-action.tsx";
@@ -120,19 +120,17 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
           onPatch={patch}
         />
         <RowActions {...props} label={label} />
-        <ActionIcon
+        <IconAction
           ref={setActivatorNodeRef}
           {...attributes}
           {...listeners}
           className={classes["handle"]}
           variant="transparent"
-          color="gray"
-          size="sm"
-          aria-label={words.drag(label)}
+          icon={IconGripVertical}
+          iconSize={16}
+          label={words.drag(label)}
           disabled={field.isDropped}
-        >
-          <IconGripVertical size={16} />
-        </ActionIcon>
+        />
       </div>
       {isOpen && !field.isDropped && (
         <FieldOptions
@@ -257,29 +255,26 @@ function RowActions(props: FieldRowProps & { label: string }) {
       <div className={classes["actions"]}>
         <Action
           icon={IconArrowBackUp}
-          label={words.restoreShort}
           size="compact-xs"
-          onClick={() => apply({ edit: "restoreField", key: field.key })}
+          label={words.restoreShort}
           aria-label={words.restore(label)}
+          onClick={() => apply({ edit: "restoreField", key: field.key })}
         />
       </div>
     );
   }
   return (
     <div className={classes["actions"]}>
-      <Tooltip label={words.options(label)}>
-        <ActionIcon
-          className="quiet"
-          variant="subtle"
-          color="gray"
-          size="md"
-          aria-expanded={isOpen}
-          aria-label={words.options(label)}
-          onClick={() => onToggle(field.key)}
-        >
-          <IconChevronDown size={16} className={classes["chevron"]} data-open={isOpen || undefined} />
-        </ActionIcon>
-      </Tooltip>
+      <IconAction
+        tip={words.options(label)}
+        icon={isOpen ? IconChevronUp : IconChevronDown}
+        iconSize={16}
+        label={words.options(label)}
+        className="quiet"
+        size="md"
+        aria-expanded={isOpen}
+        onClick={() => onToggle(field.key)}
+      />
       <IconAction
         tip={words.remove(label)}
         icon={IconTrash}

@@ -1,8 +1,9 @@
 /** The numbering of records by a field: whether the service numbers the records, and by which fields the service counts. */
-import { MultiSelect, Stack, Switch } from "@mantine/core";
+import { MultiSelect, Stack } from "@mantine/core";
 import { text } from "../../../texts/index.ts";
 import type { FieldDraft } from "../draft/draft.ts";
 import type { FieldPatch } from "../draft/edits.ts";
+import { Flag } from "./flag.tsx";
 
 const words = text.schema.fields;
 
@@ -17,12 +18,11 @@ export function SequenceOption(props: {
   const names = [...new Set([...scopes, ...(sequence ?? [])])];
   return (
     <Stack gap={6}>
-      <Switch
-        size="xs"
+      <Flag
         label={words.sequence}
-        description={words.sequenceHint}
-        checked={sequence !== null}
-        onChange={(event) => onPatch({ sequence: event.currentTarget.checked ? [] : null })}
+        hint={words.sequenceHint}
+        isOn={sequence !== null}
+        onChange={(isOn) => onPatch({ sequence: isOn ? [] : null })}
       />
       {sequence !== null && (
         <MultiSelect

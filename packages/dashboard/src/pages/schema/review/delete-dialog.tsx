@@ -1,8 +1,8 @@
 /** The question before the deletion of a collection: the number of its records, or the collections that point to the collection. */
 import { Button, Group, List, Modal, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { useFirstFocus } from "../../../kit/focus.ts";
 import { Confirmation, ErrorState, messageOf, Notice, RowsSkeleton, TextLink } from "../../../kit/index.ts";
-import { useFirstFocus } from "../../../kit/use-first-focus.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import { contradictionsOf, pointersIn } from "./refusal.ts";

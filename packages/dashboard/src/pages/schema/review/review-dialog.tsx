@@ -6,6 +6,7 @@ import { Button, Group, Modal, Progress, Stack, Text } from "@mantine/core";
 import type { CollectionDefinition, CollectionEntry, MigrationPlan } from "@socle/protocol";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
+import { useFirstFocus } from "../../../kit/focus.ts";
 import {
   Complaint,
   Dim,
@@ -16,7 +17,6 @@ import {
   RowsSkeleton,
   TypedWord,
 } from "../../../kit/index.ts";
-import { useFirstFocus } from "../../../kit/use-first-focus.ts";
 import { client } from "../../../service/client.ts";
 import { collectionQuery, queryClient } from "../../../service/queries.ts";
 import { text } from "../../../texts/index.ts";
