@@ -271,7 +271,7 @@ test("a second projection with the same notes has the same state, field by field
       const { id, path, failed } = run;
       run.failed = !failed;
       await database.transact((tx) => {
-        if (failed) first.jobs.retry(tx, id, { path, at: 1 });
+        if (failed) first.jobs.retry(tx, { id, failedAt: 1 }, { path, at: 1 });
         else first.jobs.fail(tx, { id, job: { path, kind: "queue" } }, { at: 1, error: "no" });
       });
     },

@@ -1,6 +1,6 @@
 /** Endpoint files: the path that the place of a file stands for, and its exports. */
-import { count, nearest, oneOf, quote } from "../../base/kernel/index.ts";
-import { parseOptions, parseTimeout, type Script } from "../script-host/index.ts";
+import { oneOf, quote } from "../../base/kernel/index.ts";
+import { exportAdvice, parseOptions, parseTimeout, type Script } from "../script-host/index.ts";
 
 export const ENDPOINT_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 export type EndpointMethod = (typeof ENDPOINT_METHODS)[number];
@@ -32,7 +32,7 @@ export function endpointOf({ file, exports }: Script, defaultTimeoutMs: number):
   const parts = pathParts(file.path);
   const methods = ENDPOINT_METHODS.filter((method) => exports.functions.includes(method));
   if (methods.length === 0)
-    throw new Error(`exports none of ${oneOf(ENDPOINT_METHODS)}${adviceFor(exports.functions)}`);
+    throw new Error(`exports none of ${oneOf(ENDPOINT_METHODS)}${exportAdvice(exports.functions, ENDPOINT_METHODS)}`);
   for (const name of ["HEAD", "OPTIONS"])
     if (exports.functions.includes(name))
       throw new Error(`${name} is answered by the service itself; a file may export ${oneOf(ENDPOINT_METHODS)}`);
@@ -82,13 +82,4 @@ function accessOf(value: unknown): Access {
   const access = accesses.find((each) => each === value);
   if (access !== undefined) return access;
   throw new Error(`access: ${quote(value)} is not valid; allowed: ${oneOf(accesses)}`);
-}
-
-function adviceFor(names: readonly string[]): string {
-  for (const name of names) {
-    if (name === "default") return "; its default export is not one of them";
-    const near = nearest(name.toUpperCase(), ENDPOINT_METHODS);
-    if (near !== null) return `; did you mean ${near} instead of ${name}?`;
-  }
-  return names.length === 0 ? "" : `; it has ${count(names.length, "other function")}`;
 }

@@ -219,9 +219,7 @@ export class Deliveries extends RunTable {
         "not_found",
         "There is no such run, or it has completed; only one that has failed can be retried.",
       );
-    if (row.failedAt === null)
-      throw new AppError("bad_request", "The run is not over: it runs, or waits for its turn.");
-    this.reopen(tx, id, 0);
+    this.reopen(tx, row, 0);
     const { path, handler, key, turn } = row;
     return { id, path, handler, key, turn, failures: 0, notBefore: 0 };
   }

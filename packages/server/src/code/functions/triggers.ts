@@ -1,7 +1,14 @@
 /** Triggers: the handlers that a function file exports, and the events of the handlers. */
-import { count, nearest, oneOf } from "../../base/kernel/index.ts";
+import { oneOf } from "../../base/kernel/index.ts";
 import { linear, type RetryPolicy } from "../runs/index.ts";
-import { parseOptions, parseRetries, parseTimeout, type Script, type ScriptExports } from "../script-host/index.ts";
+import {
+  exportAdvice,
+  parseOptions,
+  parseRetries,
+  parseTimeout,
+  type Script,
+  type ScriptExports,
+} from "../script-host/index.ts";
 import { hookNames, hookNamesOf } from "./hook-files.ts";
 
 /** The handlers of a collection, with the last word of the type of their event. */
@@ -48,22 +55,13 @@ export function triggersOf({ file, exports }: Script, defaultTimeoutMs: number):
   }
   const found = Object.keys(handlers).filter((name) => exports.functions.includes(name));
   if (!names.some((name) => exports.functions.includes(name)))
-    throw new Error(`exports none of ${allowed}${adviceFor(exports.functions, names)}`);
+    throw new Error(`exports none of ${allowed}${exportAdvice(exports.functions, names)}`);
   const { timeoutMs, policy } = optionsOf(exports.values["options"], defaultTimeoutMs);
   return found.map((handler) => {
     const type = handlers[handler] ?? "";
     const eventType = isUsers ? type : `${collection}.${type}`;
     return { path: file.path, handler, collection, eventType, timeoutMs, policy };
   });
-}
-
-function adviceFor(names: readonly string[], handlers: readonly string[]): string {
-  for (const name of names) {
-    if (name === "default") return "; its default export is not one of them";
-    const near = nearest(name, handlers);
-    if (near !== null) return `; did you mean ${near} instead of ${name}?`;
-  }
-  return names.length === 0 ? "" : `; it has ${count(names.length, "other function")}`;
 }
 
 function optionsOf(options: unknown, defaultTimeoutMs: number): Pick<Trigger, "timeoutMs" | "policy"> {

@@ -250,9 +250,9 @@ export class JobTable extends RunTable {
     noteCount(tx, run.job, -1);
   }
 
-  /** Makes a queue's failed run wait again, with a due time. */
-  retry(tx: Transactor, id: number, { path, at }: { path: string; at: number }): void {
-    this.reopen(tx, id, at);
+  /** Makes a queue's failed run wait again, with a due time. @throws AppError as `reopen`. */
+  retry(tx: Transactor, run: Pick<QueueRow, "id" | "failedAt">, { path, at }: { path: string; at: number }): void {
+    this.reopen(tx, run, at);
     noteCount(tx, { path, kind: "queue" }, 1);
   }
 

@@ -165,12 +165,10 @@ export class Queues {
    */
   retry(tx: Transactor, name: string, runId: string): void {
     const row = this.#find(tx, name, runId);
-    if (row.failedAt === null)
-      throw new AppError("bad_request", "The run is not over: it runs, or waits for its turn.");
     const { path } = this.#queueOf(name);
     // The run is due by the time of this retry, and overtakes no run that is due before.
     const notBefore = this.#options.now();
-    this.#table.retry(tx, row.id, { path, at: notBefore });
+    this.#table.retry(tx, row, { path, at: notBefore });
     tx.onDurable(() => this.#dispatcher.reopened({ id: row.id, path, notBefore }));
   }
 

@@ -42,7 +42,7 @@ describe.each(Object.keys(kinds) as (keyof typeof kinds)[])("%s", (name) => {
     await database.transact((tx) => table.fail(tx, run, { at: 5, error: "no" }));
     expect(await table.counts()).toEqual({ open: 1, failed: 1 });
     expect(await table.waiting()).toEqual([{ path: "jobs/a.ts", waiting: 1 }]);
-    await database.transact((tx) => table.reopen(tx, 1, 0));
+    await database.transact((tx) => table.reopen(tx, { id: 1, failedAt: 5 }, 0));
     expect(await head()).toEqual(first);
     expect(await table.counts()).toEqual({ open: 2, failed: 0 });
     await database.transact((tx) => table.remove(tx, run));

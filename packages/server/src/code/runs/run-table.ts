@@ -17,6 +17,7 @@
  * with the columns and indexes that runs by the clock need, a delivery takes 3.6 µs to insert and delete instead of
  * 2.2, and counting a million that wait 11 ms instead of 0.5.
  */
+import { AppError } from "../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import type { Postponement } from "./retry-policy.ts";
 
@@ -159,8 +160,9 @@ export class RunTable {
     });
   }
 
-  /** A run that has failed waits again, with no failure. */
-  reopen(tx: Transactor, id: number, notBefore: number): void {
+  /** A run that has failed waits again, with no failure. @throws AppError `bad_request` for a run that is not over. */
+  reopen(tx: Transactor, { id, failedAt }: RunRow & { readonly failedAt: number | null }, notBefore: number): void {
+    if (failedAt === null) throw new AppError("bad_request", "The run is not over: it runs, or waits for its turn.");
     tx.run(
       `UPDATE ${this.#name} SET failedAt = NULL, error = NULL, failures = 0, notBefore = ? WHERE id = ?`,
       notBefore,

@@ -15,7 +15,7 @@ export type { Lane } from "./lanes.ts";
 export { runTool, toolOutput } from "./own-command.ts";
 export type { RunInput, ScriptError, ScriptExports } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
-export { parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
+export { exportAdvice, parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
 export { findScripts, fingerprint, listTests } from "./script-files.ts";
 export {
   type BrokenScript,

@@ -1,5 +1,5 @@
-/** The options that a script file exports: timeout and retries of functions and jobs. */
-import { isObject, nearest, quote } from "../../base/kernel/index.ts";
+/** The exports of a script file: the options timeout and retries, and the advice for a file without a handler. */
+import { count, isObject, nearest, quote } from "../../base/kernel/index.ts";
 
 /** The most attempts after the first. */
 const maxRetries = 100;
@@ -46,4 +46,14 @@ export function parseRetries(value: unknown, fallback: number, key = "options.re
   if (value === undefined || value === null) return fallback;
   if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= maxRetries) return value;
   throw new Error(`${key}: ${quote(value)} is not valid; allowed: a whole number from 0 to ${maxRetries}`);
+}
+
+/** Advice for a file whose functions `names` have none of the allowed names. */
+export function exportAdvice(names: readonly string[], allowed: readonly string[]): string {
+  for (const name of names) {
+    if (name === "default") return "; its default export is not one of them";
+    const near = nearest(name, allowed);
+    if (near !== null) return `; did you mean ${near} instead of ${name}?`;
+  }
+  return names.length === 0 ? "" : `; it has ${count(names.length, "other function")}`;
 }
