@@ -83,6 +83,9 @@ describe("frames", () => {
     await client.subscribe("tasks.created");
     await client.subscribe("tasks.updated", undefined, { filter });
     expect(await ask("tasks.*", { filter })).toMatchObject({ code: "invalid_filter" });
+    // Also while the collection does not exist.
+    await client.subscribe("later.*");
+    expect(await ask("later.created", { filter })).toMatchObject({ code: "invalid_filter" });
   });
 });
 

@@ -66,6 +66,12 @@ function heardBy(socket: TestSocket): string[] {
   });
 }
 
+function endsOf(socket: TestSocket): unknown[] {
+  return socket.frames.flatMap((frame) =>
+    frame.type === "event" && frame.event.type === "end.created" ? [frame.event.payload["n"]] : [],
+  );
+}
+
 test("a change is told to the listeners who may read it, with the fields that they may read, and to no others", async () => {
   const world = await open();
   const { make, change, red, blue } = world;
@@ -110,14 +116,27 @@ test("rights count when the change is told; a role that changes while changes wa
   await make("letters", { text: "8", team: red.team });
   await until(() => heardBy(socket).includes("created 8+"));
   await make("end", { n: 2 });
-  const ends = (): unknown[] =>
-    socket.frames.flatMap((frame) =>
-      frame.type === "event" && frame.event.type === "end.created" ? [frame.event.payload["n"]] : [],
-    );
-  await until(() => ends().includes(2));
-  expect(ends()).toEqual([1, 2]);
+  await until(() => endsOf(socket).includes(2));
+  expect(endsOf(socket)).toEqual([1, 2]);
   expect(world.times()).toBeGreaterThan(0);
   // The letter of the other team is told if the caller is still an admin then.
   const letters = heardBy(socket).filter((text) => text !== "created 6+");
   expect(letters).toEqual(["1+", "public", "3+", "4+", "5+", "8+"].map((text) => `created ${text}`));
+});
+
+test("a role that changes while changes of one collection wait loses no change of another collection", async () => {
+  const world = await open();
+  const { make, red, ann } = world;
+  const socket = await world.listen(ann.accessToken);
+  await make("letters", { text: "first", team: red.team });
+  await until(() => heardBy(socket).length === 1);
+  const texts = Array.from({ length: 6 }, (_, n) => `${n}`);
+  await Promise.all(texts.map((text) => make("letters", { text, team: red.team })));
+  await setRole(world.server.service, ann.user.id, "public");
+  for (const text of texts) await make("end", { n: Number(text) });
+  await until(() => heardBy(socket).length >= texts.length + 1);
+  await make("end", { n: texts.length });
+  await until(() => endsOf(socket).includes(texts.length));
+  expect(endsOf(socket)).toEqual([...texts.keys(), texts.length]);
+  expect(heardBy(socket)).toEqual(["first", ...texts].map((text) => `created ${text}+`));
 });
