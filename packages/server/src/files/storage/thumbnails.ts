@@ -28,21 +28,14 @@ interface Job {
   read(): Promise<FileBody>;
 }
 
-/** A caller's place in the queue for a thumbnail. */
-interface Place {
-  /** Requests of the caller that wait. */
-  requests: number;
-  isQueued: boolean;
-  /** Aborted when the last request has gone. */
-  readonly leaving: AbortController;
-}
-
-/** A thumbnail that waits or is being made, for all callers of the same thumbnail. */
+/** A thumbnail that waits or is being made, for all requests of the same thumbnail. */
 interface Shared {
+  readonly key: string;
   readonly result: PromiseWithResolvers<Blob>;
-  /** The places by caller: each caller waits for a turn, and the first turn makes the thumbnail. */
-  readonly places: Map<string, Place>;
-  hasStarted: boolean;
+  /** Requests that wait for a turn: the first turn makes the thumbnail. */
+  queued: number;
+  /** Aborted when the thumbnail is being made: the other requests need no turn any more. */
+  readonly begun: AbortController;
 }
 
 const imageTypes: readonly string[] = ["image/png", "image/jpeg", "image/webp"];
@@ -138,8 +131,7 @@ export class Thumbnails {
     const name = nameOfSize(size);
     const cached = await this.#cache.get(file.id, name);
     if (cached !== null) return cached;
-    const key = `${file.id}/${name}`;
-    return this.#wait(key, job, asker);
+    return this.#wait(this.#sharedOf(`${file.id}/${name}`), job, asker);
   }
 
   /** Removes the thumbnails of a deleted file. */
@@ -150,108 +142,81 @@ export class Thumbnails {
   #sharedOf(key: string): Shared {
     const known = this.#running.get(key);
     if (known !== undefined) return known;
-    const shared: Shared = { result: Promise.withResolvers(), places: new Map(), hasStarted: false };
+    const shared: Shared = { key, result: Promise.withResolvers(), queued: 0, begun: new AbortController() };
     // After the last caller has gone, a failure has no listener.
     shared.result.promise.catch(() => undefined);
     this.#running.set(key, shared);
     return shared;
   }
 
-  #remove(key: string, shared: Shared): void {
-    if (this.#running.get(key) === shared) this.#running.delete(key);
+  #remove(shared: Shared): void {
+    if (this.#running.get(shared.key) === shared) this.#running.delete(shared.key);
   }
 
   /**
    * When the last caller disconnects, the thumbnail leaves the queue; a thumbnail that is being made is finished and
    * kept.
    */
-  async #wait(key: string, job: Job, { caller, signal }: Asker): Promise<Blob> {
+  async #wait(shared: Shared, job: Job, asker: Asker): Promise<Blob> {
+    const { signal } = asker;
     const { promise: gone, reject } = Promise.withResolvers<never>();
     const leave = (): void => reject(callerGone());
     signal.addEventListener("abort", leave, { once: true });
     if (signal.aborted) leave();
-    const shared = this.#sharedOf(key);
-    const place = shared.places.get(caller) ?? this.#enter(key, job, { caller, shared });
-    place.requests += 1;
+    else if (!shared.begun.signal.aborted) this.#queue(shared, job, asker);
     try {
       return await Promise.race([shared.result.promise, gone]);
     } finally {
       signal.removeEventListener("abort", leave);
-      place.requests -= 1;
-      if (place.requests === 0 && !shared.hasStarted) {
-        shared.places.delete(caller);
-        if (shared.places.size === 0) this.#remove(key, shared);
-        place.leaving.abort();
-      }
     }
   }
 
-  /** Waits for a turn of the caller. A caller whose queue is full waits for another caller's turn. */
-  #enter(key: string, job: Job, { caller, shared }: { caller: string; shared: Shared }): Place {
-    const place: Place = { requests: 0, isQueued: !shared.hasStarted, leaving: new AbortController() };
-    shared.places.set(caller, place);
-    if (shared.hasStarted) return place;
-    const { signal } = place.leaving;
-    const turn = this.#admission.run(() => this.#makeOnce(key, job, shared), { caller, signal });
+  /** Waits for a turn of the caller. A caller whose queue is full waits for another request's turn. */
+  #queue(shared: Shared, job: Job, { caller, signal }: Asker): void {
+    const { begun, result } = shared;
+    shared.queued += 1;
+    const leaving = AbortSignal.any([signal, begun.signal]);
+    const turn = this.#admission.run(() => this.#makeOnce(shared, job), { caller, signal: leaving });
     turn.catch((thrown: unknown) => {
-      place.isQueued = false;
-      if (shared.hasStarted || [...shared.places.values()].some(({ isQueued }) => isQueued)) return;
-      this.#remove(key, shared);
-      shared.result.reject(place.leaving.signal.aborted ? busy() : thrown);
+      shared.queued -= 1;
+      if (begun.signal.aborted || shared.queued > 0) return;
+      this.#remove(shared);
+      result.reject(signal.aborted ? overloaded("thumbnails", message) : thrown);
     });
-    return place;
   }
 
   /** The work of the first turn; later turns find the work begun. */
-  async #makeOnce(key: string, job: Job, shared: Shared): Promise<void> {
-    if (shared.hasStarted) return;
-    shared.hasStarted = true;
-    // The other callers need no turn any more.
-    for (const { leaving } of shared.places.values()) leaving.abort();
+  async #makeOnce(shared: Shared, job: Job): Promise<void> {
+    const { begun, result } = shared;
+    if (begun.signal.aborted) return;
+    begun.abort();
     try {
       const thumbnail = await make(job, { large: this.#large, readMs: this.#readMs });
       await this.#cache.put(job.file.id, nameOfSize(job.size), thumbnail);
-      shared.result.resolve(thumbnail);
+      result.resolve(thumbnail);
     } catch (thrown) {
-      shared.result.reject(thrown);
+      result.reject(thrown);
     } finally {
-      this.#remove(key, shared);
+      this.#remove(shared);
     }
   }
-}
-
-function busy(): AppError {
-  return overloaded("thumbnails", message);
 }
 
 /** The bytes of an image. @throws AppError `unavailable` when the bytes do not come in time. */
 async function readWithin(read: Job["read"], milliseconds: number): Promise<Blob | Uint8Array> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(new AppError("unavailable", "The image could not be read in time.")),
-    milliseconds,
-  );
+  const late = new AbortController();
+  const { signal } = late;
+  const timer = setTimeout(() => late.abort(), milliseconds);
+  const { promise: isLate, reject } = Promise.withResolvers<never>();
+  signal.addEventListener("abort", () => reject(new AppError("unavailable", "The image could not be read in time.")));
   try {
-    const body = await Promise.race([read(), late]);
-    return body instanceof ReadableStream ? await readPieces(body, late) : body;
+    const body = await Promise.race([read(), isLate]);
+    if (!(body instanceof ReadableStream)) return body;
+    // The signal cancels the stream.
+    const bytes = new Response(body.pipeThrough(new TransformStream(), { signal })).bytes();
+    return await Promise.race([bytes, isLate]);
   } finally {
     clearTimeout(timer);
-  }
-}
-
-/** The bytes of a stream. When `late` rejects, the stream is cancelled. */
-async function readPieces(body: ReadableStream<Uint8Array>, late: Promise<never>): Promise<Uint8Array> {
-  const reader = body.getReader();
-  const chunks: Uint8Array[] = [];
-  try {
-    while (true) {
-      const { done, value } = await Promise.race([reader.read(), late]);
-      if (done) return Buffer.concat(chunks);
-      chunks.push(value);
-    }
-  } finally {
-    // After the last byte this does nothing.
-    reader.cancel().catch(() => undefined);
   }
 }
 
