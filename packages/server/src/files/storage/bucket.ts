@@ -1,15 +1,7 @@
 /** A bucket of an S3-compatible store: objects under a prefix, with errors that name the store and the cause. */
 import type { S3Client } from "bun";
-import { isObject, messageOf, type Secret, SetupError } from "../../base/kernel/index.ts";
-import type { ByteRange, FileBody } from "./driver.ts";
-
-export interface S3Keys {
-  /** `https://…`; undefined is AWS. */
-  readonly endpoint: string | undefined;
-  readonly region: string | undefined;
-  readonly accessKeyId: string | undefined;
-  readonly secretAccessKey: Secret | undefined;
-}
+import { isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
+import type { ByteRange, FileBody, S3Keys } from "./driver.ts";
 
 export interface BucketObject {
   /** The key without the prefix of the bucket. */

@@ -1,3 +1,24 @@
+/** The driver of files: its interface, its options, and the shapes of the bytes. */
+import type { Secret } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+
+export interface S3Keys {
+  /** `https://…`; undefined is AWS. */
+  readonly endpoint: string | undefined;
+  readonly region: string | undefined;
+  readonly accessKeyId: string | undefined;
+  readonly secretAccessKey: Secret | undefined;
+}
+
+export interface DriverOptions {
+  /** A folder, or `s3://BUCKET/PREFIX`. */
+  address: string;
+  /** For uploads that are not whole yet, when the files themselves are in a bucket. */
+  workFolder: string;
+  s3: S3Keys;
+  logger: Logger;
+}
+
 /** The body of a file, as a driver gives it: Bun sends either form without holding it in memory. */
 export type FileBody = Blob | ReadableStream<Uint8Array>;
 

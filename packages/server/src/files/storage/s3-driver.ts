@@ -2,17 +2,8 @@
 import { mkdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { Admission, messageOf, SetupError } from "../../base/kernel/index.ts";
-import type { Logger } from "../../base/logging/index.ts";
-import { Bucket, partsOf, type S3Keys, storeCode } from "./bucket.ts";
-import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
-
-export interface S3Options {
-  /** `s3://BUCKET/PREFIX` */
-  address: string;
-  s3: S3Keys;
-  workFolder: string;
-  logger: Logger;
-}
+import { Bucket, partsOf, storeCode } from "./bucket.ts";
+import type { ByteRange, DriverOptions, FileBody, StorageDriver } from "./driver.ts";
 
 /** Files that are sent to the store at a time: each may be held in memory meanwhile. */
 const maxPuts = 4;
@@ -30,12 +21,12 @@ const mistakes = [
 
 export class S3Driver implements StorageDriver {
   readonly workFolder: string;
-  readonly #options: S3Options;
+  readonly #options: DriverOptions;
   readonly #bucket: Bucket;
   readonly #puts = new Admission({ width: maxPuts });
 
   /** @throws SetupError without keys. */
-  constructor(options: S3Options) {
+  constructor(options: DriverOptions) {
     this.#options = options;
     this.workFolder = options.workFolder;
     this.#bucket = new Bucket(options.address, options.s3);
