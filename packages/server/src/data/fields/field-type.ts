@@ -44,3 +44,12 @@ export interface FieldType {
   /** The type in the generated declarations, and a note. */
   readonly typescript: { readonly type: string; readonly note?: string };
 }
+
+/** The parts of a type whose values are short, unique if the definition says so, and without bounds. */
+export const scalar = {
+  rules: { bounds: null, regex: false, unique: true },
+  emptyLiteral: null,
+  isIndexable: true,
+  reference: null,
+  mayBeLong: () => false,
+} as const;

@@ -16,7 +16,7 @@ import {
 } from "../expressions/index.ts";
 import type { Decision } from "../permissions/index.ts";
 import { parseGroups } from "./groups.ts";
-import { type IndexUse, indexUseOf } from "./index-use.ts";
+import { indexUseOf } from "./index-use.ts";
 import type { GroupsPlan, PagePlan, SearchPlan, SortPlan } from "./plan.ts";
 import { type QueryParameter, type QueryText, queryParameters, refuseParameter } from "./query-text.ts";
 import type { ReadScope, Source } from "./read-scope.ts";
@@ -31,8 +31,6 @@ const maxLimit = 1_000;
 /** A page of more records is read on a thread. */
 const maxLoopLimit = 200;
 
-type ExecutionSite = "event-loop" | "thread";
-
 /** A query of a list: everything but the caller's id, the time, and the position of a page. */
 export interface ListQuery {
   readonly collection: Collection;
@@ -40,7 +38,7 @@ export interface ListQuery {
   readonly filter: Expression | null;
   readonly sort: Sort;
   readonly plan: PagePlan | GroupsPlan;
-  readonly site: ExecutionSite;
+  readonly site: "event-loop" | "thread";
   /** Whether the total is that of the whole collection, which is kept in memory. */
   readonly countsAll: boolean;
   /** The list that cursors belong to, but for the caller: no other list has the same text. */
@@ -54,8 +52,6 @@ export interface ListQuery {
   /** Whether everybody may read all collections that the query enters. */
   readonly isPublic: boolean;
 }
-
-type ParsedQuery = Omit<ListQuery, "epoch">;
 
 /**
  * Picks the parameters of a query; null without any.
@@ -99,7 +95,6 @@ interface Listed {
   readonly scope: ReadScope;
   readonly source: Source;
   readonly schema: ExpressionSchema;
-  readonly filter: Expression | null;
   /** The filter, and the condition under which the caller may read a record. */
   readonly conditions: readonly Expression[];
 }
@@ -108,38 +103,61 @@ interface Listed {
  * @throws AppError `bad_request` with the reason why a parameter is refused; `unauthorized` or `forbidden` for
  * a filter or a sort that leads to something that the caller may not read.
  */
-export function parseListQuery(collection: Collection, text: QueryText, scope: ReadScope): ParsedQuery {
+export function parseListQuery(collection: Collection, text: QueryText, scope: ReadScope): Omit<ListQuery, "epoch"> {
+  const { name, createdAt } = collection;
   const schema = scope.schema(collection);
   const source = scope.source(collection);
   const filter = text.filter === undefined ? null : parseFilter(text.filter, schema);
   if (filter !== null) scope.note(filter);
   const conditions = [source.condition, filter].filter((each) => each !== null);
-  const listed: Listed = { collection, text, scope, source, schema, filter, conditions };
-  return text.group === undefined && text.aggregate === undefined ? queryOfRecords(listed) : queryOfGroups(listed);
+  const listed: Listed = { collection, text, scope, source, schema, conditions };
+  const isOfRecords = text.group === undefined && text.aggregate === undefined;
+  const query = isOfRecords ? queryOfRecords(listed) : queryOfGroups(listed);
+  // Everything is entered by now.
+  const { entered, hasVersion } = scope;
+  const isPublic = [...entered.keys()].every(isForEverybody);
+  const cursorScope = JSON.stringify([name, createdAt, text.sort, text.filter, text.search, ...query.cursorScope]);
+  return { collection, text, filter, entered, hasVersion, isPublic, ...query, cursorScope };
 }
 
-function queryOfRecords(listed: Listed): ParsedQuery {
-  const { collection, text, schema, conditions } = listed;
+/** The parts of a query that are its own for records, or for groups. */
+interface QueryParts extends Pick<ListQuery, "sort" | "plan" | "site" | "countsAll"> {
+  readonly cursorScope: readonly unknown[];
+}
+
+function queryOfRecords(listed: Listed): QueryParts {
+  const { collection, text, scope, source, schema, conditions } = listed;
   const sort = text.sort === undefined ? newestFirst : parseSort(text.sort, collection, schema);
-  const extent = extentOf(text);
+  const { limit, offset, hasTotal } = extentOf(text);
   const selected = selectedOf(listed);
-  const use = indexUseOf(collection, conditions, { sort, offset: extent.offset });
-  const isSearched = text.search !== undefined;
-  const isSmall = extent.limit <= maxLoopLimit && !selected.leadsToMany && !selected.isGuarded;
-  const isOnLoop = !isSearched && use.isBounded && isSmall && !(extent.hasTotal && conditions.length > 0);
-  const plan = pagePlan(listed, { sort, extent, selected, use, isOnLoop });
+  const use = indexUseOf(collection, conditions, { sort, offset });
+  const isSmall = limit <= maxLoopLimit && !selected.leadsToMany && !selected.isGuarded;
+  const isOnLoop = text.search === undefined && use.isBounded && isSmall && !(hasTotal && conditions.length > 0);
+  const options: SqlOptions = { isProbed: !isOnLoop || use.isLookedUp, users: scope.users.table };
+  const where = whereOf(conditions, source.table, options);
+  const isAlone = text.sort === undefined && where === null;
+  const isSearched = text.search !== undefined || text.snippet !== undefined;
+  const search = isSearched ? parseSearchText(text, { collection, source, isAlone }) : null;
+  const plan: PagePlan = {
+    type: "records",
+    search,
+    selection: selected.plan,
+    where,
+    isLookedUp: use.isLookedUp,
+    sort: { ...sortPlan(listed, sort, { search, options }), isIndexed: use.isOrdered && search === null },
+    limit,
+    offset,
+    isExact: text.offset !== undefined,
+    isCounted: hasTotal && !isOnLoop,
+  };
+  // A cursor holds positions in the orders of values.
+  const orders = sort.keys.flatMap(({ path }) => (path.field.order === undefined ? [] : [path.field.order.values]));
   return {
-    ...commonOf(listed),
     sort,
     plan,
     site: isOnLoop ? "event-loop" : "thread",
-    countsAll: extent.hasTotal && isOnLoop,
-    cursorScope: JSON.stringify([
-      ...cursorScopeOf(listed),
-      plan.search?.weighed,
-      // A cursor holds positions in the orders of values.
-      ...sort.keys.flatMap(({ path }) => (path.field.order === undefined ? [] : [path.field.order.values])),
-    ]),
+    countsAll: hasTotal && isOnLoop,
+    cursorScope: [search?.weighed, ...orders],
   };
 }
 
@@ -148,13 +166,7 @@ function limitOf(text: QueryText): number {
 }
 
 /** The part of the list that is asked for. */
-interface Extent {
-  readonly limit: number;
-  readonly offset: number;
-  readonly hasTotal: boolean;
-}
-
-function extentOf(text: QueryText): Extent {
+function extentOf(text: QueryText): { limit: number; offset: number; hasTotal: boolean } {
   const limit = limitOf(text);
   const offset = readWhole(text, "offset", { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0;
   if (text.offset !== undefined && text.cursor !== undefined)
@@ -169,63 +181,27 @@ function selectedOf({ text, source, scope }: Listed): Selected {
   return { plan: source.whole, leadsToMany: false, isGuarded: source.conditional.size > 0 };
 }
 
-interface Asked {
-  readonly sort: Sort;
-  readonly extent: Extent;
-  readonly selected: Selected;
-  readonly use: IndexUse;
-  readonly isOnLoop: boolean;
-}
-
-function pagePlan(listed: Listed, { sort, extent, selected, use, isOnLoop }: Asked): PagePlan {
-  const { text, source, scope } = listed;
-  const options: SqlOptions = { isProbed: !isOnLoop || use.isLookedUp, users: scope.users.table };
-  const where = whereOf(listed.conditions, source.table, options);
-  const isAlone = text.sort === undefined && where === null;
-  const isSearched = text.search !== undefined || text.snippet !== undefined;
-  const search = isSearched ? parseSearchText(text, { collection: listed.collection, source, isAlone }) : null;
+function sortPlan(
+  { collection, text, source: { table } }: Listed,
+  { keys, isSeqDescending }: Sort,
+  { search, options }: { search: SearchPlan | null; options: SqlOptions },
+): Omit<SortPlan, "isIndexed"> {
+  if (search !== null && text.sort === undefined) {
+    const seq = search.isAlone ? `${search.table}.rowid` : `${table}._seq`;
+    return { keys: [matchOrder(search)], seq, isSeqDescending };
+  }
   return {
-    type: "records",
-    search,
-    selection: selected.plan,
-    where,
-    isLookedUp: use.isLookedUp,
-    sort: sortPlan(listed, { sort, search, options, isIndexed: use.isOrdered && search === null }),
-    limit: extent.limit,
-    offset: extent.offset,
-    isExact: text.offset !== undefined,
-    isCounted: extent.hasTotal && !isOnLoop,
+    keys: keys.length === 0 ? [] : keyPlans(keys, collection, { table, options }),
+    seq: `${table}._seq`,
+    isSeqDescending,
   };
 }
 
-function sortPlan(
-  { collection, text, source: { table } }: Listed,
-  {
-    sort,
-    search,
-    options,
-    isIndexed,
-  }: Pick<Asked, "sort"> & {
-    search: SearchPlan | null;
-    options: SqlOptions;
-    isIndexed: boolean;
-  },
-): SortPlan {
-  const { isSeqDescending } = sort;
-  if (search !== null && text.sort === undefined) {
-    const seq = search.isAlone ? `${search.table}.rowid` : `${table}._seq`;
-    return { keys: [matchOrder(search)], seq, isSeqDescending, isIndexed };
-  }
-  const keys = sort.keys.length === 0 ? [] : keyPlans(sort, collection, { table, options });
-  return { keys, seq: `${table}._seq`, isSeqDescending, isIndexed };
-}
-
 /** A query of groups. No index bounds the records of a group, so the query runs on a thread. */
-function queryOfGroups(listed: Listed): ParsedQuery {
-  const { collection, text, scope, schema, source } = listed;
+function queryOfGroups({ collection, text, scope, schema, source, conditions }: Listed): QueryParts {
   const { table } = source;
   const options: SqlOptions = { isProbed: true, users: scope.users.table };
-  const where = whereOf(listed.conditions, table, options);
+  const where = whereOf(conditions, table, options);
   const search = parseSearchText({ ...text, snippet: undefined }, { collection, source, isAlone: false });
   const parts = [where, search && foundIn(search, table)].filter((part) => part !== null);
   const found = parts.length === 0 ? null : separated(parts, " AND ");
@@ -233,28 +209,12 @@ function queryOfGroups(listed: Listed): ParsedQuery {
   const plan = parseGroups(text, { schema, table, options }, { where: found, limit });
   const orders = plan.columns.map(({ texts }) => texts);
   return {
-    ...commonOf(listed),
     sort: newestFirst,
     plan,
     site: "thread",
     countsAll: false,
-    cursorScope: JSON.stringify([...cursorScopeOf(listed), text.group, text.aggregate, orders]),
+    cursorScope: [text.group, text.aggregate, orders],
   };
-}
-
-/** The parts of a query that have nothing to do with its plan. To be asked for once everything is entered. */
-function commonOf({
-  collection,
-  text,
-  filter,
-  scope,
-}: Listed): Pick<ParsedQuery, "collection" | "text" | "filter" | "entered" | "hasVersion" | "isPublic"> {
-  const { entered, hasVersion } = scope;
-  return { collection, text, filter, entered, hasVersion, isPublic: [...entered.keys()].every(isForEverybody) };
-}
-
-function cursorScopeOf({ collection: { name, createdAt }, text }: Listed): (string | undefined)[] {
-  return [name, createdAt, text.sort, text.filter, text.search];
 }
 
 /** Whether all callers get the same of a collection. */

@@ -14,8 +14,8 @@ import { columnsSql, decodedFields, type Source, userSource } from "./read-scope
 
 /** How deep a path may lead, through relations in either direction. */
 const maxDepth = 3;
-/** Paths that a request may name. */
 const systemNames = ["id", "createdAt", "updatedAt"];
+/** Paths that a request may name. */
 const maxPaths = { fields: 200, expand: 20 } as const;
 
 /** Records that are answered beside a record under `expand`. */

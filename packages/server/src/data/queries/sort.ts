@@ -67,7 +67,7 @@ function isNullable(path: Path, collection: Collection): boolean {
 
 /** The sort keys as SQL. @param at the quoted SQL name of the collection's table, and how paths are compiled. */
 export function keyPlans(
-  { keys }: Sort,
+  keys: Sort["keys"],
   collection: Collection,
   at: { table: string; options: SqlOptions },
 ): KeyPlan[] {

@@ -3,7 +3,6 @@ import type { StoredRecord } from "@socle/protocol";
 import { AppError, type Principal } from "../../base/kernel/index.ts";
 import type { Database, LongRead } from "../../store/database/index.ts";
 import type { Collection } from "../collections/index.ts";
-import type { Decision } from "../permissions/index.ts";
 import { fieldLimits, type Records, type RecordTable, recordTableOf } from "../records/index.ts";
 
 /** Most lists fit into the first page and are answered at once. */
@@ -30,57 +29,48 @@ export interface LaterPages {
   return(): Promise<IteratorReturnResult<undefined>>;
 }
 
-/** A part of a list that is read in a single step. */
-interface Page {
-  readonly rows: StoredRecord[];
-  /** Whether the weight ends the page, and not the end of the list. */
-  readonly isFull: boolean;
-}
-
-/** Reads rows until the page weighs `bytes`; only the last record may exceed that weight. */
-function readPage(
-  reader: LongRead,
-  table: RecordTable,
-  page: { sql: string; values: (string | number)[]; bytes: number },
-): Page {
-  let weight = 0;
-  const rows = reader.some<StoredRecord>(page, (row) => {
-    weight += table.weightOf(row);
-    return weight >= page.bytes;
-  });
-  return { rows, isFull: weight >= page.bytes };
-}
-
 /**
- * Reads the pages behind a place. The list has no record that is created meanwhile, and shows changes and deletions of later
+ * Reads the pages of a list. The list has no record that is created meanwhile, and shows changes and deletions of later
  * pages, but no migration. The list ends when the right of the caller ends. The class is no generator: the frame of a waiting
  * generator would keep the last page in memory.
  */
 class TablePages implements LaterPages {
   readonly #reader: LongRead;
   readonly #table: RecordTable;
-  readonly #ownerValue: string[];
+  readonly #ownerValue: readonly string[];
   readonly #mayGoOn: () => void;
   /** The start of the next page; null behind the last page. */
-  #start: number | null;
+  #start: number | null = null;
 
+  /** @param ownerValue the value of the owner column by which records are selected; empty for all records. */
   constructor(
     reader: LongRead,
     table: RecordTable,
-    from: { start: number; ownerValue: string[]; mayGoOn: () => void },
+    { ownerValue, mayGoOn }: { ownerValue: readonly string[]; mayGoOn: () => void },
   ) {
     this.#reader = reader;
     this.#table = table;
-    this.#ownerValue = from.ownerValue;
-    this.#mayGoOn = from.mayGoOn;
-    this.#start = from.start;
+    this.#ownerValue = ownerValue;
+    this.#mayGoOn = mayGoOn;
+  }
+
+  get hasMore(): boolean {
+    return this.#start !== null;
+  }
+
+  first(): StoredRecord[] {
+    const limit = firstPageSize + 1;
+    const statement = { sql: this.#table.firstPage(this.#ownerValue.length > 0, limit), values: this.#ownerValue };
+    return this.#read(statement, { limit, bytes: firstPageBytes });
   }
 
   async next(): Promise<IteratorResult<StoredRecord[], undefined>> {
     if (this.#start === null) return this.return();
     try {
       this.#mayGoOn();
-      const records = this.#page(this.#start);
+      const sql = this.#table.nextPage(this.#ownerValue.length > 0, maxPageSize);
+      const statement = { sql, values: [this.#start, ...this.#ownerValue] };
+      const records = this.#read(statement, { limit: maxPageSize, bytes: pageBytes });
       return records.length === 0 ? this.return() : { done: false, value: records };
     } catch (thrown) {
       await this.return();
@@ -88,16 +78,21 @@ class TablePages implements LaterPages {
     }
   }
 
-  #page(start: number): StoredRecord[] {
-    const [reader, table] = [this.#reader, this.#table];
-    const sql = table.nextPage(this.#ownerValue.length > 0, maxPageSize);
-    const values = [start, ...this.#ownerValue];
-    const { rows, isFull } = readPage(reader, table, { sql, values, bytes: pageBytes });
+  /** Reads records until the page weighs `bytes`; only the last record may exceed that weight. */
+  #read(
+    statement: { sql: string; values: readonly (string | number)[] },
+    { limit, bytes }: { limit: number; bytes: number },
+  ): StoredRecord[] {
+    const table = this.#table;
+    let weight = 0;
+    const rows = this.#reader.some<StoredRecord>(statement, (row) => {
+      weight += table.weightOf(row);
+      return weight >= bytes;
+    });
     const last = rows.at(-1);
-    if (last === undefined) return [];
-    const hasMore = isFull || rows.length === maxPageSize;
+    const isLast = last === undefined || (weight < bytes && rows.length < limit);
     // In the same turn as the page: both are of the same snapshot.
-    this.#start = hasMore ? (reader.get<{ seq: number }>(table.seqOfId, last.id)?.seq ?? null) : null;
+    this.#start = isLast ? null : (this.#reader.get<{ seq: number }>(table.seqOfId, last.id)?.seq ?? null);
     return table.toRecords(rows);
   }
 
@@ -128,28 +123,14 @@ export function readWhole(
     // Rules of fields hide values that the list would show.
     if (fieldLimits(current, caller) !== null) throw listChanged();
   };
-  const table = recordTableOf(collection);
-  const ownerValue = ownerOf(decision, principal);
-  const byOwner = ownerValue.length > 0;
+  const ownerValue = decision.access === "own" ? [principal?.userId ?? ""] : [];
   const reader = database.longRead();
-  let rest: TablePages | null = null;
+  const pages = new TablePages(reader, recordTableOf(collection), { ownerValue, mayGoOn });
   try {
-    const sql = table.firstPage(byOwner, firstPageSize + 1);
-    const { rows, isFull } = readPage(reader, table, { sql, values: ownerValue, bytes: firstPageBytes });
-    const last = isFull || rows.length > firstPageSize ? rows.at(-1) : undefined;
-    if (last !== undefined) {
-      const start = reader.get<{ seq: number }>(table.seqOfId, last.id)?.seq ?? 0;
-      rest = new TablePages(reader, table, { start, ownerValue, mayGoOn });
-    }
-    return { first: table.toRecords(rows), rest };
+    return { first: pages.first(), rest: pages.hasMore ? pages : null };
   } finally {
-    if (rest === null) reader.end();
+    if (!pages.hasMore) reader.end();
   }
-}
-
-/** The value of the owner column by which records are selected; empty for all records. */
-function ownerOf({ access }: Decision, principal: Principal): string[] {
-  return access === "own" ? [principal?.userId ?? ""] : [];
 }
 
 export function listChanged(): AppError {

@@ -6,7 +6,7 @@
 
 import { nearest, oneOf, quote } from "../../../base/kernel/index.ts";
 import { literal, type Value } from "../../../store/database/index.ts";
-import { encodeText } from "../texts.ts";
+import { encodeText } from "../types/string.ts";
 import type { Attribute } from "./attribute.ts";
 
 /** A longer choice is a collection, with a relation to the collection. */

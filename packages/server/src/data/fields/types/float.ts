@@ -1,7 +1,8 @@
 /** The field type float: a finite double. */
-import type { FieldType } from "../field-type.ts";
+import { type FieldType, scalar } from "../field-type.ts";
 
 export const float: FieldType = {
+  ...scalar,
   name: "float",
   column: "REAL",
   valueType: "number",
@@ -9,9 +10,5 @@ export const float: FieldType = {
   // `+ 0` turns -0 into 0.
   encode: (value) => (typeof value === "number" && Number.isFinite(value) ? value + 0 : undefined),
   rules: { bounds: "value", regex: false, unique: true },
-  emptyLiteral: null,
-  isIndexable: true,
-  reference: null,
-  mayBeLong: () => false,
   typescript: { type: "number" },
 };

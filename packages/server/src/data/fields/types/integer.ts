@@ -1,7 +1,8 @@
 /** The field type integer: a whole number that a double holds exactly. */
-import type { FieldType } from "../field-type.ts";
+import { type FieldType, scalar } from "../field-type.ts";
 
 export const integer: FieldType = {
+  ...scalar,
   name: "integer",
   column: "INTEGER",
   valueType: "number",
@@ -9,9 +10,5 @@ export const integer: FieldType = {
   // `+ 0` turns -0 into 0.
   encode: (value) => (typeof value === "number" && Number.isSafeInteger(value) ? value + 0 : undefined),
   rules: { bounds: "value", regex: false, unique: true },
-  emptyLiteral: null,
-  isIndexable: true,
-  reference: null,
-  mayBeLong: () => false,
   typescript: { type: "number", note: "a whole number" },
 };

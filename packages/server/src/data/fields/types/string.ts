@@ -1,8 +1,16 @@
-/** The field type string: Unicode text of one line. */
-import type { FieldType } from "../field-type.ts";
-import { encodeText, mayBeLongText } from "../texts.ts";
+/** The field type string: Unicode text of one line. Other types that are stored as text encode as this type does. */
+import { type FieldType, scalar } from "../field-type.ts";
+
+/** Values up to this length are short. */
+const shortLength = 100;
+
+/** Text that every reader of the database gets back unchanged: without lone surrogates, and without NUL, which ends a C string. */
+export function encodeText(value: unknown): string | undefined {
+  return typeof value === "string" && value.isWellFormed() && !value.includes("\0") ? value : undefined;
+}
 
 export const string: FieldType = {
+  ...scalar,
   name: "string",
   column: "TEXT",
   valueType: "text",
@@ -10,8 +18,7 @@ export const string: FieldType = {
   encode: encodeText,
   rules: { bounds: "length", regex: true, unique: true },
   emptyLiteral: "''",
-  isIndexable: true,
-  reference: null,
-  mayBeLong: mayBeLongText,
+  // `max` bounds the length.
+  mayBeLong: ({ max }) => max === undefined || max > shortLength,
   typescript: { type: "string" },
 };
