@@ -130,8 +130,8 @@ test("a second projection with the same notes has the same state, field by field
   const position = projection.position;
   const apply = projection.apply.bind(projection);
   const kinds = new Set<string>();
-  projection.apply = (notes: Iterable<Note>): void => {
-    sent.push(JSON.stringify([...notes]));
+  projection.apply = (notes: readonly Note[]): void => {
+    sent.push(JSON.stringify(notes));
     for (const { kind } of notes) kinds.add(kind);
     apply(notes);
   };

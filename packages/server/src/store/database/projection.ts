@@ -21,18 +21,14 @@ export function noteKind<T>(kind: string): NoteKind<T> {
   return { kind, of: (data) => ({ kind, data }) };
 }
 
-/** The notes of the transactions of one commit, in their order. */
-export class CommitNotes {
-  readonly all: Note[] = [];
-
-  /** Takes the notes of a transaction that has succeeded. */
-  add(notes: readonly Note[]): void {
-    for (const note of notes) this.all.push(note);
+/** The data of the newest note of a kind; null without such a note. */
+export function newestNote<T>(notes: readonly Note[], { kind }: NoteKind<T>): T | null {
+  for (let at = notes.length - 1; at >= 0; at--) {
+    const note = notes[at];
+    // The kind of a note determines the type of its data.
+    if (note?.kind === kind) return note.data as T;
   }
-
-  newest(kind: string): Note | undefined {
-    return this.all.findLast((note) => note.kind === kind);
-  }
+  return null;
 }
 
 /** Applies a note to one part of the state. A part that throws ends the service: its state and the data differ. */
@@ -55,7 +51,7 @@ export class Projection {
   }
 
   /** Applies the notes of a commit, in their order. */
-  apply(notes: Iterable<Note>): void {
+  apply(notes: readonly Note[]): void {
     for (const { kind, data } of notes) for (const apply of this.#parts.get(kind) ?? []) apply(data as never);
     this.#position += 1;
   }

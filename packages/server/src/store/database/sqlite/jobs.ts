@@ -5,7 +5,7 @@
 
 import { nextTurn } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
-import type { CommitNotes, Note, NoteKind } from "../projection.ts";
+import { type Note, type NoteKind, newestNote } from "../projection.ts";
 import type { Migration, MigrationSite, Reader, Transactor, Value } from "../store.ts";
 
 /** The connection of a transaction: the writer's connection, or the connection of a migration on a thread. */
@@ -16,9 +16,8 @@ export interface TransactionConnection extends Reader {
 /** The argument of a transaction's function. The transactor is dead after the end of the function. */
 export class JobTransactor implements Transactor {
   readonly #connection: TransactionConnection;
-  /** The notes of the earlier transactions of the same commit. */
-  readonly #earlier: CommitNotes;
-  readonly notes: Note[] = [];
+  /** The notes of the commit: those of earlier transactions, and of this transaction. */
+  readonly notes: Note[];
   readonly durableEffects: (() => unknown)[] = [];
   /** Whether the next transaction begins after this commit. */
   endsBatch = false;
@@ -26,9 +25,9 @@ export class JobTransactor implements Transactor {
   hasWritten = false;
   #open = true;
 
-  constructor(connection: TransactionConnection, earlier: CommitNotes) {
+  constructor(connection: TransactionConnection, notes: Note[] = []) {
     this.#connection = connection;
-    this.#earlier = earlier;
+    this.notes = notes;
   }
 
   get<T>(sql: string, ...values: Value[]): T | null {
@@ -59,10 +58,8 @@ export class JobTransactor implements Transactor {
     this.notes.push(note);
   }
 
-  lastNote<T>({ kind }: NoteKind<T>): T | null {
-    const own = this.notes.findLast((note) => note.kind === kind);
-    // The kind of a note determines the type of its data.
-    return ((own ?? this.#earlier.newest(kind))?.data as T | undefined) ?? null;
+  lastNote<T>(kind: NoteKind<T>): T | null {
+    return newestNote(this.notes, kind);
   }
 
   endBatch(): void {

@@ -1,5 +1,4 @@
 /** The transactor of a migration: on the writer's connection, or on a thread's connection. */
-import { CommitNotes } from "../projection.ts";
 import { asSlowReader, type Migration, type SlowTransactor, type Value } from "../store.ts";
 import { JobTransactor, type TransactionConnection } from "./jobs.ts";
 import type { ThreadConnection } from "./thread-connection.ts";
@@ -14,7 +13,7 @@ export class MigrationTransactor extends JobTransactor implements Migration {
   readonly slow: SlowTransactor;
 
   constructor({ now, slow }: MigrationConnection) {
-    super(now, new CommitNotes());
+    super(now);
     this.slow = slow;
   }
 }

@@ -1,6 +1,6 @@
 /** Writer: runs all transactions and migrations, one after another, with group commit. */
 import { AppError } from "../../../base/kernel/index.ts";
-import { CommitNotes } from "../projection.ts";
+import type { Note } from "../projection.ts";
 import type { Migration, TransactOptions, Transactor } from "../store.ts";
 import { asUnavailable, hasMetDamage, refusalCause, stopping } from "./errors.ts";
 import { type Asked, JobTransactor, type LongJob, type LongOptions, type ShortJob, settle, TurnQueue } from "./jobs.ts";
@@ -179,7 +179,7 @@ export class Writer {
     const hasSavepoints = batch.some(({ number, isRepeatable }) => number <= this.#again || !isRepeatable);
     const until = performance.now() + sharedMs;
     let done = 0;
-    const notes = new CommitNotes();
+    const notes: Note[] = [];
     try {
       this.#parts.connection.run("BEGIN IMMEDIATE");
       for (const job of batch) {
@@ -262,7 +262,7 @@ export class Writer {
     const { site } = job;
     let thread: ThreadConnection | null = null;
     let flushing: Timer | undefined;
-    let notes: CommitNotes | null = null;
+    let notes: readonly Note[] | null = null;
     try {
       if (site !== null) this.#parts.reader.hold();
       if (site === "thread") {
@@ -284,16 +284,14 @@ export class Writer {
   }
 
   /** Answers the notes of the commit. */
-  async #runIn(connection: MigrationConnection, job: LongJob): Promise<CommitNotes> {
+  async #runIn(connection: MigrationConnection, job: LongJob): Promise<readonly Note[]> {
     const { slow } = connection;
     await slow.run("BEGIN IMMEDIATE");
     const tx = new MigrationTransactor(connection);
     try {
       job.outcome = { value: await job.work(tx), tx };
       await slow.run("COMMIT");
-      const notes = new CommitNotes();
-      notes.add(tx.notes);
-      return notes;
+      return tx.notes;
     } catch (thrown) {
       // The error, or the end of the thread, may have rolled the transaction back already.
       await slow.run("ROLLBACK").catch(() => undefined);
@@ -316,10 +314,10 @@ export class Writer {
     this.#parts.checkpointer.catchUpSoon();
   }
 
-  #committed(batch: readonly Asked[], notes: CommitNotes): void {
+  #committed(batch: readonly Asked[], notes: readonly Note[]): void {
     this.#unsettled += batch.length;
     try {
-      this.#parts.projection.apply(notes.all);
+      this.#parts.projection.apply(notes);
     } catch (error) {
       // The state in memory and the database differ.
       this.#fail(batch, error);
@@ -338,7 +336,8 @@ export class Writer {
   }
 
   /** @param commit `hasSavepoint`: a failure can be rolled back without the other transactions of the commit. */
-  #attempt(job: ShortJob, { notes, hasSavepoint }: { notes: CommitNotes; hasSavepoint: boolean }): Next {
+  #attempt(job: ShortJob, { notes, hasSavepoint }: { notes: Note[]; hasSavepoint: boolean }): Next {
+    const before = notes.length;
     const tx = new JobTransactor(this.#parts.connection, notes);
     if (hasSavepoint) this.#parts.connection.run("SAVEPOINT job");
     try {
@@ -346,9 +345,9 @@ export class Writer {
       if (value instanceof Promise) throw new Error("A short transaction must not answer a promise");
       if (hasSavepoint) this.#parts.connection.run("RELEASE job");
       job.outcome = { value, tx };
-      notes.add(tx.notes);
       return tx.endsBatch ? "commit" : "go on";
     } catch (thrown) {
+      notes.length = before;
       job.outcome = { error: this.#refused(thrown) };
       if (hasMetDamage(thrown)) return "go on";
       // Some errors (a full disk) end the whole transaction: no part of this batch was written.
