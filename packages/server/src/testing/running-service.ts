@@ -1,7 +1,7 @@
 /** The command's side of a service under test: its process, its calls that wait for an answer, its end. */
 import type { TestCall } from "@socle/protocol";
 import { SetupError } from "../base/kernel/index.ts";
-import { SpawnedProcess } from "../code/script-host/index.ts";
+import { dispatch, type Handlers, SpawnedProcess } from "../code/script-host/index.ts";
 import type { FromService, TestServiceOptions, ToService } from "./protocol.ts";
 
 export class RunningService {
@@ -12,6 +12,16 @@ export class RunningService {
   #lastCall = 0;
   #hasEnded = false;
   #isDone = false;
+  readonly #handlers: Handlers<FromService> = {
+    ready: ({ url }) => this.#url.resolve(url),
+    failed: ({ message }) => {
+      this.#url.reject(new SetupError(message));
+      this.kill();
+    },
+    log: ({ line }) => this.#onLog(line),
+    answer: ({ id, value }) => this.#take(id)?.resolve(value),
+    refusal: ({ id, message }) => this.#take(id)?.reject(new Error(message)),
+  };
 
   constructor(parts: {
     options: TestServiceOptions;
@@ -22,7 +32,7 @@ export class RunningService {
     const { options, cwd, environment, onLog } = parts;
     this.#onLog = onLog;
     this.#process = new SpawnedProcess({ word: "test-service", options, cwd, environment }, (message) =>
-      this.#receive(message),
+      dispatch(this.#handlers, message),
     );
     void this.#process.exited.then(({ how }) => this.#end(how));
   }
@@ -50,26 +60,6 @@ export class RunningService {
   kill(): void {
     this.#isDone = true;
     this.#process.kill();
-  }
-
-  #receive(message: FromService): void {
-    switch (message.type) {
-      case "ready":
-        this.#url.resolve(message.url);
-        return;
-      case "failed":
-        this.#url.reject(new SetupError(message.message));
-        this.kill();
-        return;
-      case "log":
-        this.#onLog(message.line);
-        return;
-      case "answer":
-        this.#take(message.id)?.resolve(message.value);
-        return;
-      case "refusal":
-        this.#take(message.id)?.reject(new Error(message.message));
-    }
   }
 
   #take(id: number): PromiseWithResolvers<unknown> | undefined {

@@ -13,7 +13,7 @@ export type { FileState } from "./file-states.ts";
 export { SpawnedProcess } from "./host-process.ts";
 export type { Lane } from "./lanes.ts";
 export { runTool, toolOutput } from "./own-command.ts";
-export type { RunInput, ScriptError, ScriptExports } from "./protocol.ts";
+export { dispatch, type Handlers, type RunInput, type ScriptError, type ScriptExports } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
 export { exportAdvice, parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
 export { findScripts, fingerprint, listTests } from "./script-files.ts";

@@ -11,8 +11,10 @@ import { type CallAnswers, CallTransport } from "./call-transport.ts";
 import type { HostProcess, ProcessEnd } from "./host-process.ts";
 import {
   type CodeFile,
+  dispatch,
   type FromChild,
   type HandlerAnswer,
+  type Handlers,
   type Invocation,
   type Loaded,
   type LogMessage,
@@ -100,13 +102,28 @@ export class ScriptProcess {
   #isPolledSoon = false;
   #isClosed = false;
 
+  readonly #handlers: Handlers<FromChild> = {
+    loaded: ({ path, loaded }) => this.#loading.get(path)?.end({ loaded, lost: null }),
+    log: (message) => this.#log(message),
+    stray: ({ attempt, error }) => this.#stray(attempt, error),
+    call: (message) => void this.#calls.answer(message, this.#underWay.get(message.attempt) ?? null),
+    taken: ({ call }) => this.#calls.taken(call),
+    started: ({ attempts }) => this.#started(attempts),
+    answers: ({ answers }) => {
+      for (const answer of answers) this.#answered(answer);
+    },
+    want: ({ attempt }) => void this.#exchanges.get(attempt)?.wanted(),
+    piece: ({ attempt, bytes }) => this.#exchanges.get(attempt)?.piece(bytes),
+    aborted: ({ attempt }) => this.#end(attempt, { status: "late" }),
+  };
+
   constructor(options: ScriptProcessOptions, onEnded: () => void = () => undefined) {
     this.#options = options;
     this.#onEnded = onEnded;
     this.#host = options.spawn((message) => {
       if (this.#isClosed) return;
       try {
-        this.#receive(message);
+        dispatch(this.#handlers, message);
       } catch (error) {
         // No message of the user's code may end the service.
         options.logger.error(`A message of the process of ${options.contents} could not be handled`, { error });
@@ -258,40 +275,6 @@ export class ScriptProcess {
     const { isAwaited } = this.#options;
     if (this.#invocations.length > 0)
       this.#host.send({ type: "invoke", isAwaited, calls: this.#invocations.splice(0) });
-  }
-
-  #receive(message: FromChild): void {
-    switch (message.type) {
-      case "loaded":
-        this.#loading.get(message.path)?.end({ loaded: message.loaded, lost: null });
-        return;
-      case "log":
-        this.#log(message);
-        return;
-      case "stray":
-        this.#stray(message.attempt, message.error);
-        return;
-      case "call":
-        void this.#calls.answer(message, this.#underWay.get(message.attempt) ?? null);
-        return;
-      case "taken":
-        this.#calls.taken(message.call);
-        return;
-      case "started":
-        this.#started(message.attempts);
-        return;
-      case "answers":
-        for (const answer of message.answers) this.#answered(answer);
-        return;
-      case "want":
-        void this.#exchanges.get(message.attempt)?.wanted();
-        return;
-      case "piece":
-        this.#exchanges.get(message.attempt)?.piece(message.bytes);
-        return;
-      case "aborted":
-        this.#end(message.attempt, { status: "late" });
-    }
   }
 
   #started(ids: readonly number[]): void {

@@ -193,6 +193,17 @@ export interface ChildOptions extends CallLimits {
   readonly umask: number;
 }
 
+/** A process's handlers of the messages of another process, by type. */
+export type Handlers<M extends { readonly type: string }> = {
+  readonly [T in M["type"]]: (message: Extract<M, { readonly type: T }>) => void;
+};
+
+/** Gives a message to its handler. A message of another type is left alone: the user's code may send anything. */
+export function dispatch<M extends { readonly type: string }>(handlers: Handlers<M>, message: M): void {
+  const type: M["type"] = message.type;
+  if (Object.hasOwn(handlers, type)) (handlers[type] as (message: M) => void)(message);
+}
+
 /**
  * The first word on the command line that makes the executable a process for the user's code, for `db.query`, or a service
  * under test.

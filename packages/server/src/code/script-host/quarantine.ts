@@ -42,7 +42,13 @@ export class Quarantine {
    */
   async isolate(attempt: Attempt): Promise<boolean> {
     try {
-      return await this.#admission.run(() => this.#untilSettled(attempt));
+      return await this.#admission.run(async () => {
+        while (!this.#isStopped && !attempt.isSettled) {
+          const isSettled = await this.#tryAlone(attempt);
+          if (isSettled !== null) return isSettled;
+        }
+        return true;
+      });
     } catch {
       // The system starts no process now.
       return false;
@@ -53,15 +59,6 @@ export class Quarantine {
   stop(): void {
     this.#isStopped = true;
     for (const process of this.#processes) process.close();
-  }
-
-  async #untilSettled(attempt: Attempt): Promise<boolean> {
-    while (!this.#isStopped && !attempt.isSettled) {
-      const isSettled = await this.#tryAlone(attempt);
-      if (isSettled !== null) return isSettled;
-      attempt.reset();
-    }
-    return true;
   }
 
   /** A process for a single attempt. Answers as `isolate`; null when the process was lost for another reason. */

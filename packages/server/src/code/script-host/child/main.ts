@@ -6,9 +6,12 @@ import { join } from "node:path";
 import { moveTime, nextTurn } from "../../../base/kernel/index.ts";
 import {
   type ChildOptions,
+  type CodeFile,
+  dispatch,
   type FromChild,
   type HandlerAnswer,
   type HandlerOutcome,
+  type Handlers,
   type Invocation,
   lateLoad,
   loadLimitMs,
@@ -41,6 +44,9 @@ interface Active extends AttemptScope {
 const recentMs = 60_000;
 /** Stray errors in ten seconds that are sent to the service; a timer may throw for ever. */
 const maxStrays = 20;
+
+/** Messages after which the code of their attempt goes on. */
+const resuming: readonly ToChild["type"][] = ["piece", "answer", "part", "refuse"];
 
 /** Exports that the service reads: the description of a handler, which has a JSON form. */
 const plainExports: readonly string[] = ["schedule", "queue", "access", "options"];
@@ -88,6 +94,22 @@ class Child {
   /** The attempt whose handler was called in this turn of the loop. */
   #entered: number | null = null;
 
+  readonly #handlers: Handlers<ToChild> = {
+    code: ({ files }) => this.#use(files),
+    time: ({ offset }) => moveTime(offset),
+    load: ({ path }) => void this.#load(path),
+    invoke: ({ isAwaited, calls }) => (isAwaited ? this.#invokeAll(calls) : this.#enqueue(calls)),
+    want: ({ attempt }) => void this.#give(attempt),
+    piece: ({ attempt, bytes }) => this.#active.get(attempt)?.requestBody?.give(bytes),
+    abort: ({ attempt }) => this.#abort(attempt),
+    answer: ({ call, value }) => answered(call, value),
+    part: ({ call, value }) => {
+      answeredPart(call, value);
+      this.#send({ type: "taken", call });
+    },
+    refuse: ({ call, error }) => refused(call, error),
+  };
+
   constructor(options: ChildOptions, send: (message: FromChild) => void) {
     this.#options = options;
     this.#send = send;
@@ -98,46 +120,15 @@ class Child {
   }
 
   receive(message: ToChild): void {
-    switch (message.type) {
-      case "code":
-        this.#code = useCode(this.#options.root, message.files);
-        this.#errors.use(message.files);
-        this.#places = new Map(message.files.map(({ path, real }) => [path, real]));
-        return;
-      case "time":
-        moveTime(message.offset);
-        return;
-      case "load":
-        void this.#load(message.path);
-        return;
-      case "invoke":
-        if (message.isAwaited) this.#invokeAll(message.calls);
-        else this.#enqueue(message.calls);
-        return;
-      case "want":
-        void this.#give(message.attempt);
-        return;
-      case "piece":
-        this.#entered = null;
-        this.#active.get(message.attempt)?.requestBody?.give(message.bytes);
-        return;
-      case "abort":
-        this.#abort(message.attempt);
-        return;
-      case "answer":
-        // The calling attempt runs next, which need not be the attempt of this turn.
-        this.#entered = null;
-        answered(message.call, message.value);
-        return;
-      case "part":
-        this.#entered = null;
-        answeredPart(message.call, message.value);
-        this.#send({ type: "taken", call: message.call });
-        return;
-      case "refuse":
-        this.#entered = null;
-        refused(message.call, message.error);
-    }
+    // The attempt that the message is for runs next, which need not be the attempt of this turn.
+    if (resuming.includes(message.type)) this.#entered = null;
+    dispatch(this.#handlers, message);
+  }
+
+  #use(files: readonly CodeFile[]): void {
+    this.#code = useCode(this.#options.root, files);
+    this.#errors.use(files);
+    this.#places = new Map(files.map(({ path, real }) => [path, real]));
   }
 
   /** An exception from a timer, or an unhandled rejection: neither may end the process. */
