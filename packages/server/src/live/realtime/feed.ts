@@ -156,8 +156,8 @@ export class Feed {
   }
 
   /** The events after a seq that may be told to a subscription; null if the log was trimmed after that seq. */
-  page(after: number, types: readonly string[], { collection, filter }: FeedListener): EventPage | null {
-    const sources = this.visibility.sourcesOf(types, collection, filter !== null);
+  page(after: number, types: readonly string[], subscription: FeedListener): EventPage | null {
+    const sources = this.visibility.sourcesOf(types, subscription);
     return this.#options.events.page({ after, until: this.seq, width, types: sources });
   }
 

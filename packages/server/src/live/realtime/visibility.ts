@@ -122,11 +122,10 @@ export class Visibility {
   }
 
   /** The logged types that may be told under some types: through a rule or a filter, an update may be told as a deletion. */
-  sourcesOf(types: readonly string[], name: string | null, isFiltered: boolean): readonly string[] {
-    const collection = name === null ? undefined : this.#collections.get(name);
-    return collection !== undefined && (isFiltered || this.isConditional(collection))
-      ? changeTypes(collection.name)
-      : types;
+  sourcesOf(types: readonly string[], of: { collection: string | null; filter: string | null }): readonly string[] {
+    const collection = this.#collections.get(of.collection ?? "");
+    const isDecided = collection !== undefined && (of.filter !== null || this.isConditional(collection));
+    return isDecided ? changeTypes(collection.name) : types;
   }
 
   /** An event as a replay tells the event. @throws FrameError if the filter cannot be asked any more. */
@@ -178,7 +177,7 @@ export class Visibility {
       // Read after the decisions, which may have waited for a thread: rights are those of now.
       const now = this.#now(event, listener, collection);
       if (now === null) return null;
-      const isSame = JSON.stringify(now) === JSON.stringify(became);
+      const isSame = filter === everything || JSON.stringify(now) === JSON.stringify(became);
       // The record may have another owner by now.
       if (!isSame && !(await filter.holds(stateOf(now, recordTableOf(collection), event.owner)))) return null;
       const type = toldType(collection.name, { before: couldRead, after: true }) ?? event.type;
@@ -206,11 +205,10 @@ export class Visibility {
     }
   }
 
-  /** Whether the audience of an event lets a listener read the record's state at the event. */
+  /** Whether the audience of an event, and the rule in force, let a listener read the record's state at the event. */
   #couldRead({ event, listener, collection }: Seen, state: EventBasis): boolean {
-    const audience = this.audience(event, collection.name);
-    if (audience !== "condition") return mayHear(listener, audience, state.owner);
-    return this.#records.wasReadable(collection, listener, state);
+    if (!mayHear(listener, this.audience(event, collection.name), state.owner)) return false;
+    return !this.isConditional(collection) || this.#records.wasReadable(collection, listener, state);
   }
 
   /** `#couldRead` for the state before the event. @param canRead the answer for the state after the event. */
