@@ -209,8 +209,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     const trigger = this.#triggers.find(({ path, handler }) => path === head.path && handler === head.handler);
     if (delivery === null || trigger === undefined) return "stays";
     const made = this.#attemptOf(trigger, { ...head, runId: runIdOf(delivery.event.id, head.id) }, delivery);
-    if (made !== null) return made;
-    return (await this.write((tx) => this.#deliveries.remove(tx, head))) ? "over" : "stays";
+    return made ?? this.end((tx) => this.#deliveries.remove(tx, head));
   }
 
   /**

@@ -91,7 +91,7 @@ const jobAdded = noteKind<{ readonly id: number }>("jobs.added");
 /** The number of a job's open runs has changed. */
 const jobsCounted = noteKind<{ readonly job: JobOfRun; readonly by: 1 | -1 }>("jobs.counted");
 
-export class JobTable extends RunTable {
+export class JobTable extends RunTable<RunOfJob> {
   /** The number of runs that wait or are under way, by kind and file; null before the count. */
   #open: Map<string, number> | null = null;
   #lastId = 0;
@@ -258,8 +258,9 @@ export class JobTable extends RunTable {
 
   /** Deletes a run of a queue that is not under way. */
   discard(tx: Transactor, { id, failedAt }: Pick<QueueRow, "id" | "failedAt">, path: string): void {
-    super.remove(tx, { id });
-    if (failedAt === null) noteCount(tx, { path, kind: "queue" }, -1);
+    const job = { path, kind: "queue" } as const;
+    super.remove(tx, { id, job });
+    if (failedAt === null) noteCount(tx, job, -1);
   }
 
   /** An unfinished or failed run of a queue, with its payload; null without this run. */

@@ -68,13 +68,6 @@ export interface RunHistory<R extends HandlerRun> {
   endedLate(tx: Transactor, run: R, end: RunEnd): void;
 }
 
-/** The table of runs of a kind. */
-type RunsOfKind<R extends HandlerRun> = Pick<RunTable, "waiting"> & {
-  remove(tx: Transactor, run: R): void;
-  postpone(tx: Transactor, run: R, end: { next: Postponement }): void;
-  fail(tx: Transactor, run: R, end: { at: number; error: string }): void;
-};
-
 export interface MachineOptions {
   readonly database: Database;
   readonly events: EventLog;
@@ -86,7 +79,7 @@ export interface MachineOptions {
 
 /** The kind of runs that a machine makes. */
 interface KindOptions<R extends HandlerRun> {
-  readonly table: RunsOfKind<R>;
+  readonly table: Pick<RunTable<R>, "waiting" | "remove" | "postpone" | "fail">;
   readonly history?: RunHistory<R>;
   /** The time by which runs are due, in milliseconds since 1970. */
   readonly now: () => number;
@@ -188,13 +181,17 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     }
   }
 
+  /** Writes the end of a run. A run whose end is not written stays. */
+  protected async end(work: (tx: Transactor) => unknown): Promise<"over" | "stays"> {
+    return (await this.write(work)) ? "over" : "stays";
+  }
+
   /** Ends a run without an attempt: the run has failed. */
-  protected async giveUp(run: R, error: string): Promise<"over" | "stays"> {
-    const isWritten = await this.write((tx) => {
+  protected giveUp(run: R, error: string): Promise<"over" | "stays"> {
+    return this.end((tx) => {
       this.#announce(tx, run, { step: "failed", durationMs: 0, error });
       this.#options.table.remove(tx, run);
     });
-    return isWritten ? "over" : "stays";
   }
 
   /** Starts no more runs. Resolves when no run is under way, and all states of runs are written. */
@@ -241,14 +238,13 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     return message === null ? "stays" : this.#fail(run, { message }, durationMs);
   }
 
-  async #complete(run: R, durationMs: number): Promise<NextState> {
+  #complete(run: R, durationMs: number): Promise<NextState> {
     const { table, history, clock } = this.#options;
-    const isWritten = await this.write((tx) => {
+    return this.end((tx) => {
       this.#announce(tx, run, { step: "completed", durationMs });
       history?.ended(tx, run, { at: clock.now(), error: null });
       table.remove(tx, run);
     });
-    return isWritten ? "over" : "stays";
   }
 
   async #fail(run: R, { message: error, stack }: ScriptError, durationMs: number): Promise<NextState> {

@@ -80,7 +80,7 @@ export function idConditions(column: string, { among, except }: IdFilter): { con
 }
 
 /** Runs that have failed for good are kept for a look or a retry: the newest, bounded in number and bytes. */
-export class RunTable {
+export class RunTable<R extends RunRow = RunRow> {
   protected readonly database: Database;
   /** SQL: the table as `r`, with the names of handlers as `h`. */
   readonly source: string;
@@ -125,17 +125,17 @@ export class RunTable {
   }
 
   /** An attempt has failed, and another follows. */
-  postpone(tx: Transactor, { id }: RunRow, { next }: { next: Postponement }): void {
+  postpone(tx: Transactor, { id }: R, { next }: { next: Postponement }): void {
     tx.run(this.#postpone, next.failures, next.notBefore, id);
   }
 
   /** The run is over. */
-  remove(tx: Transactor, { id }: RunRow): void {
+  remove(tx: Transactor, { id }: R): void {
     tx.run(this.#remove, id);
   }
 
   /** The last attempt has failed. The oldest failures beyond the bounds are removed. */
-  fail(tx: Transactor, { id }: RunRow, { at, error }: { at: number; error: string }): void {
+  fail(tx: Transactor, { id }: R, { at, error }: { at: number; error: string }): void {
     const name = this.#name;
     tx.run(`UPDATE ${name} SET failedAt = ?, error = ? WHERE id = ?`, at, error, id);
     tx.run(
