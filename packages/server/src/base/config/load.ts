@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { ConfigSource, EffectiveConfig } from "@socle/protocol";
 import { isObject, nearest, quote, readJsonFile, SetupError } from "../kernel/index.ts";
+import type { LogFormat } from "../logging/index.ts";
 import { describeKeys, type KeyState } from "./describe.ts";
 import { type Config, environmentName, type KeyPath, keys, type Values } from "./keys.ts";
 import { secret } from "./values.ts";
@@ -161,4 +162,23 @@ function advice(config: Config): string[] {
   if (config["tls.redirectPort"] !== undefined && !isSecure(config))
     warnings.push("tls.redirectPort has no effect without tls.cert or tls.acme.domains");
   return warnings;
+}
+
+/**
+ * The format that the environment names; otherwise the format of a file that can be read; otherwise text. A value that
+ * is not allowed counts as not given: the loader of the configuration reports the value.
+ */
+export async function logFormatOf({
+  file,
+  environment,
+}: Pick<LoadOptions, "file" | "environment">): Promise<LogFormat> {
+  const { kind } = keys["log.format"];
+  const variable = environment[environmentName("log.format")] ?? "";
+  return kind.parse(kind.fromText(variable)) ?? kind.parse(await formatIn(resolve(file ?? "config.json"))) ?? "text";
+}
+
+async function formatIn(file: string): Promise<unknown> {
+  const content = await readJsonFile(file).catch(() => null);
+  if (!isObject(content)) return undefined;
+  return isObject(content["log"]) ? content["log"]["format"] : content["log.format"];
 }

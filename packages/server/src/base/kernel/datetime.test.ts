@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { parseDatetime } from "./datetime.ts";
+import { parseDatetime } from "./clock.ts";
 
 test("what it answers it takes, unchanged", () => {
   const years = {

@@ -1,5 +1,83 @@
-/** Search terms: the words, beginnings of words and phrases of a search, and the weight of a text for the terms. */
-import { type SearchWord, searchWords } from "./search-words.ts";
+/**
+ * Search words: splits a text into the words that full-text search compares, without regard to case and accents. A character
+ * of a script without spaces (Chinese, Japanese, Thai, …), and a Korean syllable, is a separate word:
+ * a run of these characters is searched as a phrase, so that any part of a text is found.
+ */
+
+/** A word of a text. */
+export interface SearchWord {
+  /** The word as compared. */
+  readonly word: string;
+  /** The place of the word in the text, in UTF-16 units. */
+  readonly start: number;
+  readonly end: number;
+}
+
+const run = /[\p{L}\p{N}\p{M}]+/gu;
+const ascii = /^[\x20-\x7e\t\n\r]*$/;
+/** Characters that are words of their own, with the marks after each character. */
+const spaceless =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*/u;
+const pieces = new RegExp(`${spaceless.source}|[\\p{L}\\p{N}\\p{M}]`, "gu");
+/** The accents of Latin, Greek and Cyrillic letters. Marks of other scripts tell words apart. */
+const accents = /[\u0300-\u036f]/g;
+
+/** A run of letters as its words. */
+function wordsOfRun(text: string): string[] {
+  const folded = text.normalize("NFKD").replace(accents, "").normalize("NFC").toLowerCase().replace(accents, "");
+  return (folded.match(run) ?? []).flatMap((each) => (spaceless.test(each) ? split(each) : [each]));
+}
+
+/** Characters of scripts without spaces become separate words; the text between stays together. */
+function split(text: string): string[] {
+  const words: string[] = [];
+  let open = "";
+  for (const [piece] of text.matchAll(pieces)) {
+    if (!spaceless.test(piece)) {
+      open += piece;
+      continue;
+    }
+    if (open !== "") words.push(open);
+    words.push(piece);
+    open = "";
+  }
+  return open === "" ? words : [...words, open];
+}
+
+/** The words of a text, in their order. */
+export function* searchWords(text: string): Generator<SearchWord> {
+  for (const { 0: found, index } of text.matchAll(run)) {
+    if (!spaceless.test(found)) {
+      for (const word of wordsOfRun(found)) yield { word, start: index, end: index + found.length };
+      continue;
+    }
+    let [open, from] = ["", 0];
+    // Each character of a spaceless script has a place of its own.
+    for (const { 0: piece, index: at } of found.matchAll(pieces)) {
+      if (!spaceless.test(piece)) {
+        if (open === "") from = at;
+        open += piece;
+        continue;
+      }
+      if (open !== "") yield* placed(open, index + from);
+      open = "";
+      yield* placed(piece, index + at);
+    }
+    if (open !== "") yield* placed(open, index + from);
+  }
+}
+
+function* placed(text: string, start: number): Generator<SearchWord> {
+  for (const word of wordsOfRun(text)) yield { word, start, end: start + text.length };
+}
+
+/** The words of a text, joined by spaces, for an index that splits at spaces. ASCII text is returned unchanged. */
+export function searchText(text: string): string {
+  if (ascii.test(text)) return text;
+  const words: string[] = [];
+  for (const { word } of searchWords(text)) words.push(word);
+  return words.join(" ");
+}
 
 /** A phrase, or a single word; the last word may be the beginning of a word. */
 export interface SearchTerm {

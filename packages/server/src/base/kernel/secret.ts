@@ -1,4 +1,4 @@
-/** Secrets: a value that no log shows, and a comparison in constant time. */
+/** Secrets: random tokens, a value that no log shows, and a comparison in constant time. */
 
 const hidden = "[secret]";
 
@@ -38,4 +38,9 @@ export class Secret {
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     return hidden;
   }
+}
+
+/** `bytes` random bytes as base64url. */
+export function randomToken(bytes: number): string {
+  return Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString("base64url");
 }

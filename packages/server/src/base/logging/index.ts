@@ -9,10 +9,8 @@ export {
   lineSink,
   toWire,
 } from "./entry.ts";
-export { EventLoopLag } from "./event-loop-lag.ts";
-export { FailureBudget } from "./failure-budget.ts";
-export { LimitMeter } from "./limit-meter.ts";
 export { LogOutput } from "./log-output.ts";
 export { Logger } from "./logger.ts";
-export { Histogram, type HistogramTotals, RequestMeter } from "./meters.ts";
+export { EventLoopLag, Histogram, type HistogramTotals, LimitMeter, RequestMeter } from "./meters.ts";
+export { FailureBudget, Repeats } from "./repeats.ts";
 export { LogRing } from "./ring.ts";

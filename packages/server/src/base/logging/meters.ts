@@ -1,5 +1,9 @@
-/** Meters: histograms of durations, and the counts of requests, in total and for each minute of the last hour. */
+/** Meters: histograms of durations, the counts of requests and of reached bounds, and the lag of the event loop. */
 import type { RequestMinute } from "@socle/protocol";
+import { LIMITS, type LimitName } from "../kernel/index.ts";
+import type { LogFields } from "./entry.ts";
+import type { Logger } from "./logger.ts";
+import { Repeats } from "./repeats.ts";
 
 /** Upper bounds in milliseconds: from a read in memory to a minute. */
 const durationBounds = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000];
@@ -134,4 +138,52 @@ function quantile(latency: Uint32Array, part: number): number | null {
     rank -= n;
   }
   return latencyBounds.at(-1) ?? null;
+}
+
+const lagTickMs = 250;
+const lagWindowMs = 10_000;
+
+/** The lag of the event loop: how long the loop was held lately. A timer that comes late measures the lag. */
+export class EventLoopLag {
+  #recent: { at: number; lag: number }[] = [];
+
+  /** Measures until the signal aborts. */
+  constructor(signal: AbortSignal) {
+    let due = performance.now() + lagTickMs;
+    const timer = setInterval(() => {
+      const now = performance.now();
+      this.#recent = this.#recent.filter(({ at }) => now - at < lagWindowMs);
+      if (now > due) this.#recent.push({ at: now, lag: now - due });
+      due = now + lagTickMs;
+    }, lagTickMs).unref();
+    signal.addEventListener("abort", () => clearInterval(timer), { once: true });
+  }
+
+  /** Milliseconds; the longest within the last ten seconds. */
+  longest(): number {
+    return Math.max(0, ...this.#recent.map(({ lag }) => lag));
+  }
+}
+
+/** Counts how often each bound was reached, and logs each bound at most once a minute. */
+export class LimitMeter {
+  readonly #logger: Logger;
+  readonly #totals = new Map<LimitName, number>(LIMITS.map((limit) => [limit, 0]));
+  readonly #repeats = new Repeats();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** Counts a caller that was turned away or cut off. `fields` go to the log: an address, a path; never a secret. */
+  reached(limit: LimitName, fields: LogFields = {}): void {
+    this.#totals.set(limit, (this.#totals.get(limit) ?? 0) + 1);
+    const leftOut = this.#repeats.admit(limit);
+    if (leftOut !== null) this.#logger.warn("A limit was reached", { limit, times: leftOut + 1, ...fields });
+  }
+
+  /** How often each bound was reached since the start. */
+  totals(): readonly (readonly [limit: LimitName, times: number])[] {
+    return [...this.#totals];
+  }
 }

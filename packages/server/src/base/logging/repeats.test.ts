@@ -1,6 +1,6 @@
 /** The bound on log entries about failures. */
 import { expect, test } from "bun:test";
-import { FailureBudget } from "./failure-budget.ts";
+import { FailureBudget } from "./repeats.ts";
 
 test("sixty failures a minute are told; the others are counted, once the next minute has one", () => {
   const more: number[] = [];
