@@ -2,7 +2,7 @@
 import type { EffectiveConfig } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import { type EventLoopLag, type Logger, type LogRing, RequestMeter } from "../base/logging/index.ts";
-import { AccessLog, type ApiParts, type Dashboard, RateLimiter, type StaticFiles } from "../edge/http/index.ts";
+import { type ApiParts, type Dashboard, RateLimiter, type StaticFiles } from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { Realtime } from "../live/realtime/index.ts";
 import { Admin } from "../operate/admin/index.ts";
@@ -113,7 +113,7 @@ export function disksOf({ database, storage }: Config): string[] {
   return isBucket(storage) ? [database] : [database, storage];
 }
 
-function accessLogOf(config: Config, logger: Logger): AccessLog | null {
+function accessLogOf(config: Config, logger: Logger): ApiParts["access"] {
   const percent = config["log.access"];
-  return percent === 0 ? null : new AccessLog({ percent, logger: logger.for("access") });
+  return percent === 0 ? null : { percent, logger: logger.for("access") };
 }

@@ -1,6 +1,6 @@
 /** Addresses as limits count them. */
 import { expect, test } from "bun:test";
-import { addressKey } from "./address.ts";
+import { addressKey } from "./server.ts";
 
 test.each([
   ["192.0.2.7", "192.0.2.7"],

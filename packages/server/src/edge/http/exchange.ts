@@ -4,9 +4,9 @@ import { AppError, excerpt, JsonText, type Principal, presentTurn, type SignedIn
 import type { FileBody } from "../../files/storage/index.ts";
 import { lateBody, madePieces, type Pieces, partsOf, streamOf } from "./answer-stream.ts";
 import { type Bodies, required, SlowBody } from "./bodies.ts";
-import type { Cors } from "./cors.ts";
+import type { Cors } from "./headers.ts";
+import { statusOf } from "./headers.ts";
 import { countedBytes, type Hold, type InFlight, NoRoom, pathIn, Stopping } from "./in-flight.ts";
-import { statusOf } from "./status.ts";
 
 /** Answers the caller of a token. */
 interface Authenticator {

@@ -1,9 +1,8 @@
 /** Answer with a file: conditional requests, ranges, and the headers that name its type. */
 import { AppError } from "../../base/kernel/index.ts";
 import type { ByteRange, FileBody } from "../../files/storage/index.ts";
-import { allowsRange, checkConditions, type Validators } from "./conditions.ts";
 import type { Exchange } from "./exchange.ts";
-import { parseRange } from "./range.ts";
+import { allowsRange, checkConditions, parseRange, type Validators } from "./headers.ts";
 
 /** A file in the form of an answer. */
 export interface AnswerableFile extends Validators {

@@ -1,6 +1,79 @@
-/** Conditional requests (RFC 9110, 13). Times are compared in whole seconds, which is all that headers can say. */
+/** The head of an answer: its status, and the headers for other origins, for caches, for conditions and for ranges. */
+import type { ErrorCode } from "@socle/protocol";
+import type { AppError, Principal } from "../../base/kernel/index.ts";
+import type { ByteRange } from "../../files/storage/index.ts";
 
-import type { Principal } from "../../base/kernel/index.ts";
+/** The HTTP status of each error code: the one table (spec, "Errors"; contract, "HTTP in general"). */
+const statuses: { readonly [code in ErrorCode]: number } = {
+  validation_error: 400,
+  bad_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  payload_too_large: 413,
+  rate_limited: 429,
+  internal_error: 500,
+  unavailable: 503,
+};
+
+/** The status of an error. 412 has no code of its own (contract, "Versions of a record"). */
+export function statusOf({ code, isStale }: Pick<AppError, "code" | "isStale">): number {
+  return isStale ? 412 : statuses[code];
+}
+
+/** Headers that a page of another origin may send, beside the headers that the page asks for: an endpoint may want any. */
+const allowedHeaders =
+  "Authorization, Content-Type, If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range";
+
+/** Names of headers (RFC 9110, "Tokens"), not more than anybody needs. */
+const namesPattern = /^(?=.{1,1000}$)[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*$/;
+
+/**
+ * Cross-origin headers (Fetch standard, "CORS protocol"). Tokens travel in a header, so credentials are never allowed.
+ */
+export class Cors {
+  readonly #any: boolean;
+  readonly #origins: ReadonlySet<string>;
+
+  constructor(origins: readonly string[]) {
+    this.#any = origins.includes("*");
+    this.#origins = new Set(origins.map((origin) => origin.replace(/\/$/, "").toLowerCase()));
+  }
+
+  /**
+   * Whether a socket may be opened. The browser does not ask before opening a socket (RFC 6455, 10.2), so the server looks
+   * at the origin. Pages of this service may, and clients that are no browser.
+   */
+  allowsSocket(request: Request): boolean {
+    const origin = request.headers.get("origin");
+    if (this.#any || origin === null || this.#origins.has(origin.toLowerCase())) return true;
+    return URL.canParse(origin) && new URL(origin).host === request.headers.get("host")?.toLowerCase();
+  }
+
+  /** Adds the headers that an answer to this request needs. */
+  apply(headers: Record<string, string>, request: Request): void {
+    if (this.#any) {
+      headers["Access-Control-Allow-Origin"] = "*";
+    } else {
+      headers["Vary"] = "Origin";
+      const origin = request.headers.get("origin");
+      if (origin === null || !this.#origins.has(origin.toLowerCase())) return;
+      headers["Access-Control-Allow-Origin"] = origin;
+    }
+    headers["Access-Control-Expose-Headers"] = "X-Request-Id, Retry-After, ETag, Content-Range, Content-Disposition";
+  }
+
+  /** Adds the headers of an answer to a preflight, too. */
+  preflight(headers: Record<string, string>, request: Request, allow: string): void {
+    this.apply(headers, request);
+    headers["Access-Control-Allow-Methods"] = allow;
+    const asked = request.headers.get("access-control-request-headers") ?? "";
+    headers["Access-Control-Allow-Headers"] = namesPattern.test(asked) ? `${allowedHeaders}, ${asked}` : allowedHeaders;
+    headers["Access-Control-Max-Age"] = "86400";
+  }
+}
 
 /** Validators of an answer: its tag and its time. */
 export interface Validators {
@@ -76,4 +149,23 @@ export function allowsRange(headers: Headers, { etag, modifiedAt }: Validators):
   const ifRange = headers.get("if-range");
   if (ifRange === null) return true;
   return ifRange.startsWith('"') ? ifRange.trim() === etag : dateOf(ifRange) === secondsOf(modifiedAt);
+}
+
+const rangeForm = /^bytes=\s*(?:(\d+)-(\d*)|-(\d+))\s*$/i;
+
+/**
+ * The part that a Range header asks for (RFC 9110, 14.2); null for the whole, also when the header makes no sense or
+ * asks for several parts; "unsatisfiable" for a range beyond the end.
+ */
+export function parseRange(header: string | null, size: number): ByteRange | "unsatisfiable" | null {
+  const [whole, from, to, last] = rangeForm.exec(header ?? "") ?? [];
+  if (whole === undefined) return null;
+  if (last !== undefined) {
+    const length = Math.min(Number(last), size);
+    return length === 0 ? "unsatisfiable" : { start: size - length, end: size };
+  }
+  const start = Number(from);
+  const end = to === undefined || to === "" ? size : Math.min(Number(to) + 1, size);
+  if (to !== undefined && to !== "" && Number(to) < start) return null;
+  return start >= size ? "unsatisfiable" : { start, end };
 }

@@ -1,6 +1,5 @@
 /** HTTP: routes, a file for each noun; the table from error to status; CORS; the server itself. */
 
-export { AccessLog } from "./access-log.ts";
 export { Acme } from "./acme.ts";
 export { type ApiParts, openRouter } from "./api-router.ts";
 export { Certificate } from "./certificate.ts";

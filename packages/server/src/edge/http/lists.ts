@@ -3,8 +3,8 @@
 import { JsonText, type Principal, randomToken } from "../../base/kernel/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
 import type { PreparedList, Queries } from "../../data/queries/index.ts";
-import { cacheHeaders, hasTag, jsonType } from "./conditions.ts";
 import type { Exchange } from "./exchange.ts";
+import { cacheHeaders, hasTag, jsonType } from "./headers.ts";
 import { type Collecting, ListPieces, openingOf } from "./list-body.ts";
 
 /** A list that is asked for, and is to be read. */

@@ -59,14 +59,7 @@ export class RateLimiter {
   }
 
   static from(config: Config): RateLimiter {
-    return new RateLimiter({
-      register: config["limits.rate.register"],
-      login: config["limits.rate.login"],
-      refresh: config["limits.rate.refresh"],
-      setup: config["limits.rate.setup"],
-      upload: config["limits.rate.upload"],
-      records: config["limits.rate.records"],
-    });
+    return new RateLimiter(Object.fromEntries(groups.map((group) => [group, config[`limits.rate.${group}`]])));
   }
 
   /** A route whose requests count for a group; the same route when the group's rate is off. */

@@ -1,8 +1,7 @@
 /** Router: matches a request to its route, and answers 404, 405 and OPTIONS itself. */
 import type { ErrorBody } from "@socle/protocol";
 import { AppError, isObject, messageOf } from "../../base/kernel/index.ts";
-import type { LimitMeter, Logger, RequestMeter } from "../../base/logging/index.ts";
-import type { AccessLog } from "./access-log.ts";
+import { type LimitMeter, type Logger, Repeats, type RequestMeter } from "../../base/logging/index.ts";
 import { Dashboard } from "./dashboard.ts";
 import { Exchange, type ExchangeService, pathOf, shownPath } from "./exchange.ts";
 import { type InFlight, NoRoom, Stopping } from "./in-flight.ts";
@@ -40,6 +39,13 @@ export interface Route {
   readonly methods: { readonly [method in Method]?: Handler };
   /** Answers every method, OPTIONS too, in place of `methods`. */
   readonly any?: Handler;
+}
+
+/** The access log: an entry for each request, or for a part of the requests. */
+export interface AccessLog {
+  readonly logger: Logger;
+  /** Of the requests, 1 to 100. */
+  readonly percent: number;
 }
 
 const nativeMethods = [...METHODS, "OPTIONS"] as const;
@@ -98,9 +104,7 @@ export class Router {
   readonly #idPrefix = crypto.randomUUID().slice(0, 8);
   #count = 0;
   #isStopping = false;
-  /** The time of the last log line on a refused request, and the refusals since. */
-  #saidAt = Number.NEGATIVE_INFINITY;
-  #unsaid = 0;
+  readonly #refusals = new Repeats();
 
   /** @param options.access null for no access log. */
   constructor(options: {
@@ -270,10 +274,19 @@ export class Router {
     const status = answer?.status ?? 101;
     const ms = performance.now() - start;
     this.#meter.count(exchange.request.method, status, ms);
-    this.#access?.note(exchange, status, ms);
+    this.#note(exchange, status, ms);
     // A request that has become a socket stays open until the socket is closed.
     if (answer !== undefined) exchange.made();
     return answer;
+  }
+
+  /** @param ms until the answer began. The query of the address is left out, because a query may hold a token. */
+  #note(exchange: Exchange, status: number, ms: number): void {
+    if (this.#access === null || Math.random() * 100 >= this.#access.percent) return;
+    const { request, requestId, address } = exchange;
+    const { method } = request;
+    const path = shownPath(request);
+    this.#access.logger.info("Request", { requestId, method, path, status, ms: Math.round(ms * 100) / 100, address });
   }
 
   #nextId(): string {
@@ -296,15 +309,11 @@ export class Router {
 
   /** Logs many refusals as a single line a minute. */
   #turnedAway({ requestId, request }: Exchange, error: AppError): void {
-    this.#unsaid += 1;
-    const now = performance.now();
-    if (now - this.#saidAt < 60_000) return;
-    this.#saidAt = now;
+    const leftOut = this.#refusals.admit("");
+    if (leftOut === null) return;
     const cause = error.cause === undefined ? error.message : messageOf(error.cause);
-    const requests = this.#unsaid;
-    this.#unsaid = 0;
     const where = { requestId, method: request.method, path: shownPath(request) };
-    this.#logger.error("A request was turned away", { ...where, cause, ...(requests > 1 && { requests }) });
+    this.#logger.error("A request was turned away", { ...where, cause, ...(leftOut > 0 && { requests: leftOut + 1 }) });
   }
 
   /** Known errors go to the caller; all others go to the log, and the caller learns only that an error occurred. */

@@ -11,7 +11,6 @@ import type { BodyPieces, CallOutcome, ScriptExchange, ScriptResponse } from "..
 import type { Auth } from "../../../people/auth/index.ts";
 import { declaredLength } from "../bodies.ts";
 import { type Exchange, pathOf } from "../exchange.ts";
-import { piecesOfBody } from "../request-pieces.ts";
 import type { Route } from "../router.ts";
 
 const prefix = "/api/function";
@@ -196,4 +195,31 @@ function failure(exchange: Exchange, end: CallOutcome): Response {
     default:
       throw new AppError("unavailable", "The endpoint is not there now; try again in a moment.", { retryAfter: 1 });
   }
+}
+
+/**
+ * The body of a request in pieces, each read on demand, up to a limit.
+ * @param limit bytes of the whole body.
+ * Its `next` throws AppError `payload_too_large`, or `bad_request` for a body that breaks off.
+ */
+function piecesOfBody(body: ReadableStream<Uint8Array>, limit: number): BodyPieces {
+  const reader = body.getReader();
+  let bytes = 0;
+  return {
+    async next() {
+      const { done, value } = await reader.read().catch((cause: unknown) => {
+        throw new AppError("bad_request", "The body broke off.", { cause });
+      });
+      if (done || value === undefined) return { done: true, value: undefined };
+      bytes += value.byteLength;
+      if (bytes > limit) {
+        void reader.cancel().catch(() => undefined);
+        throw new AppError("payload_too_large", `The body is larger than ${limit} bytes.`);
+      }
+      return { done: false, value };
+    },
+    async return() {
+      await reader.cancel().catch(() => undefined);
+    },
+  };
 }

@@ -1,8 +1,8 @@
 /** Route of realtime: authenticates the caller and turns the request into a WebSocket. */
 import { AppError } from "../../../base/kernel/index.ts";
 import type { Realtime, SocketConnection } from "../../../live/realtime/index.ts";
-import type { Cors } from "../cors.ts";
 import type { Exchange } from "../exchange.ts";
+import type { Cors } from "../headers.ts";
 import type { Route } from "../router.ts";
 
 /** Turns a request into a socket; false for a request that does not ask for a socket as in RFC 6455. */

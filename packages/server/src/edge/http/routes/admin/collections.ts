@@ -1,8 +1,8 @@
 /** Admin routes of collections: definitions, and migrations by changed definitions. */
 import type { JsonValue, Operation, RuleTrial } from "@socle/protocol";
 import { type Admin, additionOf, changeOf, removalOf, type TrialOutcome } from "../../../../operate/admin/index.ts";
+import { statusOf } from "../../headers.ts";
 import { pageQuery, switchQuery, toPage } from "../../page-query.ts";
-import { statusOf } from "../../status.ts";
 import { type AdminRoute, readAdminBody, waiterOf } from "./for-admins.ts";
 
 /** `/api/admin/collections` and `/api/admin/schema.json`: definitions, and migrations by changed definitions. */
