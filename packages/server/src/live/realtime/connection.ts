@@ -1,6 +1,5 @@
 /** Connection: a socket, with its listener, its subscriptions, and the frames that it sends and receives. */
 import { type Channel, type ClientFrame, MAX_SUBSCRIPTIONS, TOKEN_EXPIRED_CLOSE_CODE } from "@socle/protocol";
-import type { Place } from "../../base/kernel/index.ts";
 import { type Listener, topicsOfListener } from "./audience.ts";
 import type { Feed, ListeningSocket } from "./feed.ts";
 import { errorText, FrameError, gapError, overlap, parseFrame, replyText, toText } from "./frames.ts";
@@ -53,8 +52,6 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
   isSlow = false;
   #listener: Listener;
   #socket: Socket | null = null;
-  /** Counts the channels of the socket. */
-  #place: Place | null = null;
   #isBusy = false;
   #replays = Promise.resolve();
   #drained: PromiseWithResolvers<void> | null = null;
@@ -179,9 +176,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
   /** Lets go of everything; the socket is closed or about to be. */
   end(): void {
     this.#feed.buffers.ending(this);
-    for (const held of this.#held.values()) held.subscription.remove(held.channel.types);
-    this.#held.clear();
-    this.#place?.release();
+    for (const held of [...this.#held.values()]) this.#drop(held);
     this.#inbox.clear();
     if (this.#socket !== null) this.#feed.readers.everybody.remove(this.#listener);
     this.#socket = null;
@@ -267,15 +262,13 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
     const subscription = this.#subscriptionFor(wanted, channel, filter);
     this.#drop(wanted);
     try {
-      this.#feed.admitChannel(wanted.name, this.#address);
+      this.#feed.takeChannel(wanted.name, this.#address);
     } catch (thrown) {
       subscription.remove([]);
       throw thrown;
     }
     const held = { ...wanted, channel, subscription };
     this.#held.set(key, held);
-    this.#place ??= this.#feed.channels.hold({ caller: this.#address, size: 0 });
-    this.#place.resize(this.#held.size);
     return held;
   }
 
@@ -301,6 +294,6 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
     if (held === undefined) return;
     this.#held.delete(key);
     held.subscription.remove(held.channel.types);
-    this.#place?.resize(this.#held.size);
+    this.#feed.giveBackChannel(this.#address);
   }
 }

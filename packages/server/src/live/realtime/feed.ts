@@ -4,7 +4,7 @@
  */
 
 import type { Channel } from "@socle/protocol";
-import { Admission, BoundedMap, isAdmin } from "../../base/kernel/index.ts";
+import { BoundedMap, isAdmin } from "../../base/kernel/index.ts";
 import type { LimitMeter, Logger } from "../../base/logging/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
 import type { Database } from "../../store/database/index.ts";
@@ -82,8 +82,6 @@ const ruleLoopMs = 8;
 export class Feed {
   /** The filters of all subscriptions. */
   readonly filters: FilterTable;
-  /** The channels that all sockets hold. An address may hold half of them, so that a client cannot take every channel. */
-  readonly channels: Admission;
   /** Frames that wait in all sockets. */
   readonly inboxes = new Inboxes();
   readonly turns = new Turns();
@@ -97,6 +95,9 @@ export class Feed {
   readonly #shared: FilterTableOptions;
   readonly #parsed = new BoundedMap<string, Channel>(knownChannels);
   readonly #whole = new Map<string, Whole>();
+  /** The channels that the sockets of each address hold, and the channels of all sockets. */
+  readonly #byAddress = new Map<string, number>();
+  #held = 0;
   /** Subscriptions that replay. */
   #replaying = 0;
   #publisher: Publisher | null = null;
@@ -104,12 +105,11 @@ export class Feed {
   constructor(options: FeedOptions, sockets: ReadonlySet<ListeningSocket>) {
     this.#options = options;
     this.#sockets = sockets;
-    const { collections, limits, bufferLimit: limit, bufferTotal: total, maxSubscriptions } = options;
+    const { collections, limits, bufferLimit: limit, bufferTotal: total } = options;
     this.limits = limits;
     this.logger = options.logger;
     this.visibility = new Visibility(options);
     this.readers = new Readers({ database: options.database, users: collections.users.table });
-    this.channels = new Admission({ width: maxSubscriptions, share: Math.floor(maxSubscriptions / 2) });
     this.buffers = new SocketBuffers({ sockets, limits, limit, total });
     this.#shared = {
       collections,
@@ -170,12 +170,29 @@ export class Feed {
     return channel;
   }
 
-  /** @throws FrameError `subscription_limit` if a socket of this address cannot take another channel. */
-  admitChannel(name: string, address: string): void {
-    if (this.channels.has({ caller: address })) return;
-    this.limits.reached("subscriptions", { address });
-    const isFull = this.channels.taken >= this.#options.maxSubscriptions;
-    throw new FrameError("subscription_limit", fullText[isFull ? "all" : "address"], name);
+  /**
+   * A socket takes another channel. The sockets of an address hold at most half of the channels, so that a client cannot
+   * take every channel.
+   * @throws FrameError `subscription_limit`.
+   */
+  takeChannel(name: string, address: string): void {
+    const { maxSubscriptions: most } = this.#options;
+    const own = this.#byAddress.get(address) ?? 0;
+    const full = this.#held >= most ? "all" : own >= Math.floor(most / 2) ? "address" : null;
+    if (full !== null) {
+      this.limits.reached("subscriptions", { address });
+      throw new FrameError("subscription_limit", fullText[full], name);
+    }
+    this.#held += 1;
+    this.#byAddress.set(address, own + 1);
+  }
+
+  /** A socket of this address gives up a channel. */
+  giveBackChannel(address: string): void {
+    this.#held -= 1;
+    const own = (this.#byAddress.get(address) ?? 0) - 1;
+    if (own > 0) this.#byAddress.set(address, own);
+    else this.#byAddress.delete(address);
   }
 
   /** A subscription without a filter goes live. */
