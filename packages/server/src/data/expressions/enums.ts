@@ -10,7 +10,8 @@ import { ExpressionError, inOrder, type Operand, type Path } from "./expression.
 /** Values that a message lists. */
 const maxShown = 20;
 
-interface Side {
+/** A side of a comparison. */
+export interface Side {
   readonly term: Term;
   readonly operand: Operand;
 }

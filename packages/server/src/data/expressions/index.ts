@@ -22,7 +22,7 @@ export {
 } from "./expression.ts";
 export { parseExpression, parsePath, referencesOf, syntaxOf } from "./parse.ts";
 export { type ExpressionPart, parseParts } from "./parts.ts";
-export type { FieldReference } from "./paths.ts";
+export { type FieldReference, hintFor } from "./paths.ts";
 export { toPredicate } from "./predicate.ts";
 export { pathSql, toSql } from "./sql/conditions.ts";
 export { lookedUpColumn } from "./sql/related.ts";

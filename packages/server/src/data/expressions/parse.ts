@@ -15,7 +15,7 @@ import {
 } from "@socle/protocol/filter";
 import { parseDatetime, quote } from "../../base/kernel/index.ts";
 import type { ValueType } from "../fields/index.ts";
-import { checkItem, comparedInOrder, listedInOrder } from "./enums.ts";
+import { checkItem, comparedInOrder, listedInOrder, type Side } from "./enums.ts";
 import {
   type CallOperand,
   type Expression,
@@ -134,11 +134,6 @@ function shown(term: Term): string {
 /** A side of a comparison, for a message. */
 function describe({ term, operand }: Side): string {
   return operand.valueType === "null" ? shown(term) : `${shown(term)}, ${valueTypeNames[operand.valueType]}`;
-}
-
-interface Side {
-  readonly term: Term;
-  readonly operand: Operand;
 }
 
 /** A text beside a datetime is read as a datetime. */

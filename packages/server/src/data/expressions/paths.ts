@@ -114,9 +114,13 @@ export function unknownField(
   schema: ExpressionSchema,
   { name, offset }: Pick<Step & { type: "name" }, "name" | "offset">,
 ): ExpressionError {
-  const names = schema.fieldNames();
-  const near = nearest(name, names);
-  const shown = `${names.slice(0, 20).join(", ")}${names.length > 20 ? ", …" : ""}`;
-  const hint = near === null ? `; there are: ${shown}` : `; did you mean "${near}"?`;
+  const hint = hintFor(name, schema.fieldNames());
   return new ExpressionError(offset, `"${schema.name}" has no field ${quote(name)}${hint}`);
+}
+
+/** "title" → `; did you mean "title"?`, or the known names. */
+export function hintFor(name: string, names: readonly string[]): string {
+  const near = nearest(name, names);
+  if (near !== null) return `; did you mean "${near}"?`;
+  return `; there are: ${names.slice(0, 20).join(", ")}${names.length > 20 ? ", …" : ""}`;
 }

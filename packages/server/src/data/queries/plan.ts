@@ -28,9 +28,6 @@ export interface SortPlan {
   readonly isIndexed: boolean;
 }
 
-/** The way into the JSON of a field: names of members, from the outermost. */
-type MemberPath = readonly string[];
-
 /** The fields of a record that are read and answered, and the records beside it. */
 export interface SelectionPlan {
   /** The quoted SQL name of the table. */
@@ -41,8 +38,8 @@ export interface SelectionPlan {
   readonly guards: readonly { readonly column: string; readonly fields: readonly string[] }[];
   /** The fields whose stored values are decoded. */
   readonly decoded: readonly FieldDefinition[];
-  /** The fields that are answered, in their order, with the paths into their JSON; null answers all that is read. */
-  readonly answered: readonly (readonly [name: string, paths: readonly MemberPath[] | null])[] | null;
+  /** The fields that are answered, in their order, with the paths into their JSON, from the outermost member; null answers all that is read. */
+  readonly answered: readonly (readonly [name: string, paths: readonly (readonly string[])[] | null])[] | null;
   readonly expansions: readonly ExpansionPlan[];
 }
 

@@ -1,5 +1,5 @@
 /** Query parameters: their names, their lists of names, and the errors about them. */
-import { AppError, nearest, quote } from "../../base/kernel/index.ts";
+import { AppError, quote } from "../../base/kernel/index.ts";
 import { ExpressionError, type ExpressionSchema, type Path, parsePath } from "../expressions/index.ts";
 
 /** The parameters that make a list a query; all others are ignored. */
@@ -60,11 +60,4 @@ export function pathOf(text: string, name: QueryParameter, schema: ExpressionSch
   } catch (thrown) {
     throw thrown instanceof ExpressionError ? refuseParameter(name, thrown.problem) : thrown;
   }
-}
-
-/** "title" → `; did you mean "title"?`, or the known names. */
-export function hintFor(name: string, names: readonly string[]): string {
-  const near = nearest(name, names);
-  if (near !== null) return `; did you mean "${near}"?`;
-  return `; there are: ${names.slice(0, 20).join(", ")}${names.length > 20 ? ", …" : ""}`;
 }

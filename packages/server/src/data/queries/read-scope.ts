@@ -20,6 +20,7 @@ import {
   isCaller,
   join,
   operandsIn,
+  parseExpression,
   plain,
   type SqlOptions,
   type SqlPart,
@@ -312,4 +313,16 @@ export class ReadScope {
   #note({ names, isFleeting }: Asks): void {
     if (isFleeting || names.size > 0) this.#hasVersion = false;
   }
+}
+
+/**
+ * The filter of a subscription, parsed as the filter of a list: over the records of a collection, the same for all callers of a class: admins, other users, callers without a token.
+ * @throws ExpressionError; AppError `unauthorized` or `forbidden` for a filter that leads to something that the caller may not read.
+ */
+export function parseSubscriptionFilter(
+  { collections, collection }: { collections: Collections; collection: Collection },
+  principal: Principal,
+  text: string,
+): Expression {
+  return parseExpression(text, new ReadScope(collections, principal).schema(collection));
 }

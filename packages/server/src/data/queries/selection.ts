@@ -4,11 +4,11 @@ import { isName } from "@socle/protocol/filter";
 import { type AppError, quote } from "../../base/kernel/index.ts";
 import { identifier } from "../../store/database/index.ts";
 import { itemTableName } from "../collections/index.ts";
-import { type SqlOptions, toSql } from "../expressions/index.ts";
+import { hintFor, type SqlOptions, toSql } from "../expressions/index.ts";
 import { typeOf } from "../fields/index.ts";
 import { recordTableOf } from "../records/index.ts";
 import type { ExpansionPlan, PointerPlan, SelectionPlan } from "./plan.ts";
-import { hintFor, partsOf, type QueryText, refuseParameter } from "./query-text.ts";
+import { partsOf, type QueryText, refuseParameter } from "./query-text.ts";
 import type { ReadScope } from "./read-scope.ts";
 import { columnsSql, decodedFields, type Source, userSource } from "./read-scope.ts";
 

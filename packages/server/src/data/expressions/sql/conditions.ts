@@ -54,9 +54,8 @@ function compile(scope: Scope, expression: Expression, negated: boolean): SqlPar
       return join(["(", separated(items, sign), ")"]);
     }
     case "compare":
-      return compareSql(scope, expression, negated);
     case "in":
-      return inSql(scope, expression, negated);
+      return comparisonSql(scope, expression, negated);
     case "some":
     case "someItem":
       return opposite(someSql(scope, expression), negated);
@@ -79,34 +78,27 @@ const swapped: { readonly [operator in Ordering | "="]: Ordering | "=" } = {
 /** SQLite's names for the types of JSON, by value type. */
 const jsonTypes = { text: "('text')", number: "('integer', 'real')" } as const;
 
-function compareSql(scope: Scope, comparison: Compare, negated: boolean): SqlPart {
-  const { operator, left, right } = comparison;
-  if (asksAnyItem(scope, left))
+function comparisonSql(scope: Scope, comparison: Compare | In, negated: boolean): SqlPart {
+  const { left } = comparison;
+  const isAnyItem = left.type === "path" && left.members.includes(null) && scope.item === null;
+  if (isAnyItem)
     return opposite(
-      anyItemSql(scope, left, (item) => compareSql(item, comparison, false)),
+      anyItemSql(scope, left, (item) => comparisonSql(item, comparison, false)),
       negated,
     );
+  if (comparison.type === "in") return opposite(inSql(scope, comparison), negated);
+  const { operator, right } = comparison;
   const isOpposite = operator === "!=" || operator === "!~";
   const positive = operator === "!=" ? "=" : operator === "!~" ? "~" : operator;
   return opposite(positiveSql(scope, { operator: positive, left, right }), isOpposite !== negated);
 }
 
-function inSql(scope: Scope, expression: In, negated: boolean): SqlPart {
-  const { left, items } = expression;
-  if (asksAnyItem(scope, left))
-    return opposite(
-      anyItemSql(scope, left, (item) => inSql(item, expression, false)),
-      negated,
-    );
+function inSql(scope: Scope, { left, items }: In): SqlPart {
   const constants = items.filter((item) => isConstant(item) && !isNull(item));
   const parts = constants.length === 0 ? [] : constantsIn(scope, left, constants);
   for (const item of items)
     if (!constants.includes(item)) parts.push(positiveSql(scope, { operator: "=", left, right: item }));
-  return opposite(join(["(", separated(parts, " OR "), ")"]), negated);
-}
-
-function asksAnyItem(scope: Scope, operand: Operand): operand is Path {
-  return operand.type === "path" && operand.members.includes(null) && scope.item === null;
+  return join(["(", separated(parts, " OR "), ")"]);
 }
 
 /** A condition on any item of the JSON array that a path names. @param condition compiles the condition for an item. */
@@ -259,17 +251,22 @@ function pathSqlIn(scope: Scope, path: Path): SqlPart {
   });
 }
 
+/** The answer of an SQL function of JSON about the end of a path. */
+function askJson(name: "json_type" | "json_extract" | "json_array_length", scope: Scope, path: Path): SqlPart {
+  return scope.along(path, (column) => join([`${name}(${column}, `, wayInto(scope, path), ")"]));
+}
+
 function jsonTypeSql(scope: Scope, path: Path): SqlPart {
-  return scope.along(path, (column) => join([`json_type(${column}, `, wayInto(scope, path), ")"]));
+  return askJson("json_type", scope, path);
 }
 
 function jsonValueSql(scope: Scope, path: Path): SqlPart {
-  return scope.along(path, (column) => join([`json_extract(${column}, `, wayInto(scope, path), ")"]));
+  return askJson("json_extract", scope, path);
 }
 
 /** A number inside JSON; see `pathSqlIn`. */
 function jsonNumberSql(scope: Scope, path: Path): SqlPart {
-  return scope.along(path, (column) => join([`CAST(json_extract(${column}, `, wayInto(scope, path), ") AS REAL)"]));
+  return join(["CAST(", jsonValueSql(scope, path), " AS REAL)"]);
 }
 
 /** The way into JSON that a path goes; while any item is compared, from the item on. */
@@ -281,7 +278,7 @@ function wayInto(scope: Scope, { members }: Path): SqlPart {
 
 function lengthSql(scope: Scope, path: Path): SqlPart {
   if (path.valueType !== "json") return join(["length(", pathSqlIn(scope, path), ")"]);
-  const length = scope.along(path, (column) => join([`json_array_length(${column}, `, wayInto(scope, path), ")"]));
+  const length = askJson("json_array_length", scope, path);
   const [type, text] = [jsonTypeSql(scope, path), jsonValueSql(scope, path)];
   return join(["CASE ", type, " WHEN 'array' THEN ", length, " WHEN 'text' THEN length(", text, ") END"]);
 }

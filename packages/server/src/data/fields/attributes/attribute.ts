@@ -9,8 +9,8 @@ export interface Attribute {
   readonly isFor: string;
   /** Whether the attribute applies to a field. */
   means(field: FieldDefinition): boolean;
-  /** Attributes that cannot stand beside this attribute. */
-  excludes(field: FieldDefinition): readonly (keyof FieldDefinition)[];
+  /** Attributes that cannot stand beside this attribute. Absent if all can. */
+  excludes?(field: FieldDefinition): readonly (keyof FieldDefinition)[];
   /**
    * The problems of the value, each the end of a sentence that begins with the name of the attribute.
    * @param pattern the `regex` rule of the field.

@@ -21,7 +21,7 @@ export function attributeProblems(field: FieldDefinition, pattern: Pattern | und
     const { name, isFor } = attribute;
     if (field[name] === undefined) return [];
     if (!attribute.means(field)) return [`${where}: "${name}" means nothing on type ${field.type}; it is for ${isFor}`];
-    const beside = attribute.excludes(field).filter((other) => field[other] !== undefined);
+    const beside = attribute.excludes?.(field).filter((other) => field[other] !== undefined) ?? [];
     return [
       ...beside.map((other) => `${where}: "${other}" means nothing beside "${name}"`),
       ...attribute.problems(field, pattern).map((problem) => `${where}: "${name}" ${problem}`),

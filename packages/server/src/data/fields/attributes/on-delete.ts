@@ -7,7 +7,6 @@ export const onDelete: Attribute = {
   name: "onDelete",
   isFor: "relation",
   means: ({ type }) => type === "relation",
-  excludes: () => [],
   problems({ onDelete: action, required, multiple, min = 0 }) {
     if (!ON_DELETE.some((each) => each === action)) return [`must be ${oneOf(ON_DELETE)}, not ${quote(action)}`];
     if (action === "clear" && required === true) return ['is "clear", which a required field cannot be'];

@@ -31,19 +31,13 @@ const maxAnswerBytes = 16 * 1024 ** 2;
 
 type Target = NonNullable<ExpansionPlan["target"]>;
 
-/** A record that is answered, and its bytes, expansions included. */
-interface Weighed {
-  readonly record: Row;
+/** A record that is answered, or the value that a path brings, and its bytes, expansions included. */
+interface Weighed<T extends JsonValue = JsonValue> {
+  readonly value: T;
   readonly bytes: number;
 }
 
-/** The value that a path brings, and its bytes. */
-interface Brought {
-  readonly value: Row[string];
-  readonly bytes: number;
-}
-
-type Expanded = (row: Row) => Brought;
+type Expanded = (row: Row) => Weighed;
 
 const nothing = { value: null, bytes: 4 } as const;
 
@@ -66,15 +60,15 @@ export class Expander {
     for (const each of weighed) bytes += each.bytes;
     refuseOnLoop(this.#run, bytes);
     if (bytes > maxAnswerBytes) throw tooHeavy("the answer", maxAnswerBytes);
-    return weighed.map(({ record }) => record);
+    return weighed.map(({ value }) => value);
   }
 
-  #weighed(selection: SelectionPlan, rows: Row[]): Weighed[] {
+  #weighed(selection: SelectionPlan, rows: Row[]): Weighed<Row>[] {
     const { expansions } = selection;
     const weights = rows.map(rowBytes);
     decodeRows(selection, rows);
     if (expansions.length === 0)
-      return rows.map((row, i) => ({ record: shapeRecord(selection, row, null), bytes: weights[i] ?? 0 }));
+      return rows.map((row, i) => ({ value: shapeRecord(selection, row, null), bytes: weights[i] ?? 0 }));
     const beside: Row[] = rows.map(() => ({}));
     for (const expansion of expansions) {
       const expanded = this.#expand(expansion, rows);
@@ -85,7 +79,7 @@ export class Expander {
         if (into !== undefined) into[expansion.name] = value;
       }
     }
-    return rows.map((row, i) => ({ record: shapeRecord(selection, row, beside[i] ?? null), bytes: weights[i] ?? 0 }));
+    return rows.map((row, i) => ({ value: shapeRecord(selection, row, beside[i] ?? null), bytes: weights[i] ?? 0 }));
   }
 
   #expand({ direction, field, target }: ExpansionPlan, rows: readonly Row[]): Expanded {
@@ -100,7 +94,7 @@ export class Expander {
     const found = ids.length === 0 ? [] : this.#read(target, inList(`${target.selection.table}.id`, ids), "");
     const keys = found.map((row) => row["id"]);
     const weighed = this.#weighed(target.selection, found);
-    const byId = new Map(weighed.map(({ record, bytes }, i) => [keys[i], { value: record, bytes }]));
+    const byId = new Map(weighed.map((each, i) => [keys[i], each]));
     return (row) => {
       const value = row[field] ?? null;
       return Array.isArray(value) ? several(value.flatMap((id) => byId.get(id) ?? [])) : (byId.get(value) ?? nothing);
@@ -115,12 +109,12 @@ export class Expander {
     const matches = this.#isTooMany(target, every) ? this.#newest(target, ids) : every;
     const found = this.#read(target, matches, " ORDER BY _seq DESC");
     const parents = found.map((row) => idsIn(pointer.items === null ? row[field] : storedItems(row[field])));
-    const byParent = new Map<string, Brought[]>();
-    for (const [i, { record, bytes }] of this.#weighed(target.selection, found).entries())
+    const byParent = new Map<string, Weighed[]>();
+    for (const [i, each] of this.#weighed(target.selection, found).entries())
       for (const parent of parents[i] ?? []) {
         const own = byParent.get(parent) ?? [];
         if (own.length === 0) byParent.set(parent, own);
-        own.push({ value: record, bytes });
+        own.push(each);
       }
     return ({ id }) => several(byParent.get(String(id)) ?? []);
   }
@@ -163,7 +157,7 @@ function storedItems(stored: JsonValue | undefined): JsonValue {
 }
 
 /** An array of records. */
-function several(records: readonly Brought[]): Brought {
+function several(records: readonly Weighed[]): Weighed {
   let bytes = 2;
   for (const each of records) bytes += each.bytes;
   return { value: records.map(({ value }) => value), bytes };
