@@ -15,9 +15,10 @@ export function usualUmask(): number {
   return usual ?? process.umask();
 }
 
-/** A word of a shell command. */
-function shellWord(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+/** A command for a shell with its words, each quoted if the shell would read the word otherwise. */
+export function shellCommand(...words: readonly string[]): string {
+  const quoted = words.map((word) => (/^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`));
+  return quoted.join(" ");
 }
 
 function isOpen(path: string): boolean {
@@ -36,6 +37,6 @@ export function warnOfOpenFiles(paths: readonly string[], logger: Logger): void 
   if (process.platform === "win32") return;
   const open = paths.filter(isOpen);
   if (open.length === 0) return;
-  const words = open.map(shellWord).join(" ");
-  logger.warn(`Other users of this machine may read or write the data. To close it to them: chmod -R go= ${words}`);
+  const command = shellCommand("chmod", "-R", "go=", ...open);
+  logger.warn(`Other users of this machine may read or write the data. To close it to them: ${command}`);
 }

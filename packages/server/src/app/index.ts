@@ -4,7 +4,7 @@ export { App } from "./app.ts";
 export { checkScripts } from "./check-scripts.ts";
 export { askService } from "./control.ts";
 export { readDefinitions } from "./definitions.ts";
-export { keepFilesPrivate } from "./file-modes.ts";
+export { keepFilesPrivate, shellCommand } from "./file-modes.ts";
 export type { LogLine, RunRequest, TransferRequest } from "./run-request.ts";
 export { Scripts } from "./scripts.ts";
 export { seedFrom } from "./seed.ts";

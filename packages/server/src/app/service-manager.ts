@@ -23,13 +23,11 @@ export class ServiceManager {
   /** A manager that cannot be reached is a WARN, and is left alone. */
   static async open(supervision: Supervision | null, logger: Logger): Promise<ServiceManager> {
     if (supervision === null || process.platform !== "linux") return new ServiceManager(null, null, logger);
-    try {
-      const socket = await openNotifySocket(supervision.socket);
-      return new ServiceManager(socket, supervision.watchdogMs, logger);
-    } catch (error) {
+    const socket = await openNotifySocket(supervision.socket).catch((error: unknown) => {
       logger.warn("The service manager cannot be reached", { error });
-      return new ServiceManager(null, null, logger);
-    }
+      return null;
+    });
+    return new ServiceManager(socket, supervision.watchdogMs, logger);
   }
 
   /**

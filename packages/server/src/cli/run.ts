@@ -19,7 +19,7 @@ import { types } from "./commands/types.ts";
 import { vacuum } from "./commands/vacuum.ts";
 import { verify } from "./commands/verify.ts";
 import { versionCommand } from "./commands/version.ts";
-import { helpOf, overview } from "./help.ts";
+import { helpOf, overview, usageOf } from "./help.ts";
 
 const help: Command = {
   name: "help",
@@ -119,12 +119,9 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
   const needed = command.args.filter((arg) => !arg.startsWith("["));
   const isShort = positionals.length < needed.length;
   if (isShort || (positionals.length > command.args.length && !isOpen)) {
-    const usage = ["socle", command.name, ...command.args].join(" ");
-    throw new UsageError(
-      isShort
-        ? `missing ${command.args[positionals.length]}; usage: ${usage}`
-        : `unexpected "${positionals.at(command.args.length)}"; usage: ${usage}`,
-    );
+    const { length } = command.args;
+    const problem = isShort ? `missing ${command.args[positionals.length]}` : `unexpected "${positionals.at(length)}"`;
+    throw new UsageError(`${problem}; usage: ${usageOf(command)}`);
   }
   return command.run({ args: positionals, options, terminal });
 }

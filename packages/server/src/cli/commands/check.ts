@@ -1,10 +1,16 @@
 /** `socle check`: checks the configuration, the definition files and the scripts without starting the service. */
-import { checkFile, checkScripts, readDefinitions, writeCheckSettings, writeTypes } from "../../app/index.ts";
+import {
+  checkFile,
+  checkScripts,
+  readDefinitions,
+  shellCommand,
+  writeCheckSettings,
+  writeTypes,
+} from "../../app/index.ts";
 import { count } from "../../base/kernel/index.ts";
 import { findScripts, toolOutput } from "../../code/script-host/index.ts";
 import { type Command, type Terminal, withoutLog } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
-import { shellCommand } from "../shell.ts";
 
 export const check: Command = {
   name: "check",

@@ -1,10 +1,10 @@
 /** `socle init`: writes the files of a new project. */
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { shellCommand } from "../../app/index.ts";
 import { messageOf, SetupError } from "../../base/kernel/index.ts";
 import type { Command } from "../command.ts";
-import { programFrom, shellCommand } from "../shell.ts";
 import { template } from "../template.ts";
 
 export const init: Command = {
@@ -32,3 +32,11 @@ export const init: Command = {
     return 0;
   },
 };
+
+/** How a program that was called as `program` from here is called from another folder. */
+function programFrom(folder: string, program: string): string {
+  // The shell looks up a name without a folder, from any folder.
+  if (!program.includes(sep) || isAbsolute(program)) return program;
+  const path = relative(resolve(folder), resolve(program));
+  return path.startsWith("..") ? path : `.${sep}${join(path)}`;
+}

@@ -1,12 +1,11 @@
 /** `socle serve` and `socle dev`: run the service until a signal, a failed disk or a defect ends it. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { App, ServiceManager } from "../../app/index.ts";
+import { App, ServiceManager, shellCommand } from "../../app/index.ts";
 import { supervisionOf, supervisionVariables } from "../../base/config/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { type Command, type CommandInvocation, textOption } from "../command.ts";
 import { configOption, loadSettings, type Settings } from "../settings.ts";
-import { shellCommand } from "../shell.ts";
 
 const options: Command["options"] = {
   ...configOption,

@@ -1,5 +1,5 @@
 /** The files of the user's code: the scripts among the files, and their content. */
-import { type Dirent, readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
+import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
 import type { CodeFile } from "./protocol.ts";
 
@@ -20,21 +20,18 @@ function isTest(path: string): boolean {
   return /\.(?:test|spec)\.[cm]?[jt]sx?$/.test(path);
 }
 
-function entries(folder: string): Dirent[] {
+/** The result of a look at a path; null for a path that leads nowhere, in a circle of links, or to something not readable. */
+function look<T>(at: () => T): T | null {
   try {
-    return readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
-  } catch {
-    return [];
-  }
-}
-
-/** Null for a path that leads nowhere, or in a circle of links. */
-function stat(path: string): Stats | null {
-  try {
-    return statSync(path);
+    return at();
   } catch {
     return null;
   }
+}
+
+function entries(folder: string): Dirent[] {
+  const found = look(() => readdirSync(folder, { withFileTypes: true })) ?? [];
+  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** A file of code is a script, or a stray, which looks like a script and has no effect; null for shared code and tests. */
@@ -90,7 +87,7 @@ export function listTests(root: string): string[] {
 /** Every file in the folders of scripts, shared code and tests included. */
 function filesIn(root: string): FoundFile[] {
   return scriptFolders.flatMap((path) => {
-    const real = realPath(join(root, path));
+    const real = look(() => realpathSync(join(root, path)));
     return real === null ? [] : filesBelow({ path, real, above: [real] });
   });
 }
@@ -105,8 +102,8 @@ function filesBelow(folder: { path: string; real: string; above: readonly string
     const path = `${folder.path}/${entry.name}`;
     const place = join(folder.real, entry.name);
     const isLink = entry.isSymbolicLink();
-    const real = isLink ? realPath(place) : place;
-    const isFolder = isLink ? stat(place)?.isDirectory() === true : entry.isDirectory();
+    const real = isLink ? look(() => realpathSync(place)) : place;
+    const isFolder = isLink ? look(() => statSync(place))?.isDirectory() === true : entry.isDirectory();
     if (real === null || !isFolder) return [{ path, real }];
     const isCircle = folder.above.some((each) => isWithin(each, real));
     return isCircle ? [] : filesBelow({ path, real, above: [...folder.above, real] });
@@ -117,14 +114,6 @@ function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder + sep);
 }
 
-function realPath(path: string): string | null {
-  try {
-    return realpathSync(path);
-  } catch {
-    return null;
-  }
-}
-
 /**
  * The folder, and the names, places, times and sizes of all files of the user's code: the text differs when the code has changed, or
  * a link leads elsewhere.
@@ -133,10 +122,10 @@ export function fingerprint(root: string): string {
   const parts: string[] = [root];
   for (const { path, real } of filesIn(root)) {
     if (!codePattern.test(path) || isTest(path)) continue;
-    const stats = real === null ? null : stat(real);
+    const stats = real === null ? null : look(() => statSync(real));
     parts.push(`${path}:${real}:${stats?.mtimeMs}:${stats?.size}`);
   }
-  const env = stat(join(root, ".env"));
+  const env = look(() => statSync(join(root, ".env")));
   if (env !== null) parts.push(`.env:${env.mtimeMs}:${env.size}`);
   return parts.join("\n");
 }
@@ -145,11 +134,8 @@ export function fingerprint(root: string): string {
 export function readCode(root: string): CodeFile[] {
   return filesIn(root).flatMap(({ path, real }) => {
     if (!modulePattern.test(path) || isTest(path) || real === null) return [];
-    try {
-      return [{ path, real, content: readFileSync(real, "utf8") }];
-    } catch {
-      // Deleted meanwhile, or not readable: the importing module gets the error.
-      return [];
-    }
+    const content = look(() => readFileSync(real, "utf8"));
+    // Deleted meanwhile, or not readable: the importing module gets the error.
+    return content === null ? [] : [{ path, real, content }];
   });
 }
