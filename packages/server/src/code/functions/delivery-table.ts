@@ -25,7 +25,7 @@ import {
   type RunSource,
   RunTable,
 } from "../runs/index.ts";
-import type { Trigger } from "./triggers.ts";
+import type { Trigger } from "./function-file.ts";
 
 /** Handlers of a type of event, at most. */
 export const maxPerEvent = 1_024;

@@ -8,8 +8,8 @@ import { EventLog, EventRetention, eventSchema } from "../../store/events/index.
 import { Dispatcher, type NextState } from "../runs/dispatcher.ts";
 import { linear } from "../runs/index.ts";
 import { Deliveries, type DeliveryHead, lastIdOf } from "./delivery-table.ts";
+import type { Trigger } from "./function-file.ts";
 import { functionSchema } from "./schema.ts";
-import type { Trigger } from "./triggers.ts";
 
 const folder = temporaryFolder();
 

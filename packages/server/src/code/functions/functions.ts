@@ -17,16 +17,7 @@ import {
   type RunTask,
   widthPerProcess,
 } from "../runs/index.ts";
-import type {
-  BrokenScript,
-  Lane,
-  Script,
-  ScriptExports,
-  ScriptHost,
-  ScriptKind,
-  ScriptOutcome,
-  ScriptTask,
-} from "../script-host/index.ts";
+import type { BrokenScript, Script, ScriptHost, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import {
   Deliveries,
   type Delivery,
@@ -36,11 +27,10 @@ import {
   parseRunId,
   runIdOf,
 } from "./delivery-table.ts";
-import { hasHooks } from "./hook-files.ts";
+import { lanesOf, type Trigger, triggersOf } from "./function-file.ts";
 import { Hooks, type HooksOptions } from "./hooks.ts";
 import { listRuns, type RunFilter } from "./run-list.ts";
 import { StartLimiter } from "./start-limiter.ts";
-import { hasTriggers, type Trigger, triggersOf } from "./triggers.ts";
 
 /** The share of the width that a single file may take, so that a slow file leaves room for other files. */
 const shareOfFile = 2 / 3;
@@ -56,6 +46,7 @@ export interface FunctionsOptions extends MachineOptions {
 export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements ScriptKind, EventRecorder {
   readonly folder = "functions";
   readonly firstLane = "runs";
+  readonly lanesOf = lanesOf;
   readonly hooks: Hooks;
   readonly #options: FunctionsOptions;
   readonly #deliveries: Deliveries;
@@ -80,11 +71,6 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
   /** Every trigger in force, by file. */
   triggers(): readonly Trigger[] {
     return this.#triggers;
-  }
-
-  lanesOf(exports: ScriptExports): readonly Lane[] {
-    const lanes: Lane[] = hasHooks(exports) ? ["hooks"] : [];
-    return hasTriggers(exports) ? ["runs", ...lanes] : lanes;
   }
 
   check(script: Script): void {

@@ -21,7 +21,7 @@ import { FailureBudget, type Logger } from "../../base/logging/index.ts";
 import type { HookedChange, HookedOperation, RecordHooks } from "../../data/records/index.ts";
 import type { Auth, AuthHooks, AuthStep } from "../../people/auth/index.ts";
 import type { BrokenScript, CallOutcome, Script, ScriptHost } from "../script-host/index.ts";
-import { type Hook, hooksOf } from "./hook-files.ts";
+import { type Hook, hooksOf } from "./function-file.ts";
 
 /** Changes whose hooks run at a time, for each script process; a caller has three quarters of these. */
 const widthPerProcess = 128;

@@ -1,4 +1,5 @@
 /** Functions: triggers, deliveries that survive a crash, and their runs. */
+
+export { triggersOf } from "./function-file.ts";
 export { Functions } from "./functions.ts";
 export { functionSchema } from "./schema.ts";
-export { triggersOf } from "./triggers.ts";

@@ -1,0 +1,149 @@
+/** Function files: the functions and hooks that a file exports, and the possible hooks of a file which does not load. */
+
+import { oneOf } from "../../base/kernel/index.ts";
+import { Histogram } from "../../base/logging/index.ts";
+import { linear, type RetryPolicy } from "../runs/index.ts";
+import {
+  type BrokenScript,
+  exportAdvice,
+  type Lane,
+  parseOptions,
+  parseRetries,
+  parseTimeout,
+  type Script,
+  type ScriptExports,
+} from "../script-host/index.ts";
+
+/** The handlers of a collection, with the last word of the type of their event. A hook runs before an operation. */
+const recordHandlers = [
+  { name: "onCreate", event: "created", operation: null },
+  { name: "onUpdate", event: "updated", operation: null },
+  { name: "onDelete", event: "deleted", operation: null },
+  { name: "beforeCreate", event: "created", operation: "create" },
+  { name: "beforeUpdate", event: "updated", operation: "update" },
+  { name: "beforeDelete", event: "deleted", operation: "delete" },
+] as const;
+/** The handlers of `functions/users/`. */
+const userHandlers = [
+  { name: "onCreate", event: "register", operation: null },
+  { name: "onLogin", event: "login", operation: null },
+  { name: "beforeRegister", event: "register", operation: "register" },
+  { name: "beforeLogin", event: "login", operation: "login" },
+] as const;
+const allHandlers = [...recordHandlers, ...userHandlers];
+
+type HandlerType = (typeof allHandlers)[number];
+type HookType = Exclude<HandlerType, { operation: null }>;
+
+function handlersOf(collection: string): readonly HandlerType[] {
+  return collection === "users" ? userHandlers : recordHandlers;
+}
+
+function isHook(type: HandlerType): type is HookType {
+  return type.operation !== null;
+}
+
+function eventTypeOf(collection: string, { event }: HandlerType): string {
+  return `${collection === "users" ? "auth" : collection}.${event}`;
+}
+
+/** The lanes that need a file with these exports. */
+export function lanesOf({ functions }: ScriptExports): Lane[] {
+  const found = allHandlers.filter(({ name }) => functions.includes(name));
+  const lanes: Lane[] = found.some(isHook) ? ["hooks"] : [];
+  return found.every(isHook) ? lanes : ["runs", ...lanes];
+}
+
+/** A handler and its events. */
+export interface Trigger {
+  readonly path: string;
+  /** The name of the export. */
+  readonly handler: string;
+  readonly collection: string;
+  readonly eventType: string;
+  readonly timeoutMs: number;
+  readonly policy: RetryPolicy;
+}
+
+/**
+ * The triggers of a function file. A file may have hooks alone.
+ * @throws Error that names the fault of the file, and the allowed values.
+ */
+export function triggersOf({ file, exports }: Script, defaultTimeoutMs: number): Trigger[] {
+  const { path } = file;
+  const collection = file.collection ?? "";
+  const handlers = handlersOf(collection);
+  const names = handlers.map(({ name }) => name);
+  const allowed = oneOf(names);
+  for (const { name } of allHandlers) {
+    const type = exports.values[name];
+    if (type !== undefined) throw new Error(`${name} must be a function, not of type ${String(type)}`);
+    if (exports.functions.includes(name) && !names.includes(name))
+      throw new Error(`${name} does not work in functions/${collection}/, where a file may export ${allowed}`);
+  }
+  const found = handlers.filter(({ name }) => exports.functions.includes(name));
+  if (found.length === 0) throw new Error(`exports none of ${allowed}${exportAdvice(exports.functions, names)}`);
+  const { timeout, retries } = parseOptions(exports.values["options"], ["timeout", "retries"]);
+  const timeoutMs = parseTimeout(timeout, defaultTimeoutMs);
+  const policy = linear(parseRetries(retries, 0));
+  return found
+    .filter((type) => !isHook(type))
+    .map((type) => {
+      const eventType = eventTypeOf(collection, type);
+      return { path, handler: type.name, collection, eventType, timeoutMs, policy };
+    });
+}
+
+/** A handler that runs before a write, a registration or a login. */
+export interface Hook {
+  readonly path: string;
+  /** The name of the export. */
+  readonly handler: HookType["name"];
+  readonly operation: HookType["operation"];
+  /** The collection, or `users`. */
+  readonly collection: string;
+  /** The type of the event that follows the change. */
+  readonly eventType: string;
+  /** Whether its file does not load, so that the handler is unknown: all changes that the hook may be for are refused. */
+  readonly isBroken: boolean;
+  /** The calls that let the change pass, refused the change, or did not decide. */
+  readonly calls: { passed: number; refused: number; failed: number };
+  /** The durations of the calls. */
+  readonly durations: Histogram;
+}
+
+interface HookSources {
+  readonly scripts: readonly Script[];
+  readonly broken: readonly BrokenScript[];
+  /** The hooks of before: a hook with the same name in the same file goes on with their counts. */
+  readonly former: readonly Hook[];
+}
+
+/** The hooks of all files, in the order of their paths. */
+export function hooksOf({ scripts, broken, former }: HookSources): Hook[] {
+  const hooksIn = (file: Script["file"], isBroken: boolean, has: (name: string) => boolean): Hook[] => {
+    const { path } = file;
+    const collection = file.collection ?? "";
+    const types = handlersOf(collection).filter(isHook);
+    return types
+      .filter(({ name }) => has(name))
+      .map((type) => {
+        const { name: handler, operation } = type;
+        const same = former.find((hook) => hook.path === path && hook.handler === handler);
+        const calls = same?.calls ?? { passed: 0, refused: 0, failed: 0 };
+        const durations = same?.durations ?? new Histogram();
+        const eventType = eventTypeOf(collection, type);
+        return { path, collection, handler, operation, eventType, isBroken, calls, durations };
+      });
+  };
+  const loaded = scripts.flatMap(({ file, exports }) =>
+    hooksIn(file, false, (name) => exports.functions.includes(name)),
+  );
+  const closed = broken.flatMap(({ file, source }) => hooksIn(file, true, (name) => mayExport(source, name)));
+  return [...loaded, ...closed].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** The text of a file that does not load cannot be read as a module. A name in a comment counts: that refuses too much, never too little. */
+function mayExport(source: string | null, name: string): boolean {
+  return source === null || new RegExp(`\\b${name}\\b|\\bexport\\s*\\*`).test(source);
+}
