@@ -1,10 +1,14 @@
-/** A map that forgets its oldest entries beyond `capacity`. */
+/** A map that forgets its oldest entries once all entries together weigh more than `capacity`. */
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #capacity: number;
+  readonly #weigh: (key: K, value: V) => number;
+  #weight = 0;
 
-  constructor(capacity: number) {
+  /** @param weigh answers the same weight for an entry each time. By default, each entry weighs 1. */
+  constructor(capacity: number, weigh: (key: K, value: V) => number = () => 1) {
     this.#capacity = capacity;
+    this.#weigh = weigh;
   }
 
   get size(): number {
@@ -15,18 +19,29 @@ export class BoundedMap<K, V> {
     return this.#entries.get(key);
   }
 
-  set(key: K, value: V): void {
+  /** Like `get`, and the entry becomes the newest. */
+  use(key: K): V | undefined {
+    const value = this.#entries.get(key);
+    if (value === undefined) return undefined;
     this.#entries.delete(key);
     this.#entries.set(key, value);
-    if (this.#entries.size > this.#capacity) {
-      for (const oldest of this.#entries.keys()) {
-        this.#entries.delete(oldest);
-        break;
-      }
+    return value;
+  }
+
+  set(key: K, value: V): void {
+    this.delete(key);
+    this.#entries.set(key, value);
+    this.#weight += this.#weigh(key, value);
+    for (const oldest of this.#entries.keys()) {
+      if (this.#weight <= this.#capacity) return;
+      this.delete(oldest);
     }
   }
 
   delete(key: K): boolean {
+    const value = this.#entries.get(key);
+    if (value === undefined) return false;
+    this.#weight -= this.#weigh(key, value);
     return this.#entries.delete(key);
   }
 }

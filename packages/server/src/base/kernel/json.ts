@@ -52,6 +52,11 @@ export class JsonText {
       : [encoder.encode(this.start), this.long.bytes, encoder.encode(this.end)];
   }
 
+  /** A copy of the whole JSON in UTF-8. */
+  get bytes(): Uint8Array {
+    return this.long === null ? new TextEncoder().encode(this.start) : Buffer.concat(this.pieces);
+  }
+
   /** Frees the long part of a JSON that nobody is answered. */
   free(): void {
     if (this.long !== null) releaseBytes(this.long.bytes);

@@ -1,7 +1,7 @@
 /** Content codings of static files (RFC 9110, 8.4): the codings that a client accepts, and compressed files in memory. */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { Admission } from "../../base/kernel/index.ts";
+import { Admission, BoundedMap } from "../../base/kernel/index.ts";
 
 export type Coding = "br" | "gzip";
 
@@ -49,29 +49,23 @@ interface Entry {
   readonly source: Source;
   /** Null for a file that does not get smaller, or is gone. */
   readonly compressed: Promise<Uint8Array | null>;
-  size: number;
+  /** Of the compressed bytes, once there are any. */
+  readonly size: number;
 }
 
 /** Files compressed with gzip: each once, singly, off the event loop. Past the bound the longest unused go. */
 export class CompressedFiles {
-  readonly #entries = new Map<string, Entry>();
+  // A file that does not get smaller is remembered, too.
+  readonly #entries = new BoundedMap<string, Entry>(cacheSize, (path, { size }) => size + path.length);
   readonly #admission = new Admission({ width: 1 });
-  #size = 0;
 
   /** The compressed bytes of a file; null for a file that is answered uncompressed. */
   get(source: Source): Promise<Uint8Array | null> {
     const { path, size, modifiedAt } = source;
     if (size < leastSize || size > mostSize) return Promise.resolve(null);
-    let entry = this.#entries.get(path);
-    if (entry !== undefined && (entry.source.size !== size || entry.source.modifiedAt !== modifiedAt)) {
-      this.#forget(entry);
-      entry = undefined;
-    }
-    entry ??= this.#begin(source);
-    // The most recently used is the last.
-    this.#entries.delete(path);
-    this.#entries.set(path, entry);
-    return entry.compressed;
+    const known = this.#entries.use(path);
+    if (known?.source.size === size && known.source.modifiedAt === modifiedAt) return known.compressed;
+    return this.#begin(source).compressed;
   }
 
   #begin(source: Source): Entry {
@@ -88,23 +82,11 @@ export class CompressedFiles {
       // A file that is gone cannot be compressed; the answer finds out by itself.
       compressed: this.#admission.run(work).catch(() => null),
     };
-    void entry.compressed.then((bytes) => this.#keep(entry, bytes));
+    this.#entries.set(source.path, entry);
+    void entry.compressed.then((bytes) => {
+      if (this.#entries.get(source.path) === entry)
+        this.#entries.set(source.path, { ...entry, size: bytes?.byteLength ?? 0 });
+    });
     return entry;
-  }
-
-  #keep(entry: Entry, bytes: Uint8Array | null): void {
-    if (this.#entries.get(entry.source.path) !== entry) return;
-    // A file that does not get smaller is remembered, too.
-    entry.size = (bytes?.byteLength ?? 0) + entry.source.path.length;
-    this.#size += entry.size;
-    for (const oldest of this.#entries.values()) {
-      if (this.#size <= cacheSize) return;
-      this.#forget(oldest);
-    }
-  }
-
-  #forget(entry: Entry): void {
-    this.#entries.delete(entry.source.path);
-    this.#size -= entry.size;
   }
 }

@@ -1,6 +1,6 @@
 /** Answers to lists: 304 for an unchanged list, a body from memory, or a read of the database. */
 
-import { JsonText, type Principal, randomToken } from "../../base/kernel/index.ts";
+import { BoundedMap, JsonText, type Principal, randomToken } from "../../base/kernel/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
 import type { PreparedList, Queries } from "../../data/queries/index.ts";
 import type { Exchange } from "./exchange.ts";
@@ -72,7 +72,7 @@ export class Lists {
 
   #once(exchange: Exchange, { principal, tag, keep }: ListRequest, json: JsonText): Response {
     const length = json.long?.bytes.byteLength ?? json.start.length;
-    if (keep !== null && length <= this.#cache.largest) keep(Buffer.concat(json.pieces));
+    if (keep !== null && length <= this.#cache.largest) keep(json.bytes);
     // Without a version the text tells whether the list has changed.
     return fresh(exchange, principal, { tag: tag ?? this.#tagOf(json.mark), body: json });
   }
@@ -112,8 +112,7 @@ export class ListCache {
   /** Larger answers are not kept: a single large answer would push out all others. */
   readonly largest: number;
   readonly #size: number;
-  readonly #lists = new Map<string, KeptList>();
-  #taken = 0;
+  readonly #lists: BoundedMap<string, KeptList>;
   /** Bytes of answers that are on their way, and may be kept: an eighth of the size at most. */
   #collected = 0;
 
@@ -121,15 +120,12 @@ export class ListCache {
   constructor(size: number) {
     this.#size = size;
     this.largest = Math.floor(size / 16);
+    this.#lists = new BoundedMap(size, (address, { body }) => address.length * 4 + body.byteLength + overhead);
   }
 
   /** The caller checks that the list is still current. */
   get(address: string): KeptList | undefined {
-    const list = this.#lists.get(address);
-    if (list === undefined) return undefined;
-    this.#lists.delete(address);
-    this.#lists.set(address, list);
-    return list;
+    return this.#lists.use(address);
   }
 
   /** Collects an answer on its way; null without a cache. */
@@ -152,24 +148,7 @@ export class ListCache {
   }
 
   set(address: string, list: KeptList): void {
-    this.#forget(address);
-    if (list.body.byteLength > this.largest) return;
-    this.#lists.set(address, list);
-    this.#taken += bytesOf(address, list);
-    for (const oldest of this.#lists.keys()) {
-      if (this.#taken <= this.#size) return;
-      this.#forget(oldest);
-    }
+    if (list.body.byteLength <= this.largest) this.#lists.set(address, list);
+    else this.#lists.delete(address);
   }
-
-  #forget(address: string): void {
-    const list = this.#lists.get(address);
-    if (list === undefined) return;
-    this.#lists.delete(address);
-    this.#taken -= bytesOf(address, list);
-  }
-}
-
-function bytesOf(address: string, { body }: KeptList): number {
-  return address.length * 4 + body.byteLength + overhead;
 }
