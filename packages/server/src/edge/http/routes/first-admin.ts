@@ -15,7 +15,7 @@ export function firstAdminRoutes(options: { firstAdmin: FirstAdmin; bodyLimit: n
       methods: {
         GET(exchange) {
           const token = exchange.query("token");
-          if (token === null || token === undefined) return exchange.json(200, { status: firstAdmin.status() });
+          if (token === null) return exchange.json(200, { status: firstAdmin.status() });
           const invitation = firstAdmin.check(token);
           const next = "To make the first admin, POST { email, password } as JSON to this address.";
           return exchange.json(200, { status: "open", ...invitation, next });
