@@ -19,7 +19,7 @@ const zstdStart = [0x28, 0xb5, 0x2f, 0xfd];
 /** Takes an entry's bytes: of the database (`id` is null) or of a file. */
 type EntrySink = (entry: { id: string | null; size: number }, pieces: AsyncIterable<Uint8Array>) => Promise<void>;
 
-export interface ArchiveOptions {
+export interface ArchiveSource {
   /** As messages name the backup. */
   name: string;
   /** The file of the backup. */
@@ -28,7 +28,6 @@ export interface ArchiveOptions {
   identity: () => Promise<Identity>;
   /** The versions of the tables that this build knows. */
   schemas: ManifestHead["schema"];
-  onEntry: EntrySink;
   /** Called with the bytes of the file that were read so far. */
   onProgress?: (done: number) => void;
 }
@@ -37,24 +36,24 @@ export interface ArchiveOptions {
  * Reads all of a backup. The bytes that `onEntry` was given may not be used before this resolves.
  * @throws Error with one line: damaged, cut off, not a backup, made by a newer version, a wrong passphrase.
  */
-export async function readArchive(options: ArchiveOptions): Promise<ManifestHead> {
-  const { name, source } = options;
+export async function readArchive(archive: ArchiveSource, onEntry: EntrySink): Promise<ManifestHead> {
+  const { name, source, schemas, onProgress } = archive;
   const start = await source.slice(0, 64).bytes();
   const encrypted = isEncrypted(start);
   if (!encrypted && !zstdStart.every((byte, i) => start[i] === byte))
     throw new Error(`${name}: is not a backup of Socle`);
-  const raw = counted(source.stream(), options.onProgress);
+  const raw = counted(source.stream(), onProgress);
   // Whether the key is right is known before the first entry.
-  const bytes = encrypted ? await opened(raw, options) : raw;
+  const bytes = encrypted ? await opened(raw, archive) : raw;
   try {
-    return await readEntries(bytes, options);
+    return await readEntries(bytes, schemas, onEntry);
   } catch (thrown) {
     if (thrown instanceof Refusal) throw new Error(`${name}: ${thrown.message}`);
     throw new Error(`${name}: is damaged or cut off, and was not used: ${messageOf(thrown)}`);
   }
 }
 
-async function opened(raw: Bytes, { name, identity }: ArchiveOptions): Promise<Bytes> {
+async function opened(raw: Bytes, { name, identity }: ArchiveSource): Promise<Bytes> {
   const key = await identity();
   try {
     return await decrypt(raw, key);
@@ -76,7 +75,7 @@ function counted(bytes: Bytes, onProgress: ((done: number) => void) | undefined)
   );
 }
 
-async function readEntries(bytes: Bytes, { schemas, onEntry }: ArchiveOptions): Promise<ManifestHead> {
+async function readEntries(bytes: Bytes, schemas: ManifestHead["schema"], onEntry: EntrySink): Promise<ManifestHead> {
   const seen = new Bun.CryptoHasher("sha256");
   let manifest: { head: ManifestHead; entries: string } | null = null;
   let isFirst = true;

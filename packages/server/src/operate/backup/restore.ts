@@ -7,10 +7,11 @@ import { dirname, join } from "node:path";
 import { isObject, SetupError } from "../../base/kernel/index.ts";
 import { isBucket } from "../../files/storage/index.ts";
 import { DatabaseLock, makeFolder } from "../../store/database/index.ts";
+import type { ArchiveSource } from "./archive-reader.ts";
 import { type DataPaths, driverOf, fileWorkFolder, folderDriver, restoreFolder } from "./data-paths.ts";
 import type { ManifestHead } from "./manifest.ts";
 import { finishMoves, type Move, putRight, recordMoves } from "./moves.ts";
-import { putAll, type SourceOptions, unpack } from "./unpacked.ts";
+import { putAll, unpack } from "./unpacked.ts";
 
 /** The service's own work in its folder of files is neither restored nor moved. */
 const ownFolders = /^\./;
@@ -27,7 +28,7 @@ export interface RestoreResult {
  * not whole, and for too little room. The target is unchanged then.
  */
 export async function restoreBackup(
-  source: SourceOptions,
+  source: ArchiveSource,
   { paths, force }: { paths: DataPaths; force: boolean },
 ): Promise<RestoreResult> {
   const { database, files } = paths;

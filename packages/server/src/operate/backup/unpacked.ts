@@ -4,11 +4,9 @@ import { join } from "node:path";
 import { AppError, freeBytes, isObject, messageOf } from "../../base/kernel/index.ts";
 import { eachFile, type StorageDriver } from "../../files/storage/index.ts";
 import { DatabaseFile, makeFolder } from "../../store/database/index.ts";
-import { type ArchiveOptions, readArchive } from "./archive-reader.ts";
+import { type ArchiveSource, readArchive } from "./archive-reader.ts";
 import { PacedFile } from "./archive-writer.ts";
 import { type ManifestHead, Refusal } from "./manifest.ts";
-
-export type SourceOptions = Omit<ArchiveOptions, "onEntry">;
 
 async function write(path: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   let isWhole = false;
@@ -44,44 +42,39 @@ async function assertRoom(size: number, folder: string): Promise<void> {
  * @throws Error with one line.
  */
 export async function unpack(
-  options: SourceOptions,
+  source: ArchiveSource,
   { folder, files, depth }: { folder: string; files: StorageDriver | null; depth: "quick" | "full" },
-): Promise<ManifestHead & { size: number }> {
+): Promise<ManifestHead> {
   const path = join(folder, "socle.db");
   makeFolder(folder, 0o700);
   const opened: DatabaseFile[] = [];
   let found = 0;
-  let size = 0;
   try {
-    const head = await readArchive({
-      ...options,
-      async onEntry(entry, pieces) {
-        if (entry.id === null) {
-          await assertRoom(entry.size, folder);
-          await write(path, pieces);
-          size = entry.size;
-          const database = new DatabaseFile(path);
-          opened.push(database);
-          const listed = database.get<{ size: number | null }>("SELECT sum(size) AS size FROM _files")?.size ?? 0;
-          if (files !== null) await assertRoom(listed, files.workFolder);
-          return;
-        }
-        const row = opened[0]?.get<{ size: number }>("SELECT size FROM _files WHERE id = ?", entry.id);
-        if (row?.size !== entry.size) throw new Error(`the file ${entry.id} is not that of its database`);
-        found += 1;
-        if (files === null) return drain(pieces);
-        const upload = join(files.workFolder, "upload");
-        await write(upload, pieces);
-        await files.put(entry.id, upload);
-      },
+    const head = await readArchive(source, async (entry, pieces) => {
+      if (entry.id === null) {
+        await assertRoom(entry.size, folder);
+        await write(path, pieces);
+        const database = new DatabaseFile(path);
+        opened.push(database);
+        const listed = database.get<{ size: number | null }>("SELECT sum(size) AS size FROM _files")?.size ?? 0;
+        if (files !== null) await assertRoom(listed, files.workFolder);
+        return;
+      }
+      const row = opened[0]?.get<{ size: number }>("SELECT size FROM _files WHERE id = ?", entry.id);
+      if (row?.size !== entry.size) throw new Error(`the file ${entry.id} is not that of its database`);
+      found += 1;
+      if (files === null) return drain(pieces);
+      const upload = join(files.workFolder, "upload");
+      await write(upload, pieces);
+      await files.put(entry.id, upload);
     });
     const [unpacked] = opened;
     const [problem] = unpacked?.check(depth) ?? ["it is missing"];
     const listed = unpacked?.get<{ n: number }>("SELECT count(*) AS n FROM _files")?.n ?? 0;
-    if (problem !== undefined) throw new Error(`${options.name}: its database is damaged: ${problem}`);
+    if (problem !== undefined) throw new Error(`${source.name}: its database is damaged: ${problem}`);
     if (listed !== found + head.missing.length)
-      throw new Error(`${options.name}: is damaged: it has ${found} files, and its database has ${listed}`);
-    return { ...head, size };
+      throw new Error(`${source.name}: is damaged: it has ${found} files, and its database has ${listed}`);
+    return head;
   } finally {
     for (const database of opened) database.close();
     for (const ending of ["-wal", "-shm"]) rmSync(path + ending, { force: true });

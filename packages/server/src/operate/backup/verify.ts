@@ -1,7 +1,8 @@
 /** Verifying the data of a running or stopped service: the database, ids that point to nothing, and the files. */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { count, isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
+import type { CollectionDefinition } from "@socle/protocol";
+import { count, messageOf, SetupError } from "../../base/kernel/index.ts";
 import { plainColumn, tableName } from "../../data/collections/index.ts";
 import { typeNamed } from "../../data/fields/index.ts";
 import { eachFile, type StorageDriver } from "../../files/storage/index.ts";
@@ -92,27 +93,21 @@ interface Reference {
 /** Every column that holds the id of something else. */
 function referencesOf(database: DatabaseFile): Reference[] {
   const found: Reference[] = [];
-  for (const { name, definition } of database.all<{ name: string; definition: string }>(
-    "SELECT name, definition FROM _collections ORDER BY name",
+  for (const { definition } of database.all<{ definition: string }>(
+    "SELECT definition FROM _collections ORDER BY name",
   )) {
+    // The definitions were validated when they were stored.
+    const { name, fields } = JSON.parse(definition) as CollectionDefinition;
     found.push({ collection: name, field: "owner", column: "_owner", target: "_users", isMultiple: false });
-    const parsed: unknown = JSON.parse(definition);
-    const fields = isObject(parsed) && Array.isArray(parsed["fields"]) ? parsed["fields"] : [];
-    for (const field of fields) {
-      if (!isObject(field) || typeof field["name"] !== "string" || field["owner"] === true) continue;
-      const { name: fieldName, type, collection, multiple } = field;
+    for (const { name: field, type, collection = "", multiple, owner } of fields) {
       const reference = typeNamed(type)?.reference ?? null;
-      const target = reference === "file" ? "_files" : collection === "users" ? "_users" : tableOf(collection);
-      const isMultiple = multiple === true;
-      if (reference !== null && target !== null)
-        found.push({ collection: name, field: fieldName, column: plainColumn(fieldName), target, isMultiple });
+      if (reference === null || owner === true) continue;
+      const ofRecords = collection === "users" ? "_users" : tableName(collection);
+      const target = reference === "file" ? "_files" : ofRecords;
+      found.push({ collection: name, field, column: plainColumn(field), target, isMultiple: multiple === true });
     }
   }
   return found;
-}
-
-function tableOf(collection: unknown): string | null {
-  return typeof collection === "string" ? tableName(collection) : null;
 }
 
 /** Ids that point to nothing: a record or file may be deleted while other records point to the record or file. */
