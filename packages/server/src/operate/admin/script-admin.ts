@@ -39,40 +39,6 @@ function statusOf<S extends string>(text: string | null, allowed: readonly S[]):
   throw new AppError("bad_request", `"status" must be ${oneOf(allowed)}, not ${quote(text)}.`);
 }
 
-/** A job as it is listed, without the counts. */
-type EntryHead = Omit<JobEntry, "queue" | "lastRun"> & {
-  queue: Pick<NonNullable<JobEntry["queue"]>, "concurrency" | "backoff"> | null;
-};
-
-function scheduledEntry({ job, due }: ReturnType<Jobs["list"]>[number]): EntryHead {
-  return {
-    name: job.name,
-    schedule: job.schedule,
-    filePath: job.path,
-    timezone: job.timezone,
-    nextRun: Number.isFinite(due) ? toTimestamp(due) : null,
-    timeout: job.timeoutMs,
-    retries: job.policy.retries,
-    overlap: job.overlap,
-    queue: null,
-  };
-}
-
-function queueEntry(queue: ReturnType<Jobs["queues"]["list"]>[number]): EntryHead {
-  const { name, path, timeoutMs, policy, concurrency, backoff } = queue;
-  return {
-    name,
-    schedule: null,
-    filePath: path,
-    timezone: null,
-    nextRun: null,
-    timeout: timeoutMs,
-    retries: policy.retries,
-    overlap: concurrency > 1,
-    queue: { concurrency, backoff },
-  };
-}
-
 export class ScriptAdmin {
   readonly #changes: AdminChanges;
   readonly #functions: Functions;
@@ -164,17 +130,30 @@ export class ScriptAdmin {
     });
   }
 
-  async jobs({ limit, offset }: { limit: number; offset: number }): Promise<{ items: JobEntry[]; total: number }> {
-    const all = [...this.#jobs.list().map(scheduledEntry), ...this.#jobs.queues.list().map(queueEntry)];
-    all.sort((a, b) => (a.name < b.name ? -1 : 1));
-    const items = all.slice(offset, offset + limit).map(
-      ({ queue, ...entry }): JobEntry => ({
-        ...entry,
-        queue: queue === null ? null : { ...queue, ...this.#jobs.queues.counts(entry.name) },
-        lastRun: this.#jobs.lastRun(entry.name),
+  /** Jobs and queues, by name. */
+  jobs(): JobEntry[] {
+    const { queues } = this.#jobs;
+    const scheduled = this.#jobs.list().map(
+      ({ job, due }): JobEntry => ({
+        ...this.#headOf(job),
+        schedule: job.schedule,
+        timezone: job.timezone,
+        nextRun: Number.isFinite(due) ? toTimestamp(due) : null,
+        overlap: job.overlap,
+        queue: null,
       }),
     );
-    return { items: await Promise.all(items), total: all.length };
+    const queued = queues.list().map(
+      (queue): JobEntry => ({
+        ...this.#headOf(queue),
+        schedule: null,
+        timezone: null,
+        nextRun: null,
+        overlap: queue.concurrency > 1,
+        queue: { concurrency: queue.concurrency, backoff: queue.backoff, ...queues.counts(queue.name) },
+      }),
+    );
+    return [...scheduled, ...queued].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /**
@@ -244,6 +223,16 @@ export class ScriptAdmin {
     // A caller that has the id finds the run, even after a crash.
     await run.noted;
     return { runId: run.runId };
+  }
+
+  /** What a job with a schedule and a queue have in common. */
+  #headOf({
+    name,
+    path,
+    timeoutMs,
+    policy,
+  }: Pick<ReturnType<Jobs["queues"]["list"]>[number], "name" | "path" | "timeoutMs" | "policy">) {
+    return { name, filePath: path, timeout: timeoutMs, retries: policy.retries, lastRun: this.#jobs.lastRun(name) };
   }
 
   #refuseUnknown(name: string): void {

@@ -41,12 +41,7 @@ export function scriptRoutes({ scripts }: Admin, bodyLimit: number): AdminRoute[
     },
     {
       path: "/api/admin/jobs",
-      methods: {
-        async GET(exchange) {
-          const query = pageQuery(exchange);
-          return exchange.json(200, toPage(await scripts.jobs(query), query));
-        },
-      },
+      methods: { GET: (exchange) => exchange.json(200, pageOf(scripts.jobs(), pageQuery(exchange))) },
     },
     {
       path: "/api/admin/jobs/:name/runs",
