@@ -6,7 +6,7 @@ import { type ApiParts, type Dashboard, RateLimiter, type StaticFiles } from "..
 import { isBucket } from "../files/storage/index.ts";
 import { Realtime } from "../live/realtime/index.ts";
 import { Admin } from "../operate/admin/index.ts";
-import { Backups, BackupTarget } from "../operate/backup/index.ts";
+import { Backups } from "../operate/backup/index.ts";
 import type { Scripts } from "./scripts.ts";
 import { dataPathsOf, type Service } from "./service.ts";
 
@@ -48,17 +48,7 @@ export function buildApi(options: ApiOptions): Api {
     serviceEvents: config["realtime.serviceEvents"],
   });
   const paths = dataPathsOf(config);
-  const backups = new Backups({
-    ...service,
-    logger: logger.for("backup"),
-    paths,
-    target: new BackupTarget(config["backup.target"], paths),
-    schedule: config["backup.schedule"],
-    keep: config["backup.keep"],
-    maxLog: config["backup.log"],
-    recipient: config["backup.recipient"],
-    version,
-  });
+  const backups = new Backups({ ...service, logger: logger.for("backup"), paths, settings: config, version });
   const meter = new RequestMeter();
   const { functions, jobs } = scripts;
   const admin = new Admin({

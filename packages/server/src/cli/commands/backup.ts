@@ -7,7 +7,7 @@ import { count, printable, refuseIrreplaceable, SetupError } from "../../base/ke
 import type { Logger } from "../../base/logging/index.ts";
 import {
   backupIdentity,
-  type Encryption,
+  encryptionFor,
   type Identity,
   makeBackup,
   putRight,
@@ -98,8 +98,6 @@ async function withoutService(options: {
 }): Promise<string | null> {
   const { config, logger, file, passphrase, onProgress } = options;
   const paths = dataPathsOf(config);
-  const recipient = config["backup.recipient"];
-  const ofRecipient: Encryption | null = recipient === undefined ? null : { recipient };
   const database = new SqliteDatabase({
     path: config.database,
     logger,
@@ -114,7 +112,7 @@ async function withoutService(options: {
       holdRemovals: () => async () => undefined,
       filesSize: files?.size ?? 0,
       output: file,
-      encryption: passphrase === null ? ofRecipient : { passphrase },
+      encryption: encryptionFor(config["backup.recipient"], passphrase),
       maxLog: config["backup.log"],
       version,
       signal: new AbortController().signal,

@@ -48,28 +48,25 @@ function isLabelled<T>(samples: Samples<T>): samples is readonly (readonly [labe
   return Array.isArray(samples);
 }
 
-/** Writes a metric with its samples in Prometheus' text format 0.0.4. */
-function metric(type: "gauge" | "counter") {
-  return (name: string, help: string, samples: Samples<number>): string => {
+/** Makes a writer of metrics in Prometheus' text format 0.0.4. */
+function metric<T>(type: "gauge" | "counter" | "histogram", write: (name: string, labels: Labels, value: T) => string) {
+  return (name: string, help: string, samples: Samples<T>): string => {
     const labelled = isLabelled(samples) ? samples : [[{}, samples] as const];
-    const lines = labelled.map(([labels, value]) => lineOf(name, labels, value));
+    const lines = labelled.map(([labels, value]) => write(name, labels, value));
     return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join("")}`;
   };
 }
 
-const gauge = metric("gauge");
-const counter = metric("counter");
-
-function histogram(name: string, help: string, samples: Samples<HistogramTotals>): string {
-  const labelled = isLabelled(samples) ? samples : [[{}, samples] as const];
-  const lines = labelled.flatMap(([labels, { atMost, count, sumMs }]) => [
+const gauge = metric("gauge", lineOf);
+const counter = metric("counter", lineOf);
+const histogram = metric<HistogramTotals>("histogram", (name, labels, { atMost, count, sumMs }) =>
+  [
     ...atMost.map(([bound, n]) => lineOf(`${name}_bucket`, { ...labels, le: String(bound / 1_000) }, n)),
     lineOf(`${name}_bucket`, { ...labels, le: "+Inf" }, count),
     lineOf(`${name}_sum`, labels, sumMs / 1_000),
     lineOf(`${name}_count`, labels, count),
-  ]);
-  return `# HELP ${name} ${help}\n# TYPE ${name} histogram\n${lines.join("")}`;
-}
+  ].join(""),
+);
 
 function lineOf(name: string, labels: Labels, value: number): string {
   const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`);

@@ -17,7 +17,7 @@ import type { BucketObject, ByteRange, FileBody, Storage } from "../../files/sto
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type { DataPaths } from "./data-paths.ts";
-import { type Encryption, isRecipient } from "./encryption.ts";
+import { type Encryption, encryptionFor, isRecipient } from "./encryption.ts";
 import { makeBackup } from "./make-backup.ts";
 import { BackupTarget, backupName, timeOfName } from "./target.ts";
 
@@ -25,21 +25,26 @@ import { BackupTarget, backupName, timeOfName } from "./target.ts";
 const maxFailures = 20;
 const progressEveryMs = 1_000;
 
+/** The settings of backups, by their keys in the configuration. */
+export interface BackupSettings {
+  readonly "backup.target": string;
+  /** Five fields of cron, in UTC; undefined for no schedule. */
+  readonly "backup.schedule": string | undefined;
+  /** Backups in the target beyond these are removed, the oldest first; 0 keeps all. */
+  readonly "backup.keep": number;
+  /** Bytes of the write-ahead log beyond which a backup is given up. */
+  readonly "backup.log": number;
+  /** The public key that backups are encrypted for. */
+  readonly "backup.recipient": string | undefined;
+}
+
 export interface BackupsOptions {
   database: Database;
   events: EventLog;
   storage: Storage;
   logger: Logger;
   paths: DataPaths;
-  target: BackupTarget;
-  /** Five fields of cron, in UTC; undefined for no schedule (`backup.schedule`). */
-  schedule: string | undefined;
-  /** Backups in the target beyond these are removed, the oldest first; 0 keeps all (`backup.keep`). */
-  keep: number;
-  /** `backup.log` */
-  maxLog: number;
-  /** The public key that backups are encrypted for (`backup.recipient`). */
-  recipient: string | undefined;
+  settings: BackupSettings;
   version: string;
   /** Backups are due by this clock. */
   clock: Clock;
@@ -72,6 +77,7 @@ interface Work {
 
 export class Backups {
   readonly #options: BackupsOptions;
+  readonly #target: BackupTarget;
   readonly #clock: Clock;
   readonly #clockWatch: ClockWatch;
   readonly #stopping = new AbortController();
@@ -87,17 +93,19 @@ export class Backups {
 
   constructor(options: BackupsOptions) {
     this.#options = options;
+    this.#target = new BackupTarget(options.settings["backup.target"], options.paths);
     this.#clock = options.clock;
     this.#clockWatch = new ClockWatch(() => options.clock.now());
   }
 
   /** Waits for the schedule from now on. */
   start(): void {
-    const { schedule, target, logger } = this.#options;
+    const { settings, logger } = this.#options;
+    const schedule = settings["backup.schedule"];
     this.#clockWatch.look();
     if (schedule !== undefined) this.#arm(dueTime(schedule, this.#clock.now()), schedule);
     // A store that does not answer holds up no start.
-    void target.list().then(
+    void this.#target.list().then(
       (kept) => {
         const newest = kept.at(-1);
         if (newest === undefined) return;
@@ -121,20 +129,18 @@ export class Backups {
     // A store may list a backup before the store has said that the backup is whole. Until then the entry of the running
     // backup counts.
     const running = this.#running === null ? [] : [this.#running.entry];
-    const kept = (await this.#options.target.list().catch(unreachable)).map(
-      ({ name, size, modifiedAt }): BackupEntry => {
-        const startedAt = toTimestamp(timeOfName(name) ?? modifiedAt);
-        return {
-          name,
-          state: "completed",
-          size,
-          startedAt,
-          endedAt: toTimestamp(modifiedAt),
-          progress: 1,
-          error: null,
-        };
-      },
-    );
+    const kept = (await this.#target.list().catch(unreachable)).map(({ name, size, modifiedAt }): BackupEntry => {
+      const startedAt = toTimestamp(timeOfName(name) ?? modifiedAt);
+      return {
+        name,
+        state: "completed",
+        size,
+        startedAt,
+        endedAt: toTimestamp(modifiedAt),
+        progress: 1,
+        error: null,
+      };
+    });
     // Of entries with the same name, the last counts.
     const byName = new Map([...this.#failed, ...kept, ...running].map((entry) => [entry.name, entry]));
     return [...byName.values()].sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1));
@@ -142,7 +148,7 @@ export class Backups {
 
   /** Begins a backup in the target. @throws AppError `conflict` while another backup is made. */
   begin(principal: Principal): BackupEntry {
-    const encryption = this.#encryption();
+    const encryption = encryptionFor(this.#options.settings["backup.recipient"], null);
     const name = this.#undelivered ?? backupName(Date.now(), encryption !== null);
     const { entry, ended } = this.#run({ name, file: null, encryption, principal });
     ended.then(() => this.#trim()).catch(() => undefined);
@@ -158,19 +164,19 @@ export class Backups {
     passphrase: string | null,
     listener: Required<Pick<Work, "onProgress" | "onMissing">>,
   ): Promise<void> {
-    const encryption = passphrase === null ? this.#encryption() : { passphrase };
+    const encryption = encryptionFor(this.#options.settings["backup.recipient"], passphrase);
     await this.#run({ ...listener, name: file, file, encryption, principal: system }).ended;
   }
 
   /** @throws AppError `not_found`. */
   async find(name: string): Promise<BucketObject> {
-    const found = await this.#options.target.find(name).catch(unreachable);
+    const found = await this.#target.find(name).catch(unreachable);
     if (found === null) throw new AppError("not_found", "There is no such backup.");
     return found;
   }
 
   read(name: string, range: ByteRange | null): Promise<FileBody> {
-    return this.#options.target.read(name, range);
+    return this.#target.read(name, range);
   }
 
   /** @throws AppError `not_found`, and `conflict` while the backup is made. */
@@ -182,17 +188,12 @@ export class Backups {
     if (wasFailure && name !== this.#undelivered) return;
     if (name === this.#undelivered) this.#undelivered = null;
     else await this.find(name);
-    await this.#options.target.remove(name).catch(unreachable);
+    await this.#target.remove(name).catch(unreachable);
   }
 
   /** For metrics. */
   totals(): { last: LastBackup | null; failures: number; isRunning: boolean } {
     return { last: this.#last, failures: this.#failures, isRunning: this.#running !== null };
-  }
-
-  #encryption(): Encryption | null {
-    const { recipient } = this.#options;
-    return recipient === undefined ? null : { recipient };
   }
 
   /** From the call on, this is the running backup. @throws AppError as `begin`. */
@@ -243,7 +244,7 @@ export class Backups {
 
   /** Answers the size of the backup. */
   async #make(work: Work, entry: BackupEntry): Promise<number> {
-    const { storage, logger, target } = this.#options;
+    const { storage, logger, settings } = this.#options;
     const { signal } = this.#stopping;
     const { name, file, encryption } = work;
     let toldAt = performance.now();
@@ -254,11 +255,12 @@ export class Backups {
       toldAt = performance.now();
       void this.#tell("progress", work, { done, total });
     };
-    const output = file ?? target.pathFor(name);
+    const output = file ?? this.#target.pathFor(name);
     if (this.#undelivered !== name) {
       const holdRemovals = (): (() => Promise<void>) => storage.holdRemovals();
       const filesSize = storage.totals().size;
-      const options = { ...this.#options, holdRemovals, filesSize, output, encryption, signal, onProgress };
+      const maxLog = settings["backup.log"];
+      const options = { ...this.#options, maxLog, holdRemovals, filesSize, output, encryption, signal, onProgress };
       const warning = await makeBackup(options);
       if (warning !== null) {
         logger.warn(`Backup ${name}: ${warning}`);
@@ -268,7 +270,7 @@ export class Backups {
     entry.size = statSync(output).size;
     if (file !== null) return entry.size;
     this.#undelivered = name;
-    await target.deliver(name, { signal, onProgress });
+    await this.#target.deliver(name, { signal, onProgress });
     this.#undelivered = null;
     return entry.size;
   }
@@ -284,11 +286,12 @@ export class Backups {
   }
 
   async #trim(): Promise<void> {
-    const { target, keep, logger } = this.#options;
+    const { settings, logger } = this.#options;
+    const keep = settings["backup.keep"];
     if (keep === 0) return;
     try {
-      for (const { name } of (await target.list()).slice(0, -keep)) {
-        await target.remove(name);
+      for (const { name } of (await this.#target.list()).slice(0, -keep)) {
+        await this.#target.remove(name);
         logger.info(`Backup ${name} was removed: backup.keep is ${keep}`);
       }
     } catch (error) {
@@ -315,13 +318,6 @@ export class Backups {
 /** A store that does not answer, or a folder that cannot be read. */
 function unreachable(cause: unknown): never {
   throw new AppError("unavailable", "The target of the backups cannot be reached at the moment.", { cause });
-}
-
-/** The settings of backups, by their keys in the configuration. */
-export interface BackupSettings {
-  readonly "backup.target": string;
-  readonly "backup.schedule": string | undefined;
-  readonly "backup.recipient": string | undefined;
 }
 
 /** @throws SetupError for a bucket without keys, a schedule that is not cron, and a recipient that is not a public key. */

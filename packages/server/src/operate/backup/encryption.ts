@@ -3,6 +3,12 @@ import { messageOf, SetupError } from "../../base/kernel/index.ts";
 
 export type Encryption = { readonly passphrase: string } | { readonly recipient: string };
 
+/** A passphrase goes before the recipient of the configuration; null without either. */
+export function encryptionFor(recipient: string | undefined, passphrase: string | null): Encryption | null {
+  if (passphrase !== null) return { passphrase };
+  return recipient === undefined ? null : { recipient };
+}
+
 /** Bytes that no other thread shares: the runtime's streams take no others. */
 export type Bytes = ReadableStream<Uint8Array<ArrayBuffer>>;
 

@@ -1,10 +1,10 @@
 /** Backups: a backup holds database and files of the same moment, and is made while the service runs; restore and verification. */
 export { Backups, checkBackups } from "./backups.ts";
 export type { DataPaths } from "./data-paths.ts";
-export { backupIdentity, type Encryption, type Identity } from "./encryption.ts";
+export { backupIdentity, encryptionFor, type Identity } from "./encryption.ts";
 export { makeBackup } from "./make-backup.ts";
 export { hasMoves, putRight } from "./moves.ts";
 export { restoreBackup } from "./restore.ts";
-export { BackupTarget, sourceOf } from "./target.ts";
+export { sourceOf } from "./target.ts";
 export { unpack } from "./unpacked.ts";
 export { type Finding, verifyData } from "./verify.ts";

@@ -3,8 +3,7 @@ import { expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
 import { dataPathsOf } from "../../app/index.ts";
 import { type Alarm, Clock, SetupError } from "../../base/kernel/index.ts";
-import { Backups, type BackupsOptions, checkBackups } from "./backups.ts";
-import { BackupTarget } from "./target.ts";
+import { Backups, checkBackups } from "./backups.ts";
 
 class TestClock extends Clock {
   readonly #now: () => number;
@@ -26,18 +25,14 @@ class TestClock extends Clock {
 const api = await openApi({});
 const { service, config } = api;
 
-function open(options: Partial<BackupsOptions>): Backups {
+function open(schedule: string, clock: Clock): Backups {
   return new Backups({
     ...service,
     logger: api.parts.logger,
     paths: dataPathsOf(config),
-    target: new BackupTarget(config["backup.target"], dataPathsOf(config)),
-    schedule: undefined,
-    keep: 0,
-    maxLog: 1024 ** 3,
-    recipient: undefined,
+    settings: { ...config, "backup.schedule": schedule },
     version: "test",
-    ...options,
+    clock,
   });
 }
 
@@ -45,8 +40,8 @@ test("one is made when it is due, and none before", async () => {
   // Half a second before a full hour.
   const start = performance.now();
   const now = (): number => Date.UTC(2026, 0, 1, 2, 59, 59, 500) + performance.now() - start;
-  const hourly = open({ schedule: "0 * * * *", clock: new TestClock(now) });
-  const yearly = open({ schedule: "0 0 1 6 *", clock: new TestClock(now) });
+  const hourly = open("0 * * * *", new TestClock(now));
+  const yearly = open("0 0 1 6 *", new TestClock(now));
   hourly.start();
   yearly.start();
   expect(await hourly.list()).toEqual([]);
@@ -61,7 +56,7 @@ test("one is made when it is due, and none before", async () => {
 test("a schedule that began while the clock was a year ahead is right again after the step back", async () => {
   let time = Date.UTC(2027, 0, 1, 2, 30);
   const clock = new TestClock(() => time);
-  const nightly = open({ schedule: "0 3 * * *", clock });
+  const nightly = open("0 3 * * *", clock);
   const look = (): void => {
     for (const effect of clock.looks.splice(0)) effect();
   };
