@@ -225,7 +225,7 @@ export class ScriptAdmin {
     return { runId: run.runId };
   }
 
-  /** What a job with a schedule and a queue have in common. */
+  /** The members of an entry that a schedule and a queue have in common. */
   #headOf({
     name,
     path,
