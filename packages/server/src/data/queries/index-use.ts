@@ -27,7 +27,7 @@ const maxOffset = 1_000;
 export interface IndexUse {
   /** Whether SQLite reads the rows of the page and no others. */
   readonly isBounded: boolean;
-  /** Whether the rows are those of each id that a condition leads to: how many ids there are is not known before. */
+  /** Whether the bound holds for each id that a condition leads to: how many ids there are is not known before. */
   readonly isLookedUp: boolean;
   /** Whether an index, or the table itself, gives the order. */
   readonly isOrdered: boolean;
@@ -47,14 +47,12 @@ interface Compared {
   readonly bounds: Map<string, string>;
 }
 
-interface Order {
-  readonly sort: Sort;
-  readonly offset: number;
-}
-
 /** @param conditions that must all hold. */
-export function indexUseOf(collection: Collection, conditions: readonly Expression[], order: Order): IndexUse {
-  const { sort, offset } = order;
+export function indexUseOf(
+  collection: Collection,
+  conditions: readonly Expression[],
+  { sort, offset }: { sort: Sort; offset: number },
+): IndexUse {
   const compared: Compared = {
     equal: new Set(),
     points: new Set(),
@@ -63,9 +61,8 @@ export function indexUseOf(collection: Collection, conditions: readonly Expressi
     bounds: new Map(),
   };
   const isPlain = conditions.every((condition) => compare(condition, compared));
-  const indexes = indexesOf(collection);
+  const indexes: TableIndex[] = [{ columns: ["id"], unique: true }, ...tableIndexes(collection.definition)];
   const { equal, points, lookedUp, listed, bounds } = compared;
-  const isLookedUp = lookedUp.size > 0;
   const isOne = indexes.some(({ columns, unique }) => unique && columns.every((column) => points.has(column)));
   const sorted = columnsOfSort(collection, sort)?.filter((column) => !equal.has(column)) ?? null;
   const orders = [[], ...indexes.map(({ columns }) => columns)].filter(
@@ -75,20 +72,9 @@ export function indexUseOf(collection: Collection, conditions: readonly Expressi
     listed.size === 0 &&
     columns.length === equal.size + (sorted?.length ?? 0) &&
     [...bounds.values()].every((column) => column === sorted?.[0]);
-  const isNear = offset <= (isLookedUp ? 0 : maxOffset);
+  const isNear = offset <= (lookedUp.size > 0 ? 0 : maxOffset);
   const isBounded = isPlain && isNear && (isOne || orders.some(answers));
-  return { isBounded, isLookedUp, isOrdered: orders.length > 0 };
-}
-
-const known = new WeakMap<Collection, readonly TableIndex[]>();
-
-function indexesOf(collection: Collection): readonly TableIndex[] {
-  let indexes = known.get(collection);
-  if (indexes === undefined) {
-    indexes = [{ columns: ["id"], unique: true }, ...tableIndexes(collection.definition)];
-    known.set(collection, indexes);
-  }
-  return indexes;
+  return { isBounded, isLookedUp: isBounded && lookedUp.size > 0, isOrdered: orders.length > 0 };
 }
 
 /** Whether an index has some of the equal columns, then the sorted columns and nothing more: rows with the same key follow `_seq`. */

@@ -173,6 +173,19 @@ describe("a list under a rule by membership", () => {
     }
   });
 
+  test("with an offset, which counts the records of the whole list", async () => {
+    for (const [sort, sign] of [
+      ["n", 1],
+      ["-n", -1],
+    ] as const) {
+      const path = `/api/issues?${new URLSearchParams({ filter: open, sort, offset: "2", limit: "4" })}`;
+      const { items } = (await request<RecordPage>("GET", path, { token: few.accessToken })).body;
+      expect(items.map(({ name }) => name as unknown)).toEqual(
+        named(byNumber(visible.filter(isOpen), sign)).slice(2, 6),
+      );
+    }
+  });
+
   test("with a filter for one project, and for a project that is not the caller's", async () => {
     for (const [project, expected] of [
       [projects[1], visible.filter((issue) => issue.project === projects[1])],

@@ -46,22 +46,14 @@ export interface Source {
   readonly conditional: ReadonlyMap<string, Expression>;
   /** The fields that callers may not read in every record: no query searches or sorts by such a field. */
   readonly closed: ReadonlySet<string>;
-  /** The collections that the rules of the collection and its fields ask about. */
-  readonly asks: Asks;
+  /** Whether the version of the collection tells each change of the part that a caller of the class may read. */
+  readonly hasVersion: boolean;
   /** The fields of records that are answered unless a query says otherwise. */
   readonly whole: SelectionPlan;
   /** Null for a field of users, and for a name that callers know no field of. */
   field(name: string): FieldDefinition | null;
   /** The column of a name, as SQL. */
   column(name: string): string;
-}
-
-/** The things that conditions ask about, beside the record itself. */
-export interface Asks {
-  /** The names of collections. */
-  readonly names: ReadonlySet<string>;
-  /** Whether the outcome depends on something that has no version: the users, the time, the role of the caller. */
-  readonly isFleeting: boolean;
 }
 
 /** The class of a caller: all callers of a class have the same decisions and conditions. */
@@ -74,12 +66,11 @@ export function conditionOf(decision: Decision): Expression | null {
   return "condition" in decision ? decision.condition : null;
 }
 
-export function asksOf(conditions: readonly Expression[]): Asks {
-  const names = new Set(conditions.flatMap((condition) => [...collectionsIn(condition)]));
-  const asksUsers = names.delete("users");
-  const operands = conditions.flatMap(operandsIn);
+/** Whether a condition asks for more than the record and the id of the caller: for other records, the time, or the caller's role. */
+function asksForMore(condition: Expression): boolean {
+  const operands = operandsIn(condition);
   const isFleeting = operands.some((operand) => operand.type === "macro" && operand.name !== "user.id");
-  return { names, isFleeting: asksUsers || isFleeting };
+  return isFleeting || collectionsIn(condition).size > 0;
 }
 
 /** The sources of the definitions that are in force: by collection and class of callers. */
@@ -111,8 +102,6 @@ function recordSource(collection: Collection, principal: Principal, users: strin
   const fields = table.fields.map(({ name }) => name).filter((name) => !limits.closed.has(name));
   const conditional = new Map([...limits.conditional].map(([name, { condition }]) => [name, condition]));
   const condition = conditionOf(decision);
-  // The word "owner" asks about the record alone.
-  const asked = [...(decision.access === "where" ? [decision.condition] : []), ...conditional.values()];
   return withWhole(
     {
       name: collection.name,
@@ -122,7 +111,7 @@ function recordSource(collection: Collection, principal: Principal, users: strin
       condition,
       conditional,
       closed: new Set([...limits.closed, ...conditional.keys()]),
-      asks: asksOf(asked),
+      hasVersion: decision.access !== "where" && ![...conditional.values()].some(asksForMore),
       field: (name) => (limits.closed.has(name) ? null : table.field(name)),
       column: (name) => table.column(name),
     },
@@ -141,7 +130,7 @@ export function userSource({ table, fields }: UserTable, decision: Decision): So
       condition: conditionOf(decision),
       conditional: new Map(),
       closed: none.closed,
-      asks: { names: none.closed, isFleeting: true },
+      hasVersion: false,
       field: () => null,
       column: (name) => `${quoted}.${identifier(name)}`,
     },
@@ -234,7 +223,7 @@ export class ReadScope {
 
   /** Notes the collections and the values that a filter depends on. */
   note(filter: Expression): void {
-    this.#note(asksOf([filter]));
+    if (asksForMore(filter)) this.#hasVersion = false;
   }
 
   /** Enters a collection, and answers the part that the caller may read. */
@@ -242,8 +231,7 @@ export class ReadScope {
     const source = this.#sourceOf(collection);
     if (!this.#entered.has(collection)) {
       this.#entered.set(collection, source.decision);
-      if (source.decision.access === "where") this.#hasVersion = false;
-      this.#note(source.asks);
+      if (!source.hasVersion) this.#hasVersion = false;
     }
     return source;
   }
@@ -309,14 +297,10 @@ export class ReadScope {
   #sourceOf(collection: Collection): Source {
     return sourceOf(this.#collections, collection, this.principal);
   }
-
-  #note({ names, isFleeting }: Asks): void {
-    if (isFleeting || names.size > 0) this.#hasVersion = false;
-  }
 }
 
 /**
- * The filter of a subscription, parsed as the filter of a list: over the records of a collection, the same for all callers of a class: admins, other users, callers without a token.
+ * The filter of a subscription, parsed as the filter of a list: over the records of a collection, the same for all callers of a class.
  * @throws ExpressionError; AppError `unauthorized` or `forbidden` for a filter that leads to something that the caller may not read.
  */
 export function parseSubscriptionFilter(
