@@ -6,6 +6,7 @@
 import type { JsonValue } from "@socle/protocol";
 import { AppError } from "../../base/kernel/index.ts";
 import { bind, collectionsIn, type Expression, toSql } from "../../data/expressions/index.ts";
+import { callerOf } from "../../data/permissions/index.ts";
 import type { RecordTable } from "../../data/records/index.ts";
 import type { Database, ScratchConnection, Value } from "../../store/database/index.ts";
 import { type Listener, nameOf } from "./audience.ts";
@@ -75,7 +76,12 @@ export interface ThreadUse {
   charge(ms: number): void;
 }
 
-interface Texts extends ReturnType<typeof toSql> {
+type Sql = ReturnType<typeof toSql>;
+
+interface Texts {
+  readonly forGroup: Sql;
+  /** For one listener: the indexes of the caller's fields are of use. */
+  readonly forOne: Sql;
   /** Whether the condition asks for other records of the same collection. */
   readonly entersItself: boolean;
 }
@@ -89,10 +95,17 @@ interface Statement {
 const fewVisits = 50;
 const fewGrace = 8;
 
-/** The listeners of a group, in the temporary table; and listeners as a parameter, an array of `[name, id, role]`. */
-const ofGroup = 'temp._listeners AS _listener WHERE _listener."group" = ? AND';
-const given =
-  "(SELECT value ->> 0 AS name, value ->> 1 AS id, value ->> 2 AS role FROM json_each(?)) AS _listener WHERE";
+/**
+ * The beginnings of the statements: about the listeners of a group in the temporary table; about the listeners that
+ * are a parameter, an array of `[name, id, role]`; and about one listener.
+ */
+const beginnings = {
+  ofGroup:
+    'SELECT _listener.name AS name FROM _state AS _record, temp._listeners AS _listener WHERE _listener."group" = ? AND',
+  given:
+    "SELECT _listener.name AS name FROM _state AS _record, (SELECT value ->> 0 AS name, value ->> 1 AS id, value ->> 2 AS role FROM json_each(?)) AS _listener WHERE",
+  one: "SELECT ? AS name FROM _state AS _record WHERE",
+};
 
 export class Readers {
   readonly #database: Pick<Database, "openScratch" | "query">;
@@ -187,28 +200,32 @@ export class Readers {
 
   #statement({ condition, state, among }: Question, place: "in place" | "on a thread"): Statement {
     const { table } = condition;
-    const { text, values, entersItself } = this.#textsOf(condition);
-    const [listeners, parameter] =
-      among instanceof ListenerGroup && place === "in place"
-        ? [ofGroup, among.number]
-        : [given, among instanceof ListenerGroup ? among.toJson() : toJson([nameOf(among)])];
+    const { forGroup, forOne, entersItself } = this.#textsOf(condition);
     const states = table.givenState(entersItself && pointsToItself(state));
-    return {
-      sql: `${states} SELECT _listener.name AS name FROM _state AS _record, ${listeners} ${text}`,
-      values: [
-        ...table.stateValues(state.record, state.owner),
-        parameter,
-        ...bind(values, { now: Date.now(), user: null }),
-      ],
-    };
+    const stateValues = table.stateValues(state.record, state.owner);
+    const now = Date.now();
+    if (!(among instanceof ListenerGroup)) {
+      const bound = bind(forOne.values, { now, user: callerOf(among) });
+      return {
+        sql: `${states} ${beginnings.one} ${forOne.text}`,
+        values: [...stateValues, nameOf(among), ...bound],
+      };
+    }
+    const [beginning, parameter] =
+      place === "in place" ? [beginnings.ofGroup, among.number] : [beginnings.given, among.toJson()];
+    const bound = bind(forGroup.values, { now, user: null });
+    return { sql: `${states} ${beginning} ${forGroup.text}`, values: [...stateValues, parameter, ...bound] };
   }
 
   #textsOf({ table, expression }: Condition): Texts {
     let texts = this.#texts.get(expression);
     if (texts === undefined) {
-      const options = { users: this.#users, isOfOneRecord: true, isProbed: true, caller: "_listener" };
-      const entersItself = collectionsIn(expression).has(table.collection.name);
-      texts = { ...toSql(expression, "_record", options), entersItself };
+      const options = { users: this.#users, isOfOneRecord: true, isProbed: true };
+      texts = {
+        forGroup: toSql(expression, "_record", { ...options, caller: "_listener" }),
+        forOne: toSql(expression, "_record", options),
+        entersItself: collectionsIn(expression).has(table.collection.name),
+      };
       this.#texts.set(expression, texts);
     }
     return texts;
@@ -311,7 +328,7 @@ export class ListenerGroup {
 
   /** The listeners as the parameter of a statement. */
   toJson(): string {
-    this.#json ??= toJson([...this.names.keys()]);
+    this.#json ??= JSON.stringify([...this.names.keys()].map((name) => [name, ...columnsOf(name)]));
     return this.#json;
   }
 
@@ -331,10 +348,6 @@ interface NameRow {
 
 function namesOf(rows: readonly NameRow[]): Names {
   return new Set(rows.map(({ name }) => name));
-}
-
-function toJson(names: readonly string[]): string {
-  return JSON.stringify(names.map((name) => [name, ...columnsOf(name)]));
 }
 
 /** The id and role of a listener. A listener without a token has the id null, which equals no field. */
