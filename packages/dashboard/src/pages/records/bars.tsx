@@ -1,36 +1,36 @@
 /** The bar over the lower edge of the grid: the actions for the selected records. */
 import { Button, Group, Text } from "@mantine/core";
 import { IconCopy, IconDownload, IconTrash, IconX } from "@tabler/icons-react";
-import { IconAction } from "../../kit/icon-action.tsx";
+import { IconAction, notifyDone } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
+import type { GridState } from "./grid/use-grid-state.ts";
 import classes from "./records.module.css";
 
-export interface BarsProps {
-  selected: number;
+interface SelectionBarProps {
+  state: GridState;
+  /** The number of loaded records. */
   loaded: number;
-  onSelectAll: () => void;
-  onExport: () => void;
-  onCopy: () => void;
-  onDelete: () => void;
-  onClear: () => void;
+  onExport: (ids: readonly string[]) => void;
+  onDelete: (ids: readonly string[]) => void;
 }
 
-export function SelectionBar(props: BarsProps) {
+export function SelectionBar({ state, loaded, onExport, onDelete }: SelectionBarProps) {
+  const ids = [...state.selected];
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(ids.join("\n"));
+    notifyDone(text.records.idsCopied(ids.length));
+  };
+  const clear = (): void => {
+    state.clear();
+    state.focus();
+  };
   return (
-    <div className={classes["bars"]}>
-      <Bar {...props} />
-    </div>
-  );
-}
-
-function Bar({ selected, loaded, onSelectAll, onExport, onCopy, onDelete, onClear }: BarsProps) {
-  return (
-    <div className={classes["floating"]} role="toolbar" aria-label={text.records.selectionBar}>
+    <div className={classes["bar"]} role="toolbar" aria-label={text.records.selectionBar}>
       <Text size="sm" fw={600} className="numbers" role="status">
-        {text.records.selected(selected)}
+        {text.records.selected(ids.length)}
       </Text>
-      {selected < loaded && (
-        <Button size="compact-sm" variant="subtle" onClick={onSelectAll}>
+      {ids.length < loaded && (
+        <Button size="compact-sm" variant="subtle" onClick={state.selectAll}>
           {text.records.selectAllLoaded(loaded)}
         </Button>
       )}
@@ -40,17 +40,17 @@ function Bar({ selected, loaded, onSelectAll, onExport, onCopy, onDelete, onClea
           variant="subtle"
           color="gray"
           leftSection={<IconDownload size={14} />}
-          onClick={onExport}
+          onClick={() => onExport(ids)}
         >
-          {text.records.exportSelected(selected)}
+          {text.records.exportSelected(ids.length)}
         </Button>
-        <Button size="compact-sm" variant="subtle" color="gray" leftSection={<IconCopy size={14} />} onClick={onCopy}>
+        <Button size="compact-sm" variant="subtle" color="gray" leftSection={<IconCopy size={14} />} onClick={copy}>
           {text.records.copyIds}
         </Button>
-        <Button size="compact-sm" color="red.8" leftSection={<IconTrash size={14} />} onClick={onDelete}>
-          {text.records.deleteMany(selected)}
+        <Button size="compact-sm" color="red.8" leftSection={<IconTrash size={14} />} onClick={() => onDelete(ids)}>
+          {text.records.deleteMany(ids.length)}
         </Button>
-        <IconAction icon={IconX} iconSize={14} label={text.records.clearSelection} onClick={onClear} />
+        <IconAction icon={IconX} iconSize={14} label={text.records.clearSelection} onClick={clear} />
       </Group>
     </div>
   );

@@ -30,35 +30,35 @@ export function makeVisibleStore(): VisibleStore {
   };
 }
 
-export function Foot(props: {
+interface FootProps {
   rows: Rows;
   visible: VisibleStore;
   scroller: RefObject<HTMLDivElement | null>;
   /** The last saved cell; empty without a saved cell. */
   note: string;
-  onRetry: () => void;
-}) {
-  const { rows, visible, scroller, note, onRetry } = props;
+}
+
+/** Scrolls to a row, also to a row that is not loaded. */
+function goTo(row: number, { rows, scroller }: FootProps): void {
+  const target = Math.max(0, Math.min((rows.total ?? row + 1) - 1, row));
+  const isInSpan = target >= rows.origin && target < rows.origin + spanRows;
+  if (!isInSpan) rows.jump(target);
+  // The span with the row must be drawn before the scroll.
+  setTimeout(() => {
+    const { current } = scroller;
+    if (current === null) return;
+    const origin = isInSpan ? rows.origin : originFor(target);
+    current.scrollTop = (target - origin) * rowHeight;
+    current.focus({ preventScroll: true });
+  }, 0);
+}
+
+export function Foot(props: FootProps) {
+  const { rows, visible, note } = props;
   const [isOpen, setOpen] = useState(false);
-  const [wanted, setWanted] = useState<string | number>("");
-  const { total } = rows;
   const go = (row: number): void => {
     setOpen(false);
-    const target = Math.max(0, Math.min((total ?? row + 1) - 1, row));
-    const isInSpan = target >= rows.origin && target < rows.origin + spanRows;
-    if (!isInSpan) rows.jump(target);
-    // The span with the row must be drawn before the scroll.
-    setTimeout(() => {
-      const { current } = scroller;
-      if (current === null) return;
-      const origin = isInSpan ? rows.origin : originFor(target);
-      current.scrollTop = (target - origin) * rowHeight;
-      current.focus({ preventScroll: true });
-    }, 0);
-  };
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    if (typeof wanted === "number") go(wanted - 1);
+    goTo(row, props);
   };
   return (
     <div className={classes["foot"]}>
@@ -66,43 +66,13 @@ export function Foot(props: {
         <Tooltip label={text.records.goToRow} disabled={isOpen}>
           <Popover.Target>
             <UnstyledButton className={classes["range"]} onClick={() => setOpen(!isOpen)}>
-              <Range visible={visible} total={total} />
+              <Range visible={visible} total={rows.total} />
               <VisuallyHidden>– {text.records.goToRow}</VisuallyHidden>
             </UnstyledButton>
           </Popover.Target>
         </Tooltip>
         <Popover.Dropdown p="xs" aria-label={text.records.goToRow}>
-          <form onSubmit={submit}>
-            <Group gap={6} wrap="nowrap" align="flex-end">
-              <NumberInput
-                size="xs"
-                label={text.records.goToRow}
-                min={1}
-                {...(total !== undefined && { max: total })}
-                allowDecimal={false}
-                thousandSeparator=","
-                hideControls
-                value={wanted}
-                onChange={setWanted}
-                flex={1}
-                data-autofocus
-              />
-              <Button size="xs" type="submit">
-                {text.records.go}
-              </Button>
-            </Group>
-            <Group gap={6} mt={6}>
-              <Button size="compact-xs" variant="default" onClick={() => go(0)}>
-                {text.records.firstRow}
-              </Button>
-              {total !== undefined && (
-                <Button size="compact-xs" variant="default" onClick={() => go(total - 1)}>
-                  {text.records.lastRow}
-                </Button>
-              )}
-            </Group>
-            <Dim mt={8}>{text.records.held}</Dim>
-          </form>
+          <JumpForm total={rows.total} onGo={go} />
         </Popover.Dropdown>
       </Popover>
       <Dim role="status" truncate>
@@ -113,12 +83,54 @@ export function Foot(props: {
           <Text size="xs" c="var(--mantine-color-error)" truncate>
             {messageOf(rows.pageError)}
           </Text>
-          <Button size="compact-xs" variant="default" onClick={onRetry}>
+          <Button size="compact-xs" variant="default" onClick={rows.retry}>
             {text.common.retry}
           </Button>
         </Group>
       )}
     </div>
+  );
+}
+
+/** @param props.onGo gets the position of the row, from 0. */
+function JumpForm({ total, onGo }: { total: number | undefined; onGo: (row: number) => void }) {
+  const [wanted, setWanted] = useState<string | number>("");
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (typeof wanted === "number") onGo(wanted - 1);
+  };
+  return (
+    <form onSubmit={submit}>
+      <Group gap={6} wrap="nowrap" align="flex-end">
+        <NumberInput
+          size="xs"
+          label={text.records.goToRow}
+          min={1}
+          {...(total !== undefined && { max: total })}
+          allowDecimal={false}
+          thousandSeparator=","
+          hideControls
+          value={wanted}
+          onChange={setWanted}
+          flex={1}
+          data-autofocus
+        />
+        <Button size="xs" type="submit">
+          {text.records.go}
+        </Button>
+      </Group>
+      <Group gap={6} mt={6}>
+        <Button size="compact-xs" variant="default" onClick={() => onGo(0)}>
+          {text.records.firstRow}
+        </Button>
+        {total !== undefined && (
+          <Button size="compact-xs" variant="default" onClick={() => onGo(total - 1)}>
+            {text.records.lastRow}
+          </Button>
+        )}
+      </Group>
+      <Dim mt={8}>{text.records.held}</Dim>
+    </form>
   );
 }
 

@@ -13,23 +13,25 @@ import {
 import { Link } from "@tanstack/react-router";
 import { IconAction } from "../../kit/icon-action.tsx";
 import { ButtonLink } from "../../kit/links.tsx";
+import { useIsLive } from "../../service/socket.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./records.module.css";
 
-export function HeadActions(props: {
+interface HeadActionsProps {
   name: string;
   isNarrow: boolean;
   isBusy: boolean;
-  isLive: boolean;
   /** The label of the export: "Export 29 filtered". */
   exportLabel: string;
   onNew: () => void;
   onExport: () => void;
   onCode: () => void;
   onRefresh: () => void;
-}) {
-  const { name, isNarrow, isBusy, isLive, exportLabel, onNew, onExport, onCode, onRefresh } = props;
-  const params = { name };
+}
+
+export function HeadActions(props: HeadActionsProps) {
+  const { name, isNarrow, isBusy, onNew, onRefresh } = props;
+  const isLive = useIsLive();
   return (
     <>
       {!isLive && (
@@ -53,7 +55,7 @@ export function HeadActions(props: {
           />
           <ButtonLink
             to="/collections/$name/schema"
-            params={params}
+            params={{ name }}
             size="xs"
             variant="default"
             leftSection={<IconSchema size={14} />}
@@ -62,44 +64,50 @@ export function HeadActions(props: {
           </ButtonLink>
         </>
       )}
-      <Menu position="bottom-end" width={190} withinPortal>
-        <Menu.Target>
-          <ActionIcon variant="default" size={30} aria-label={text.records.actions}>
-            <IconDots size={16} />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          {isNarrow && (
-            <>
-              <Menu.Item leftSection={<IconRefresh size={16} />} onClick={onRefresh}>
-                {text.common.refresh}
-              </Menu.Item>
-              <Menu.Item
-                leftSection={<IconSchema size={16} />}
-                renderRoot={(props) => <Link to="/collections/$name/schema" params={params} {...props} />}
-              >
-                {text.records.schema}
-              </Menu.Item>
-              <Menu.Divider />
-            </>
-          )}
-          <Menu.Item
-            leftSection={<IconUpload size={16} />}
-            renderRoot={(props) => <Link to="/collections/$name/import" params={params} {...props} />}
-          >
-            {text.records.import}
-          </Menu.Item>
-          <Menu.Item leftSection={<IconDownload size={16} />} onClick={onExport}>
-            {exportLabel}
-          </Menu.Item>
-          <Menu.Item leftSection={<IconCode size={16} />} onClick={onCode}>
-            {text.records.code}
-          </Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
+      <MoreActions {...props} />
       <Button size="xs" leftSection={<IconPlus size={14} />} onClick={onNew}>
         {text.records.new}
       </Button>
     </>
+  );
+}
+
+function MoreActions({ name, isNarrow, exportLabel, onExport, onCode, onRefresh }: HeadActionsProps) {
+  return (
+    <Menu position="bottom-end" width={190} withinPortal>
+      <Menu.Target>
+        <ActionIcon variant="default" size={30} aria-label={text.records.actions}>
+          <IconDots size={16} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {isNarrow && (
+          <>
+            <Menu.Item leftSection={<IconRefresh size={16} />} onClick={onRefresh}>
+              {text.common.refresh}
+            </Menu.Item>
+            <Menu.Item
+              leftSection={<IconSchema size={16} />}
+              renderRoot={(props) => <Link to="/collections/$name/schema" params={{ name }} {...props} />}
+            >
+              {text.records.schema}
+            </Menu.Item>
+            <Menu.Divider />
+          </>
+        )}
+        <Menu.Item
+          leftSection={<IconUpload size={16} />}
+          renderRoot={(props) => <Link to="/collections/$name/import" params={{ name }} {...props} />}
+        >
+          {text.records.import}
+        </Menu.Item>
+        <Menu.Item leftSection={<IconDownload size={16} />} onClick={onExport}>
+          {exportLabel}
+        </Menu.Item>
+        <Menu.Item leftSection={<IconCode size={16} />} onClick={onCode}>
+          {text.records.code}
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
   );
 }

@@ -5,11 +5,10 @@ import { SocleError } from "@socle/client";
 import type { CollectionEntry } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useCallback, useMemo, useRef, useState } from "react";
+import { type RefObject, useCallback, useMemo, useRef, useState } from "react";
 import { schemaOf } from "../../kit/expression/index.ts";
-import { FilledPage, formatNumber, notifyDone } from "../../kit/index.ts";
+import { FilledPage, formatNumber } from "../../kit/index.ts";
 import { deleteLater } from "../../service/deletes.ts";
-import { useIsLive } from "../../service/socket.ts";
 import { text } from "../../texts/index.ts";
 import { BackToCollections } from "./back.tsx";
 import { SelectionBar } from "./bars.tsx";
@@ -39,16 +38,10 @@ const openingMs = 600;
 /** Below this width a drawer covers the page. */
 const narrow = "(max-width: 48em)";
 
-/** The state of the page: its address, its list, the grid with live changes, and the actions of its buttons and keys. */
-function useRecordsPage(collection: CollectionEntry, collections: readonly CollectionEntry[]) {
-  const { name } = collection;
+/** The address of the page, and the functions that change the address. */
+function useAddress(name: string) {
   const search = useSearch({ from: "/inside/collections/$name" });
   const navigate = useNavigate();
-  const queryClient = useQueryClient();
-  const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false }) === true;
-  const [dialog, setDialog] = useState<Dialog | null>(null);
-  const [note, setNote] = useState("");
-  const scroller = useRef<HTMLDivElement>(null);
   const setSearch = useCallback(
     (change: RecordSearch, replace = false): void =>
       void navigate({
@@ -59,17 +52,6 @@ function useRecordsPage(collection: CollectionEntry, collections: readonly Colle
       }),
     [navigate, name],
   );
-  const shown = useRecordList({ collection, collections, search, isNarrow });
-  const { rows, list, columns } = shown;
-  const isPartial = search.filter !== undefined || list.search !== undefined;
-  const toTop = (): void => scroller.current?.scrollTo({ top: 0 });
-  const live = useLive({
-    collection: name,
-    queryKey: rows.queryKey,
-    isPartial,
-    isArranged: isPartial || search.sort !== undefined,
-    isAtTop: () => rows.first === 0 && (scroller.current?.scrollTop ?? 0) < 8,
-  });
   const openedAt = useRef(Number.NEGATIVE_INFINITY);
   const open = useCallback(
     (id: string): void => {
@@ -80,12 +62,35 @@ function useRecordsPage(collection: CollectionEntry, collections: readonly Colle
     },
     [setSearch],
   );
+  return { search, setSearch, open };
+}
+
+/** The state of the page: its address, its list, the grid with live changes, and the actions of its buttons and keys. */
+function useRecordsPage({ collection, collections }: RecordsViewProps) {
+  const { name } = collection;
+  const { search, setSearch, open } = useAddress(name);
+  const queryClient = useQueryClient();
+  const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false }) === true;
+  const [dialog, setDialog] = useState<Dialog | null>(null);
+  const [note, setNote] = useState("");
+  const scroller = useRef<HTMLDivElement>(null);
+  const toTop = useCallback((): void => scroller.current?.scrollTo({ top: 0 }), []);
+  const shown = useRecordList({ collection, collections, search, isNarrow });
+  const { rows, list, columns } = shown;
+  const isPartial = search.filter !== undefined || list.search !== undefined;
+  const live = useLive({
+    collection: name,
+    queryKey: rows.queryKey,
+    isPartial,
+    isArranged: isPartial || search.sort !== undefined,
+    isAtTop: () => rows.first === 0 && (scroller.current?.scrollTop ?? 0) < 8,
+  });
   const sort = useCallback(
     (path: string, isAdded: boolean): void => {
       setSearch({ sort: writeSort(toggleSort(parseSort(search.sort), path, isAdded)) });
-      scroller.current?.scrollTo({ top: 0 });
+      toTop();
     },
-    [search.sort, setSearch],
+    [search.sort, setSearch, toTop],
   );
   const state = useGridState({
     rows,
@@ -98,70 +103,49 @@ function useRecordsPage(collection: CollectionEntry, collections: readonly Colle
       setNote(text.records.cellSaved(column));
     },
   });
+  const reload = (): void => {
+    live.settle();
+    if (rows.first === 0) toTop();
+    void queryClient.invalidateQueries({ queryKey: recordsKey(name) });
+  };
   return {
-    ...{
-      name,
-      search,
-      setSearch,
-      shown,
-      live,
-      state,
-      isNarrow,
-      isPartial,
-      dialog,
-      setDialog,
-      note,
-      scroller,
-      open,
-      sort,
-    },
-    reload: (): void => {
-      live.settle();
-      if (rows.first === 0) toTop();
-      void queryClient.invalidateQueries({ queryKey: recordsKey(name) });
-    },
-    remove: (ids: readonly string[]): void => {
-      deleteLater(name, ids);
-      state.clear();
-      if (search.record !== undefined && ids.includes(search.record)) setSearch({ record: undefined });
-      else state.focus();
-    },
-    /** Changes the filter or the searched words: the list begins at its first row. */
-    find: (change: RecordSearch, replace = false): void => {
-      state.clear();
-      toTop();
-      setSearch(change, replace);
-    },
-    closeDialog: (): void => {
-      setDialog(null);
-      if (search.export === true) setSearch({ export: undefined }, true);
-      state.focus();
-    },
+    ...{ name, collection, search, setSearch, open, isNarrow, isPartial, dialog, setDialog, note, scroller },
+    ...{ shown, live, sort, state, toTop, reload },
+    /** The refusals of the service: each names its parameter. */
+    filterError: errorOf(rows.error, "filter"),
+    searchError: errorOf(rows.error, "search"),
   };
 }
 
 type RecordsPage = ReturnType<typeof useRecordsPage>;
 
-export function RecordsView(props: { collection: CollectionEntry; collections: readonly CollectionEntry[] }) {
-  const { collection, collections } = props;
-  const page = useRecordsPage(collection, collections);
-  const { name, search, setSearch, shown, live, state, isPartial, setDialog } = page;
-  const { rows, columns } = shown;
+interface RecordsViewProps {
+  collection: CollectionEntry;
+  collections: readonly CollectionEntry[];
+}
+
+export function RecordsView(props: RecordsViewProps) {
+  const page = useRecordsPage(props);
+  const { name, search, setSearch, shown, live, state, setDialog } = page;
+  const { rows } = shown;
   const searchRef = useRef<HTMLInputElement>(null);
   const [hasFocus, setFocus] = useState(false);
+  const remove = (ids: readonly string[]): void => {
+    deleteLater(name, ids);
+    state.clear();
+    if (search.record !== undefined && ids.includes(search.record)) setSearch({ record: undefined });
+    else state.focus();
+  };
   useRecordShortcuts({
     state,
     isFree: search.record === undefined,
     hasFocus,
     onOpen: page.open,
     onSearch: () => searchRef.current?.focus(),
-    onDelete: page.remove,
+    onDelete: remove,
   });
-  const isLive = useIsLive();
   // The count does not yet contain the new records that wait above a complete list.
   const count = rows.total === undefined ? undefined : rows.total + (rows.isComplete ? live.waiting : 0);
-  const [filterError, searchError] = [errorOf(rows.error, "filter"), errorOf(rows.error, "search")];
-  const isSearched = (collection.definition.search ?? []).length > 0;
   return (
     <FilledPage
       title={name}
@@ -172,8 +156,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
           name={name}
           isNarrow={page.isNarrow}
           isBusy={rows.isFetching}
-          isLive={isLive}
-          exportLabel={!isPartial ? text.records.exportAll : text.records.exportFiltered(rows.total)}
+          exportLabel={!page.isPartial ? text.records.exportAll : text.records.exportFiltered(rows.total)}
           onNew={() => page.open("new")}
           onExport={() => setDialog({ type: "export" })}
           onCode={() => setDialog({ type: "code" })}
@@ -181,58 +164,85 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
         />
       }
     >
-      <FilterBar
-        collection={collection}
-        filter={search.filter ?? ""}
-        onFilter={(filter) => page.find({ filter: filter === "" ? undefined : filter })}
-        schema={schemaOf(collections)}
-        error={filterError}
-        search={isSearched ? (search.search ?? "") : null}
-        onSearch={(words) =>
-          page.find({ search: words === "" ? undefined : words }, search.search !== undefined && words !== "")
-        }
-        searchError={searchError}
-        isAnswered={rows.error === null && !rows.isLoading && !rows.isOld}
-        searchRef={searchRef}
-      >
-        <ColumnMenu columns={columns} all={shown.all} />
-      </FilterBar>
-      <GridFrame
-        page={page}
-        collection={collection}
-        hasTextError={filterError !== undefined || searchError !== undefined}
-        onFocus={setFocus}
-      />
-      <RecordDialogs
-        collection={collection}
-        search={search}
-        shown={shown}
-        dialog={page.dialog}
-        onClose={page.closeDialog}
-        onRecordClose={() => {
-          setSearch({ record: undefined });
-          state.focus();
-        }}
-        onSaved={(record) => {
-          shown.merge(record);
-          if (search.record === "new") state.focusRecord(record.id);
-        }}
-      />
+      <Filter page={page} collections={props.collections} searchRef={searchRef} />
+      <GridFrame page={page} onFocus={setFocus} onDelete={remove} />
+      <Dialogs page={page} />
     </FilledPage>
+  );
+}
+
+interface FilterProps {
+  page: RecordsPage;
+  collections: readonly CollectionEntry[];
+  searchRef: RefObject<HTMLInputElement | null>;
+}
+
+/** The filter of the address in its bar. */
+function Filter({ page, collections, searchRef }: FilterProps) {
+  const { collection, search, shown } = page;
+  const { rows } = shown;
+  const schema = useMemo(() => schemaOf(collections), [collections]);
+  const isSearched = (collection.definition.search ?? []).length > 0;
+  /** Changes the filter or the searched words: the list begins at its first row. */
+  const find = (change: RecordSearch, replace = false): void => {
+    page.state.clear();
+    page.toTop();
+    page.setSearch(change, replace);
+  };
+  return (
+    <FilterBar
+      collection={collection}
+      filter={search.filter ?? ""}
+      onFilter={(filter) => find({ filter: filter === "" ? undefined : filter })}
+      schema={schema}
+      error={page.filterError}
+      search={isSearched ? (search.search ?? "") : null}
+      onSearch={(words) =>
+        find({ search: words === "" ? undefined : words }, search.search !== undefined && words !== "")
+      }
+      searchError={page.searchError}
+      isAnswered={rows.error === null && !rows.isLoading && !rows.isOld}
+      searchRef={searchRef}
+    >
+      <ColumnMenu columns={shown.columns} all={shown.all} />
+    </FilterBar>
+  );
+}
+
+function Dialogs({ page }: { page: RecordsPage }) {
+  const { collection, search, setSearch, shown, state, dialog, setDialog } = page;
+  return (
+    <RecordDialogs
+      collection={collection}
+      search={search}
+      shown={shown}
+      dialog={dialog}
+      onClose={() => {
+        setDialog(null);
+        if (search.export === true) setSearch({ export: undefined }, true);
+        state.focus();
+      }}
+      onRecordClose={() => {
+        setSearch({ record: undefined });
+        state.focus();
+      }}
+      onSaved={(record) => {
+        shown.merge(record);
+        if (search.record === "new") state.focusRecord(record.id);
+      }}
+    />
   );
 }
 
 interface GridFrameProps {
   page: RecordsPage;
-  collection: CollectionEntry;
-  /** Whether the service has refused the filter or the searched words. */
-  hasTextError: boolean;
   onFocus: (hasFocus: boolean) => void;
+  onDelete: (ids: readonly string[]) => void;
 }
 
 /** The grid with the bars over the grid and the foot below. */
-function GridFrame({ page, collection, hasTextError, onFocus }: GridFrameProps) {
-  const { search, setSearch, shown, live, state, scroller, setDialog } = page;
+function GridFrame({ page, onFocus, onDelete }: GridFrameProps) {
+  const { search, setSearch, shown, live, state, scroller, isPartial, setDialog } = page;
   const { rows, columns, hidden } = shown;
   const [visible] = useState(makeVisibleStore);
   const steps = useMemo(() => parseSort(search.sort), [search.sort]);
@@ -243,33 +253,25 @@ function GridFrame({ page, collection, hasTextError, onFocus }: GridFrameProps) 
     },
     [visible, rows.show],
   );
-  const copyIds = async (ids: readonly string[]): Promise<void> => {
-    await navigator.clipboard.writeText(ids.join("\n"));
-    notifyDone(text.records.idsCopied(ids.length));
-  };
-  const notice = noticeOf(rows, { isPartial: page.isPartial, hasTextError });
+  const hasTextError = page.filterError !== undefined || page.searchError !== undefined;
+  const notice = noticeOf(rows, { isPartial, hasTextError });
   return (
     <>
       <div className={classes["frame"]}>
         <Grid
           collection={page.name}
-          rows={rows}
-          columns={columns}
+          {...{ rows, columns, state, scroller, onShow, onFocus }}
           sort={steps}
           onSort={page.sort}
-          state={state}
           flashing={live.flashing}
           fading={live.fading}
           openId={search.record}
-          scroller={scroller}
-          onShow={onShow}
           room={state.selected.size > 0 || hidden.size > 0 ? barsRoom : 0}
-          onFocus={onFocus}
         >
           {notice === null ? undefined : (
             <GridNotice
               notice={notice}
-              collection={collection}
+              collection={page.collection}
               rows={rows}
               onNew={() => page.open("new")}
               onClear={() => setSearch({ filter: undefined, search: undefined })}
@@ -286,22 +288,14 @@ function GridFrame({ page, collection, hasTextError, onFocus }: GridFrameProps) 
         )}
         {state.selected.size > 0 && (
           <SelectionBar
-            selected={state.selected.size}
+            state={state}
             loaded={rows.items.length}
-            onSelectAll={state.selectAll}
-            onExport={() => setDialog({ type: "export", ids: [...state.selected] })}
-            onCopy={() => void copyIds([...state.selected])}
-            onDelete={() => page.remove([...state.selected])}
-            onClear={() => {
-              state.clear();
-              state.focus();
-            }}
+            onExport={(ids) => setDialog({ type: "export", ids })}
+            onDelete={onDelete}
           />
         )}
       </div>
-      {notice === null && (
-        <Foot rows={rows} visible={visible} scroller={scroller} note={page.note} onRetry={rows.retry} />
-      )}
+      {notice === null && <Foot rows={rows} visible={visible} scroller={scroller} note={page.note} />}
     </>
   );
 }

@@ -1,5 +1,4 @@
 /** The menu of columns: shows, hides and moves columns, by mouse and by keyboard. */
-
 import {
   closestCenter,
   DndContext,
@@ -28,36 +27,16 @@ import { emptyColumnState, moveColumn } from "./column-state.ts";
 import type { GridColumn } from "./grid-column.ts";
 import type { Columns } from "./use-columns.ts";
 
-export function ColumnMenu({ columns, all }: { columns: Columns; all: readonly GridColumn[] }) {
-  const [search, setSearch] = useState("");
+interface ColumnMenuProps {
+  columns: Columns;
+  all: readonly GridColumn[];
+}
+
+export function ColumnMenu(props: ColumnMenuProps) {
+  const { hidden, visible, order } = props.columns;
   const [isOpen, setOpen] = useState(false);
-  const sensors = useSensors(
-    useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
-    useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
-  );
-  const words = search.trim().toLowerCase();
-  const found = columns.order.filter((name) => name.toLowerCase().includes(words));
-  const onDragEnd = ({ active, over }: DragEndEvent): void => {
-    if (over !== null) columns.change({ order: moveColumn(columns.order, String(active.id), String(over.id)) });
-  };
-  const show = (name: string, isShown: boolean): void => {
-    const hidden = new Set(columns.hidden);
-    if (isShown) hidden.delete(name);
-    else hidden.add(name);
-    columns.change({ hidden: [...hidden] });
-  };
-  const isOnly = columns.visible.length === 1;
   return (
-    <Popover
-      opened={isOpen}
-      onChange={setOpen}
-      position="bottom-end"
-      width={280}
-      trapFocus
-      withinPortal
-      shadow="md"
-      onClose={() => setSearch("")}
-    >
+    <Popover opened={isOpen} onChange={setOpen} position="bottom-end" width={280} trapFocus withinPortal shadow="md">
       <Tooltip label={text.records.columns} disabled={isOpen}>
         <Popover.Target>
           <Button
@@ -68,82 +47,92 @@ export function ColumnMenu({ columns, all }: { columns: Columns; all: readonly G
           >
             <IconColumns3 size={14} aria-hidden />
             <span className={classes["targetText"]}>
-              {columns.hidden.size === 0
-                ? text.records.columns
-                : text.records.columnCount(columns.visible.length, columns.order.length)}
+              {hidden.size === 0 ? text.records.columns : text.records.columnCount(visible.length, order.length)}
             </span>
           </Button>
         </Popover.Target>
       </Tooltip>
       <Popover.Dropdown p={0} aria-label={text.records.columns}>
-        <div className={classes["head"]}>
-          <TextInput
-            size="xs"
-            value={search}
-            onChange={(event) => setSearch(event.currentTarget.value)}
-            placeholder={text.records.searchColumns}
-            aria-label={text.records.searchColumns}
-            leftSection={<IconSearch size={14} />}
-            data-autofocus
-          />
-        </div>
-        <ScrollArea.Autosize mah={320} type="auto" scrollbars="y">
-          <DndContext sensors={sensors} collisionDetection={closestCenter} onDragEnd={onDragEnd}>
-            <SortableContext items={found} strategy={verticalListSortingStrategy}>
-              <ul className={classes["list"]}>
-                {found.map((name) => {
-                  const column = all.find((each) => each.name === name);
-                  if (column === undefined) return null;
-                  const isShown = !columns.hidden.has(name);
-                  return (
-                    <ColumnItem
-                      key={name}
-                      column={column}
-                      isShown={isShown}
-                      isFixed={isShown && isOnly}
-                      onShow={(next) => show(name, next)}
-                    />
-                  );
-                })}
-              </ul>
-            </SortableContext>
-          </DndContext>
-          {found.length === 0 && (
-            <Dim size="sm" p="sm">
-              {text.records.noColumn}
-            </Dim>
-          )}
-        </ScrollArea.Autosize>
-        <Group gap={4} className={classes["foot"]}>
-          <Button size="compact-xs" variant="subtle" onClick={() => columns.change({ hidden: [] })}>
-            {text.records.showAll}
-          </Button>
-          <Button size="compact-xs" variant="subtle" onClick={() => columns.change({ hidden: columns.order.slice(1) })}>
-            {text.records.hideAll}
-          </Button>
-          <Button
-            size="compact-xs"
-            variant="subtle"
-            color="gray"
-            ml="auto"
-            onClick={() => columns.change(emptyColumnState)}
-          >
-            {text.records.resetColumns}
-          </Button>
-        </Group>
+        <ColumnList {...props} />
       </Popover.Dropdown>
     </Popover>
   );
 }
 
-function ColumnItem(props: {
+/** The columns with a search, and buttons for all columns. */
+function ColumnList({ columns, all }: ColumnMenuProps) {
+  const { order, hidden, visible, change } = columns;
+  const [search, setSearch] = useState("");
+  const sensors = useSensors(
+    useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
+    useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
+  );
+  const words = search.trim().toLowerCase();
+  const found = order
+    .filter((name) => name.toLowerCase().includes(words))
+    .flatMap((name) => all.find((column) => column.name === name) ?? []);
+  const onDragEnd = ({ active, over }: DragEndEvent): void => {
+    if (over !== null) change({ order: moveColumn(order, String(active.id), String(over.id)) });
+  };
+  const show = (name: string, isShown: boolean): void => {
+    const others = [...hidden].filter((each) => each !== name);
+    change({ hidden: isShown ? others : [...others, name] });
+  };
+  return (
+    <>
+      <div className={classes["head"]}>
+        <TextInput
+          size="xs"
+          value={search}
+          onChange={(event) => setSearch(event.currentTarget.value)}
+          placeholder={text.records.searchColumns}
+          aria-label={text.records.searchColumns}
+          leftSection={<IconSearch size={14} />}
+          data-autofocus
+        />
+      </div>
+      <ScrollArea.Autosize mah={320} type="auto" scrollbars="y">
+        <DndContext sensors={sensors} collisionDetection={closestCenter} onDragEnd={onDragEnd}>
+          <SortableContext items={found.map(({ name }) => name)} strategy={verticalListSortingStrategy}>
+            <ul className={`plain ${classes["list"]}`}>
+              {found.map((column) => {
+                const isShown = !hidden.has(column.name);
+                const isFixed = isShown && visible.length === 1;
+                return <ColumnItem key={column.name} {...{ column, isShown, isFixed }} onShow={show} />;
+              })}
+            </ul>
+          </SortableContext>
+        </DndContext>
+        {found.length === 0 && (
+          <Dim size="sm" p="sm">
+            {text.records.noColumn}
+          </Dim>
+        )}
+      </ScrollArea.Autosize>
+      <Group gap={4} className={classes["foot"]}>
+        <Button size="compact-xs" variant="subtle" onClick={() => change({ hidden: [] })}>
+          {text.records.showAll}
+        </Button>
+        <Button size="compact-xs" variant="subtle" onClick={() => change({ hidden: order.slice(1) })}>
+          {text.records.hideAll}
+        </Button>
+        <Button size="compact-xs" variant="subtle" color="gray" ml="auto" onClick={() => change(emptyColumnState)}>
+          {text.records.resetColumns}
+        </Button>
+      </Group>
+    </>
+  );
+}
+
+interface ColumnItemProps {
   column: GridColumn;
   isShown: boolean;
   /** Whether the column is the last shown column, which cannot be hidden. */
   isFixed: boolean;
-  onShow: (isShown: boolean) => void;
-}) {
-  const { column, isShown, isFixed, onShow } = props;
+  onShow: (name: string, isShown: boolean) => void;
+}
+
+function ColumnItem({ column, isShown, isFixed, onShow }: ColumnItemProps) {
   const { name, field } = column;
   const { attributes, listeners, setNodeRef, transform, transition, isDragging } = useSortable({ id: name });
   return (
@@ -157,7 +146,7 @@ function ColumnItem(props: {
         size="xs"
         checked={isShown}
         disabled={isFixed}
-        onChange={(event) => onShow(event.currentTarget.checked)}
+        onChange={(event) => onShow(name, event.currentTarget.checked)}
         label={
           <span className={classes["name"]}>
             <TypeIcon type={field.type} isKey={name === "id"} />

@@ -1,5 +1,5 @@
 /** Merges changes from the socket into the pages of the grid. */
-import type { JsonValue, StoredRecord } from "@socle/protocol";
+import type { Event, JsonValue, StoredRecord } from "@socle/protocol";
 import { type Row, toRow } from "./rows.ts";
 
 export interface RowPage {
@@ -13,6 +13,17 @@ export interface RowPage {
 export type Change =
   | { readonly type: "created" | "updated"; readonly record: StoredRecord }
   | { readonly type: "deleted"; readonly id: string };
+
+/** The change of an event of a collection; null for a payload that is no record. */
+export function changeOf({ type, payload }: Pick<Event, "type" | "payload">): Change | null {
+  if (type.endsWith(".deleted"))
+    return typeof payload["id"] === "string" ? { type: "deleted", id: payload["id"] } : null;
+  return isRecord(payload) ? { type: type.endsWith(".created") ? "created" : "updated", record: payload } : null;
+}
+
+function isRecord(payload: Event["payload"]): payload is StoredRecord {
+  return typeof payload["id"] === "string" && typeof payload["updatedAt"] === "string";
+}
 
 /** Changes by the record's id: a later change replaces earlier changes. */
 export type Changes = Map<string, Change>;

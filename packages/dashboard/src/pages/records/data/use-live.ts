@@ -2,12 +2,12 @@
  * Live changes of the grid. Events are gathered and merged at most once a frame, and less often under a flood. The list
  * itself is read again only after a long break, when the service can no longer send the missed events.
  */
-import type { Event, StoredRecord } from "@socle/protocol";
+import type { Event } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useRef, useState } from "react";
+import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
 import { client } from "../../../service/client.ts";
 import { isOwnDelete } from "../../../service/deletes.ts";
-import { type Changes, collect, mergeChanges, withoutRows } from "./live-merge.ts";
+import { type Change, type Changes, changeOf, collect, mergeChanges, withoutRows } from "./live-merge.ts";
 import { countQuery, type RecordPages, recordsKey } from "./record-query.ts";
 
 /** The number of changes in a merge that delays the next merge. */
@@ -38,10 +38,6 @@ export interface Live {
   readonly flash: (ids: readonly string[]) => void;
 }
 
-function isRecord(payload: Event["payload"]): payload is StoredRecord {
-  return typeof payload["id"] === "string" && typeof payload["updatedAt"] === "string";
-}
-
 /** The rows that flash or fade, each for a moment. */
 function useMarks() {
   const [flashing, setFlashing] = useState(nothing);
@@ -64,7 +60,46 @@ function useMarks() {
   return { flashing, fading, flash, fade };
 }
 
-export function useLive(options: {
+/** Changes of a collection between two merges. Merges run at most once a frame, and a few times a second under a flood. */
+class Gathering {
+  readonly #merge: (changes: Changes) => void;
+  #changes: Changes = new Map();
+  #frame: number | undefined;
+  #lastSize = 0;
+  #lastAt = 0;
+
+  constructor(merge: (changes: Changes) => void) {
+    this.#merge = merge;
+  }
+
+  /** Answers false, and drops the change, when too many changes wait. */
+  add(change: Change): boolean {
+    if (this.#changes.size >= mostGathered) return false;
+    collect(this.#changes, change);
+    this.#frame ??= requestAnimationFrame(this.#tick);
+    return true;
+  }
+
+  stop(): void {
+    if (this.#frame !== undefined) cancelAnimationFrame(this.#frame);
+  }
+
+  readonly #tick = (): void => {
+    const now = performance.now();
+    if (this.#lastSize >= floodSize && now - this.#lastAt < floodMs) {
+      this.#frame = requestAnimationFrame(this.#tick);
+      return;
+    }
+    const changes = this.#changes;
+    this.#frame = undefined;
+    this.#changes = new Map();
+    this.#lastSize = changes.size;
+    this.#lastAt = now;
+    this.#merge(changes);
+  };
+}
+
+interface LiveOptions {
   collection: string;
   queryKey: readonly unknown[];
   /** Whether the list holds only some records: changes then do not give its count. */
@@ -73,46 +108,29 @@ export function useLive(options: {
   isAtTop: () => boolean;
   /** Whether the list has another order, or shows only some records. */
   isArranged: boolean;
-}): Live {
-  const { collection } = options;
+}
+
+/** The merge of changes into the pages of the list, and the changes that the list does not show. */
+function useMerge(latest: RefObject<LiveOptions>) {
   const queryClient = useQueryClient();
-  const latest = useRef(options);
-  latest.current = options;
   const { flashing, fading, flash, fade } = useMarks();
   const [state, setState] = useState({ waiting: 0, isStale: false });
   const entered = useRef(0);
-
   const settle = useCallback((): void => {
     entered.current = 0;
     setState({ waiting: 0, isStale: false });
   }, []);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another list has nothing that waits.
-  useEffect(settle, [JSON.stringify(options.queryKey), settle]);
-
-  useEffect(() => {
-    let changes: Changes = new Map();
-    let frame: number | undefined;
-    let lastSize = 0;
-    let lastAt = 0;
-    let counting: ReturnType<typeof setTimeout> | undefined;
-    const countAgain = (): void => {
-      if (counting !== undefined || latest.current.isPartial) return;
-      counting = setTimeout(() => {
-        counting = undefined;
-        void queryClient.invalidateQueries(countQuery({ collection, filter: undefined, search: undefined }));
-      }, countMs);
-    };
-
-    const merge = (): void => {
+  const setStale = useCallback(
+    (): void => setState((before) => (before.isStale ? before : { ...before, isStale: true })),
+    [],
+  );
+  const merge = useCallback(
+    (changes: Changes): void => {
       const { queryKey, isArranged, isAtTop } = latest.current;
-      const gathered = changes;
-      changes = new Map();
-      lastSize = gathered.size;
-      lastAt = performance.now();
       const pages = queryClient.getQueryData<RecordPages>(queryKey);
       if (pages === undefined) return;
       const mayEnter = !isArranged && isAtTop() && entered.current < mostEntered ? mostEntering : 0;
-      const merged = mergeChanges(pages.pages, gathered, mayEnter);
+      const merged = mergeChanges(pages.pages, changes, mayEnter);
       entered.current += merged.entered.length;
       const isChanged = merged.pages.some((page, i) => page !== pages.pages[i]);
       if (isChanged) queryClient.setQueryData<RecordPages>(queryKey, { ...pages, pages: [...merged.pages] });
@@ -122,38 +140,36 @@ export function useLive(options: {
           now === undefined ? now : { ...now, pages: withoutRows(now.pages, ids) },
         ),
       );
-      if (merged.waiting > 0 || (merged.isStale && isArranged))
-        setState(({ waiting, isStale }) => ({
-          waiting: waiting + merged.waiting,
-          isStale: isStale || (merged.isStale && isArranged),
-        }));
-    };
+      if (merged.waiting > 0) setState((before) => ({ ...before, waiting: before.waiting + merged.waiting }));
+      if (merged.isStale && isArranged) setStale();
+    },
+    [queryClient, latest, flash, fade, setStale],
+  );
+  return { flashing, fading, ...state, settle, flash, merge, setStale };
+}
 
-    const schedule = (): void => {
-      if (frame !== undefined) return;
-      const tick = (): void => {
-        frame = undefined;
-        // Under a flood, merges run a few times a second, at any rate of events.
-        if (lastSize >= floodSize && performance.now() - lastAt < floodMs) frame = requestAnimationFrame(tick);
-        else merge();
-      };
-      frame = requestAnimationFrame(tick);
-    };
+export function useLive(options: LiveOptions): Live {
+  const { collection } = options;
+  const queryClient = useQueryClient();
+  const latest = useRef(options);
+  latest.current = options;
+  const { merge, setStale, ...live } = useMerge(latest);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another list has nothing that waits.
+  useEffect(live.settle, [JSON.stringify(options.queryKey), live.settle]);
 
-    const hear = ({ type, payload }: Event): void => {
-      countAgain();
-      if (changes.size >= mostGathered) {
-        setState((before) => (before.isStale ? before : { ...before, isStale: true }));
-        return;
-      }
-      if (type === `${collection}.deleted`) {
-        // The grid has removed the record already when this tab deleted the record.
-        if (typeof payload["id"] !== "string" || isOwnDelete(payload["id"])) return;
-        collect(changes, { type: "deleted", id: payload["id"] });
-      } else if (isRecord(payload)) {
-        collect(changes, { type: type === `${collection}.created` ? "created" : "updated", record: payload });
-      }
-      schedule();
+  useEffect(() => {
+    const gathering = new Gathering(merge);
+    let counting: ReturnType<typeof setTimeout> | undefined;
+    const countAgain = (): void => {
+      counting = undefined;
+      void queryClient.invalidateQueries(countQuery({ collection, filter: undefined, search: undefined }));
+    };
+    const hear = (event: Event): void => {
+      if (!latest.current.isPartial) counting ??= setTimeout(countAgain, countMs);
+      const change = changeOf(event);
+      // The grid has removed the record already when this tab deleted the record.
+      if (change === null || (change.type === "deleted" && isOwnDelete(change.id))) return;
+      if (!gathering.add(change)) setStale();
     };
     const stop = client.subscribe(`${collection}.*`, hear, {
       onReset: () => {
@@ -165,10 +181,9 @@ export function useLive(options: {
     });
     return () => {
       stop();
-      if (frame !== undefined) cancelAnimationFrame(frame);
+      gathering.stop();
       clearTimeout(counting);
     };
-  }, [collection, queryClient, flash, fade]);
-
-  return { flashing, fading, ...state, settle, flash };
+  }, [collection, queryClient, merge, setStale]);
+  return live;
 }

@@ -6,11 +6,10 @@
 import type { FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import { kinds, type Parsed, type ValueProblem } from "../../../fields/index.ts";
 
-export type Edit = (
-  | { readonly value: JsonValue }
-  /** JSON as typed, perhaps not valid JSON yet. */
-  | { readonly text: string }
-) & {
+/** The typed value, or JSON as typed, perhaps not valid JSON yet. */
+export type Typed = { readonly value: JsonValue } | { readonly text: string };
+
+export type Edit = Typed & {
   /** The fingerprint of the record's value when the edit began. */
   readonly from: string;
 };

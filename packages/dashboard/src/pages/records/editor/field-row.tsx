@@ -2,12 +2,13 @@
 import { ActionIcon, Tooltip } from "@mantine/core";
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import { IconArrowBackUp } from "@tabler/icons-react";
-import { memo, useCallback } from "react";
+import { memo } from "react";
 import { text } from "../../../texts/index.ts";
 import { ChangedField } from "./controls/control.tsx";
 import classes from "./editor.module.css";
 import { FieldControl } from "./field-control.tsx";
 import { shortValue } from "./naming.ts";
+import type { RecordForm } from "./use-record-form.ts";
 
 interface FieldRowProps {
   field: FieldDefinition;
@@ -19,16 +20,13 @@ interface FieldRowProps {
   /** The other user's value, if another user has changed the field meanwhile. */
   theirs: JsonValue | undefined;
   autoFocus: boolean;
-  onValue: (field: FieldDefinition, value: JsonValue) => void;
-  onTyped: (field: FieldDefinition, typed: string) => void;
-  onReset: (field: FieldDefinition) => void;
+  onChange: RecordForm["change"];
+  onReset: RecordForm["reset"];
 }
 
 /** A form may have a hundred fields: a row is drawn again only when its own field changes. */
 export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
-  const { field, value, typed, isChanged, error, theirs, autoFocus, onValue, onTyped, onReset } = props;
-  const change = useCallback((next: JsonValue) => onValue(field, next), [field, onValue]);
-  const type = useCallback((next: string) => onTyped(field, next), [field, onTyped]);
+  const { field, value, typed, isChanged, error, theirs, autoFocus, onChange, onReset } = props;
   return (
     <div className={classes["row"]} data-field={field.name} data-changed={isChanged || undefined}>
       {isChanged && (
@@ -52,8 +50,9 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
           label={field.name}
           error={error}
           autoFocus={autoFocus}
-          onChange={change}
-          {...(field.type === "json" && { typed, onTyped: type })}
+          onChange={(next) => onChange(field, { value: next })}
+          typed={typed}
+          onTyped={(next) => onChange(field, { text: next })}
         />
       </ChangedField>
       {theirs !== undefined && (

@@ -27,8 +27,7 @@ export interface RecordDrawerProps {
   /** Called when the drawer should close, also after a save. */
   onClose: () => void;
   /** Called with the answer of the service: the new or the changed record. */
-  onSaved?: (record: StoredRecord) => void;
-  onDeleted?: (recordId: string) => void;
+  onSaved: (record: StoredRecord) => void;
 }
 
 /** Decisions of the editor inside the drawer: how to close the drawer, and how to handle keys. */

@@ -5,7 +5,7 @@ import { SocleError } from "@socle/client";
 import type { StoredRecord } from "@socle/protocol";
 import { IconFileX } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type RefObject, useEffect, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useState } from "react";
 import { confirmDanger, Dim, EmptyState, ErrorState, keyNames, notifyDone } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
@@ -51,42 +51,74 @@ interface LoadedEditorProps extends RecordEditorProps {
 }
 
 function LoadedEditor(props: LoadedEditorProps) {
-  const { collection, recordId, record, isDeleted, changedTo, onClose, onSaved } = props;
+  const { collection, recordId, record, isDeleted, changedTo, onClose, onSaved, handlers } = props;
   const [tab, setTab] = useState<string | null>("fields");
-  const queryClient = useQueryClient();
   const [ownSave, setOwnSave] = useState<string | null>(null);
   const form = useRecordForm({
-    collection,
-    recordId,
-    record,
-    isDeleted,
+    ...{ collection, recordId, record, isDeleted },
     onSaved: (saved, isStaying) => {
-      // While the drawer stays open, a notification would cover its buttons: the foot shows the save.
-      if (!isStaying || saved.id !== recordId)
-        notifyDone(record === null || isDeleted ? text.editor.savedNew : text.editor.saved);
       setOwnSave(saved.updatedAt);
-      onSaved?.(saved);
+      onSaved(saved);
+      // While the drawer stays open, a notification would cover its buttons: the foot shows the save.
+      if (isStaying && saved.id === recordId) return;
+      notifyDone(record === null || isDeleted ? text.editor.savedNew : text.editor.saved);
       // A new record has a new address: the drawer of "new" closes.
-      if (!isStaying || saved.id !== recordId) onClose();
+      onClose();
     },
   });
-  const isChangedElsewhere = changedTo !== null && changedTo !== ownSave && !form.isSaving;
+  const remove = useDeletion(props, form);
   const close = (): void => {
-    if (form.draft.flush()) {
-      onClose();
-      return;
-    }
-    confirmDanger({
-      title: text.editor.closeTitle,
-      body: text.editor.closeBody,
-      action: text.editor.closeAction,
-      onConfirm: () => {
-        form.discard();
-        onClose();
-      },
-    });
+    if (form.draft.flush()) onClose();
+    else askToClose(form, onClose);
   };
-  const remove = (): void => {
+  const canSave = record === null || isDeleted || form.isDirty;
+  const save = (isStaying: boolean): void => {
+    setTab("fields");
+    if (canSave) form.save(isStaying);
+  };
+  useEffect(() => {
+    const press = getHotkeyHandler([
+      ["mod+S", () => save(true)],
+      ["mod+Enter", () => save(false)],
+    ]);
+    handlers.current = { close, press };
+    return () => {
+      handlers.current = null;
+    };
+  });
+  const isChangedElsewhere = changedTo !== null && changedTo !== ownSave && !form.isSaving;
+  const fields = <RecordFields collection={collection} record={record} form={form} isDeleted={isDeleted} />;
+  return (
+    <>
+      <RecordHead collection={collection} record={record} isChangedElsewhere={isChangedElsewhere} />
+      <EditorTabs collection={collection} record={record} tab={tab} onTab={setTab} fields={fields} />
+      <Foot
+        {...{ record, isDeleted, form, canSave, wasSaved: ownSave !== null }}
+        onDelete={remove}
+        onClose={close}
+        onSave={() => save(false)}
+      />
+    </>
+  );
+}
+
+/** Asks before the loss of changes that no draft holds. */
+function askToClose(form: RecordForm, onClose: () => void): void {
+  confirmDanger({
+    title: text.editor.closeTitle,
+    body: text.editor.closeBody,
+    action: text.editor.closeAction,
+    onConfirm: () => {
+      form.discard();
+      onClose();
+    },
+  });
+}
+
+/** Answers the function that deletes the record after a question. */
+function useDeletion({ collection, record, onClose }: LoadedEditorProps, form: RecordForm): () => void {
+  const queryClient = useQueryClient();
+  return () => {
     if (record === null) return;
     confirmDanger({
       title: text.editor.deleteTitle,
@@ -97,66 +129,46 @@ function LoadedEditor(props: LoadedEditorProps) {
         form.discard();
         queryClient.removeQueries({ queryKey: recordQuery(collection.name, record.id).queryKey });
         notifyDone(text.editor.deleted);
-        props.onDeleted?.(record.id);
         onClose();
       },
     });
   };
-  const canSave = record === null || isDeleted || form.isDirty;
-  const save = (isStaying: boolean): void => {
-    setTab("fields");
-    if (canSave) form.save(isStaying);
-  };
-  const press = getHotkeyHandler([
-    ["mod+S", () => save(true)],
-    ["mod+Enter", () => save(false)],
-  ]);
-  const { handlers } = props;
-  useEffect(() => {
-    handlers.current = { close, press };
-  });
-  useEffect(
-    () => () => {
-      handlers.current = null;
-    },
-    [handlers],
-  );
-  const fields = <RecordFields collection={collection} record={record} form={form} isDeleted={isDeleted} />;
+}
+
+interface EditorTabsProps extends Pick<LoadedEditorProps, "collection" | "record"> {
+  tab: string | null;
+  onTab: (tab: string | null) => void;
+  fields: ReactNode;
+}
+
+/** The fields, the JSON and the events of a record. A new record has only fields. */
+function EditorTabs({ collection, record, tab, onTab, fields }: EditorTabsProps) {
   return (
-    <>
-      <RecordHead collection={collection} record={record} isChangedElsewhere={isChangedElsewhere} />
-      {/* The form stays while another tab is looked at: an upload goes on. */}
-      <Tabs keepMountedMode="display-none" value={tab} onChange={setTab} className={classes["tabs"]}>
-        {record !== null && (
-          <Tabs.List className={classes["tabList"]}>
-            <Tabs.Tab value="fields">{text.editor.fields}</Tabs.Tab>
-            <Tabs.Tab value="json">{text.editor.json}</Tabs.Tab>
-            <Tabs.Tab value="events">{text.editor.events}</Tabs.Tab>
-          </Tabs.List>
-        )}
-        {record === null ? (
-          <div className={classes["body"]}>{fields}</div>
-        ) : (
-          <>
-            <Tabs.Panel value="fields" className={classes["body"]}>
-              {fields}
-            </Tabs.Panel>
-            <Tabs.Panel value="json" className={classes["body"]} tabIndex={0}>
-              {tab === "json" && <JsonTab record={record} />}
-            </Tabs.Panel>
-            <Tabs.Panel value="events" className={classes["body"]} tabIndex={0}>
-              {tab === "events" && <EventsTab collection={collection.name} record={record} />}
-            </Tabs.Panel>
-          </>
-        )}
-      </Tabs>
-      <Foot
-        {...{ record, isDeleted, form, canSave, wasSaved: ownSave !== null }}
-        onDelete={remove}
-        onClose={close}
-        onSave={() => save(false)}
-      />
-    </>
+    // The form stays while another tab is looked at: an upload goes on.
+    <Tabs keepMountedMode="display-none" value={tab} onChange={onTab} className={classes["tabs"]}>
+      {record !== null && (
+        <Tabs.List className={classes["tabList"]}>
+          <Tabs.Tab value="fields">{text.editor.fields}</Tabs.Tab>
+          <Tabs.Tab value="json">{text.editor.json}</Tabs.Tab>
+          <Tabs.Tab value="events">{text.editor.events}</Tabs.Tab>
+        </Tabs.List>
+      )}
+      {record === null ? (
+        <div className={classes["body"]}>{fields}</div>
+      ) : (
+        <>
+          <Tabs.Panel value="fields" className={classes["body"]}>
+            {fields}
+          </Tabs.Panel>
+          <Tabs.Panel value="json" className={classes["body"]} tabIndex={0}>
+            {tab === "json" && <JsonTab record={record} />}
+          </Tabs.Panel>
+          <Tabs.Panel value="events" className={classes["body"]} tabIndex={0}>
+            {tab === "events" && <EventsTab collection={collection.name} record={record} />}
+          </Tabs.Panel>
+        </>
+      )}
+    </Tabs>
   );
 }
 

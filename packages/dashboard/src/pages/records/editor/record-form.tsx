@@ -1,13 +1,12 @@
-/** The fields of a record, with the notices above the fields. */
-import { Alert, Button, Group, List, Text } from "@mantine/core";
-import type { CollectionEntry, StoredRecord } from "@socle/protocol";
-import { IconAlertTriangle, IconHistory, IconTrash, IconUsers } from "@tabler/icons-react";
-import { type FocusEvent, type ReactNode, startTransition, useEffect, useMemo, useRef, useState } from "react";
-import { Dim, RelativeTime, TextLink } from "../../../kit/index.ts";
+/** The fields of a record, and the focus that follows errors and used buttons. */
+import type { CollectionEntry, FieldDefinition, StoredRecord } from "@socle/protocol";
+import { type FocusEvent, type RefObject, startTransition, useEffect, useMemo, useRef, useState } from "react";
+import { Dim, TextLink } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import classes from "./editor.module.css";
 import { shownValue } from "./edits.ts";
 import { FieldRow } from "./field-row.tsx";
+import { FormNotices } from "./form-notices.tsx";
 import { UploadVisibilityProvider, uploadVisibilityOf } from "./upload-visibility.ts";
 import type { RecordForm } from "./use-record-form.ts";
 
@@ -49,40 +48,20 @@ function useDrawn(total: number): number {
 }
 
 export function RecordFields({ collection, record, form, isDeleted }: RecordFieldsProps) {
+  const { fields } = collection;
   const place = useRef<HTMLDivElement>(null);
-  const { errors, failures } = form;
-  const soon = useDrawn(collection.fields.length);
+  const soon = useDrawn(fields.length);
   // A failed save moves the focus to a field, so all fields must be drawn.
-  const drawn = failures > 0 ? collection.fields.length : soon;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each failed save leads to the first error, also to the same one.
-  useEffect(() => {
-    if (failures === 0 || place.current === null) return;
-    const first = collection.fields.find(({ name }) => errors.fields[name] !== undefined);
-    if (first !== undefined) focusField(place.current, first.name);
-    else place.current.querySelector<HTMLElement>("[data-general]")?.focus();
-  }, [failures]);
-
-  // A used button disappears, and the focus is lost: the effect moves the focus to the control beside the button.
-  const last = useRef<{ element: Element; field: string | null } | null>(null);
-  useEffect(() => {
-    if (document.activeElement !== document.body || last.current === null || last.current.element.isConnected) return;
-    const { field } = last.current;
-    if (field !== null && place.current !== null) focusField(place.current, field);
-    else place.current?.focus();
-  });
-  const remember = ({ target }: FocusEvent<HTMLElement>): void => {
-    last.current = { element: target, field: target.closest<HTMLElement>("[data-field]")?.dataset["field"] ?? null };
-  };
-
-  const clashing = new Set(form.clashing.map(({ name }) => name));
-  const changed = new Set(form.changed.map(({ name }) => name));
+  const drawn = form.failure === null ? soon : fields.length;
+  useFailureFocus(place, fields, form.failure);
+  const remember = useKeptFocus(place);
   const upload = useMemo(() => uploadVisibilityOf(collection), [collection]);
   return (
     <UploadVisibilityProvider value={upload}>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: it only remembers which control had the focus. */}
       <div ref={place} className={classes["fields"]} tabIndex={-1} onFocus={remember}>
-        <Notices form={form} isDeleted={isDeleted} />
-        {collection.fields.length === 0 && (
+        <FormNotices form={form} isDeleted={isDeleted} />
+        {fields.length === 0 && (
           <Dim size="sm">
             {text.editor.noFields}{" "}
             <TextLink to="/collections/$name/schema" params={{ name: collection.name }} underline="always">
@@ -90,7 +69,7 @@ export function RecordFields({ collection, record, form, isDeleted }: RecordFiel
             </TextLink>
           </Dim>
         )}
-        {collection.fields.slice(0, drawn).map((field, i) => {
+        {fields.slice(0, drawn).map((field, i) => {
           const edit = form.edits[field.name];
           return (
             <FieldRow
@@ -98,130 +77,46 @@ export function RecordFields({ collection, record, form, isDeleted }: RecordFiel
               field={field}
               value={shownValue(field, edit, record)}
               typed={edit !== undefined && "text" in edit ? edit.text : undefined}
-              isChanged={changed.has(field.name)}
-              error={errors.fields[field.name]}
-              theirs={clashing.has(field.name) ? (record?.[field.name] ?? null) : undefined}
+              isChanged={form.changed.includes(field)}
+              error={form.errorAt(field.name)}
+              theirs={form.clashing.includes(field) ? (record?.[field.name] ?? null) : undefined}
               autoFocus={record === null && i === 0}
-              onValue={form.setValue}
-              onTyped={form.setTyped}
+              onChange={form.change}
               onReset={form.reset}
             />
           );
         })}
-        {drawn < collection.fields.length && (
-          <div aria-busy="true" style={{ height: (collection.fields.length - drawn) * fieldHeight }} />
-        )}
+        {drawn < fields.length && <div aria-busy="true" style={{ height: (fields.length - drawn) * fieldHeight }} />}
       </div>
     </UploadVisibilityProvider>
   );
 }
 
-function Notices({ form, isDeleted }: { form: RecordForm; isDeleted: boolean }) {
-  const { errors, clashing, draft } = form;
-  const names = clashing.map(({ name }) => name).join(", ");
-  return (
-    <>
-      {draft.restoredAt !== null && (
-        <Notice
-          icon={<IconHistory size={18} />}
-          title={
-            <>
-              {text.editor.restored} <RelativeTime at={draft.restoredAt} />
-            </>
-          }
-          actions={
-            <Button size="compact-sm" variant="default" onClick={form.discard}>
-              {text.schema.discard}
-            </Button>
-          }
-        />
-      )}
-      {isDeleted && (
-        <Notice isLive color="orange" icon={<IconTrash size={18} />} title={text.editor.goneElsewhere}>
-          {text.editor.goneElsewhereBody}
-        </Notice>
-      )}
-      {!isDeleted && clashing.length > 0 && (
-        <Notice
-          isLive
-          color="orange"
-          icon={<IconUsers size={18} />}
-          title={text.editor.conflictTitle}
-          actions={
-            <>
-              <Button size="compact-sm" variant="default" onClick={form.takeTheirs}>
-                {text.editor.takeTheirs}
-              </Button>
-              <Button size="compact-sm" variant="default" onClick={form.keepMine}>
-                {text.editor.keepMine}
-              </Button>
-            </>
-          }
-        >
-          {text.editor.conflictBody(names)}
-        </Notice>
-      )}
-      {draft.isTooLarge && (
-        <Notice color="orange" icon={<IconAlertTriangle size={18} />} title={text.editor.draftTooLarge} />
-      )}
-      {errors.general.length > 0 && (
-        <Alert
-          data-general
-          tabIndex={-1}
-          color="red"
-          variant="light"
-          role="alert"
-          p="sm"
-          icon={<IconAlertTriangle aria-hidden />}
-          title={text.editor.notSaved}
-        >
-          <List size="sm" listStyleType="none">
-            {errors.general.map((message) => (
-              <List.Item key={message}>{message}</List.Item>
-            ))}
-          </List>
-          {errors.requestId !== null && (
-            <TextLink to="/logs" search={{ search: errors.requestId ?? "" }} underline="always">
-              {text.errors.inLog}
-            </TextLink>
-          )}
-        </Alert>
-      )}
-    </>
-  );
+/** Moves the focus to the first error of a failed save. */
+function useFailureFocus(
+  place: RefObject<HTMLElement | null>,
+  fields: readonly FieldDefinition[],
+  failure: RecordForm["failure"],
+): void {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a failed save is a reason.
+  useEffect(() => {
+    if (failure === null || place.current === null) return;
+    const first = fields.find(({ name }) => failure.errors.fields[name] !== undefined);
+    if (first !== undefined) focusField(place.current, first.name);
+    else place.current.querySelector<HTMLElement>("[data-general]")?.focus();
+  }, [failure]);
 }
 
-interface NoticeProps {
-  icon: ReactNode;
-  title: ReactNode;
-  color?: string;
-  /** Whether the notice may appear while the user types further down: the notice then stays in view. */
-  isLive?: boolean;
-  actions?: ReactNode;
-  children?: ReactNode;
-}
-
-function Notice({ icon, title, color = "verdigris", isLive = false, actions, children }: NoticeProps) {
-  return (
-    <Alert
-      color={color}
-      variant="outline"
-      className={classes["notice"] ?? ""}
-      data-live={isLive || undefined}
-      p="sm"
-      role="status"
-      icon={icon}
-      classNames={{ message: classes["message"] ?? "" }}
-    >
-      <Group justify="space-between" gap="xs">
-        <div className={classes["noticeText"]}>
-          <Text size="sm" fw={550} component="div">
-            {title}
-          </Text>
-          {children !== undefined && <Text size="sm">{children}</Text>}
-        </div>
-        {actions !== undefined && <Group gap="xs">{actions}</Group>}
-      </Group>
-    </Alert>
-  );
+/** A used button disappears, and the focus is lost: the hook moves the focus to the control beside the button. */
+function useKeptFocus(place: RefObject<HTMLElement | null>): (event: FocusEvent<HTMLElement>) => void {
+  const last = useRef<{ element: Element; field: string | undefined } | null>(null);
+  useEffect(() => {
+    if (document.activeElement !== document.body || last.current === null || last.current.element.isConnected) return;
+    const { field } = last.current;
+    if (field !== undefined && place.current !== null) focusField(place.current, field);
+    else place.current?.focus();
+  });
+  return ({ target }) => {
+    last.current = { element: target, field: target.closest<HTMLElement>("[data-field]")?.dataset["field"] };
+  };
 }

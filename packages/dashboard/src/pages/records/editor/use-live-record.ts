@@ -1,18 +1,14 @@
 /** Follows an open record: changes by others update the cache, and the editor shows a deletion. */
-import type { JsonValue, StoredRecord } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { client } from "../../../service/client.ts";
+import { changeOf } from "../data/live-merge.ts";
 import { NEW_RECORD, recordQuery } from "./record-query.ts";
 
 export interface LiveState {
   readonly isDeleted: boolean;
   /** The `updatedAt` of the last change; null before the first change. The page's own saves count, too. */
   readonly changedTo: string | null;
-}
-
-function isRecord(payload: { [key: string]: unknown }): payload is StoredRecord {
-  return typeof payload["id"] === "string" && typeof payload["updatedAt"] === "string";
 }
 
 export function useLiveRecord(collection: string, recordId: string): LiveState {
@@ -24,18 +20,17 @@ export function useLiveRecord(collection: string, recordId: string): LiveState {
     const { queryKey } = recordQuery(collection, recordId);
     return client.subscribe(
       `${collection}.*`,
-      ({ type, payload }) => {
-        if (payload["id"] !== recordId) return;
-        if (type.endsWith(".deleted")) {
-          setState({ isDeleted: true, changedTo: null });
-          return;
-        }
-        if (!isRecord(payload)) return;
-        const known = queryClient.getQueryData<{ [field: string]: JsonValue }>(queryKey);
+      (event) => {
+        if (event.payload["id"] !== recordId) return;
+        const change = changeOf(event);
+        if (change?.type === "deleted") setState({ isDeleted: true, changedTo: null });
+        if (change === null || change.type === "deleted") return;
+        const { record } = change;
+        const known = queryClient.getQueryData(queryKey);
         // The event of the page's own save brings nothing new.
-        if (known === undefined || String(known["updatedAt"]) >= payload.updatedAt) return;
-        queryClient.setQueryData(queryKey, payload);
-        setState({ isDeleted: false, changedTo: payload.updatedAt });
+        if (known === undefined || known.updatedAt >= record.updatedAt) return;
+        queryClient.setQueryData(queryKey, record);
+        setState({ isDeleted: false, changedTo: record.updatedAt });
       },
       // After a break that was too long, the known record may be old.
       { onReset: () => void queryClient.invalidateQueries({ queryKey }) },

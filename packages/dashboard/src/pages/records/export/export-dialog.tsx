@@ -7,8 +7,8 @@ import { useState } from "react";
 import { Dim, formatNumber, messageOf } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import { countQuery } from "../data/record-query.ts";
-import { columnsOf, EXPORT_FORMATS, type ExportColumn, type ExportFormat } from "./format.ts";
-import { type ExportRequest, useExport } from "./use-export.ts";
+import { columnsOf, EXPORT_FORMATS, type ExportColumn, type ExportShape } from "./format.ts";
+import { useExport } from "./use-export.ts";
 
 export interface ExportDialogProps {
   collection: CollectionEntry;
@@ -43,36 +43,8 @@ export function ExportDialog(props: ExportDialogProps) {
       title={text.export.title(collection.name)}
       closeOnClickOutside={state.phase !== "running"}
     >
-      {state.phase === "done" && (
-        <Stack>
-          <Alert color="verdigris" variant="light" icon={<IconCircleCheck aria-hidden />} role="status">
-            {text.export.done(state.done, state.file)}
-            {ids !== undefined && state.done < ids.length && ` ${text.export.gone(ids.length - state.done)}`}
-          </Alert>
-          <Group justify="flex-end">
-            <Button onClick={close} data-autofocus>
-              {text.common.close}
-            </Button>
-          </Group>
-        </Stack>
-      )}
-      {state.phase === "running" && (
-        <Stack>
-          <Progress
-            value={total === null || total === 0 ? 100 : Math.min(100, (state.done / total) * 100)}
-            animated
-            aria-label={text.export.progress}
-          />
-          <Group justify="space-between">
-            <Text size="sm" role="status" className="numbers">
-              {text.export.running(state.done, total)}
-            </Text>
-            <Button variant="default" size="xs" onClick={stop}>
-              {text.export.stop}
-            </Button>
-          </Group>
-        </Stack>
-      )}
+      {state.phase === "done" && <Done {...state} wanted={ids?.length ?? 0} onClose={close} />}
+      {state.phase === "running" && <Running done={state.done} total={total} onStop={stop} />}
       {/* The choices stay as they are while it runs, and after it was stopped. */}
       <div hidden={state.phase !== "idle"}>
         <ExportForm
@@ -89,27 +61,60 @@ export function ExportDialog(props: ExportDialogProps) {
   );
 }
 
-function ExportForm(props: {
+/** @param props.wanted the number of chosen records, of which some may be deleted meanwhile. */
+function Done({ done, file, wanted, onClose }: { done: number; file: string; wanted: number; onClose: () => void }) {
+  return (
+    <Stack>
+      <Alert color="verdigris" variant="light" icon={<IconCircleCheck aria-hidden />} role="status">
+        {text.export.done(done, file)}
+        {done < wanted && ` ${text.export.gone(wanted - done)}`}
+      </Alert>
+      <Group justify="flex-end">
+        <Button onClick={onClose} data-autofocus>
+          {text.common.close}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+function Running({ done, total, onStop }: { done: number; total: number | null; onStop: () => void }) {
+  const percent = total === null || total === 0 ? 100 : Math.min(100, (done / total) * 100);
+  return (
+    <Stack>
+      <Progress value={percent} animated aria-label={text.export.progress} />
+      <Group justify="space-between">
+        <Text size="sm" role="status" className="numbers">
+          {text.export.running(done, total)}
+        </Text>
+        <Button variant="default" size="xs" onClick={onStop}>
+          {text.export.stop}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+interface ExportFormProps {
   scope: string;
   total: number | null;
   error: unknown;
   all: readonly ExportColumn[];
   grid: readonly string[];
   onCancel: () => void;
-  onStart: (shape: ExportRequest["shape"]) => void;
-}) {
-  const { scope, total, error, all, grid, onCancel, onStart } = props;
-  const [format, setFormat] = useState<ExportFormat>("csv");
+  onStart: (shape: ExportShape) => void;
+}
+
+function ExportForm({ scope, total, error, all, grid, onCancel, onStart }: ExportFormProps) {
+  const [style, setStyle] = useState<ExportStyle>({ format: "csv", isProtected: true, hasMark: false });
   const [isAll, setAll] = useState(false);
-  const [isProtected, setProtected] = useState(true);
-  const [hasMark, setMark] = useState(false);
   const shown = grid.flatMap((name) => all.find((column) => column.name === name) ?? []);
   const columns = isAll || shown.length === 0 ? all : shown;
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        onStart({ format, columns, isProtected, hasMark });
+        onStart({ ...style, columns });
       }}
     >
       <Stack gap="md">
@@ -122,16 +127,7 @@ function ExportForm(props: {
           {scope}
           {total !== null && `: ${formatNumber(total)}`}
         </Dim>
-        <div>
-          <SegmentedControl
-            fullWidth
-            aria-label={text.export.format}
-            data={EXPORT_FORMATS.map((value) => ({ value, label: text.export.formats[value] }))}
-            value={format}
-            onChange={setFormat}
-          />
-          <Dim mt={6}>{text.export.formatHints[format]}</Dim>
-        </div>
+        <StyleChoice style={style} onChange={(change) => setStyle({ ...style, ...change })} />
         <Radio.Group
           label={text.export.columns}
           value={isAll ? "all" : "grid"}
@@ -142,22 +138,6 @@ function ExportForm(props: {
             <Radio value="all" label={text.export.allColumns(all.length)} />
           </Group>
         </Radio.Group>
-        {format === "csv" && (
-          <Stack gap="xs">
-            <Checkbox
-              label={text.export.protect}
-              description={text.export.protectHint}
-              checked={isProtected}
-              onChange={(event) => setProtected(event.currentTarget.checked)}
-            />
-            <Checkbox
-              label={text.export.mark}
-              description={text.export.markHint}
-              checked={hasMark}
-              onChange={(event) => setMark(event.currentTarget.checked)}
-            />
-          </Stack>
-        )}
         <Group justify="flex-end">
           <Button variant="default" onClick={onCancel}>
             {text.common.cancel}
@@ -168,5 +148,43 @@ function ExportForm(props: {
         </Group>
       </Stack>
     </form>
+  );
+}
+
+type ExportStyle = Omit<ExportShape, "columns">;
+
+/** The format, and the options of CSV. */
+function StyleChoice(props: { style: ExportStyle; onChange: (change: Partial<ExportStyle>) => void }) {
+  const { style, onChange } = props;
+  const { format, isProtected, hasMark } = style;
+  return (
+    <>
+      <div>
+        <SegmentedControl
+          fullWidth
+          aria-label={text.export.format}
+          data={EXPORT_FORMATS.map((value) => ({ value, label: text.export.formats[value] }))}
+          value={format}
+          onChange={(next) => onChange({ format: next })}
+        />
+        <Dim mt={6}>{text.export.formatHints[format]}</Dim>
+      </div>
+      {format === "csv" && (
+        <Stack gap="xs">
+          <Checkbox
+            label={text.export.protect}
+            description={text.export.protectHint}
+            checked={isProtected}
+            onChange={(event) => onChange({ isProtected: event.currentTarget.checked })}
+          />
+          <Checkbox
+            label={text.export.mark}
+            description={text.export.markHint}
+            checked={hasMark}
+            onChange={(event) => onChange({ hasMark: event.currentTarget.checked })}
+          />
+        </Stack>
+      )}
+    </>
   );
 }

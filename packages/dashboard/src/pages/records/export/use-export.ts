@@ -1,11 +1,11 @@
 /** A running export: its progress, its end, and a function that stops the export. */
-import type { RecordQuery } from "@socle/protocol";
+import type { StoredRecord } from "@socle/protocol";
 import { useEffect, useRef, useState } from "react";
 import { client } from "../../../service/client.ts";
 import { useSession } from "../../../service/session.ts";
 import { type ExportShape, fileTypes, RecordWriter } from "./format.ts";
 import { chosenPages, type PageSource, queriedPages } from "./pages.ts";
-import { openSink } from "./sink.ts";
+import { openSink, type Sink } from "./sink.ts";
 
 export interface ExportRequest {
   readonly collection: string;
@@ -16,10 +16,49 @@ export interface ExportRequest {
   readonly shape: ExportShape;
 }
 
-export type ExportState =
+type ExportState =
   | { readonly phase: "idle"; readonly error: unknown }
   | { readonly phase: "running"; readonly done: number }
   | { readonly phase: "done"; readonly done: number; readonly file: string };
+
+/** The matching records, or the chosen records. */
+function pagesOf(
+  { filter, search, sort, ids, shape }: ExportRequest,
+  source: PageSource,
+): AsyncGenerator<Partial<StoredRecord>[], void> {
+  const fields = shape.columns.map(({ name }) => name).join(",");
+  if (ids !== undefined) return chosenPages(source, ids, fields);
+  return queriedPages(source, {
+    fields,
+    ...(filter !== undefined && { filter }),
+    ...(search !== undefined && { search }),
+    // The rank of a record depends on the other records. By rank, pages would repeat some records and miss some records.
+    ...((sort !== undefined || search !== undefined) && { sort: sort ?? "-createdAt" }),
+  });
+}
+
+/** Writes the records into a file, and calls back with the number of written records. A failure leaves no file. */
+async function write(
+  request: ExportRequest,
+  { sink, source, onDone }: { sink: Sink; source: PageSource; onDone: (done: number) => void },
+): Promise<void> {
+  const writer = new RecordWriter(request.shape);
+  let done = 0;
+  try {
+    await sink.write(writer.head());
+    for await (const records of pagesOf(request, source)) {
+      for (const record of records) await sink.write(writer.record(record));
+      done += records.length;
+      onDone(done);
+    }
+    await sink.write(writer.end());
+    source.signal.throwIfAborted();
+    await sink.close();
+  } catch (error) {
+    await sink.abort().catch(() => undefined);
+    throw error;
+  }
+}
 
 export function useExport(): {
   state: ExportState;
@@ -33,52 +72,31 @@ export function useExport(): {
   isSignedIn.current = session.phase === "in";
   useEffect(() => () => running.current?.abort(), []);
 
-  const start = async ({ collection, filter, search, sort, ids, shape }: ExportRequest): Promise<void> => {
-    const stop = new AbortController();
-    running.current = stop;
-    const { extension, type } = fileTypes[shape.format];
-    const file = `${collection}-${new Date().toISOString().slice(0, 10)}.${extension}`;
+  const start = async (request: ExportRequest): Promise<void> => {
+    running.current = new AbortController();
+    const { signal } = running.current;
+    const { extension, type } = fileTypes[request.shape.format];
+    const file = `${request.collection}-${new Date().toISOString().slice(0, 10)}.${extension}`;
     const source: PageSource = {
-      fetch: (query) => client.collection(collection).page(query, { signal: stop.signal }),
+      fetch: (query) => client.collection(request.collection).page(query, { signal }),
       isSignedIn: () => isSignedIn.current,
-      signal: stop.signal,
+      signal,
     };
-    const fields = shape.columns.map(({ name }) => name).join(",");
-    const query: RecordQuery = {
-      fields,
-      ...(filter !== undefined && { filter }),
-      ...(search !== undefined && { search }),
-      // The rank of a record depends on the other records. By rank, pages would repeat some records and miss some records.
-      ...((sort !== undefined || search !== undefined) && { sort: sort ?? "-createdAt" }),
+    let done = 0;
+    const onDone = (next: number): void => {
+      done = next;
+      setState({ phase: "running", done });
     };
     try {
       const sink = await openSink(file, type);
-      setState({ phase: "running", done: 0 });
-      try {
-        const writer = new RecordWriter(shape);
-        let done = 0;
-        await sink.write(writer.head());
-        for await (const records of ids === undefined
-          ? queriedPages(source, query)
-          : chosenPages(source, ids, fields)) {
-          for (const record of records) await sink.write(writer.record(record));
-          done += records.length;
-          setState({ phase: "running", done });
-        }
-        await sink.write(writer.end());
-        stop.signal.throwIfAborted();
-        await sink.close();
-        setState({ phase: "done", done, file });
-      } catch (error) {
-        await sink.abort().catch(() => undefined);
-        throw error;
-      }
+      onDone(0);
+      await write(request, { sink, source, onDone });
+      setState({ phase: "done", done, file });
     } catch (error) {
       // The user has stopped the export or closed the question for the place, and needs no message.
-      const isMeant = stop.signal.aborted || (error instanceof DOMException && error.name === "AbortError");
+      const isMeant = signal.aborted || (error instanceof DOMException && error.name === "AbortError");
       setState({ phase: "idle", error: isMeant ? null : error });
     }
   };
-
   return { state, start, stop: () => running.current?.abort() };
 }

@@ -38,7 +38,7 @@ const mostQuickFields = 20;
 /** The fields of a quick search. */
 export function quickFields(fields: readonly FieldDefinition[]): string[] {
   return fields
-    .filter(({ type }) => type === "string" || type === "text")
+    .filter(({ type }) => kinds[type].isText)
     .map(({ name }) => name)
     .slice(0, mostQuickFields);
 }

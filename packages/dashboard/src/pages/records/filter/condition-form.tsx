@@ -12,79 +12,79 @@ import { type Condition, conditionFrom, type Operator, operatorOf, operatorsFor,
 
 const DayPicker = lazy(async () => ({ default: (await import("./day-picker.tsx")).DayPicker }));
 
-export function ConditionForm(props: {
+export interface ConditionFormProps {
   fields: readonly FieldDefinition[];
   /** The condition to change. */
-  condition?: Condition | undefined;
+  condition?: Condition;
   /** The field at the end of a path through relations, or the json field with the path inside. */
   fieldOf: (path: string) => FieldDefinition | undefined;
   onSubmit: (condition: Condition) => void;
-  onRemove?: (() => void) | undefined;
-}) {
-  const { fields, condition, fieldOf, onSubmit, onRemove } = props;
+  onRemove?: () => void;
+}
+
+/** The field, the operator and the value in the form. A choice of a field keeps the other parts as far as possible. */
+function useCondition({ fields, condition, fieldOf }: ConditionFormProps) {
   const all = [...fields, ...systemFields];
-  const [path, setPath] = useState(condition?.path ?? all[0]?.name ?? "id");
   const at = (name: string): FieldDefinition =>
     all.find((field) => field.name === name) ?? fieldOf(name) ?? { name, type: "string" };
+  const [path, setPath] = useState(condition?.path ?? all[0]?.name ?? "id");
   const field = at(path);
-  const { type } = field;
-  const [operator, setOperator] = useState<Operator>(
-    condition === undefined ? firstOperator(field) : operatorOf(condition),
-  );
+  const [operator, setOperator] = useState(condition === undefined ? firstOperator(field) : operatorOf(condition));
   const [value, setValue] = useState(condition === undefined ? initialText(field) : textOf(condition));
-  const [isTried, setTried] = useState(false);
-  const hasValue = operator !== "isNull" && operator !== "isNotNull";
-  const made = conditionFrom(path, type, { operator, text: value });
-
   const choosePath = (next: string): void => {
     const nextField = at(next);
     setPath(next);
     if (!operatorsFor(nextField).includes(operator)) setOperator(firstOperator(nextField));
-    const isAlike = nextField.type === type && nextField.values === undefined && field.values === undefined;
+    const isAlike = nextField.type === field.type && nextField.values === undefined && field.values === undefined;
     if (!isAlike) setValue(initialText(nextField));
   };
+  const names = all.map(({ name }) => name);
+  const usual = operatorsFor(field);
+  return {
+    ...{ path, field, choosePath, operator, setOperator, value, setValue },
+    paths: names.includes(path) ? names : [path, ...names],
+    operators: usual.includes(operator) ? usual : [operator, ...usual],
+    made: conditionFrom(path, field.type, { operator, text: value }),
+  };
+}
+
+export function ConditionForm(props: ConditionFormProps) {
+  const { condition, onSubmit, onRemove } = props;
+  const { path, field, choosePath, operator, setOperator, value, setValue, ...form } = useCondition(props);
+  const [isTried, setTried] = useState(false);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     // The form is nested in the page's React tree: a form around this form must not get the event.
     event.stopPropagation();
     setTried(true);
-    if (made !== null) onSubmit(made);
+    if (form.made !== null) onSubmit(form.made);
   };
-  const paths = all.map(({ name }) => name);
-  const usual = operatorsFor(field);
-  const operators = usual.includes(operator) ? usual : [operator, ...usual];
   return (
     <form onSubmit={submit}>
       <Stack gap="xs" p="xs">
         <FieldSelect
-          paths={paths.includes(path) ? paths : [path, ...paths]}
+          paths={form.paths}
           path={path}
-          type={type}
+          type={field.type}
           onChange={choosePath}
           autoFocus={condition === undefined}
         />
         <Select
           size="xs"
           label={text.records.operator}
-          data={operators.map((each) => ({
-            value: each,
-            label: operatorText(each, field),
-          }))}
+          data={form.operators.map((each) => ({ value: each, label: operatorText(each, field) }))}
           value={operator}
-          onChange={(next) => {
-            const found = operators.find((each) => each === next);
-            if (found !== undefined) setOperator(found);
-          }}
+          onChange={(next) => next !== null && setOperator(next)}
           allowDeselect={false}
           comboboxProps={{ withinPortal: false }}
         />
-        {hasValue && (
+        {operator !== "isNull" && operator !== "isNotNull" && (
           <ValueControl
             field={field}
             isList={operator === "in"}
             value={value}
             onChange={setValue}
-            error={isTried && made === null ? kinds[type].words.wanted : undefined}
+            error={isTried && form.made === null ? kinds[field.type].words.wanted : undefined}
           />
         )}
         <Group justify="space-between" mt={4}>
@@ -158,74 +158,55 @@ function firstOperator(field: FieldDefinition): Operator {
 }
 
 function initialText({ type, values }: FieldDefinition): string {
-  return values?.[0] ?? (type === "boolean" ? "true" : "");
+  return values?.[0] ?? kinds[type].choices?.[0] ?? "";
 }
 
-function ValueControl(props: {
+interface ValueControlProps {
   field: FieldDefinition;
   isList: boolean;
   value: string;
   onChange: (value: string) => void;
   error: string | undefined;
-}) {
-  const { field, isList, value, onChange, error } = props;
+}
+
+function ValueControl({ field, isList, value, onChange, error }: ValueControlProps) {
   const { type } = field;
-  const choices = type === "boolean" ? ["true", "false"] : field.values;
+  const [isOpen, setOpen] = useState(false);
+  const shared = { size: "xs", label: text.records.value, value, error } as const;
+  const choices = kinds[type].choices ?? field.values;
   if (choices !== undefined && !isList) {
     return (
       <Select
-        size="xs"
-        label={text.records.value}
-        data={choices}
-        value={value}
+        {...shared}
+        data={[...choices]}
         onChange={(next) => next !== null && onChange(next)}
         allowDeselect={false}
         comboboxProps={{ withinPortal: false }}
-        error={error}
       />
     );
   }
-  if (type === "datetime" && !isList) return <TimeControl value={value} onChange={onChange} error={error} />;
-  return (
-    <TextInput
-      size="xs"
-      label={text.records.value}
-      description={isList ? text.records.listHint : undefined}
-      value={value}
-      onChange={(event) => onChange(event.currentTarget.value)}
-      error={error}
-      inputMode={kinds[type].isNumber ? "decimal" : undefined}
-      autoComplete="off"
-      data-autofocus
+  // A calendar unfolds below a typed time.
+  const isTime = type === "datetime" && !isList;
+  const calendar = (
+    <IconAction
+      icon={IconCalendar}
+      label={text.records.pickDay}
+      onClick={() => setOpen(!isOpen)}
+      aria-expanded={isOpen}
     />
   );
-}
-
-/** A typed time, with a calendar that unfolds below the input. */
-function TimeControl(props: { value: string; onChange: (value: string) => void; error: string | undefined }) {
-  const { value, onChange, error } = props;
-  const [isOpen, setOpen] = useState(false);
   return (
     <>
       <TextInput
-        size="xs"
-        label={text.records.value}
-        description={text.records.timeHint}
-        value={value}
+        {...shared}
+        description={isTime ? text.records.timeHint : isList ? text.records.listHint : undefined}
         onChange={(event) => onChange(event.currentTarget.value)}
-        error={error}
+        inputMode={kinds[type].isNumber ? "decimal" : undefined}
         autoComplete="off"
         data-autofocus
-        rightSection={
-          <IconAction
-            icon={IconCalendar}
-            label={text.records.pickDay}
-            onClick={() => setOpen(!isOpen)}
-            aria-expanded={isOpen}
-          />
-        }
+        rightSection={isTime && calendar}
       />
-      {isOpen && (
+      {isTime && isOpen && (
         <Suspense fallback={<Skeleton height={220} />}>
           <DayPicker value={value} onChange={onChange} />
         </Suspense>

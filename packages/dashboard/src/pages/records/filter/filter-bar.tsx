@@ -6,7 +6,7 @@ import { ActionIcon, Button, CloseButton, Group, Menu, Text, TextInput, Tooltip 
 import { useDebouncedCallback } from "@mantine/hooks";
 import type { CollectionEntry } from "@socle/protocol";
 import { IconCursorText, IconHistory, IconSearch, IconX } from "@tabler/icons-react";
-import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
 import { ExpressionEditor, errorPosition, fieldOfPath, type Schema } from "../../../kit/expression/index.ts";
 import { IconAction } from "../../../kit/icon-action.tsx";
 import { Dim } from "../../../kit/words.tsx";
@@ -14,9 +14,11 @@ import { text } from "../../../texts/index.ts";
 import { type Builder, fromBuilder, quickFields, toBuilder } from "./builder.ts";
 import { AddCondition, ConditionChip } from "./conditions.tsx";
 import classes from "./filter-bar.module.css";
-import { recentFilters, rememberFilter } from "./recent-filters.ts";
+import { useRecentFilters } from "./recent-filters.ts";
 
 const quickMs = 300;
+/** Names the complaint for the editor of the expression. */
+const errorId = "filter-error";
 
 export interface FilterBarProps {
   collection: CollectionEntry;
@@ -37,31 +39,30 @@ export interface FilterBarProps {
 }
 
 export function FilterBar(props: FilterBarProps) {
-  const { collection, filter, onFilter, schema, error, isAnswered, searchRef, children } = props;
-  const { search, onSearch, searchError } = props;
+  const { collection, filter, onFilter, error, search, searchError, searchRef, isAnswered } = props;
   const { name, fields } = collection;
   const builder = toBuilder(filter, fields);
   const [wantsRaw, setWantsRaw] = useState(false);
   const isRaw = wantsRaw || builder === null || error !== undefined;
   const [draft, setDraft] = useState(filter);
   useEffect(() => setDraft(filter), [filter]);
-  const errorId = useId();
-
-  const apply = (next: string): void => {
-    const wanted = next.trim();
-    applied.current = wanted;
-    onFilter(wanted);
-  };
+  const [recent, remember] = useRecentFilters(name);
   // A filter is remembered after the service has accepted the filter.
   const applied = useRef("");
   useEffect(() => {
-    if (isAnswered && filter !== "" && applied.current === filter) rememberFilter(name, filter);
-  }, [isAnswered, filter, name]);
-  // An unfinished filter is not remembered.
-  const build = (next: Builder, isKept = true): void => {
-    const wanted = fromBuilder(next, fields);
-    if (isKept) apply(wanted);
-    else onFilter(wanted);
+    if (isAnswered && filter !== "" && applied.current === filter) remember(filter);
+  }, [isAnswered, filter, remember]);
+  const apply = (next: string): void => {
+    applied.current = next.trim();
+    onFilter(next.trim());
+  };
+  const build = (next: Builder, isKept = true): void =>
+    // An unfinished filter is not remembered.
+    (isKept ? apply : onFilter)(fromBuilder(next, fields));
+  const clear = (): void => {
+    setDraft("");
+    setWantsRaw(false);
+    onFilter("");
   };
   return (
     <search className={classes["bar"]} aria-label={text.records.filter}>
@@ -69,39 +70,16 @@ export function FilterBar(props: FilterBarProps) {
         {search !== null && (
           <SearchInput
             value={search}
-            onSend={onSearch}
+            onSend={props.onSearch}
             label={text.records.search}
             error={searchError}
             searchRef={searchRef}
           />
         )}
         {isRaw ? (
-          <>
-            <ExpressionEditor
-              collection={name}
-              value={draft}
-              schema={schema}
-              label={text.records.expression}
-              placeholder={text.records.expressionPlaceholder}
-              errorAt={error === undefined ? null : errorPosition(error)}
-              errorId={error === undefined ? undefined : errorId}
-              autoFocus
-              onChange={setDraft}
-              onApply={apply}
-              onCancel={() => setDraft(filter)}
-            />
-            <Button size="xs" variant="light" onClick={() => apply(draft)} disabled={draft.trim() === filter}>
-              {text.records.apply}
-            </Button>
-          </>
+          <RawLine {...props} draft={draft} onDraft={setDraft} onApply={apply} />
         ) : (
-          <BuilderLine
-            collection={collection}
-            builder={builder}
-            schema={schema}
-            onBuild={build}
-            searchRef={search === null ? searchRef : null}
-          />
+          <BuilderLine {...props} builder={builder} onBuild={build} searchRef={search === null ? searchRef : null} />
         )}
         <Group gap={4} wrap="nowrap" className={classes["tools"]}>
           {filter !== "" && (
@@ -110,55 +88,84 @@ export function FilterBar(props: FilterBarProps) {
               icon={IconX}
               label={text.records.clearFilter}
               size={30}
-              onClick={() => {
-                setDraft("");
-                setWantsRaw(false);
-                onFilter("");
-              }}
+              onClick={clear}
             />
           )}
-          <Recent collection={name} onPick={apply} />
-          <Tooltip label={isRaw ? text.records.asBuilder : text.records.asText}>
-            <ActionIcon
-              variant={isRaw ? "light" : "subtle"}
-              {...(!isRaw && { color: "gray" })}
-              size={30}
-              aria-label={text.records.asText}
-              aria-pressed={isRaw}
-              disabled={builder === null && filter !== ""}
-              onClick={() => setWantsRaw(!isRaw)}
-            >
-              <IconCursorText size={16} />
-            </ActionIcon>
-          </Tooltip>
-          {children}
+          <Recent filters={recent} onPick={apply} />
+          <RawSwitch isRaw={isRaw} disabled={builder === null && filter !== ""} onChange={setWantsRaw} />
+          {props.children}
         </Group>
       </div>
-      {searchError !== undefined && (
-        <Text size="xs" c="var(--mantine-color-error)" role="alert" className={classes["note"]}>
-          {searchError.replace(/^"search": /, "")}
-        </Text>
-      )}
-      {error !== undefined ? (
-        <Text id={errorId} size="xs" c="var(--mantine-color-error)" role="alert" className={classes["note"]}>
-          {error.replace(/^"filter": /, "")}
-        </Text>
-      ) : (
-        builder === null && <Dim className={classes["note"]}>{text.records.onlyRaw}</Dim>
-      )}
+      {searchError !== undefined && <Refusal>{searchError.replace(/^"search": /, "")}</Refusal>}
+      {error !== undefined && <Refusal id={errorId}>{error.replace(/^"filter": /, "")}</Refusal>}
+      {error === undefined && builder === null && <Dim className={classes["note"]}>{text.records.onlyRaw}</Dim>}
     </search>
   );
 }
 
-function BuilderLine(props: {
-  collection: CollectionEntry;
+/** The service's complaint. */
+function Refusal(props: { id?: string; children: string }) {
+  return <Text size="xs" c="var(--mantine-color-error)" role="alert" className={classes["note"]} {...props} />;
+}
+
+function RawSwitch(props: { isRaw: boolean; disabled: boolean; onChange: (isRaw: boolean) => void }) {
+  const { isRaw, disabled, onChange } = props;
+  return (
+    <Tooltip label={isRaw ? text.records.asBuilder : text.records.asText}>
+      <ActionIcon
+        variant={isRaw ? "light" : "subtle"}
+        {...(!isRaw && { color: "gray" })}
+        size={30}
+        aria-label={text.records.asText}
+        aria-pressed={isRaw}
+        disabled={disabled}
+        onClick={() => onChange(!isRaw)}
+      >
+        <IconCursorText size={16} />
+      </ActionIcon>
+    </Tooltip>
+  );
+}
+
+interface RawLineProps extends Pick<FilterBarProps, "collection" | "filter" | "schema" | "error"> {
+  draft: string;
+  onDraft: (draft: string) => void;
+  onApply: (filter: string) => void;
+}
+
+/** The expression as text. */
+function RawLine({ collection, filter, schema, error, draft, onDraft, onApply }: RawLineProps) {
+  return (
+    <>
+      <ExpressionEditor
+        collection={collection.name}
+        value={draft}
+        schema={schema}
+        label={text.records.expression}
+        placeholder={text.records.expressionPlaceholder}
+        errorAt={error === undefined ? null : errorPosition(error)}
+        errorId={error === undefined ? undefined : errorId}
+        autoFocus
+        onChange={onDraft}
+        onApply={onApply}
+        onCancel={() => onDraft(filter)}
+      />
+      <Button size="xs" variant="light" onClick={() => onApply(draft)} disabled={draft.trim() === filter}>
+        {text.records.apply}
+      </Button>
+    </>
+  );
+}
+
+interface BuilderLineProps extends Pick<FilterBarProps, "collection" | "schema"> {
   builder: Builder;
-  schema: Schema;
   onBuild: (builder: Builder, isKept?: boolean) => void;
   /** For the quick search; null when another box searches. */
   searchRef: RefObject<HTMLInputElement | null> | null;
-}) {
-  const { collection, builder, schema, onBuild, searchRef } = props;
+}
+
+/** The quick search and the conditions. */
+function BuilderLine({ collection, builder, schema, onBuild, searchRef }: BuilderLineProps) {
   const { fields } = collection;
   const { conditions, join } = builder;
   const fieldOf = (path: string) => fieldOfPath(schema, collection.name, path);
@@ -265,10 +272,9 @@ function SearchInput(props: {
   );
 }
 
-function Recent({ collection, onPick }: { collection: string; onPick: (filter: string) => void }) {
-  const [recent, setRecent] = useState<readonly string[]>([]);
+function Recent({ filters, onPick }: { filters: readonly string[]; onPick: (filter: string) => void }) {
   return (
-    <Menu position="bottom-end" width={340} withinPortal onOpen={() => setRecent(recentFilters(collection))}>
+    <Menu position="bottom-end" width={340} withinPortal>
       <Tooltip label={text.records.recentFilters}>
         <Menu.Target>
           <IconAction icon={IconHistory} iconSize={16} label={text.records.recentFilters} size={30} />
@@ -276,8 +282,8 @@ function Recent({ collection, onPick }: { collection: string; onPick: (filter: s
       </Tooltip>
       <Menu.Dropdown>
         <Menu.Label>{text.records.recentFilters}</Menu.Label>
-        {recent.length === 0 && <Menu.Item disabled>{text.records.noRecent}</Menu.Item>}
-        {recent.map((filter) => (
+        {filters.length === 0 && <Menu.Item disabled>{text.records.noRecent}</Menu.Item>}
+        {filters.map((filter) => (
           <Menu.Item key={filter} onClick={() => onPick(filter)}>
             <Text size="xs" className="mono" truncate maw={300}>
               {filter}

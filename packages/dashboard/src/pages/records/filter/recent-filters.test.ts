@@ -7,6 +7,6 @@ test("a filter stands once, the latest first, ten at most", () => {
 });
 
 test("a broken storage is empty", () => {
-  for (const stored of [null, "", "{", "7", '{"a":1}', "null"]) expect(readRecent(stored)).toEqual([]);
+  for (const stored of [undefined, "", "{", "7", '{"a":1}', "null"]) expect(readRecent(stored)).toEqual([]);
   expect(readRecent('["a",7,"",null,"b"]')).toEqual(["a", "b"]);
 });

@@ -1,10 +1,8 @@
 /** The last filters of a collection, kept in the browser. */
+import { useLocalStorage } from "@mantine/hooks";
+import { useCallback } from "react";
 
 const most = 10;
-
-function key(collection: string): string {
-  return `socle.filters.${collection}`;
-}
 
 /** The list with the filter at its beginning, each filter once. */
 export function withRecent(recent: readonly string[], filter: string): string[] {
@@ -12,7 +10,7 @@ export function withRecent(recent: readonly string[], filter: string): string[] 
 }
 
 /** Reads the stored filters; empty when the storage holds no list of strings. */
-export function readRecent(stored: string | null): string[] {
+export function readRecent(stored: string | undefined): string[] {
   try {
     const value: unknown = JSON.parse(stored ?? "[]");
     return Array.isArray(value)
@@ -23,18 +21,16 @@ export function readRecent(stored: string | null): string[] {
   }
 }
 
-export function recentFilters(collection: string): string[] {
-  try {
-    return readRecent(localStorage.getItem(key(collection)));
-  } catch {
-    return [];
-  }
-}
+const nothing: readonly string[] = [];
 
-export function rememberFilter(collection: string, filter: string): void {
-  try {
-    localStorage.setItem(key(collection), JSON.stringify(withRecent(recentFilters(collection), filter)));
-  } catch {
-    // With a full or forbidden storage, the filter is not remembered.
-  }
+/** The last filters, the newest first, and a function that remembers a filter. */
+export function useRecentFilters(collection: string): readonly [readonly string[], (filter: string) => void] {
+  const [recent, setRecent] = useLocalStorage({
+    key: `socle.filters.${collection}`,
+    defaultValue: nothing,
+    getInitialValueInEffect: false,
+    deserialize: readRecent,
+  });
+  const remember = useCallback((filter: string) => setRecent((before) => withRecent(before, filter)), [setRecent]);
+  return [recent, remember];
 }

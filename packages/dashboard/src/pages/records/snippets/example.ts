@@ -51,20 +51,11 @@ export function exampleOf(field: FieldDefinition): JsonValue {
     const value = exampleOf(item);
     return value === null ? null : [value];
   }
-  switch (field.type) {
-    case "string":
-    case "text":
-      if (field.values !== undefined) return field.values[0] ?? null;
-      return exampleText(field);
-    case "integer":
-      return Math.round(exampleNumber(field, 42));
-    case "float":
-      return exampleNumber(field, 4.5);
-    case "json":
-      return { key: "value" };
-    default:
-      return kinds[field.type].example ?? null;
-  }
+  const { example = null, isText } = kinds[field.type];
+  if (isText) return field.values === undefined ? exampleText(field) : (field.values[0] ?? null);
+  if (typeof example !== "number") return example;
+  const fitting = exampleNumber(field, example);
+  return field.type === "integer" ? Math.round(fitting) : fitting;
 }
 
 /** The values of a new record. Records and files have real ids only if `ids` contains the ids. */
@@ -78,22 +69,9 @@ export function exampleRecord(
     if (field.owner === true || field.sequence !== undefined) continue;
     const isId = field.type === "relation" || field.type === "file";
     const known = isId ? (ids.get(field.name) ?? null) : exampleOf(field);
-    const unknown = field.type === "file" ? "fil_…" : idFor(field.collection);
+    const unknown = field.type === "file" ? "fil_…" : field.collection === "users" ? "usr_…" : "rec_…";
     const value = known ?? (field.required === true ? unknown : null);
     if (value !== null) values[field.name] = field.multiple === true ? [value].flat() : value;
   }
   return values;
-}
-
-function idFor(collection: string | undefined): string {
-  return collection === "users" ? "usr_…" : "rec_…";
-}
-
-/** A single field for an example update: the first field of the example record. */
-export function exampleChange(
-  fields: readonly FieldDefinition[],
-  ids: ReadonlyMap<string, string>,
-): { [field: string]: JsonValue } {
-  const [first] = Object.entries(exampleRecord(fields, ids));
-  return first === undefined ? {} : { [first[0]]: first[1] };
 }

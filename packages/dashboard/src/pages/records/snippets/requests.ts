@@ -13,13 +13,22 @@ export interface Target {
   readonly baseUrl: string;
   readonly collection: string;
   readonly permissions: Permissions | null;
-  readonly filter: string | undefined;
-  readonly search: string | undefined;
-  readonly sort: string | undefined;
-  readonly recordId: string;
-  readonly values: { readonly [field: string]: JsonValue };
-  readonly change: { readonly [field: string]: JsonValue };
+  readonly filter?: string | undefined;
+  readonly search?: string | undefined;
+  readonly sort?: string | undefined;
+  readonly recordId?: string;
+  /** The values of a new record. */
+  readonly values: Values;
+  /** The values of an update. */
+  readonly change?: Values;
 }
+
+interface Values {
+  readonly [field: string]: JsonValue;
+}
+
+/** Stands for an id in an example without a record. */
+const unknownId = "rec_…";
 
 const operations: { readonly [kind in RequestKind]: Operation } = {
   list: "read",
@@ -63,21 +72,18 @@ function needsToken(kind: RequestKind, { permissions }: Target): boolean {
   return ruleOf(kind, permissions) !== "public";
 }
 
-function pathOf(kind: RequestKind, { collection, recordId }: Target): string {
+function pathOf(kind: RequestKind, { collection, recordId = unknownId }: Target): string {
   const path = `/api/${encodeURIComponent(collection)}`;
   return kind === "list" || kind === "create" ? path : `${path}/${encodeURIComponent(recordId)}`;
 }
 
 function queryOf({ filter, search, sort }: Target): [string, string][] {
-  return [
-    ...(filter === undefined ? [] : [["filter", filter] satisfies [string, string]]),
-    ...(search === undefined ? [] : [["search", search] satisfies [string, string]]),
-    ...(sort === undefined ? [] : [["sort", sort] satisfies [string, string]]),
-    ["limit", "50"],
-  ];
+  return Object.entries({ filter, search, sort, limit: "50" }).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, value]],
+  );
 }
 
-function bodyOf(kind: RequestKind, { values, change }: Target): Target["values"] | null {
+function bodyOf(kind: RequestKind, { values, change = {} }: Target): Values | null {
   if (kind === "create") return values;
   return kind === "update" ? change : null;
 }
@@ -153,13 +159,13 @@ function clientCall(kind: RequestKind, target: Target): string {
     ...(needsToken(kind, target) ? ['await socle.login({ email: "you@example.com", password: "…" });'] : []),
   ];
   const records = `socle.collection(${JSON.stringify(target.collection)})`;
-  const id = JSON.stringify(target.recordId);
+  const id = JSON.stringify(target.recordId ?? unknownId);
   const { limit, ...query } = Object.fromEntries(queryOf(target));
   const calls: { readonly [kind in RequestKind]: string } = {
     list: `const { items, nextCursor } = await ${records}.page(${literal({ ...query, limit: Number(limit) })});`,
     get: `const record = await ${records}.get(${id});`,
     create: `const record = await ${records}.create(${literal(target.values)});`,
-    update: `const record = await ${records}.update(${id}, ${literal(target.change)});`,
+    update: `const record = await ${records}.update(${id}, ${literal(target.change ?? {})});`,
     delete: `await ${records}.delete(${id});`,
     subscribe: `const stop = socle.subscribe(${JSON.stringify(`${target.collection}.*`)}, ({ type, payload }) => {\n  console.log(type, payload);\n});`,
   };

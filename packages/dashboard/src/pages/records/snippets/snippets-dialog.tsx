@@ -6,7 +6,7 @@ import { useState } from "react";
 import { CopyAction, Dim } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
-import { exampleChange, exampleRecord } from "./example.ts";
+import { exampleRecord } from "./example.ts";
 import { LANGUAGES, type Language, REQUESTS, type RequestKind, ruleOf, snippet, type Target } from "./requests.ts";
 import classes from "./snippets.module.css";
 
@@ -43,16 +43,16 @@ export function SnippetsDialog({ collection, filter, search, sort, recordId, onC
   // Without an answer the examples have placeholders, so that the user does not wait.
   const ids = useQuery({ queryKey: ["snippet ids", collection.name], queryFn: () => exampleIds(collection) });
   const known = ids.data ?? new Map<string, string>();
+  const values = exampleRecord(collection.fields, known);
+  const id = recordId ?? known.get("id");
   const target: Target = {
     baseUrl: window.location.origin,
     collection: collection.name,
     permissions: collection.permissions,
-    filter,
-    search,
-    sort,
-    recordId: recordId ?? known.get("id") ?? "rec_…",
-    values: exampleRecord(collection.fields, known),
-    change: exampleChange(collection.fields, known),
+    ...{ filter, search, sort, values },
+    ...(id !== undefined && { recordId: id }),
+    // An update changes a single field.
+    change: Object.fromEntries(Object.entries(values).slice(0, 1)),
   };
   return (
     <Modal opened onClose={onClose} size="xl" title={text.snippets.title(collection.name)}>
