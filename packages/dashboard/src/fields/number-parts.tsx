@@ -5,7 +5,7 @@ import { type CellProps, type FieldKind, noValue, nullness, operandWith, ordered
 
 /** Digits without separators: a grid is for comparing, and an id must not get commas. */
 function NumberCell({ value }: CellProps) {
-  return <span className={classes["number"]}>{Object.is(value, -0) ? "-0" : String(value)}</span>;
+  return <span className={`cut ${classes["number"]}`}>{Object.is(value, -0) ? "-0" : String(value)}</span>;
 }
 
 export const numberParts = {

@@ -3,18 +3,11 @@ import { Button, Group, Text } from "@mantine/core";
 import { IconCopy, IconDownload, IconTrash, IconX } from "@tabler/icons-react";
 import { IconAction, notifyDone } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import type { GridState } from "./grid/use-grid-state.ts";
 import classes from "./records.module.css";
+import type { RecordsPage } from "./use-records-page.ts";
 
-interface SelectionBarProps {
-  state: GridState;
-  /** The number of loaded records. */
-  loaded: number;
-  onExport: (ids: readonly string[]) => void;
-  onDelete: (ids: readonly string[]) => void;
-}
-
-export function SelectionBar({ state, loaded, onExport, onDelete }: SelectionBarProps) {
+export function SelectionBar({ page: { state, shown, setDialog, remove } }: { page: RecordsPage }) {
+  const loaded = shown.rows.items.length;
   const ids = [...state.selected];
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(ids.join("\n"));
@@ -40,14 +33,14 @@ export function SelectionBar({ state, loaded, onExport, onDelete }: SelectionBar
           variant="subtle"
           color="gray"
           leftSection={<IconDownload size={14} />}
-          onClick={() => onExport(ids)}
+          onClick={() => setDialog({ type: "export", ids })}
         >
           {text.records.exportSelected(ids.length)}
         </Button>
         <Button size="compact-sm" variant="subtle" color="gray" leftSection={<IconCopy size={14} />} onClick={copy}>
           {text.records.copyIds}
         </Button>
-        <Button size="compact-sm" color="red.8" leftSection={<IconTrash size={14} />} onClick={() => onDelete(ids)}>
+        <Button size="compact-sm" color="red.8" leftSection={<IconTrash size={14} />} onClick={() => remove(ids)}>
           {text.records.deleteMany(ids.length)}
         </Button>
         <IconAction icon={IconX} iconSize={14} label={text.records.clearSelection} onClick={clear} />

@@ -1,11 +1,12 @@
 /** The line below the grid: the rows on the screen, the jump to other rows, the error of a failed page. */
 import { Button, Group, NumberInput, Popover, Text, Tooltip, UnstyledButton, VisuallyHidden } from "@mantine/core";
-import { type FormEvent, type RefObject, useState, useSyncExternalStore } from "react";
+import { type FormEvent, useState, useSyncExternalStore } from "react";
 import { Dim, messageOf } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import { originFor, type Rows, spanRows, type Visible } from "./data/use-rows.ts";
+import { originFor, spanRows, type Visible } from "./data/use-rows.ts";
 import { rowHeight } from "./grid/grid-row.tsx";
 import classes from "./records.module.css";
+import type { RecordsPage } from "./use-records-page.ts";
 
 /** The rows on the screen. The rows change with every scroll, and only the foot shows their numbers. */
 export interface VisibleStore {
@@ -30,16 +31,8 @@ export function makeVisibleStore(): VisibleStore {
   };
 }
 
-interface FootProps {
-  rows: Rows;
-  visible: VisibleStore;
-  scroller: RefObject<HTMLDivElement | null>;
-  /** The last saved cell; empty without a saved cell. */
-  note: string;
-}
-
 /** Scrolls to a row, also to a row that is not loaded. */
-function goTo(row: number, { rows, scroller }: FootProps): void {
+function goTo(row: number, { shown: { rows }, scroller }: RecordsPage): void {
   const target = Math.max(0, Math.min((rows.total ?? row + 1) - 1, row));
   const isInSpan = target >= rows.origin && target < rows.origin + spanRows;
   if (!isInSpan) rows.jump(target);
@@ -53,12 +46,12 @@ function goTo(row: number, { rows, scroller }: FootProps): void {
   }, 0);
 }
 
-export function Foot(props: FootProps) {
-  const { rows, visible, note } = props;
+export function Foot({ page, visible }: { page: RecordsPage; visible: VisibleStore }) {
+  const { rows } = page.shown;
   const [isOpen, setOpen] = useState(false);
   const go = (row: number): void => {
     setOpen(false);
-    goTo(row, props);
+    goTo(row, page);
   };
   return (
     <div className={classes["foot"]}>
@@ -76,7 +69,7 @@ export function Foot(props: FootProps) {
         </Popover.Dropdown>
       </Popover>
       <Dim role="status" truncate>
-        {note}
+        {page.note}
       </Dim>
       {rows.pageError !== null && (
         <Group gap={6} role="alert" wrap="nowrap" miw={0}>

@@ -1,6 +1,7 @@
-/** The actions of the page. On narrow screens a menu holds all actions except the first. */
+/** The head of the page: the way back, and the actions. On narrow screens a menu holds all actions except the first. */
 import { ActionIcon, Button, Menu, Text, Tooltip } from "@mantine/core";
 import {
+  IconChevronLeft,
   IconCode,
   IconDots,
   IconDownload,
@@ -16,21 +17,26 @@ import { ButtonLink } from "../../kit/links.tsx";
 import { useIsLive } from "../../service/socket.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./records.module.css";
+import type { RecordsPage } from "./use-records-page.ts";
 
-interface HeadActionsProps {
-  name: string;
-  isNarrow: boolean;
-  isBusy: boolean;
-  /** The label of the export: "Export 29 filtered". */
-  exportLabel: string;
-  onNew: () => void;
-  onExport: () => void;
-  onCode: () => void;
-  onRefresh: () => void;
+/** The link back to the list of collections, for screens too narrow to show the list beside the page. */
+export function BackToCollections() {
+  return (
+    <ActionIcon
+      component={Link}
+      to="/collections"
+      variant="subtle"
+      color="gray"
+      hiddenFrom="md"
+      aria-label={text.records.toCollections}
+      ml={-6}
+    >
+      <IconChevronLeft size={18} />
+    </ActionIcon>
+  );
 }
 
-export function HeadActions(props: HeadActionsProps) {
-  const { name, isNarrow, isBusy, onNew, onRefresh } = props;
+export function HeadActions({ page }: { page: RecordsPage }) {
   const isLive = useIsLive();
   return (
     <>
@@ -42,7 +48,7 @@ export function HeadActions(props: HeadActionsProps) {
           </Text>
         </Tooltip>
       )}
-      {!isNarrow && (
+      {!page.isNarrow && (
         <>
           <IconAction
             tip={text.common.refresh}
@@ -50,12 +56,12 @@ export function HeadActions(props: HeadActionsProps) {
             iconSize={16}
             label={text.common.refresh}
             size={30}
-            onClick={onRefresh}
-            aria-busy={isBusy}
+            onClick={page.reload}
+            aria-busy={page.shown.rows.isFetching}
           />
           <ButtonLink
             to="/collections/$name/schema"
-            params={{ name }}
+            params={{ name: page.name }}
             size="xs"
             variant="default"
             leftSection={<IconSchema size={14} />}
@@ -64,15 +70,16 @@ export function HeadActions(props: HeadActionsProps) {
           </ButtonLink>
         </>
       )}
-      <MoreActions {...props} />
-      <Button size="xs" leftSection={<IconPlus size={14} />} onClick={onNew}>
+      <MoreActions page={page} />
+      <Button size="xs" leftSection={<IconPlus size={14} />} onClick={() => page.open("new")}>
         {text.records.new}
       </Button>
     </>
   );
 }
 
-function MoreActions({ name, isNarrow, exportLabel, onExport, onCode, onRefresh }: HeadActionsProps) {
+function MoreActions({ page }: { page: RecordsPage }) {
+  const { name, isNarrow, isPartial, shown, setDialog } = page;
   return (
     <Menu position="bottom-end" width={190} withinPortal>
       <Menu.Target>
@@ -83,7 +90,7 @@ function MoreActions({ name, isNarrow, exportLabel, onExport, onCode, onRefresh 
       <Menu.Dropdown>
         {isNarrow && (
           <>
-            <Menu.Item leftSection={<IconRefresh size={16} />} onClick={onRefresh}>
+            <Menu.Item leftSection={<IconRefresh size={16} />} onClick={page.reload}>
               {text.common.refresh}
             </Menu.Item>
             <Menu.Item
@@ -101,10 +108,10 @@ function MoreActions({ name, isNarrow, exportLabel, onExport, onCode, onRefresh 
         >
           {text.records.import}
         </Menu.Item>
-        <Menu.Item leftSection={<IconDownload size={16} />} onClick={onExport}>
-          {exportLabel}
+        <Menu.Item leftSection={<IconDownload size={16} />} onClick={() => setDialog({ type: "export" })}>
+          {isPartial ? text.records.exportFiltered(shown.rows.total) : text.records.exportAll}
         </Menu.Item>
-        <Menu.Item leftSection={<IconCode size={16} />} onClick={onCode}>
+        <Menu.Item leftSection={<IconCode size={16} />} onClick={() => setDialog({ type: "code" })}>
           {text.records.code}
         </Menu.Item>
       </Menu.Dropdown>

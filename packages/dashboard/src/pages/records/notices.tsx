@@ -1,36 +1,28 @@
 /** Notices in place of rows: an empty collection, no match, an error. */
-import { Button, Code } from "@mantine/core";
+import { Button } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
 import { IconDatabase, IconFilterOff, IconMoodPuzzled, IconPlus } from "@tabler/icons-react";
-import { ButtonLink, CopyAction, EmptyState, ErrorState } from "../../kit/index.ts";
+import { ButtonLink, CodeBlock, EmptyState, ErrorState } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import type { Rows } from "./data/use-rows.ts";
 import classes from "./records.module.css";
 import { exampleRecord } from "./snippets/example.ts";
 import { snippet } from "./snippets/requests.ts";
+import type { RecordsPage } from "./use-records-page.ts";
 
-export type Notice = "empty" | "nothing" | "filter" | "error";
+type Notice = "empty" | "nothing" | "filter" | "error";
 
-/** The notice for a state of the rows; null with rows, or while rows load. */
-export function noticeOf(rows: Rows, state: { isPartial: boolean; hasTextError: boolean }): Notice | null {
-  if (rows.error !== null) return state.hasTextError ? "filter" : "error";
+/** The notice for a state of the page; null with rows, or while rows load. */
+export function noticeOf({ shown: { rows }, isPartial, filterError, searchError }: RecordsPage): Notice | null {
+  if (rows.error !== null) return filterError !== undefined || searchError !== undefined ? "filter" : "error";
   if (rows.isLoading || rows.items.length > 0 || rows.spanCount > 0) return null;
-  return state.isPartial ? "nothing" : "empty";
+  return isPartial ? "nothing" : "empty";
 }
 
-interface GridNoticeProps {
-  notice: Notice;
-  collection: CollectionEntry;
-  rows: Rows;
-  onNew: () => void;
-  onClear: () => void;
-  onUnsort: () => void;
-}
-
-export function GridNotice(props: GridNoticeProps) {
-  const { notice, rows, onClear, onUnsort } = props;
+export function GridNotice({ notice, page }: { notice: Notice; page: RecordsPage }) {
+  const { setSearch } = page;
+  const { rows } = page.shown;
   const clear = (
-    <Button variant="default" onClick={onClear}>
+    <Button variant="default" onClick={() => setSearch({ filter: undefined, search: undefined })}>
       {text.records.clearAll}
     </Button>
   );
@@ -38,7 +30,7 @@ export function GridNotice(props: GridNoticeProps) {
     <div className={classes["notice"]}>
       {notice === "error" && <ErrorState error={rows.error} onRetry={rows.retry} />}
       {notice === "error" && rows.error?.message.startsWith('"sort"') === true && (
-        <Button mx="md" variant="default" size="xs" onClick={onUnsort}>
+        <Button mx="md" variant="default" size="xs" onClick={() => setSearch({ sort: undefined })}>
           {text.records.wrongSort}
         </Button>
       )}
@@ -52,13 +44,12 @@ export function GridNotice(props: GridNoticeProps) {
           {clear}
         </EmptyState>
       )}
-      {notice === "empty" && <EmptyCollection {...props} />}
+      {notice === "empty" && <EmptyCollection page={page} />}
     </div>
   );
 }
 
-function EmptyCollection({ collection, onNew }: GridNoticeProps) {
-  const command = createCommand(collection);
+function EmptyCollection({ page: { collection, open } }: { page: RecordsPage }) {
   return (
     <EmptyState
       icon={IconDatabase}
@@ -66,14 +57,15 @@ function EmptyCollection({ collection, onNew }: GridNoticeProps) {
       body={
         <>
           {text.records.emptyBody}
-          <div className={classes["command"]}>
-            <Code block>{command}</Code>
-            <CopyAction value={command} />
-          </div>
+          <CodeBlock
+            value={createCommand(collection)}
+            label={text.snippets.code(text.snippets.requests.create)}
+            isUnbroken
+          />
         </>
       }
     >
-      <Button leftSection={<IconPlus size={16} />} onClick={onNew}>
+      <Button leftSection={<IconPlus size={16} />} onClick={() => open("new")}>
         {text.records.new}
       </Button>
       <ButtonLink to="/collections/$name/import" params={{ name: collection.name }} variant="default">

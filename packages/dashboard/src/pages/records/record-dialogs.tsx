@@ -1,46 +1,45 @@
 /** The drawer of a record, the export and the code examples, each loaded on first use. */
-import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { lazy, Suspense, useEffect } from "react";
-import { preloadable } from "../../kit/preloadable.tsx";
-import type { RecordDrawerProps } from "./editor/record-drawer.tsx";
+import { preloadEditor, RecordDrawer } from "./editor/record-drawer.tsx";
 import { inlineEditor } from "./grid/grid-row.tsx";
-import type { RecordSearch } from "./search.ts";
-import type { RecordList } from "./use-record-list.ts";
+import type { RecordsPage } from "./use-records-page.ts";
 
-const drawer = preloadable<RecordDrawerProps>(async () => (await import("./editor/record-drawer.tsx")).RecordDrawer);
 const ExportDialog = lazy(async () => ({ default: (await import("./export/export-dialog.tsx")).ExportDialog }));
 const SnippetsDialog = lazy(async () => ({ default: (await import("./snippets/snippets-dialog.tsx")).SnippetsDialog }));
-
-export type Dialog = { readonly type: "code" } | { readonly type: "export"; readonly ids?: readonly string[] };
 
 /** Loads the editor before a record opens, so that early keys are not lost. */
 function usePreloadedEditor(): void {
   useEffect(() => {
-    const timer = setTimeout(async () => {
-      await Promise.all([drawer.preload(), inlineEditor.preload()]);
-      await (await import("./editor/record-drawer.tsx")).preloadEditor();
-    }, 300);
+    const timer = setTimeout(() => Promise.all([preloadEditor(), inlineEditor.preload()]), 300);
     return () => clearTimeout(timer);
   }, []);
 }
 
-export function RecordDialogs(props: {
-  collection: CollectionEntry;
-  search: RecordSearch;
-  shown: RecordList;
-  dialog: Dialog | null;
-  onClose: () => void;
-  onRecordClose: () => void;
-  onSaved: (record: StoredRecord) => void;
-}) {
-  const { collection, search, shown, dialog, onClose, onRecordClose, onSaved } = props;
+export function RecordDialogs({ page }: { page: RecordsPage }) {
+  const { collection, search, setSearch, shown, state, dialog, setDialog } = page;
   usePreloadedEditor();
-  const { filter, sort } = search;
-  const shared = { collection, filter, sort, search: shown.list.search, onClose };
+  const close = (): void => {
+    setDialog(null);
+    if (search.export === true) setSearch({ export: undefined }, true);
+    state.focus();
+  };
+  const { filter, sort, record: recordId } = search;
+  const shared = { collection, filter, sort, search: shown.list.search, onClose: close };
   return (
     <Suspense>
-      {search.record !== undefined && (
-        <drawer.Component collection={collection} recordId={search.record} onClose={onRecordClose} onSaved={onSaved} />
+      {recordId !== undefined && (
+        <RecordDrawer
+          collection={collection}
+          recordId={recordId}
+          onClose={() => {
+            setSearch({ record: undefined });
+            state.focus();
+          }}
+          onSaved={(record) => {
+            shown.merge(record);
+            if (recordId === "new") state.focusRecord(record.id);
+          }}
+        />
       )}
       {(dialog?.type === "export" || search.export === true) && (
         <ExportDialog
@@ -49,9 +48,7 @@ export function RecordDialogs(props: {
           columns={shown.columns.visible.map((column) => column.name)}
         />
       )}
-      {dialog?.type === "code" && (
-        <SnippetsDialog {...shared} recordId={search.record === "new" ? undefined : search.record} />
-      )}
+      {dialog?.type === "code" && <SnippetsDialog {...shared} recordId={recordId === "new" ? undefined : recordId} />}
     </Suspense>
   );
 }

@@ -10,28 +10,22 @@ import { RecordsView } from "./records-view.tsx";
 export function RecordsPage() {
   const { name } = useParams({ from: "/inside/collections/$name" });
   const query = useQuery(collectionsQuery);
-  if (query.data === undefined) {
-    return (
-      <FilledPage title={name}>
-        {query.isError ? (
-          <ErrorState error={query.error} onRetry={query.refetch} />
-        ) : (
-          <RowsSkeleton rows={16} height={24} />
-        )}
-      </FilledPage>
-    );
-  }
-  const collection = query.data.find((each) => each.name === name);
-  if (collection === undefined) {
-    return (
-      <FilledPage title={name}>
+  const collection = query.data?.find((each) => each.name === name);
+  if (query.data !== undefined && collection !== undefined)
+    return <RecordsView key={name} collection={collection} collections={query.data} />;
+  return (
+    <FilledPage title={name}>
+      {query.data !== undefined ? (
         <EmptyState icon={IconDatabaseOff} title={text.records.noCollection(name)} body={text.records.noCollectionBody}>
           <ButtonLink to="/collections" variant="light">
             {text.records.toCollections}
           </ButtonLink>
         </EmptyState>
-      </FilledPage>
-    );
-  }
-  return <RecordsView key={name} collection={collection} collections={query.data} />;
+      ) : query.isError ? (
+        <ErrorState error={query.error} onRetry={query.refetch} />
+      ) : (
+        <RowsSkeleton rows={16} height={24} />
+      )}
+    </FilledPage>
+  );
 }

@@ -1,13 +1,13 @@
 /** The list of the grid: the query from the address, its columns and its rows, and functions that change loaded rows. */
 import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useMemo, useRef } from "react";
+import { useCallback, useEffect, useMemo } from "react";
 import { onDeletes, useDeletions } from "../../service/deletes.ts";
 import { gridColumns } from "./columns/grid-column.ts";
 import { type Columns, useColumns } from "./columns/use-columns.ts";
 import { searchOf } from "./data/found.ts";
 import { mergeChanges, withoutRows } from "./data/live-merge.ts";
-import { type ListQuery, type RecordPages, recordsKey } from "./data/record-query.ts";
+import { changePages, type ListQuery, type PageChange, recordsKey } from "./data/record-query.ts";
 import { selectionOf, snippetsOf, targetsOf } from "./data/targets.ts";
 import { type Rows, useRows } from "./data/use-rows.ts";
 import { useTargetDeletes } from "./data/use-target-deletes.ts";
@@ -56,30 +56,29 @@ export function useRecordList(options: {
     [deletions, name],
   );
   const rows = useRows(list, hidden);
-  useTargetDeletes(targets, rows.queryKey);
-  const merge = usePageChanges(name, rows.queryKey);
+  useTargetDeletes(name, targets);
+  const merge = usePageChanges(name);
   return { list, rows, columns: useColumns(name, all), all, hidden, merge };
 }
 
 /** Removes deleted rows. Answers a function that puts a changed record into its row. */
-function usePageChanges(name: string, queryKey: readonly unknown[]): (record: StoredRecord) => void {
+function usePageChanges(name: string): (record: StoredRecord) => void {
   const queryClient = useQueryClient();
-  const latest = useRef((_: (pages: RecordPages) => RecordPages): void => undefined);
-  latest.current = (change) => {
-    queryClient.setQueryData<RecordPages>(queryKey, (pages) => (pages === undefined ? pages : change(pages)));
-    void queryClient.invalidateQueries({ queryKey: [...recordsKey(name), "count"] });
-    void queryClient.invalidateQueries({ queryKey: ["collections"], exact: true });
-  };
+  const change = useCallback(
+    (update: PageChange): void => {
+      changePages(queryClient, name, update);
+      void queryClient.invalidateQueries({ queryKey: [...recordsKey(name), "count"] });
+      void queryClient.invalidateQueries({ queryKey: ["collections"], exact: true });
+    },
+    [queryClient, name],
+  );
   useEffect(
     () =>
       onDeletes(({ collection: from, deleted }) => {
-        if (from === name) latest.current((pages) => ({ ...pages, pages: withoutRows(pages.pages, deleted) }));
+        if (from === name) change((pages) => withoutRows(pages, deleted));
       }),
-    [name],
+    [name, change],
   );
   return (record) =>
-    latest.current((pages) => ({
-      ...pages,
-      pages: [...mergeChanges(pages.pages, new Map([[record.id, { type: "updated", record }]]), 0).pages],
-    }));
+    change((pages) => mergeChanges(pages, new Map([[record.id, { type: "updated", record }]]), 0).pages);
 }

@@ -4,7 +4,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { FilledPage, QueryView } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
-import { BackToCollections } from "../records/back.tsx";
+import { BackToCollections } from "../records/head-actions.tsx";
 import { blankDraft, copyDraft } from "./draft/presets.ts";
 import { NewCollectionForm } from "./new-collection-form.tsx";
 

@@ -3,7 +3,7 @@
  * jump to a row inside the list goes by offset. Pages far from the last read page are dropped.
  */
 import type { StoredRecord } from "@socle/protocol";
-import { type InfiniteData, infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { type InfiniteData, infiniteQueryOptions, type QueryClient, queryOptions } from "@tanstack/react-query";
 import { client } from "../../../service/client.ts";
 import type { RowPage } from "./live-merge.ts";
 import { toFoundRow, toRow } from "./rows.ts";
@@ -40,6 +40,16 @@ const mostPages = 16;
 /** The prefix of all query keys of a collection's grid. */
 export function recordsKey(collection: string): readonly string[] {
   return ["records", collection];
+}
+
+export type PageChange = (pages: readonly RowPage[]) => readonly RowPage[];
+
+/** Changes the rows of every list of the collection in the cache. */
+export function changePages(queryClient: QueryClient, collection: string, change: PageChange): void {
+  const queryKey = [...recordsKey(collection), "pages"];
+  queryClient.setQueriesData<RecordPages>({ queryKey }, (all) =>
+    all === undefined ? all : { ...all, pages: [...change(all.pages)] },
+  );
 }
 
 export function recordPagesQuery(list: ListQuery, start: number) {

@@ -8,7 +8,7 @@ import { type RefObject, useCallback, useEffect, useRef, useState } from "react"
 import { client } from "../../../service/client.ts";
 import { isOwnDelete } from "../../../service/deletes.ts";
 import { type Change, type Changes, changeOf, collect, mergeChanges, withoutRows } from "./live-merge.ts";
-import { countQuery, type RecordPages, recordsKey } from "./record-query.ts";
+import { changePages, countQuery, type RecordPages, recordsKey } from "./record-query.ts";
 
 /** The number of changes in a merge that delays the next merge. */
 const floodSize = 40;
@@ -126,7 +126,7 @@ function useMerge(latest: RefObject<LiveOptions>) {
   );
   const merge = useCallback(
     (changes: Changes): void => {
-      const { queryKey, isArranged, isAtTop } = latest.current;
+      const { collection, queryKey, isArranged, isAtTop } = latest.current;
       const pages = queryClient.getQueryData<RecordPages>(queryKey);
       if (pages === undefined) return;
       const mayEnter = !isArranged && isAtTop() && entered.current < mostEntered ? mostEntering : 0;
@@ -135,11 +135,7 @@ function useMerge(latest: RefObject<LiveOptions>) {
       const isChanged = merged.pages.some((page, i) => page !== pages.pages[i]);
       if (isChanged) queryClient.setQueryData<RecordPages>(queryKey, { ...pages, pages: [...merged.pages] });
       flash([...merged.updated, ...merged.entered]);
-      fade(merged.gone, (ids) =>
-        queryClient.setQueryData<RecordPages>(latest.current.queryKey, (now) =>
-          now === undefined ? now : { ...now, pages: withoutRows(now.pages, ids) },
-        ),
-      );
+      fade(merged.gone, (ids) => changePages(queryClient, collection, (now) => withoutRows(now, ids)));
       if (merged.waiting > 0) setState((before) => ({ ...before, waiting: before.waiting + merged.waiting }));
       if (merged.isStale && isArranged) setStale();
     },

@@ -52,15 +52,8 @@ function hash(value: JsonValue): string {
   return `#${json.length}:${(b >>> 0).toString(16)}${(a >>> 0).toString(16)}`;
 }
 
-let lastRead: { readonly text: string; readonly parsed: Parsed } = { text: "", parsed: { value: null } };
-
-/** Reads JSON; the empty text is null. The last result is kept, because a control and its form ask for the same text. */
+/** Reads JSON; the empty text is null. */
 export function parseJson(text: string): Parsed {
-  if (text !== lastRead.text) lastRead = { text, parsed: readJson(text) };
-  return lastRead.parsed;
-}
-
-function readJson(text: string): Parsed {
   if (text.trim() === "") return { value: null };
   try {
     return { value: JSON.parse(text) as JsonValue };

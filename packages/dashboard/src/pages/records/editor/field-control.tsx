@@ -28,7 +28,7 @@ export function FieldControl({ label, ...props }: FieldControlProps) {
   const shown = label === undefined ? undefined : <FieldLabel field={field} label={label} />;
   const Control = kinds[field.type].control.Component;
   return (
-    <div className={classes["control"]} data-control>
+    <div style={{ display: "contents" }} data-control>
       <Suspense fallback={<ControlSkeleton label={shown} />}>
         <Control {...props} label={shown} size={label === undefined ? "xs" : "sm"} />
       </Suspense>
@@ -48,7 +48,7 @@ function FieldLabel({ field, label }: { field: FieldDefinition; label: string })
           </span>
         )}
       </span>
-      <span className={classes["hint"]} aria-hidden title={fieldHint(field)}>
+      <span className={`cut ${classes["hint"]}`} aria-hidden title={fieldHint(field)}>
         {fieldHint(field)}
       </span>
     </span>

@@ -1,5 +1,5 @@
 /** The notices above the fields of a record: a restored draft, changes by others, the errors of a failed save. */
-import { Alert, Button, Group, List, Text } from "@mantine/core";
+import { Alert, Box, Button, Group, List, Text } from "@mantine/core";
 import { IconAlertTriangle, IconHistory, IconTrash, IconUsers } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import { RelativeTime, TextLink } from "../../../kit/index.ts";
@@ -95,15 +95,15 @@ function Notice({ icon, title, isWarning = false, actions = [], children }: Noti
       p="sm"
       role="status"
       icon={icon}
-      classNames={{ message: classes["message"] ?? "" }}
+      styles={{ message: { margin: 0 } }}
     >
       <Group justify="space-between" gap="xs">
-        <div className={classes["noticeText"]}>
+        <Box flex="1 1 200px" miw={0}>
           <Text size="sm" fw={550} component="div">
             {title}
           </Text>
           {children !== undefined && <Text size="sm">{children}</Text>}
-        </div>
+        </Box>
         <Group gap="xs">
           {actions.map(([label, action]) => (
             <Button key={label} size="compact-sm" variant="default" onClick={action}>

@@ -1,14 +1,14 @@
 /** The drawer that creates or changes a record. The inside is loaded when a first record opens. */
-import { Drawer } from "@mantine/core";
+import { Drawer, Text } from "@mantine/core";
 import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, Suspense, useRef } from "react";
 import { preloadable } from "../../../kit/preloadable.tsx";
+import { RowsSkeleton } from "../../../kit/states.tsx";
 import { drawerMark, useEscape } from "../../../kit/use-escape.ts";
 import { text } from "../../../texts/index.ts";
 import classes from "./editor.module.css";
 import { preloadControls } from "./field-control.tsx";
-import { FormSkeleton } from "./form-skeleton.tsx";
 import { recordName } from "./naming.ts";
 import type { RecordEditorProps } from "./record-editor.tsx";
 import { NEW_RECORD, recordQuery } from "./record-query.ts";
@@ -63,16 +63,20 @@ export function RecordDrawer(props: RecordDrawerProps) {
       <Drawer.Content classNames={{ content: classes["content"] ?? "" }}>
         <div className={classes["titleBar"]}>
           <Drawer.Title
-            className={classes["title"] ?? ""}
+            className={`cut ${classes["title"]}`}
             // A new record has the focus in its first field, a stored record on its name.
             {...(recordId !== NEW_RECORD && { tabIndex: -1, "data-autofocus": true })}
           >
             {title}
-            {record !== undefined && <span className={classes["titleNote"]}>{collection.name}</span>}
+            {record !== undefined && (
+              <Text span size="sm" c="dimmed" fw={400} ml={8}>
+                {collection.name}
+              </Text>
+            )}
           </Drawer.Title>
           <Drawer.CloseButton aria-label={text.common.close} />
         </div>
-        <Suspense fallback={<FormSkeleton />}>
+        <Suspense fallback={<RowsSkeleton rows={6} height={54} />}>
           <editor.Component key={`${collection.name}/${recordId}`} {...props} handlers={handlers} />
         </Suspense>
       </Drawer.Content>

@@ -6,20 +6,18 @@ import type { StoredRecord } from "@socle/protocol";
 import { IconFileX } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, type RefObject, useEffect, useState } from "react";
-import { confirmDanger, Dim, EmptyState, ErrorState, keyNames, notifyDone } from "../../../kit/index.ts";
+import { confirmDanger, Dim, EmptyState, ErrorState, keyNames, notifyDone, RowsSkeleton } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import { DeleteBody } from "./delete-body.tsx";
 import classes from "./editor.module.css";
 import { EventsTab } from "./events-tab.tsx";
-import { FormSkeleton } from "./form-skeleton.tsx";
 import { JsonTab } from "./json-tab.tsx";
 import { recordName } from "./naming.ts";
 import type { DrawerHandlers, RecordDrawerProps } from "./record-drawer.tsx";
 import { RecordFields } from "./record-form.tsx";
 import { RecordHead } from "./record-head.tsx";
-import { NEW_RECORD, recordQuery } from "./record-query.ts";
-import { useLiveRecord } from "./use-live-record.ts";
+import { NEW_RECORD, recordQuery, useLiveRecord } from "./record-query.ts";
 import { type RecordForm, useRecordForm } from "./use-record-form.ts";
 
 export interface RecordEditorProps extends RecordDrawerProps {
@@ -36,7 +34,11 @@ export function RecordEditor(props: RecordEditorProps) {
     const isGone = live.isDeleted || (query.error instanceof SocleError && query.error.status === 404);
     return <LoadedEditor {...props} record={query.data} isDeleted={isGone} changedTo={live.changedTo} />;
   }
-  return query.isError ? <NotLoaded error={query.error} onRetry={query.refetch} /> : <FormSkeleton />;
+  return query.isError ? (
+    <NotLoaded error={query.error} onRetry={query.refetch} />
+  ) : (
+    <RowsSkeleton rows={6} height={54} />
+  );
 }
 
 function NotLoaded({ error, onRetry }: { error: unknown; onRetry: () => void }) {
@@ -147,7 +149,7 @@ function EditorTabs({ collection, record, tab, onTab, fields }: EditorTabsProps)
     // The form stays while another tab is looked at: an upload goes on.
     <Tabs keepMountedMode="display-none" value={tab} onChange={onTab} className={classes["tabs"]}>
       {record !== null && (
-        <Tabs.List className={classes["tabList"]}>
+        <Tabs.List px={12} flex="none">
           <Tabs.Tab value="fields">{text.editor.fields}</Tabs.Tab>
           <Tabs.Tab value="json">{text.editor.json}</Tabs.Tab>
           <Tabs.Tab value="events">{text.editor.events}</Tabs.Tab>
@@ -191,7 +193,9 @@ function Foot({ record, isDeleted, form, canSave, wasSaved, onDelete, onClose, o
           color="red"
           c="var(--mantine-color-error)"
           onClick={onDelete}
-          className={classes["delete"]}
+          ml={-12}
+          mr="auto"
+          px={12}
         >
           {text.common.delete}
         </Button>

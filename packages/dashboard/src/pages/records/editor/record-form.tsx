@@ -7,7 +7,7 @@ import classes from "./editor.module.css";
 import { shownValue } from "./edits.ts";
 import { FieldRow } from "./field-row.tsx";
 import { FormNotices } from "./form-notices.tsx";
-import { UploadVisibilityProvider, uploadVisibilityOf } from "./upload-visibility.ts";
+import { UploadVisibilityContext, uploadVisibilityOf } from "./upload-visibility.ts";
 import type { RecordForm } from "./use-record-form.ts";
 
 interface RecordFieldsProps {
@@ -57,7 +57,7 @@ export function RecordFields({ collection, record, form, isDeleted }: RecordFiel
   const remember = useKeptFocus(place);
   const upload = useMemo(() => uploadVisibilityOf(collection), [collection]);
   return (
-    <UploadVisibilityProvider value={upload}>
+    <UploadVisibilityContext value={upload}>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: it only remembers which control had the focus. */}
       <div ref={place} className={classes["fields"]} tabIndex={-1} onFocus={remember}>
         <FormNotices form={form} isDeleted={isDeleted} />
@@ -88,7 +88,7 @@ export function RecordFields({ collection, record, form, isDeleted }: RecordFiel
         })}
         {drawn < fields.length && <div aria-busy="true" style={{ height: (fields.length - drawn) * fieldHeight }} />}
       </div>
-    </UploadVisibilityProvider>
+    </UploadVisibilityContext>
   );
 }
 

@@ -27,7 +27,7 @@ export function RecordHead({ collection, record, isChangedElsewhere }: RecordHea
         {text.editor.updated} <RelativeTime at={record.updatedAt} />
       </span>
       {owner !== undefined && (
-        <span className={classes["owner"]}>
+        <span className="cut">
           {text.editor.owner} {typeof owner === "string" ? <Owner id={owner} /> : text.editor.noOwner}
         </span>
       )}

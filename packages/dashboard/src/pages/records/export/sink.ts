@@ -34,11 +34,7 @@ export async function openSink(name: string, type: string): Promise<Sink> {
     types: [{ description: name, accept: { [type]: [extension] } }],
   });
   if (stream === null) return blobSink(name, type);
-  return gathering({
-    write: (text) => stream.write(text),
-    close: () => stream.close(),
-    abort: () => stream.abort(),
-  });
+  return gathering(stream);
 }
 
 /** The chosen file. Null when the browser or its policy forbids the question: the export is then a download. */
@@ -81,6 +77,6 @@ function gathering(sink: Sink): Sink {
       await flush();
       await sink.close();
     },
-    abort: sink.abort,
+    abort: () => sink.abort(),
   };
 }

@@ -81,7 +81,7 @@ export function FilterBar(props: FilterBarProps) {
         ) : (
           <BuilderLine {...props} builder={builder} onBuild={build} searchRef={search === null ? searchRef : null} />
         )}
-        <Group gap={4} wrap="nowrap" className={classes["tools"]}>
+        <Group gap={4} wrap="nowrap" ml="auto">
           {filter !== "" && (
             <IconAction
               tip={text.records.clearFilter}

@@ -113,7 +113,7 @@ function Header({
       {...listeners}
     >
       <TypeIcon type={field.type} isKey={name === "id"} />
-      <span className={classes["headerName"]}>{name}</span>
+      <span className="cut">{name}</span>
       {step !== undefined && (
         <span className={classes["sortMark"]}>
           <Arrow size={14} aria-hidden />

@@ -3,12 +3,11 @@ import { Badge, Group, Modal, Stack, Tabs, Title } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { CopyAction, Dim } from "../../../kit/index.ts";
+import { CodeBlock, Dim } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import { exampleRecord } from "./example.ts";
 import { LANGUAGES, type Language, REQUESTS, type RequestKind, ruleOf, snippet, type Target } from "./requests.ts";
-import classes from "./snippets.module.css";
 
 export interface SnippetsDialogProps {
   collection: CollectionEntry;
@@ -99,21 +98,15 @@ function Snippet({ kind, code, hint }: { kind: RequestKind; code: string; hint: 
   const title = text.snippets.requests[kind];
   return (
     <div>
-      <Group justify="space-between" mb={4} wrap="nowrap">
-        <Group gap="xs">
-          <Title order={3} size="h6">
-            {title}
-          </Title>
-          <Badge size="sm" variant="default" radius="sm" tt="none" fw={500} className="quiet">
-            {hint}
-          </Badge>
-        </Group>
-        <CopyAction value={code} label={text.snippets.copy(title)} />
+      <Group gap="xs" mb={4}>
+        <Title order={3} size="h6">
+          {title}
+        </Title>
+        <Badge size="sm" variant="default" radius="sm" tt="none" fw={500} className="quiet">
+          {hint}
+        </Badge>
       </Group>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: code that scrolls must be reached with the keyboard. */}
-      <section className={classes["code"]} tabIndex={0} aria-label={text.snippets.code(title)}>
-        <pre>{code}</pre>
-      </section>
+      <CodeBlock value={code} label={text.snippets.code(title)} isUnbroken />
     </div>
   );
 }

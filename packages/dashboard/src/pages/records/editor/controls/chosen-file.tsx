@@ -1,5 +1,5 @@
 /** A stored file in a field: a preview, the name, the size, a download. */
-import { Badge, Group, Image, Skeleton, Text } from "@mantine/core";
+import { Badge, Box, Group, Image, Skeleton, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { StoredFile } from "@socle/protocol";
 import { IconDownload, IconFile } from "@tabler/icons-react";
@@ -34,7 +34,7 @@ export function ChosenFile({ id, actions }: { id: string; actions?: ReactNode })
           <IconFile size={20} stroke={1.5} aria-hidden />
         )}
       </div>
-      <div className={classes["fileText"]}>
+      <Box flex={1} miw={0}>
         <Text size="sm" truncate title={file?.filename}>
           {visible(file?.filename ?? "") || (isGone ? text.editor.fileGone : text.editor.fileUnknown)}
         </Text>
@@ -52,7 +52,7 @@ export function ChosenFile({ id, actions }: { id: string; actions?: ReactNode })
           )}
           <IdText id={id} />
         </Group>
-      </div>
+      </Box>
       <Group gap={2} wrap="nowrap">
         {file !== undefined && <Download file={file} />}
         {actions}

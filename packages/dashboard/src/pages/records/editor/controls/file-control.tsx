@@ -3,13 +3,13 @@ import { Button, FileButton, Group } from "@mantine/core";
 import type { Visibility } from "@socle/protocol";
 import { IconUpload } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useRef, useState } from "react";
+import { type ReactNode, useContext, useRef, useState } from "react";
 import { Dim, FileDrop, formatBytes } from "../../../../kit/index.ts";
 import { client } from "../../../../service/client.ts";
 import { text } from "../../../../texts/index.ts";
 import { fileQuery } from "../../../storage/queries.ts";
 import { isId } from "../naming.ts";
-import { useUploadVisibility } from "../upload-visibility.ts";
+import { UploadVisibilityContext } from "../upload-visibility.ts";
 import { ChosenFile } from "./chosen-file.tsx";
 import { ClearButton, ControlFrame, type ControlProps } from "./control.tsx";
 import classes from "./controls.module.css";
@@ -26,7 +26,7 @@ export function FileControl(props: ControlProps) {
 function OneFile(props: ControlProps) {
   const { field, value, onChange } = props;
   const id = typeof value === "string" ? value : null;
-  const normal = useUploadVisibility();
+  const normal = useContext(UploadVisibilityContext);
   const [chosen, setChosen] = useState<Visibility>(normal.visibility);
   const { data } = useQuery({ ...fileQuery(id ?? ""), enabled: id !== null });
   // A file that replaces a file gets the same visibility.
@@ -89,7 +89,7 @@ function SeveralFiles(props: ControlProps) {
     latest.current = withItem(latest.current, id);
     onChange([...latest.current]);
   };
-  const normal = useUploadVisibility();
+  const normal = useContext(UploadVisibilityContext);
   const [visibility, setVisibility] = useState<Visibility>(normal.visibility);
   const uploads = useUploads(visibility, (file) => add(file.id));
   return (

@@ -2,6 +2,7 @@
 import {
   Combobox,
   type ComboboxStore,
+  Group,
   InputBase,
   Skeleton,
   Stack,
@@ -71,7 +72,7 @@ export function Picker(props: PickerProps) {
   };
   return (
     <Combobox store={combobox} onOptionSubmit={pick} shadow="md" position="bottom-start" width="target">
-      <div className={classes["picker"]}>
+      <Group gap={4} wrap="nowrap">
         <Combobox.Target targetType="button" withExpandedAttribute>
           <InputBase
             component="button"
@@ -87,7 +88,8 @@ export function Picker(props: PickerProps) {
             rightSectionPointerEvents="none"
             onClick={() => combobox.toggleDropdown()}
             onKeyDown={onKeyDown}
-            className={classes["pickerButton"]}
+            flex={1}
+            miw={0}
           >
             {chosen ?? emptyText ?? (
               <Text span className="mono" c="var(--mantine-color-placeholder)">
@@ -97,7 +99,7 @@ export function Picker(props: PickerProps) {
           </InputBase>
         </Combobox.Target>
         {rightSection}
-      </div>
+      </Group>
       <Combobox.Dropdown miw={260}>
         <Choices {...props} {...{ combobox, words, items }} onWords={setWords} onItems={setItems} />
       </Combobox.Dropdown>
