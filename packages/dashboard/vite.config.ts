@@ -14,7 +14,7 @@ const laterStyles: Plugin = {
   name: "later-styles",
   transformIndexHtml: {
     order: "post",
-    handler: (html) => html.replace('<link rel="stylesheet"', '<link rel="preload" as="style"'),
+    handler: (html) => html.replaceAll('<link rel="stylesheet"', '<link rel="preload" as="style"'),
   },
 };
 

@@ -11,13 +11,14 @@ const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no element #root");
 /** Applies the styles that `index.html` has begun to load; in development the styles are in the page already. */
 function applyStyles(): Promise<unknown> {
-  const link = document.querySelector<HTMLLinkElement>('link[rel="preload"][as="style"]');
-  if (link === null) return Promise.resolve();
-  return new Promise((resolve) => {
-    link.onload = resolve;
-    link.onerror = resolve;
-    link.rel = "stylesheet";
-  });
+  const links = document.querySelectorAll<HTMLLinkElement>('link[rel="preload"][as="style"]');
+  const apply = (link: HTMLLinkElement): Promise<unknown> =>
+    new Promise((resolve) => {
+      link.onload = resolve;
+      link.onerror = resolve;
+      link.rel = "stylesheet";
+    });
+  return Promise.all([...links].map(apply));
 }
 
 // The frame of index.html stays until the first page is ready.
