@@ -1,5 +1,5 @@
 /** Notices in place of rows: an empty collection, no match, an error. */
-import { Button } from "@mantine/core";
+import { Button, Stack } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
 import { IconDatabase, IconFilterOff, IconMoodPuzzled, IconPlus } from "@tabler/icons-react";
 import { ButtonLink, CodeBlock, EmptyState, ErrorState } from "../../kit/index.ts";
@@ -55,14 +55,14 @@ function EmptyCollection({ page: { collection, open } }: { page: RecordsPage }) 
       icon={IconDatabase}
       title={text.records.emptyTitle}
       body={
-        <>
+        <Stack gap="xs">
           {text.records.emptyBody}
           <CodeBlock
             value={createCommand(collection)}
             label={text.snippets.code(text.snippets.requests.create)}
             isUnbroken
           />
-        </>
+        </Stack>
       }
     >
       <Button leftSection={<IconPlus size={16} />} onClick={() => open("new")}>

@@ -1,18 +1,28 @@
 /** The inside of the drawer: head, tabs, form, foot. `record-drawer.tsx` loads this file when a first record opens. */
-import { Button, Kbd, Tabs } from "@mantine/core";
+import { Button, Group, Kbd, Stack, Tabs, Text } from "@mantine/core";
 import { getHotkeyHandler } from "@mantine/hooks";
 import { SocleError } from "@socle/client";
 import type { StoredRecord } from "@socle/protocol";
 import { IconFileX } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, type RefObject, useEffect, useState } from "react";
-import { confirmDanger, Dim, EmptyState, ErrorState, keyNames, notifyDone, RowsSkeleton } from "../../../kit/index.ts";
+import { type ReactNode, type RefObject, useEffect, useMemo, useState } from "react";
+import {
+  CopyAction,
+  confirmDanger,
+  Dim,
+  EmptyState,
+  ErrorState,
+  JsonEditor,
+  keyNames,
+  notifyDone,
+  RowsSkeleton,
+  Warning,
+} from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
+import { countPointers } from "../../../service/pointers.ts";
 import { text } from "../../../texts/index.ts";
-import { DeleteBody } from "./delete-body.tsx";
 import classes from "./editor.module.css";
 import { EventsTab } from "./events-tab.tsx";
-import { JsonTab } from "./json-tab.tsx";
 import { recordName } from "./naming.ts";
 import type { DrawerHandlers, RecordDrawerProps } from "./record-drawer.tsx";
 import { RecordFields } from "./record-form.tsx";
@@ -137,6 +147,31 @@ function useDeletion({ collection, record, onClose }: LoadedEditorProps, form: R
   };
 }
 
+/** The question before the deletion of a record: its name, and the records that point to the record. */
+function DeleteBody({ collection, id, name }: { collection: string; id: string; name: string }) {
+  const { data } = useQuery({
+    queryKey: ["pointers", collection, id],
+    queryFn: () => countPointers(collection, [id]),
+    staleTime: 0,
+    gcTime: 0,
+    retry: false,
+  });
+  return (
+    <>
+      {text.editor.deleteBody(name)}
+      <Text size="sm" mt="xs" component="div" mih={22} role="status">
+        {data === undefined || data === null ? (
+          ""
+        ) : data.length === 0 ? (
+          text.editor.noPointers
+        ) : (
+          <Warning>{text.records.pointers(data, 1)}</Warning>
+        )}
+      </Text>
+    </>
+  );
+}
+
 interface EditorTabsProps extends Pick<LoadedEditorProps, "collection" | "record"> {
   tab: string | null;
   onTab: (tab: string | null) => void;
@@ -171,6 +206,20 @@ function EditorTabs({ collection, record, tab, onTab, fields }: EditorTabsProps)
         </>
       )}
     </Tabs>
+  );
+}
+
+/** The whole stored record as JSON. */
+function JsonTab({ record }: { record: StoredRecord }) {
+  const json = useMemo(() => JSON.stringify(record, null, 2), [record]);
+  return (
+    <Stack gap="xs">
+      <Group justify="space-between" wrap="nowrap">
+        <Dim>{text.editor.savedJson}</Dim>
+        <CopyAction value={json} label={text.editor.copyJson} />
+      </Group>
+      <JsonEditor value={json} readOnly label={text.editor.json} minHeight={200} maxHeight={10_000} />
+    </Stack>
   );
 }
 

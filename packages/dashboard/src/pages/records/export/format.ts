@@ -5,8 +5,6 @@ import { byteOrderMark, csvLine, csvValue } from "./csv.ts";
 export const EXPORT_FORMATS = ["csv", "json", "lines"] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
-const systemColumns = ["id", "createdAt", "updatedAt"] as const;
-
 export interface ExportShape {
   readonly format: ExportFormat;
   readonly columns: readonly ExportColumn[];
@@ -22,8 +20,8 @@ export interface ExportColumn {
 }
 
 export function columnsOf({ fields }: CollectionEntry): ExportColumn[] {
-  const [id, ...times] = systemColumns.map((name): ExportColumn => ({ name, type: name === "id" ? "id" : "datetime" }));
-  return [...(id === undefined ? [] : [id]), ...fields.map(({ name, type }) => ({ name, type })), ...times];
+  const times = ["createdAt", "updatedAt"].map((name): ExportColumn => ({ name, type: "datetime" }));
+  return [{ name: "id", type: "id" }, ...fields.map(({ name, type }) => ({ name, type })), ...times];
 }
 
 export const fileTypes: { readonly [format in ExportFormat]: { extension: string; type: string } } = {

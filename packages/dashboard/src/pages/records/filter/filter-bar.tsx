@@ -6,11 +6,13 @@ import { ActionIcon, Button, CloseButton, Group, Menu, Text, TextInput, Tooltip 
 import { useDebouncedCallback } from "@mantine/hooks";
 import type { CollectionEntry } from "@socle/protocol";
 import { IconCursorText, IconHistory, IconSearch, IconX } from "@tabler/icons-react";
-import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
-import { ExpressionEditor, errorPosition, fieldOfPath, type Schema } from "../../../kit/expression/index.ts";
+import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from "react";
+import { ExpressionEditor, errorPosition, fieldOfPath, schemaOf } from "../../../kit/expression/index.ts";
 import { IconAction } from "../../../kit/icon-action.tsx";
 import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
+import type { RecordSearch } from "../search.ts";
+import type { RecordsPage } from "../use-records-page.ts";
 import { type Builder, fromBuilder, quickFields, toBuilder } from "./builder.ts";
 import { AddCondition, ConditionChip } from "./conditions.tsx";
 import classes from "./filter-bar.module.css";
@@ -20,26 +22,47 @@ const quickMs = 300;
 /** Names the complaint for the editor of the expression. */
 const errorId = "filter-error";
 
-export interface FilterBarProps {
-  collection: CollectionEntry;
-  filter: string;
-  onFilter: (filter: string) => void;
-  schema: Schema;
-  /** The service's complaint about the filter. */
-  error: string | undefined;
-  /** The searched words; null in a collection without a search. */
-  search: string | null;
-  onSearch: (words: string) => void;
-  searchError: string | undefined;
-  /** Whether the service has answered the filter with records. */
-  isAnswered: boolean;
+interface FilterBarProps {
+  page: RecordsPage;
+  collections: readonly CollectionEntry[];
   searchRef: RefObject<HTMLInputElement | null>;
   /** Shown at the right end. */
-  children?: ReactNode;
+  children: ReactNode;
+}
+
+type FilterState = ReturnType<typeof useFilter>;
+
+/** The filter and the searched words of the address, with the answer of the service. */
+function useFilter({ page, collections }: FilterBarProps) {
+  const { collection, search } = page;
+  const { rows } = page.shown;
+  /** Changes the filter or the searched words: the list begins at its first row. */
+  const find = (change: RecordSearch, replace = false): void => {
+    page.state.clear();
+    page.toTop();
+    page.setSearch(change, replace);
+  };
+  return {
+    collection,
+    schema: useMemo(() => schemaOf(collections), [collections]),
+    filter: search.filter ?? "",
+    /** The searched words; null in a collection without a search. */
+    words: (collection.definition.search ?? []).length === 0 ? null : (search.search ?? ""),
+    /** The service's complaints. */
+    error: page.filterError,
+    wordsError: page.searchError,
+    /** Whether the service has answered the filter with records. */
+    isAnswered: rows.error === null && !rows.isLoading && !rows.isOld,
+    onFilter: (filter: string): void => find({ filter: filter === "" ? undefined : filter }),
+    onWords: (words: string): void =>
+      find({ search: words === "" ? undefined : words }, search.search !== undefined && words !== ""),
+  };
 }
 
 export function FilterBar(props: FilterBarProps) {
-  const { collection, filter, onFilter, error, search, searchError, searchRef, isAnswered } = props;
+  const { searchRef, children } = props;
+  const state = useFilter(props);
+  const { collection, filter, onFilter, error, words, wordsError, isAnswered } = state;
   const { name, fields } = collection;
   const builder = toBuilder(filter, fields);
   const [wantsRaw, setWantsRaw] = useState(false);
@@ -67,19 +90,19 @@ export function FilterBar(props: FilterBarProps) {
   return (
     <search className={classes["bar"]} aria-label={text.records.filter}>
       <div className={classes["line"]}>
-        {search !== null && (
+        {words !== null && (
           <SearchInput
-            value={search}
-            onSend={props.onSearch}
+            value={words}
+            onSend={state.onWords}
             label={text.records.search}
-            error={searchError}
+            error={wordsError}
             searchRef={searchRef}
           />
         )}
         {isRaw ? (
-          <RawLine {...props} draft={draft} onDraft={setDraft} onApply={apply} />
+          <RawLine {...state} draft={draft} onDraft={setDraft} onApply={apply} />
         ) : (
-          <BuilderLine {...props} builder={builder} onBuild={build} searchRef={search === null ? searchRef : null} />
+          <BuilderLine {...state} builder={builder} onBuild={build} searchRef={words === null ? searchRef : null} />
         )}
         <Group gap={4} wrap="nowrap" ml="auto">
           {filter !== "" && (
@@ -93,10 +116,10 @@ export function FilterBar(props: FilterBarProps) {
           )}
           <Recent filters={recent} onPick={apply} />
           <RawSwitch isRaw={isRaw} disabled={builder === null && filter !== ""} onChange={setWantsRaw} />
-          {props.children}
+          {children}
         </Group>
       </div>
-      {searchError !== undefined && <Refusal>{searchError.replace(/^"search": /, "")}</Refusal>}
+      {wordsError !== undefined && <Refusal>{wordsError.replace(/^"search": /, "")}</Refusal>}
       {error !== undefined && <Refusal id={errorId}>{error.replace(/^"filter": /, "")}</Refusal>}
       {error === undefined && builder === null && <Dim className={classes["note"]}>{text.records.onlyRaw}</Dim>}
     </search>
@@ -127,7 +150,7 @@ function RawSwitch(props: { isRaw: boolean; disabled: boolean; onChange: (isRaw:
   );
 }
 
-interface RawLineProps extends Pick<FilterBarProps, "collection" | "filter" | "schema" | "error"> {
+interface RawLineProps extends Pick<FilterState, "collection" | "filter" | "schema" | "error"> {
   draft: string;
   onDraft: (draft: string) => void;
   onApply: (filter: string) => void;
@@ -157,7 +180,7 @@ function RawLine({ collection, filter, schema, error, draft, onDraft, onApply }:
   );
 }
 
-interface BuilderLineProps extends Pick<FilterBarProps, "collection" | "schema"> {
+interface BuilderLineProps extends Pick<FilterState, "collection" | "schema"> {
   builder: Builder;
   onBuild: (builder: Builder, isKept?: boolean) => void;
   /** For the quick search; null when another box searches. */

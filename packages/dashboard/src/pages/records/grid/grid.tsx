@@ -6,39 +6,29 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: a single cell at a time has the tab index.
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid has the keys of all its cells.
 import { defaultRangeExtractor, type Range, useVirtualizer, type VirtualItem } from "@tanstack/react-virtual";
-import { type ReactNode, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef } from "react";
+import { type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRef } from "react";
 import { text } from "../../../texts/index.ts";
-import type { Columns } from "../columns/use-columns.ts";
-import type { SortStep } from "../data/sort.ts";
-import { type Rows, rowAt } from "../data/use-rows.ts";
+import { parseSort } from "../data/sort.ts";
+import { rowAt, type Visible } from "../data/use-rows.ts";
+import type { RecordsPage } from "../use-records-page.ts";
 import classes from "./grid.module.css";
 import { GridHead } from "./grid-head.tsx";
 import { GridRow, rowHeight, type ShownColumn, selectWidth } from "./grid-row.tsx";
 import { useFastScroll } from "./use-fast-scroll.ts";
-import type { GridState } from "./use-grid-state.ts";
 
 const headHeight = 36;
 
-export interface GridProps {
-  collection: string;
-  rows: Rows;
-  columns: Columns;
-  sort: readonly SortStep[];
-  onSort: (path: string, isAdded: boolean) => void;
-  state: GridState;
-  flashing: ReadonlySet<string>;
-  fading: ReadonlySet<string>;
-  /** The id of the record in the open drawer. */
-  openId: string | undefined;
-  scroller: RefObject<HTMLDivElement | null>;
+interface GridProps {
+  page: RecordsPage;
   /** Called with the positions on the screen, counted from the first row of the whole list. */
-  onShow: (visible: { first: number; last: number }) => void;
-  /** Pixels that the grid keeps free below the last row, for the floating bars. */
-  room: number;
+  onShow: (visible: Visible) => void;
   onFocus: (hasFocus: boolean) => void;
   /** Shown in place of rows: an empty list, or an error. */
-  children?: ReactNode;
+  children: ReactNode | undefined;
 }
+
+/** Pixels that the grid keeps free below the last row, so that the bars cover no row. */
+const barsRoom = 72;
 
 /** The range with the index added, so that the active cell stays in the page. */
 function withIndex(range: Range, index: number): number[] {
@@ -48,7 +38,9 @@ function withIndex(range: Range, index: number): number[] {
 }
 
 /** The visible rows. */
-function useShownRows({ rows, state, scroller, onShow, room }: GridProps) {
+function useShownRows({ page: { shown, state, scroller }, onShow }: GridProps) {
+  const { rows, hidden } = shown;
+  const room = state.selected.size > 0 || hidden.size > 0 ? barsRoom : 0;
   const { origin, spanCount } = rows;
   const activeRow = state.active.row - origin;
   const vertical = useVirtualizer({
@@ -77,7 +69,8 @@ function useShownRows({ rows, state, scroller, onShow, room }: GridProps) {
 }
 
 /** The visible columns behind the pinned column. */
-function useShownColumns({ columns, state, scroller }: GridProps) {
+function useShownColumns({ page: { shown: list, state, scroller } }: GridProps) {
+  const { columns } = list;
   const [pinned] = columns.visible;
   const centre = useMemo(() => columns.visible.slice(1), [columns.visible]);
   const pinnedWidth = selectWidth + (pinned?.size ?? 0);
@@ -109,13 +102,13 @@ function useShownColumns({ columns, state, scroller }: GridProps) {
 
 /** The visible rows and columns, and the scrolls that follow the active cell. */
 function useShownPart(props: GridProps) {
-  const { state, scroller } = props;
+  const { state, scroller, shown: list } = props.page;
   const { active, editing } = state;
   useFastScroll(scroller);
   const vertical = useShownRows(props);
   const { horizontal, shown } = useShownColumns(props);
   const show = (): void => {
-    const row = active.row - props.rows.origin;
+    const row = active.row - list.rows.origin;
     if (row >= 0) vertical.scrollToIndex(row, { align: "auto" });
     if (active.column > 0) horizontal.scrollToIndex(active.column - 1, { align: "auto" });
   };
@@ -136,10 +129,11 @@ function useShownPart(props: GridProps) {
 
 /** A row at its place; the row may not be loaded yet. */
 function rowOf(
-  { collection, rows, columns, state, flashing, fading, openId }: GridProps,
+  { name, shown: list, state, live, search }: RecordsPage,
   { index, start }: VirtualItem,
   { width, shown }: { width: number; shown: readonly ShownColumn[] },
 ) {
+  const { rows, columns } = list;
   const { active, editing, selected, actions } = state;
   const place = index + rows.origin;
   const row = rowAt(rows, place);
@@ -147,7 +141,7 @@ function rowOf(
   return (
     <GridRow
       key={row?.id ?? place}
-      collection={collection}
+      collection={name}
       index={place}
       top={start}
       width={width}
@@ -157,27 +151,30 @@ function rowOf(
       active={activeColumn}
       editing={editing ? activeColumn : -1}
       isSelected={row !== undefined && selected.has(row.id)}
-      isFlashing={row !== undefined && flashing.has(row.id)}
-      isFading={row !== undefined && fading.has(row.id)}
-      isOpen={row !== undefined && row.id === openId}
+      isFlashing={row !== undefined && live.flashing.has(row.id)}
+      isFading={row !== undefined && live.fading.has(row.id)}
+      isOpen={row !== undefined && row.id === search.record}
       actions={actions}
     />
   );
 }
 
 export function Grid(props: GridProps) {
-  const { collection, rows, columns, sort, onSort, state, scroller, onFocus, children } = props;
+  const { page, onFocus, children } = props;
+  const { state, scroller, search } = page;
+  const { rows, columns } = page.shown;
   const { active, selected, actions } = state;
   const { items } = rows;
   const width = columns.totalWidth + selectWidth;
   const { vertical, shown } = useShownPart(props);
+  const steps = useMemo(() => parseSort(search.sort), [search.sort]);
   const activateHeader = useCallback((column: number) => actions.activate({ row: -1, column }), [actions]);
   return (
     <>
       <div
         ref={scroller}
         role="grid"
-        aria-label={text.records.grid(collection)}
+        aria-label={text.records.grid(page.name)}
         aria-rowcount={(rows.total ?? -2) + 1}
         aria-colcount={columns.visible.length + 1}
         aria-multiselectable
@@ -193,11 +190,11 @@ export function Grid(props: GridProps) {
         <GridHead
           columns={columns}
           shown={shown}
-          sort={sort}
+          sort={steps}
           width={width}
           active={active.row < 0 ? active.column : -1}
           onActivate={activateHeader}
-          onSort={onSort}
+          onSort={page.sort}
           selection={
             items.length === 0 || selected.size === 0 ? "none" : selected.size >= items.length ? "all" : "some"
           }
@@ -205,7 +202,7 @@ export function Grid(props: GridProps) {
         />
         {children === undefined && (
           <div role="presentation" className={classes["body"]} style={{ height: vertical.getTotalSize(), width }}>
-            {vertical.getVirtualItems().map((item) => rowOf(props, item, { width, shown }))}
+            {vertical.getVirtualItems().map((item) => rowOf(page, item, { width, shown }))}
           </div>
         )}
       </div>

@@ -30,13 +30,13 @@ interface Values {
 /** Stands for an id in an example without a record. */
 const unknownId = "rec_…";
 
-const operations: { readonly [kind in RequestKind]: Operation } = {
-  list: "read",
-  get: "read",
-  create: "create",
-  update: "update",
-  delete: "delete",
-  subscribe: "read",
+const requests: { readonly [kind in RequestKind]: readonly [method: string, operation: Operation] } = {
+  list: ["GET", "read"],
+  get: ["GET", "read"],
+  create: ["POST", "create"],
+  update: ["PUT", "update"],
+  delete: ["DELETE", "delete"],
+  subscribe: ["GET", "read"],
 };
 
 /** The rule for a request. A missing rule takes the rule of the operation before; the first rule is public by default. */
@@ -44,7 +44,7 @@ export function ruleOf(kind: RequestKind, permissions: Permissions | null): Rule
   let rule: Rule = "public";
   for (const operation of OPERATIONS) {
     rule = permissions?.[operation] ?? rule;
-    if (operation === operations[kind]) return rule;
+    if (operation === requests[kind][1]) return rule;
   }
   return rule;
 }
@@ -88,15 +88,6 @@ function bodyOf(kind: RequestKind, { values, change = {} }: Target): Values | nu
   return kind === "update" ? change : null;
 }
 
-const methods: { readonly [kind in RequestKind]: string } = {
-  list: "GET",
-  get: "GET",
-  create: "POST",
-  update: "PUT",
-  delete: "DELETE",
-  subscribe: "GET",
-};
-
 function socketAddress(target: Target): string {
   const base = `${target.baseUrl.replace(/^http/, "ws")}/api/realtime`;
   return needsToken("subscribe", target) ? `${base}?token=$TOKEN` : base;
@@ -110,7 +101,7 @@ function curl(kind: RequestKind, target: Target): string {
   const address = shellWord(target.baseUrl + pathOf(kind, target));
   const body = bodyOf(kind, target);
   const isList = kind === "list";
-  const method = methods[kind];
+  const [method] = requests[kind];
   return [
     `curl${isList ? " -G" : ""}${["GET", "POST"].includes(method) ? "" : ` -X ${method}`} ${address}`,
     ...(isList ? queryOf(target).map(([name, value]) => `--data-urlencode ${shellWord(`${name}=${value}`)}`) : []),
@@ -131,12 +122,13 @@ function fetchCall(kind: RequestKind, target: Target): string {
     ].join("\n");
   }
   const body = bodyOf(kind, target);
+  const [method] = requests[kind];
   const headers = {
     ...(needsToken(kind, target) && { Authorization: "Bearer $TOKEN" }),
     ...(body !== null && { "Content-Type": "application/json" }),
   };
   const options = [
-    ...(methods[kind] === "GET" ? [] : [`method: ${JSON.stringify(methods[kind])},`]),
+    ...(method === "GET" ? [] : [`method: ${JSON.stringify(method)},`]),
     ...(Object.keys(headers).length === 0 ? [] : [`headers: ${indent(literal(headers))},`]),
     ...(body === null ? [] : [`body: JSON.stringify(${indent(literal(body))}),`]),
   ];
