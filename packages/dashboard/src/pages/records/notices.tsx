@@ -4,7 +4,6 @@ import type { CollectionEntry } from "@socle/protocol";
 import { IconDatabase, IconFilterOff, IconMoodPuzzled, IconPlus } from "@tabler/icons-react";
 import { ButtonLink, CodeBlock, EmptyState, ErrorState } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import classes from "./records.module.css";
 import { exampleRecord } from "./snippets/example.ts";
 import { snippet } from "./snippets/requests.ts";
 import type { RecordsPage } from "./use-records-page.ts";
@@ -27,7 +26,7 @@ export function GridNotice({ notice, page }: { notice: Notice; page: RecordsPage
     </Button>
   );
   return (
-    <div className={classes["notice"]}>
+    <div>
       {notice === "error" && <ErrorState error={rows.error} onRetry={rows.retry} />}
       {notice === "error" && rows.error?.message.startsWith('"sort"') === true && (
         <Button mx="md" variant="default" size="xs" onClick={() => setSearch({ sort: undefined })}>

@@ -4,28 +4,16 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo } from "react";
 import { onDeletes, useDeletions } from "../../service/deletes.ts";
 import { gridColumns } from "./columns/grid-column.ts";
-import { type Columns, useColumns } from "./columns/use-columns.ts";
+import { useColumns } from "./columns/use-columns.ts";
 import { searchOf } from "./data/found.ts";
 import { mergeChanges, withoutRows } from "./data/live-merge.ts";
-import { changePages, type ListQuery, type PageChange, recordsKey } from "./data/record-query.ts";
+import { changePages, type PageChange, recordsKey } from "./data/record-query.ts";
 import { selectionOf, snippetsOf, targetsOf } from "./data/targets.ts";
-import { type Rows, useRows } from "./data/use-rows.ts";
+import { useRows } from "./data/use-rows.ts";
 import { useTargetDeletes } from "./data/use-target-deletes.ts";
 import type { RecordSearch } from "./search.ts";
 
 const nothingSearched: readonly string[] = [];
-
-export interface RecordList {
-  readonly list: ListQuery;
-  readonly rows: Rows;
-  readonly columns: Columns;
-  /** All columns, including hidden columns. */
-  readonly all: ReturnType<typeof gridColumns>;
-  /** Records with a delayed deletion. */
-  readonly hidden: ReadonlySet<string>;
-  /** Puts a changed record of this page into the rows. */
-  readonly merge: (record: StoredRecord) => void;
-}
 
 /** @param options.isNarrow whether the columns have little room. */
 export function useRecordList(options: {
@@ -33,7 +21,7 @@ export function useRecordList(options: {
   collections: readonly CollectionEntry[];
   search: RecordSearch;
   isNarrow: boolean;
-}): RecordList {
+}) {
   const { collection, collections, search, isNarrow } = options;
   const { name, fields, definition } = collection;
   const targets = useMemo(() => targetsOf(fields, collections), [fields, collections]);
@@ -58,6 +46,7 @@ export function useRecordList(options: {
   const rows = useRows(list, hidden);
   useTargetDeletes(name, targets);
   const merge = usePageChanges(name);
+  /** `all`: also the hidden columns. `hidden`: records with a delayed deletion. `merge`: puts a changed record into its row. */
   return { list, rows, columns: useColumns(name, all), all, hidden, merge };
 }
 

@@ -94,7 +94,6 @@ export const editor = {
   },
   choose: "Choose …",
   searchOrPaste: "Search, or paste an id",
-  searching: "Searching",
   searchFailed: "The search failed:",
   noTargets: (collection: string) => `${collection} has no records yet.`,
   makeTarget: "Make one in another tab",

@@ -155,8 +155,9 @@ function ColumnItem({ column, isShown, isFixed, onShow }: ColumnItemProps) {
             </span>
           </span>
         }
-        className={classes["check"]}
-        classNames={{ body: classes["checkBody"] ?? "", labelWrapper: classes["checkLabel"] ?? "" }}
+        flex={1}
+        miw={0}
+        styles={{ body: { minWidth: 0 }, labelWrapper: { minWidth: 0 } }}
       />
       <IconAction
         icon={IconGripVertical}

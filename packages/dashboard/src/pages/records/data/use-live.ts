@@ -24,24 +24,11 @@ const countMs = 2_000;
 
 const nothing: ReadonlySet<string> = new Set();
 
-export interface Live {
-  /** Rows that have just changed or entered. */
-  readonly flashing: ReadonlySet<string>;
-  /** Rows that disappear. */
-  readonly fading: ReadonlySet<string>;
-  /** The number of new records that are not shown. */
-  readonly waiting: number;
-  /** Whether records outside the loaded pages have changed. */
-  readonly isStale: boolean;
-  readonly settle: () => void;
-  /** Flashes rows that this page has changed, because the event of the page's own change brings nothing new. */
-  readonly flash: (ids: readonly string[]) => void;
-}
-
 /** The rows that flash or fade, each for a moment. */
 function useMarks() {
   const [flashing, setFlashing] = useState(nothing);
   const [fading, setFading] = useState(nothing);
+  /** Also for changes by this page, because the event of an own change brings nothing new. */
   const flash = useCallback((ids: readonly string[]): void => {
     if (ids.length === 0) return;
     const now = new Set(ids);
@@ -144,7 +131,8 @@ function useMerge(latest: RefObject<LiveOptions>) {
   return { flashing, fading, ...state, settle, flash, merge, setStale };
 }
 
-export function useLive(options: LiveOptions): Live {
+/** The live changes: marked rows, `waiting` new records that are not shown, and whether rows outside the pages are `isStale`. */
+export function useLive(options: LiveOptions) {
   const { collection } = options;
   const queryClient = useQueryClient();
   const latest = useRef(options);

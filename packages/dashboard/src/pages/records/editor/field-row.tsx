@@ -1,5 +1,5 @@
 /** A field of the form: its control, the mark of a change, and the button that takes the change back. */
-import { ActionIcon, Tooltip } from "@mantine/core";
+import { ActionIcon, Text, Tooltip } from "@mantine/core";
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import { IconArrowBackUp } from "@tabler/icons-react";
 import { memo } from "react";
@@ -56,9 +56,9 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
         />
       </ChangedField>
       {theirs !== undefined && (
-        <p className={classes["theirs"]}>
+        <Text size="xs" mt={6} style={{ overflowWrap: "anywhere" }}>
           {text.editor.theirs} <span className="mono">{shortValue(theirs, 200)}</span>
-        </p>
+        </Text>
       )}
     </div>
   );

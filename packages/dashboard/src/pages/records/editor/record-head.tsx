@@ -18,7 +18,7 @@ export function RecordHead({ collection, record, isChangedElsewhere }: RecordHea
   const owner = ownerField === undefined ? undefined : record?.[ownerField.name];
   if (record === null) return <div className={classes["headLine"]} />;
   return (
-    <Group className={`${classes["facts"]} ${classes["headLine"]}`}>
+    <Group gap="2px 16px" fz="xs" c="dimmed" mih={20} className={classes["headLine"]}>
       <IdText id={record.id} />
       <span>
         {text.editor.created} <RelativeTime at={record.createdAt} />

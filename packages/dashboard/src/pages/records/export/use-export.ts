@@ -60,11 +60,7 @@ async function write(
   }
 }
 
-export function useExport(): {
-  state: ExportState;
-  start: (request: ExportRequest) => Promise<void>;
-  stop: () => void;
-} {
+export function useExport() {
   const [state, setState] = useState<ExportState>({ phase: "idle", error: null });
   const running = useRef<AbortController | null>(null);
   const session = useSession();

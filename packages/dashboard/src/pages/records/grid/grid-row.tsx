@@ -12,7 +12,6 @@ import { CellValue } from "./cell.tsx";
 import classes from "./grid.module.css";
 import type { InlineEditorProps, Step } from "./inline-editor.tsx";
 import type { CellPlace } from "./navigation.ts";
-import type { RowSelection } from "./use-selection.ts";
 
 // The first edit loads the controls.
 export const inlineEditor = preloadable<InlineEditorProps>(
@@ -26,7 +25,7 @@ export interface RowActions {
   readonly edit: (place: CellPlace) => void;
   readonly endEdit: (step: Step) => void;
   readonly saved: InlineEditorProps["onSaved"];
-  readonly select: RowSelection["select"];
+  readonly select: (row: number, how: { isRange: boolean }) => void;
 }
 
 export interface ShownColumn {

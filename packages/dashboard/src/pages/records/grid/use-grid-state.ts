@@ -15,8 +15,6 @@ interface GridOptions {
   onSaved: RowActions["saved"];
 }
 
-export type GridState = ReturnType<typeof useGridState>;
-
 export function useGridState(options: GridOptions) {
   const { rows, columns, onSort } = options;
   const { active, editing, go, activate, edit, endEdit, takesFocus, focus, focusRecord } = useActiveCell(options);

@@ -4,17 +4,7 @@ import { type Rows, rowAt } from "../data/use-rows.ts";
 
 const nothing: ReadonlySet<string> = new Set();
 
-export interface RowSelection {
-  readonly selected: ReadonlySet<string>;
-  readonly select: (row: number, how: { isRange: boolean }) => void;
-  /** Makes a row the first row of a range. */
-  readonly anchorAt: (row: number) => void;
-  readonly toggleAll: () => void;
-  readonly selectAll: () => void;
-  readonly clear: () => void;
-}
-
-export function useSelection(rows: Rows): RowSelection {
+export function useSelection(rows: Rows) {
   const [selected, setSelected] = useState(nothing);
   const anchor = useRef(0);
   const latest = useRef({ rows, selected });
@@ -30,6 +20,7 @@ export function useSelection(rows: Rows): RowSelection {
         if (selected.size >= rows.items.length) clear();
         else selectAll();
       },
+      /** Makes a row the first row of a range. */
       anchorAt: (row: number): void => {
         anchor.current = row;
       },

@@ -1,19 +1,9 @@
 /** A control that picks an item by a search in the service. The closed control shows the chosen item. */
-import {
-  Combobox,
-  type ComboboxStore,
-  Group,
-  InputBase,
-  Skeleton,
-  Stack,
-  Text,
-  UnstyledButton,
-  useCombobox,
-} from "@mantine/core";
+import { Combobox, type ComboboxStore, Group, InputBase, Text, UnstyledButton, useCombobox } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, type ReactNode, useEffect, useState } from "react";
-import { Complaint, Dim, messageOf } from "../../../../kit/index.ts";
+import { Complaint, Dim, messageOf, RowsSkeleton } from "../../../../kit/index.ts";
 import { text } from "../../../../texts/index.ts";
 import classes from "./controls.module.css";
 
@@ -155,7 +145,7 @@ function Found({ queryKey, search, name, emptyNote, words, items, combobox, onIt
     const frame = requestAnimationFrame(combobox.selectFirstOption);
     return () => cancelAnimationFrame(frame);
   }, [items]);
-  if (data === undefined) return query.isError ? <SearchFailed query={query} /> : <Searching />;
+  if (data === undefined) return query.isError ? <SearchFailed query={query} /> : <RowsSkeleton rows={3} height={28} />;
   if (data.length === 0 && settled === "" && emptyNote !== undefined)
     return (
       <Dim size="sm" p="sm" role="status">
@@ -194,16 +184,6 @@ function SearchFailed({ query }: { query: UseQueryResult }) {
         {text.common.retry}
       </UnstyledButton>
     </Complaint>
-  );
-}
-
-function Searching() {
-  return (
-    <Stack gap={6} p="sm" role="status" aria-label={text.editor.searching}>
-      <Skeleton height={28} />
-      <Skeleton height={28} />
-      <Skeleton height={28} />
-    </Stack>
   );
 }
 
