@@ -106,18 +106,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
           </tr>
         </thead>
         <tbody onKeyDown={moveFocus}>
-          {rows === undefined &&
-            Array.from({ length: skeletonRows }, (_, row) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all the same.
-              <tr key={row} aria-hidden>
-                {selection !== undefined && <td className={classes["check"]} />}
-                {columns.map(({ header }, column) => (
-                  <td key={header}>
-                    <Skeleton height={12} width={`${[62, 40, 54, 48][(row + column) % 4]}%`} />
-                  </td>
-                ))}
-              </tr>
-            ))}
+          {rows === undefined && <SkeletonRows columns={columns} hasChecks={selection !== undefined} />}
           {rows?.map((row) => {
             const key = rowKey(row);
             return (
@@ -138,19 +127,10 @@ export function DataTable<T>(props: DataTableProps<T>) {
                 )}
                 {columns.map(({ header, align, render }, index) => (
                   <td key={header} data-align={align}>
-                    {index === 0 && onOpen !== undefined ? (
-                      <UnstyledButton className={classes["opener"]} data-opener>
-                        {render(row)}
-                      </UnstyledButton>
+                    {index === 0 ? (
+                      <FirstCell row={row} render={render} below={below} isOpener={onOpen !== undefined} />
                     ) : (
                       render(row)
-                    )}
-                    {index === 0 && below.length > 0 && (
-                      <div className={classes["below"]}>
-                        {below.map((each) => (
-                          <span key={each.header}>{each.render(row)}</span>
-                        ))}
-                      </div>
                     )}
                   </td>
                 ))}
@@ -160,6 +140,43 @@ export function DataTable<T>(props: DataTableProps<T>) {
         </tbody>
       </table>
     </section>
+  );
+}
+
+function SkeletonRows({ columns, hasChecks }: { columns: readonly { header: string }[]; hasChecks: boolean }) {
+  return Array.from({ length: skeletonRows }, (_, row) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all the same.
+    <tr key={row} aria-hidden>
+      {hasChecks && <td className={classes["check"]} />}
+      {columns.map(({ header }, column) => (
+        <td key={header}>
+          <Skeleton height={12} width={`${[62, 40, 54, 48][(row + column) % 4]}%`} />
+        </td>
+      ))}
+    </tr>
+  ));
+}
+
+/** The first cell, which opens the row, and on a narrow screen holds the cells of the second line. */
+function FirstCell<T>(props: { row: T; render: Column<T>["render"]; below: readonly Column<T>[]; isOpener: boolean }) {
+  const { row, render, below, isOpener } = props;
+  return (
+    <>
+      {isOpener ? (
+        <UnstyledButton className={classes["opener"]} data-opener>
+          {render(row)}
+        </UnstyledButton>
+      ) : (
+        render(row)
+      )}
+      {below.length > 0 && (
+        <div className={classes["below"]}>
+          {below.map((each) => (
+            <span key={each.header}>{each.render(row)}</span>
+          ))}
+        </div>
+      )}
+    </>
   );
 }
 

@@ -36,13 +36,13 @@ interface FormFootProps extends ButtonProps {
   "data-autofocus"?: boolean;
 }
 
-export function FormFoot({ label, isBusy, onCancel, ...submit }: FormFootProps) {
+export function FormFoot({ label, isBusy, onCancel, size = "sm", ...submit }: FormFootProps) {
   return (
     <Group justify="flex-end">
-      <Button variant="default" onClick={onCancel} disabled={isBusy}>
+      <Button variant="default" size={size} onClick={onCancel} disabled={isBusy}>
         {text.common.cancel}
       </Button>
-      <Button type="submit" loading={isBusy} {...submit}>
+      <Button type="submit" size={size} loading={isBusy} {...submit}>
         {label}
       </Button>
     </Group>

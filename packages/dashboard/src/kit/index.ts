@@ -34,7 +34,7 @@ export { Mark, StatusMark, TailMark, type Tone, Warning } from "./mark.tsx";
 export { Notice } from "./notice.tsx";
 export { notifyDone, notifyError, notifyFailure } from "./notify.ts";
 export { FilledPage, Page, Panel, Toolbar } from "./page.tsx";
-export { PagedTable, Pager } from "./paged-table.tsx";
+export { ListTable, PagedTable, Pager } from "./paged-table.tsx";
 export { offsetOf, pageSize } from "./paging.ts";
 export { maxWhole, useObjectUrl, usePicture } from "./picture.tsx";
 export { QueryView } from "./query-view.tsx";

@@ -37,7 +37,7 @@ interface LiveListProps<T> extends Omit<LiveRowsProps<T>, "rows" | "isAtStart" |
 const narrowRowHeight = 52;
 
 export function LiveList<T>(props: LiveListProps<T>) {
-  const { rows, rowHeight, error, onRetry, trouble, columns, lineClass, levelOf, told, empty, ...list } = props;
+  const { rows, rowHeight, error, onRetry, trouble = "", columns, lineClass, levelOf, told, empty, ...list } = props;
   const [isAtStart, setAtStart] = useState(true);
   /** The newest row at the time when the user left the start of the list. */
   const [seen, setSeen] = useState<string | undefined>(undefined);
@@ -54,16 +54,7 @@ export function LiveList<T>(props: LiveListProps<T>) {
   const fresh = isAtStart ? 0 : rows.findIndex((row) => list.rowKey(row) === seen);
   return (
     <>
-      {error !== null && (
-        <Notice tone="warn" radius={0} py={8}>
-          <Group justify="space-between" gap="xs">
-            <Text size="sm">
-              {trouble} {messageOf(error)}
-            </Text>
-            <Action label={text.common.retry} size="compact-xs" onClick={onRetry} />
-          </Group>
-        </Notice>
-      )}
+      {error !== null && <Trouble words={`${trouble} ${messageOf(error)}`} onRetry={onRetry} />}
       <VisuallyHidden role="status">{isAtStart && told}</VisuallyHidden>
       {rows.length === 0 && empty}
       {rows.length > 0 && (
@@ -100,5 +91,16 @@ export function LiveList<T>(props: LiveListProps<T>) {
         </div>
       )}
     </>
+  );
+}
+
+function Trouble({ words, onRetry }: { words: string; onRetry: () => void }) {
+  return (
+    <Notice tone="warn" radius={0} py={8}>
+      <Group justify="space-between" gap="xs">
+        <Text size="sm">{words}</Text>
+        <Action label={text.common.retry} size="compact-xs" onClick={onRetry} />
+      </Group>
+    </Notice>
   );
 }

@@ -61,29 +61,44 @@ export function Pager({ page, total, size = pageSize, onPage }: PagerProps) {
   );
 }
 
-interface PagedTableProps<T> extends Omit<DataTableProps<T>, "rows" | "isOld"> {
-  query: UseQueryResult<Page<T>>;
-  /** The page in the address. */
-  page: number | undefined;
-  onPage: (page: number | undefined) => void;
+interface ListTableProps<T> extends DataTableProps<T> {
+  query: Pick<UseQueryResult, "error" | "refetch">;
   /** Shown instead of the table when the list is empty. */
   empty: ReactNode;
 }
 
-export function PagedTable<T>({ query, page = 1, onPage, empty, ...table }: PagedTableProps<T>) {
-  const { data, error, isPlaceholderData, refetch } = query;
+/** A list as a table, with the states of its query. Loaded rows stay while a later request fails. */
+export function ListTable<T>({ query, empty, ...table }: ListTableProps<T>) {
+  const trouble = query.error !== null && <ErrorState error={query.error} onRetry={query.refetch} />;
+  if (table.rows === undefined && trouble !== false) return trouble;
+  return (
+    <>
+      {trouble}
+      {table.rows?.length === 0 ? <div className="fills">{empty}</div> : <DataTable {...table} />}
+    </>
+  );
+}
+
+interface PagedTableProps<T> extends Omit<ListTableProps<T>, "rows" | "isOld"> {
+  query: UseQueryResult<Page<T>>;
+  /** The page in the address. */
+  page: number | undefined;
+  onPage: (page: number | undefined) => void;
+}
+
+export function PagedTable<T>({ query, page = 1, onPage, ...table }: PagedTableProps<T>) {
+  const { data, isPlaceholderData } = query;
   const end = data === undefined || isPlaceholderData ? Number.POSITIVE_INFINITY : lastPage(data.total);
   // A page after the end: rows were deleted, or the address is old.
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new function is no reason.
   useEffect(() => {
     if (page > end) onPage(end === 1 ? undefined : end);
   }, [page, end]);
-
-  if (data === undefined && error !== null) return <ErrorState error={error} onRetry={refetch} />;
+  // A page after the end has no rows for a moment, and is no empty list.
+  const rows = data?.total === 0 || data?.items.length !== 0 ? data?.items : undefined;
   return (
     <>
-      {error !== null && <ErrorState error={error} onRetry={refetch} />}
-      {data?.total === 0 ? empty : <DataTable {...table} rows={data?.items} isOld={isPlaceholderData} />}
+      <ListTable {...table} query={query} rows={rows} isOld={isPlaceholderData} />
       {data !== undefined && data.total > 0 && <Pager page={page} total={data.total} onPage={onPage} />}
     </>
   );

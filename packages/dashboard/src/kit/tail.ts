@@ -7,27 +7,22 @@ const firstDelayMs = 500;
 const longestDelayMs = 15_000;
 
 /**
- * Runs `tail` while the component is on the page and not paused; restarts `tail` after an end or a break.
+ * Runs `tail` while the component is on the page; restarts `tail` after an end or a break.
  * @param tail resolves or rejects when the stream ends; calls `onOpen` when the stream is open.
  * @param onGap called when the stream opens, also after a break: the caller has to read the earlier entries.
  */
 export function useTail(options: {
   tail: (options: { signal: AbortSignal; onOpen: () => void }) => Promise<void>;
   onGap: () => void;
-  isPaused: boolean;
   /** A change of the key starts a new tail. */
   key: string;
 }): TailState {
-  const { isPaused, key } = options;
+  const { key } = options;
   const latest = useRef(options);
   latest.current = options;
   const [state, setState] = useState<TailState>("connecting");
   // biome-ignore lint/correctness/useExhaustiveDependencies: another key is another tail.
   useEffect(() => {
-    if (isPaused) {
-      setState("paused");
-      return undefined;
-    }
     const stop = new AbortController();
     void (async () => {
       let failures = 0;
@@ -47,6 +42,6 @@ export function useTail(options: {
       }
     })();
     return () => stop.abort();
-  }, [isPaused, key]);
+  }, [key]);
   return state;
 }

@@ -1,6 +1,14 @@
 /** The list of collections beside the chosen collection: records, schema, import. On narrow screens the list is a separate page. */
-import { Outlet, useLocation } from "@tanstack/react-router";
-import { CollectionList } from "./collection-list.tsx";
+
+import { Group, NavLink, TextInput, Title, Tooltip } from "@mantine/core";
+import type { CollectionEntry } from "@socle/protocol";
+import { IconHierarchy2, IconPlus, IconSearch } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, Outlet, useLocation, useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import { Dim, formatCompact, LinkAction, QueryView } from "../../kit/index.ts";
+import { collectionsQuery } from "../../service/queries.ts";
+import { text } from "../../texts/index.ts";
 import classes from "./collections.module.css";
 
 export function CollectionsLayout() {
@@ -15,4 +23,69 @@ export function CollectionsLayout() {
       </div>
     </div>
   );
+}
+
+export function CollectionList() {
+  const [search, setSearch] = useState("");
+  const query = useQuery(collectionsQuery);
+  const words = search.trim().toLowerCase();
+  return (
+    <>
+      <div className={classes["head"]}>
+        {/* Where the list is a page of its own. */}
+        <Title order={1} size="h3" mb="sm" className={classes["title"]}>
+          {text.collections.title}
+        </Title>
+        <Group gap="xs" wrap="nowrap" mb="xs">
+          <LinkAction icon={IconPlus} label={text.collections.new} to="/collections/-/new" variant="light" flex={1} />
+          <Tooltip label={text.collections.diagram}>
+            <LinkAction
+              to="/collections/-/diagram"
+              label={<IconHierarchy2 size={16} />}
+              px={7}
+              aria-label={text.collections.diagram}
+            />
+          </Tooltip>
+        </Group>
+        <TextInput
+          size="xs"
+          value={search}
+          onChange={(event) => setSearch(event.currentTarget.value)}
+          placeholder={text.collections.search}
+          aria-label={text.collections.search}
+          leftSection={<IconSearch size={14} />}
+        />
+      </div>
+      <nav className={classes["list"]} aria-label={text.collections.list}>
+        <QueryView query={query}>{(collections) => <Found collections={collections} words={words} />}</QueryView>
+      </nav>
+    </>
+  );
+}
+
+/** The collections with the words in their names. */
+function Found({ collections, words }: { collections: readonly CollectionEntry[]; words: string }) {
+  const { name: current } = useParams({ strict: false });
+  const found = collections.filter(({ name }) => name.toLowerCase().includes(words));
+  if (found.length === 0 && collections.length > 0)
+    return (
+      <Dim size="sm" p="xs">
+        {text.collections.nothingFound}
+      </Dim>
+    );
+  return found.map(({ name, records }) => (
+    <NavLink
+      key={name}
+      renderRoot={(props) => <Link to="/collections/$name" params={{ name }} {...props} />}
+      label={name}
+      active={name === current}
+      aria-current={name === current ? "page" : undefined}
+      className="navLink"
+      rightSection={
+        <Dim className="numbers" aria-label={text.collections.records(records)}>
+          {formatCompact(records)}
+        </Dim>
+      }
+    />
+  ));
 }

@@ -1,29 +1,84 @@
 /** The drawn diagram. The page loads this file on demand, because the file brings the graph libraries. */
 import "@xyflow/react/dist/style.css";
-import { ActionIcon, Stack, Tooltip, useComputedColorScheme } from "@mantine/core";
+import { Stack, useComputedColorScheme } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { IconMaximize, IconMinus, IconPlus } from "@tabler/icons-react";
+import { Link } from "@tanstack/react-router";
 import {
   Background,
   type Edge,
+  Handle,
   MarkerType,
+  type Node,
+  type NodeProps,
   Panel,
+  Position,
   ReactFlow,
   ReactFlowProvider,
   useNodesState,
   useReactFlow,
 } from "@xyflow/react";
-import { useEffect, useMemo } from "react";
+import { memo, useEffect, useMemo } from "react";
+import { IconAction } from "../../kit/icon-action.tsx";
+import { TypeIcon } from "../../kit/type-icon.tsx";
 import { text } from "../../texts/index.ts";
-import { CollectionNode, type CollectionNodeType } from "./collection-node.tsx";
 import classes from "./diagram.module.css";
-import { foundIn, type Graph, heightOf, nodeWidth, placesOf } from "./graph.ts";
+import { foundIn, type Graph, type GraphNode, heightOf, nodeWidth, placesOf } from "./graph.ts";
 
 const words = text.diagram;
 
 /** On a phone the first view shows the middle: the whole diagram would be too small to read. */
 const narrow = "(max-width: 48em)";
 const narrowZoom = 0.7;
+
+type CollectionNodeType = Node<{ node: GraphNode; isDimmed: boolean; isFound: boolean }, "collection">;
+
+/** A collection in the diagram: its name, which opens the collection, and its fields. */
+const CollectionNode = memo(function CollectionNode({ data }: NodeProps<CollectionNodeType>) {
+  const { node, isDimmed, isFound } = data;
+  const { name, isUsers, fields, hidden } = node;
+  const { fitView } = useReactFlow();
+  /** A name that the keyboard reaches comes into view. */
+  const reveal = (element: HTMLElement): void => {
+    if (element.matches(":focus-visible")) void fitView({ nodes: [{ id: name }], maxZoom: 1, duration: 150 });
+  };
+  const head = {
+    className: `cut ${classes["nodeHead"]} nodrag nopan`,
+    "aria-label": words.open(name),
+    onFocus: (event: { currentTarget: HTMLElement }) => reveal(event.currentTarget),
+  };
+  return (
+    <div className={classes["node"]} data-dimmed={isDimmed || undefined} data-found={isFound || undefined}>
+      <Handle type="target" position={Position.Left} className={classes["handle"]} style={{ top: 19 }} />
+      {isUsers ? (
+        <Link to="/users" {...head}>
+          {name}
+        </Link>
+      ) : (
+        <Link to="/collections/$name" params={{ name }} {...head}>
+          {name}
+        </Link>
+      )}
+      {isUsers && <div className={classes["row"]}>{words.users}</div>}
+      {fields.map((field) => (
+        <div key={field.name} className={classes["row"]}>
+          <TypeIcon type={field.type} size={14} />
+          <span className={`cut ${classes["fieldName"]}`}>{field.name}</span>
+          {field.isRequired && (
+            <span className={classes["required"]} title={words.required}>
+              *
+            </span>
+          )}
+          {field.target !== null && (
+            <Handle id={field.name} type="source" position={Position.Right} className={classes["handle"]} />
+          )}
+        </div>
+      ))}
+      {hidden > 0 && <div className={classes["row"]}>{words.moreFields(hidden)}</div>}
+    </div>
+  );
+});
+
 const nodeTypes = { collection: CollectionNode };
 
 interface CanvasProps {
@@ -70,7 +125,7 @@ function edgesOf(graph: Graph, found: ReadonlySet<string> | null): Edge[] {
 function Flow({ graph, search }: CanvasProps) {
   const scheme = useComputedColorScheme("light");
   const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false });
-  const { fitView, zoomIn, zoomOut } = useReactFlow();
+  const { fitView } = useReactFlow();
   const [nodes, setNodes, onNodesChange] = useNodesState<CollectionNodeType>(nodesOf(graph));
   const found = useMemo(() => foundIn(graph, search), [graph, search]);
   const edges = useMemo(() => edgesOf(graph, found), [graph, found]);
@@ -87,11 +142,6 @@ function Flow({ graph, search }: CanvasProps) {
       void fitView({ nodes: [...found].map((id) => ({ id })), maxZoom: 1, padding: 0.2, duration: 200 });
   }, [found, setNodes, fitView]);
 
-  const controls = [
-    { label: words.zoomIn, icon: IconPlus, run: () => zoomIn() },
-    { label: words.zoomOut, icon: IconMinus, run: () => zoomOut() },
-    { label: words.fit, icon: IconMaximize, run: () => fitView({ padding: 0.1, duration: 200 }) },
-  ];
   return (
     <ReactFlow
       className={classes["flow"]}
@@ -114,21 +164,31 @@ function Flow({ graph, search }: CanvasProps) {
       proOptions={{ hideAttribution: false }}
     >
       <Background gap={20} size={1} color="var(--socle-line)" />
-      <Panel position="bottom-left">
-        <Stack gap={4}>
-          {controls.map(({ label, icon: Icon, run }) => (
-            <Tooltip key={label} label={label} position="right">
-              <ActionIcon variant="default" size={32} aria-label={label} onClick={() => void run()}>
-                <Icon size={16} />
-              </ActionIcon>
-            </Tooltip>
-          ))}
-        </Stack>
-      </Panel>
+      <Controls />
       <Panel position="top-right" className={`inline ${classes["legend"]}`}>
         <span className={classes["legendLine"]} /> {words.legendRequired}
         <span className={classes["legendLine"]} data-optional /> {words.legendOptional}
       </Panel>
     </ReactFlow>
+  );
+}
+
+function Controls() {
+  const { fitView, zoomIn, zoomOut } = useReactFlow();
+  const look = { variant: "default", size: 32, iconSize: 16 } as const;
+  return (
+    <Panel position="bottom-left">
+      <Stack gap={4}>
+        <IconAction {...look} icon={IconPlus} label={words.zoomIn} tip={words.zoomIn} onClick={() => zoomIn()} />
+        <IconAction {...look} icon={IconMinus} label={words.zoomOut} tip={words.zoomOut} onClick={() => zoomOut()} />
+        <IconAction
+          {...look}
+          icon={IconMaximize}
+          label={words.fit}
+          tip={words.fit}
+          onClick={() => fitView({ padding: 0.1, duration: 200 })}
+        />
+      </Stack>
+    </Panel>
   );
 }

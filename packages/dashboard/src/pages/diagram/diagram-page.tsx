@@ -1,14 +1,23 @@
 /** The page of the diagram: all collections and their relations, drawn or as a table. */
-import { Group, SegmentedControl, TextInput } from "@mantine/core";
+import { Group, SegmentedControl } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
-import { IconHierarchy2, IconPlus, IconSearch } from "@tabler/icons-react";
+import { IconHierarchy2, IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo } from "react";
-import { ButtonLink, choicesOf, Dim, EmptyState, FilledPage, QueryView, RowsSkeleton } from "../../kit/index.ts";
+import {
+  choicesOf,
+  Dim,
+  EmptyState,
+  FilledPage,
+  LinkAction,
+  QueryView,
+  RowsSkeleton,
+  SearchBox,
+} from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
-import { foundIn, graphOf } from "./graph.ts";
+import { foundIn, type Graph, graphOf } from "./graph.ts";
 import { RelationTable } from "./relation-table.tsx";
 
 const Canvas = lazy(async () => ({ default: (await import("./canvas.tsx")).Canvas }));
@@ -33,17 +42,11 @@ export function DiagramPage() {
       actions={
         <Group gap="xs">
           {found !== null && <Dim role="status">{words.found(found.size)}</Dim>}
-          <TextInput
-            size="xs"
+          <SearchBox
+            width={220}
+            label={words.search}
             value={search}
-            onChange={(event) => {
-              const value = event.currentTarget.value;
-              void navigate({ search: (old) => ({ ...old, search: value === "" ? undefined : value }), replace: true });
-            }}
-            placeholder={words.search}
-            aria-label={words.search}
-            leftSection={<IconSearch size={14} />}
-            w={220}
+            onChange={(next) => void navigate({ search: (old) => ({ ...old, search: next }), replace: true })}
           />
           <SegmentedControl
             size="xs"
@@ -61,26 +64,27 @@ export function DiagramPage() {
       }
     >
       <QueryView query={query}>
-        {(collections) => {
-          if (collections.length === 0) {
-            return (
-              <EmptyState icon={IconHierarchy2} title={words.emptyTitle} body={words.emptyBody}>
-                <ButtonLink to="/collections/-/new" leftSection={<IconPlus size={16} />}>
-                  {text.collections.new}
-                </ButtonLink>
-              </EmptyState>
-            );
-          }
-          if (view === "table") return <RelationTable graph={graph} search={search} />;
-          return (
-            <div className="stretch">
-              <Suspense fallback={<RowsSkeleton />}>
-                <Canvas graph={graph} search={search} />
-              </Suspense>
-            </div>
-          );
-        }}
+        {({ length }) => (length === 0 ? <NoDiagram /> : <Drawing graph={graph} view={view} search={search} />)}
       </QueryView>
     </FilledPage>
+  );
+}
+
+function NoDiagram() {
+  return (
+    <EmptyState icon={IconHierarchy2} title={words.emptyTitle} body={words.emptyBody}>
+      <LinkAction icon={IconPlus} label={text.collections.new} size="sm" variant="filled" to="/collections/-/new" />
+    </EmptyState>
+  );
+}
+
+function Drawing({ graph, view, search }: { graph: Graph; view: "diagram" | "table"; search: string }) {
+  if (view === "table") return <RelationTable graph={graph} search={search} />;
+  return (
+    <div className="stretch">
+      <Suspense fallback={<RowsSkeleton />}>
+        <Canvas graph={graph} search={search} />
+      </Suspense>
+    </div>
   );
 }

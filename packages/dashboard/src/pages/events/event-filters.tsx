@@ -1,10 +1,10 @@
 /** The filters of the event log: types with completion, a time range, the user who caused the events. */
-import { TagsInput, Text } from "@mantine/core";
+import { TagsInput } from "@mantine/core";
 import { DateTimePicker } from "@mantine/dates";
 import "@mantine/dates/styles.css";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Choice, UserSelect } from "../../kit/index.ts";
+import { Choice, Complaint, UserSelect } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { isKnownType, typesOf } from "./event-types.ts";
@@ -76,11 +76,7 @@ function TypeFilter({ search, onChange }: FilterProps) {
         clearable
         clearButtonProps={{ "aria-label": text.events.anyType }}
       />
-      {refused !== null && (
-        <Text size="xs" c="var(--mantine-color-error)" role="alert">
-          {text.events.noType(refused)}
-        </Text>
-      )}
+      {refused !== null && <Complaint size="xs">{text.events.noType(refused)}</Complaint>}
     </>
   );
 }
@@ -100,28 +96,20 @@ function TimeFilter({ search, onChange }: FilterProps) {
         value={null}
         onChange={preset}
       />
-      <DateTimePicker
-        size="xs"
-        w={150}
-        withSeconds
-        highlightToday
-        clearable
-        aria-label={text.events.from}
-        placeholder={text.events.from}
-        value={search.from === undefined ? null : new Date(search.from)}
-        onChange={(value) => onChange({ from: picked(value) })}
-      />
-      <DateTimePicker
-        size="xs"
-        w={150}
-        withSeconds
-        highlightToday
-        clearable
-        aria-label={text.events.to}
-        placeholder={text.events.to}
-        value={search.to === undefined ? null : new Date(search.to)}
-        onChange={(value) => onChange({ to: picked(value) })}
-      />
+      {(["from", "to"] as const).map((end) => (
+        <DateTimePicker
+          key={end}
+          size="xs"
+          w={150}
+          withSeconds
+          highlightToday
+          clearable
+          aria-label={text.events[end]}
+          placeholder={text.events[end]}
+          value={search[end] === undefined ? null : new Date(search[end])}
+          onChange={(value) => onChange({ [end]: picked(value) })}
+        />
+      ))}
     </>
   );
 }

@@ -79,7 +79,6 @@ export function useEvents(search: EventSearch, onArrival: (ids: readonly string[
     tail: (options) => client.admin.tailEvents(batch.add, options),
     // The stream lacks events from before its start and from a break: the page reads these events.
     onGap: () => void read(),
-    isPaused: false,
     key: String(attempt),
   });
   // A change of the filter starts a new list.

@@ -2,11 +2,11 @@
 import { Tabs } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
 import { ExampleButton, FilledPage, ScriptProblems } from "../../kit/index.ts";
-import { useLiveRefresh } from "../../service/live-refresh.ts";
+import { useLiveRefresh } from "../../service/live.ts";
 import { useScriptFiles } from "../../service/scripts.ts";
 import { text } from "../../texts/index.ts";
-import { useExample } from "./example.ts";
 import { HandlersTab } from "./handlers-tab.tsx";
+import { useExample } from "./no-functions.tsx";
 import { functionChannels } from "./queries.ts";
 import { RunsTab } from "./runs-tab.tsx";
 import type { FunctionSearch } from "./search.ts";

@@ -5,10 +5,10 @@ import { IconCircleX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import {
   type Column,
-  DataTable,
   ErrorState,
   formatDuration,
   formatNumber,
+  ListTable,
   Mark,
   RelativeTime,
   TextLink,
@@ -113,19 +113,12 @@ export function HandlersTab({ onRuns }: { onRuns: (file: string) => void }) {
   const later = laterStates([...(failures.data ?? []), ...useCompleted(failures.data)]);
   // A failure with a later success needs no attention.
   const failed = (failures.data ?? []).filter((run) => !later.has(rowKeyOf(run)));
-  if (handlers.data === undefined && handlers.isError)
-    return <ErrorState error={handlers.error} onRetry={handlers.refetch} />;
-  if (handlers.data?.length === 0 && files?.length === 0)
-    return (
-      <div className="fills">
-        <NoFunctions />
-      </div>
-    );
   return (
     <>
-      {handlers.isError && <ErrorState error={handlers.error} onRetry={handlers.refetch} />}
       {failures.isError && <ErrorState error={failures.error} onRetry={failures.refetch} />}
-      <DataTable
+      <ListTable
+        query={handlers}
+        empty={<NoFunctions />}
         label={text.functions.tabs.handlers}
         columns={columns}
         rows={handlers.data && filesOf(handlers.data, [...triedAgain, ...failed], files ?? [])}

@@ -1,8 +1,9 @@
-/** The page of a service without functions: a complete example file. */
+/** A complete example file of a function, for an existing collection; and the page of a service without functions. */
 import { IconBolt } from "@tabler/icons-react";
-import { EmptyState, Example } from "../../kit/index.ts";
+import { useQuery } from "@tanstack/react-query";
+import { EmptyState, Example, type ExampleProps } from "../../kit/index.ts";
+import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
-import { useExample } from "./example.ts";
 
 export function NoFunctions() {
   return (
@@ -10,4 +11,26 @@ export function NoFunctions() {
       <Example {...useExample()} />
     </EmptyState>
   );
+}
+
+function exampleFor(collection: string): ExampleProps {
+  return {
+    path: `functions/${collection}/welcome.ts`,
+    code: `export const options: FunctionOptions = {
+  timeout: "10s",
+  retries: 3,
+};
+
+export const onCreate: OnCreate<"${collection}"> = async (
+  { record, logger },
+) => {
+  logger.info("A new record", { id: record.id });
+};
+`,
+  };
+}
+
+export function useExample(): ExampleProps {
+  const { data } = useQuery(collectionsQuery);
+  return exampleFor(data?.[0]?.name ?? "posts");
 }

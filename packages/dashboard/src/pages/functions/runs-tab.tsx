@@ -154,13 +154,11 @@ export function RunsTab({ search, onSearch }: { search: FunctionSearch; onSearch
         onOpen={({ runId }) => onSearch({ run: runId })}
         openKey={rows.filter(({ runId }) => runId === openRun).map(rowKeyOf)[0]}
         empty={
-          <div className="fills">
-            <NoRuns
-              isFiltered={status !== undefined || file !== undefined}
-              hasHandlers={handlers.data?.length !== 0}
-              onClear={() => filter({ status: undefined, file: undefined })}
-            />
-          </div>
+          <NoRuns
+            isFiltered={status !== undefined || file !== undefined}
+            hasHandlers={handlers.data?.length !== 0}
+            onClear={() => filter({ status: undefined, file: undefined })}
+          />
         }
       />
       <DetailsDrawer

@@ -2,10 +2,13 @@
  * The check of all rows of a file against the rules that the page knows: formats, bounds, patterns, repeated values. The service
  * checks whether a referenced record exists, when the row is sent.
  */
+
+import { useEffect, useState } from "react";
 import { text } from "../../texts/index.ts";
 import { isBad, RowCheck } from "./preview.ts";
 import type { ImportPlan } from "./run/prepare.ts";
-import type { SourceRow } from "./source/source.ts";
+import { readRows, type SourceRow } from "./source/source.ts";
+import type { LoadedSource } from "./use-source.ts";
 
 export interface FileCheck {
   readonly rows: number;
@@ -50,4 +53,26 @@ export async function checkFile(
 export function checkWords({ rows, bad, isDone }: FileCheck): string {
   if (!isDone) return text.import.checking(rows, bad);
   return bad === 0 ? text.import.fileFine(rows) : text.import.previewProblems(bad, rows);
+}
+
+/** Wait after the last change by the user. */
+const pauseMs = 300;
+
+export function useFileCheck({ file, format, columns }: LoadedSource, plan: ImportPlan): FileCheck | null {
+  const [check, setCheck] = useState<FileCheck | null>(null);
+  useEffect(() => {
+    const stop = new AbortController();
+    setCheck(null);
+    const timer = setTimeout(() => {
+      // The run reports an unreadable part of the file, with its position.
+      checkFile(readRows(file, format, columns), plan, { signal: stop.signal, onProgress: setCheck }).catch(
+        () => undefined,
+      );
+    }, pauseMs);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [file, format, columns, plan]);
+  return check;
 }

@@ -5,38 +5,30 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
 import { Action, Dim, Panel, QueryView } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import { checkWords } from "./check-file.ts";
-import { findRecord } from "./find-record.ts";
+import { checkWords, useFileCheck } from "./check-file.ts";
 import classes from "./import.module.css";
 import { isBad, type PreviewCell, type PreviewRow, previewOf } from "./preview.ts";
-import { Lookup } from "./run/lookup.ts";
+import { findRecord, Lookup } from "./run/lookup.ts";
 import type { ImportPlan } from "./run/prepare.ts";
-import { useFileCheck } from "./use-file-check.ts";
+import type { SourceRow } from "./source/source.ts";
 import type { LoadedSource } from "./use-source.ts";
 import { cellText } from "./value-text.ts";
 
 export function PreviewStep({ source, plan }: { source: LoadedSource; plan: ImportPlan }) {
   const lookup = useRef(new Lookup(findRecord));
-  const query = useQuery({
-    queryKey: ["import preview", source.id, source.file.name, plan],
-    queryFn: () => previewOf(source.sample, plan, (key) => lookup.current.resolve(key)),
-    placeholderData: keepPreviousData,
+  const preview = (rows: readonly SourceRow[]) => ({
+    queryKey: ["import preview", source.id, source.file.name, plan, rows.map(({ number }) => number).join()],
+    queryFn: () => previewOf(rows, plan, (key) => lookup.current.resolve(key)),
+    placeholderData: keepPreviousData<PreviewRow[] | undefined>,
     refetchOnWindowFocus: false,
     gcTime: 0,
   });
+  const query = useQuery(preview(source.sample));
   const check = useFileCheck(source, plan);
   // Rows with problems after the sample, in their stored form.
   const last = source.sample.at(-1)?.number ?? 0;
   const behind = check?.first.filter(({ number }) => number > last) ?? [];
-  const behindKey = behind.map(({ number }) => number).join();
-  const badRows = useQuery({
-    queryKey: ["import bad rows", source.id, source.file.name, plan, behindKey],
-    queryFn: () => previewOf(behind, plan, (key) => lookup.current.resolve(key)),
-    enabled: behind.length > 0,
-    placeholderData: keepPreviousData,
-    refetchOnWindowFocus: false,
-    gcTime: 0,
-  });
+  const badRows = useQuery({ ...preview(behind), enabled: behind.length > 0 });
   const bad = Math.max(check?.bad ?? 0, query.data?.filter(isBad).length ?? 0);
   const frame = useRef<HTMLDivElement>(null);
   const jump = (): void => {

@@ -1,11 +1,11 @@
-/** The dialog that adds a run to a queue: the payload as JSON, a key, a time; and the button that opens the dialog. */
+/** The starts of runs by hand: a job at once, and a run in a queue, with its payload as JSON, a key and a time. */
 import { Modal, Stack, Text, TextInput } from "@mantine/core";
 import { DateTimePicker } from "@mantine/dates";
 import type { NewQueueRun } from "@socle/protocol";
-import { IconPlus } from "@tabler/icons-react";
+import { IconPlayerPlay, IconPlus } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { Action, Complaint, FormFoot, JsonEditor, messageOf, notifyDone } from "../../kit/index.ts";
+import { Action, Complaint, FormFoot, JsonEditor, messageOf, notifyDone, notifyError } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { refreshJobs } from "./queries.ts";
@@ -86,4 +86,26 @@ function runOf({ payload, key, at }: { payload: string; key: string; at: string 
     ...(key !== "" && { key }),
     ...(at !== null && { at: new Date(at).toISOString() }),
   };
+}
+
+export function RunNow({ name, onStarted }: { name: string; onStarted: (runId: string) => void }) {
+  const start = useMutation({
+    mutationFn: () => client.admin.scripts.runJob(name),
+    onSuccess: async ({ runId }) => {
+      // The details of the started run open and show its progress.
+      onStarted(runId);
+      await refreshJobs();
+    },
+    onError: (error) => notifyError(text.jobs.notStarted(name), error),
+  });
+  return (
+    <Action
+      icon={IconPlayerPlay}
+      label={text.jobs.runNow}
+      size="compact-sm"
+      loading={start.isPending}
+      aria-label={text.jobs.runNowOf(name)}
+      onClick={() => start.mutate()}
+    />
+  );
 }

@@ -4,23 +4,27 @@ import { useQuery } from "@tanstack/react-query";
 import {
   DetailsSection,
   Dim,
-  ErrorState,
+  ErrorBlock,
   Fact,
   Facts,
+  formatDateTime,
   formatDuration,
   formatNumber,
+  lastStack,
+  QueryView,
   RowsSkeleton,
+  RunLog,
+  StatusMark,
   WholeTime,
 } from "../../kit/index.ts";
+import { useRunLog } from "../../service/run-log.ts";
 import { text } from "../../texts/index.ts";
 import { AttemptTable } from "./attempt-table.tsx";
 import { cronWords } from "./cron-words.ts";
-import { EnqueueButton } from "./enqueue.tsx";
-import { JobRunDetails } from "./job-run-details.tsx";
-import { isOpen, runsOf } from "./job-runs.ts";
+import { EnqueueButton, RunNow } from "./enqueue.tsx";
+import { isOpen, runsOf, type WholeRun } from "./job-runs.ts";
 import { attemptsQuery } from "./queries.ts";
 import { QueuedPayload, QueueFacts, QueueRuns } from "./queue-details.tsx";
-import { RunNow } from "./run-now.tsx";
 import { TimeLine } from "./time-line.tsx";
 
 /** Most bars in the time line. */
@@ -37,9 +41,6 @@ interface JobDetailsProps {
 
 export function JobDetails({ job, runId, onRun, onEnqueue }: JobDetailsProps) {
   const query = useQuery(attemptsQuery(job));
-  const { data, error } = query;
-  const runs = runsOf(data?.items ?? []);
-  const shown = runId === undefined ? runs[0] : runs.find((run) => run.runId === runId);
   return (
     <>
       <DetailsSection
@@ -55,35 +56,47 @@ export function JobDetails({ job, runId, onRun, onEnqueue }: JobDetailsProps) {
         {job.queue === null ? <JobFacts job={job} /> : <QueueFacts job={job} queue={job.queue} />}
       </DetailsSection>
       {job.queue !== null && <QueueRuns job={job} shownId={runId} onRun={onRun} />}
-      {error !== null && <ErrorState error={error} onRetry={query.refetch} />}
-      {data === undefined && error === null && <RowsSkeleton rows={4} height={32} />}
-      {data !== undefined && (
-        <>
-          <DetailsSection title={text.jobs.lastRuns}>
-            {runs.length === 0 ? (
-              <Dim size="sm">{job.queue === null ? text.jobs.noRuns : text.jobs.queue.noRuns}</Dim>
-            ) : (
-              <TimeLine runs={runs.slice(0, room)} shownId={shown?.runId} onRun={onRun} />
-            )}
-          </DetailsSection>
-          {shown !== undefined && (
-            <JobRunDetails
-              key={shown.runId}
-              run={shown}
-              attempts={data.items.filter((attempt) => attempt.runId === shown.runId)}
-              isOpen={isOpen(shown.last, job.retries, Date.now())}
-            />
-          )}
-          {job.queue !== null && <QueuedPayload name={job.name} runId={runId ?? shown?.runId} />}
-          {shown === undefined && runId !== undefined && job.queue === null && (
-            <NoSuchRun attempts={data.items} runId={runId} />
-          )}
-          {data.total > 0 && (
-            <DetailsSection title={text.jobs.attempts}>
-              <AttemptTable attempts={data.items} total={data.total} shownId={shown?.runId} onRun={onRun} />
-            </DetailsSection>
-          )}
-        </>
+      <QueryView query={query} skeleton={<RowsSkeleton rows={4} height={32} />}>
+        {({ items, total }) => <Runs job={job} attempts={items} total={total} runId={runId} onRun={onRun} />}
+      </QueryView>
+    </>
+  );
+}
+
+interface RunsProps extends Pick<JobDetailsProps, "job" | "runId" | "onRun"> {
+  attempts: readonly JobRun[];
+  total: number;
+}
+
+/** The last runs as bars, the chosen run, all attempts. */
+function Runs({ job, attempts, total, runId, onRun }: RunsProps) {
+  const runs = runsOf(attempts);
+  const shown = runId === undefined ? runs[0] : runs.find((run) => run.runId === runId);
+  return (
+    <>
+      <DetailsSection title={text.jobs.lastRuns}>
+        {runs.length === 0 ? (
+          <Dim size="sm">{job.queue === null ? text.jobs.noRuns : text.jobs.queue.noRuns}</Dim>
+        ) : (
+          <TimeLine runs={runs.slice(0, room)} shownId={shown?.runId} onRun={onRun} />
+        )}
+      </DetailsSection>
+      {shown !== undefined && (
+        <JobRunDetails
+          key={shown.runId}
+          run={shown}
+          attempts={attempts.filter((attempt) => attempt.runId === shown.runId)}
+          isOpen={isOpen(shown.last, job.retries, Date.now())}
+        />
+      )}
+      {job.queue !== null && <QueuedPayload name={job.name} runId={runId ?? shown?.runId} />}
+      {shown === undefined && runId !== undefined && job.queue === null && (
+        <NoSuchRun attempts={attempts} runId={runId} />
+      )}
+      {total > 0 && (
+        <DetailsSection title={text.jobs.attempts}>
+          <AttemptTable attempts={attempts} total={total} shownId={shown?.runId} onRun={onRun} />
+        </DetailsSection>
       )}
     </>
   );
@@ -126,5 +139,43 @@ function JobFacts({ job }: { job: JobEntry }) {
       />
       <Fact name={text.jobs.overlap} value={overlap ? text.jobs.overlapYes : text.jobs.overlapNo} />
     </Facts>
+  );
+}
+
+interface JobRunDetailsProps {
+  run: WholeRun;
+  /** The attempts of the run, the newest first. */
+  attempts: readonly JobRun[];
+  /** Whether the run may continue. */
+  isOpen: boolean;
+}
+
+export function JobRunDetails({ run, attempts, isOpen }: JobRunDetailsProps) {
+  const { runId, last, startedAt, durationMs } = run;
+  const log = useRunLog(runId, isOpen);
+  // While an attempt runs, the page shows the error of the attempt before.
+  const failed = last.status === "completed" ? undefined : attempts.find(({ status }) => status === "failed");
+  const error = failed && (lastStack(log.data ?? [], failed.attempt) ?? failed.error);
+  return (
+    <>
+      <DetailsSection title={text.runs.run}>
+        <Facts>
+          <Fact name={text.runs.status} value={<StatusMark status={last.status} />} />
+          <Fact name={text.jobs.startedAt} value={formatDateTime(startedAt)} />
+          <Fact
+            name={text.runs.duration}
+            value={durationMs === null ? text.jobs.underWay : formatDuration(durationMs)}
+          />
+          <Fact name={text.jobs.attempt} value={last.attempt === 1 ? null : last.attempt} />
+          <Fact name={text.runs.run} value={runId} isMono copy={text.common.copyValue(runId)} />
+        </Facts>
+      </DetailsSection>
+      {error !== undefined && (
+        <DetailsSection title={text.runs.error}>
+          <ErrorBlock value={error} />
+        </DetailsSection>
+      )}
+      <RunLog query={log} runId={runId} />
+    </>
   );
 }

@@ -8,16 +8,15 @@ import { useEffect, useState } from "react";
 import {
   actionColumn,
   type Column,
-  DataTable,
   DetailsDrawer,
   EmptyState,
-  ErrorState,
   Example,
   ExampleButton,
   FilledPage,
   formatDuration,
   formatNumber,
   LinkAction,
+  ListTable,
   Mark,
   RelativeTime,
   RowsSkeleton,
@@ -25,15 +24,14 @@ import {
   StatusMark,
   timeColumn,
 } from "../../kit/index.ts";
-import { useLiveRefresh } from "../../service/live-refresh.ts";
+import { useLiveRefresh } from "../../service/live.ts";
 import { useScriptFiles } from "../../service/scripts.ts";
 import { text } from "../../texts/index.ts";
 import { cronWords } from "./cron-words.ts";
-import { EnqueueButton, EnqueueDialog } from "./enqueue.tsx";
+import { EnqueueButton, EnqueueDialog, RunNow } from "./enqueue.tsx";
 import { JobDetails } from "./job-details.tsx";
 import { durationOf } from "./job-runs.ts";
 import { jobChannels, jobsQuery, refreshJobs } from "./queries.ts";
-import { RunNow } from "./run-now.tsx";
 import type { JobSearch } from "./search.ts";
 
 const route = getRouteApi("/inside/jobs");
@@ -121,7 +119,7 @@ export function JobsPage() {
   useLiveRefresh(jobChannels, [["jobs"], ["run-log"]]);
   const open = (next: JobSearch): void => void navigate({ search: next });
   const files = useScriptFiles("job");
-  const { data, error } = query;
+  const { data } = query;
   // Files were added, removed or loaded again: a schedule may have changed.
   const loaded = files?.map(({ filePath, loadedAt }) => `${filePath} ${loadedAt}`).join();
   useEffect(() => {
@@ -135,22 +133,16 @@ export function JobsPage() {
       actions={<ExampleButton label={text.jobs.new} title={text.jobs.newTitle} {...example} />}
     >
       <ScriptProblems files={files} />
-      {error !== null && <ErrorState error={error} onRetry={query.refetch} />}
-      {data?.length === 0 && (
-        <div className="fills">
-          <NoJobs />
-        </div>
-      )}
-      {data?.length !== 0 && (data !== undefined || error === null) && (
-        <DataTable
-          label={text.jobs.title}
-          columns={columnsOf(files ?? [], { open, enqueue: setEnqueueing })}
-          rows={data}
-          rowKey={({ name }) => name}
-          onOpen={({ name }) => open({ job: name })}
-          openKey={search.job}
-        />
-      )}
+      <ListTable
+        label={text.jobs.title}
+        query={query}
+        rows={data}
+        columns={columnsOf(files ?? [], { open, enqueue: setEnqueueing })}
+        rowKey={({ name }) => name}
+        onOpen={({ name }) => open({ job: name })}
+        openKey={search.job}
+        empty={<NoJobs />}
+      />
       {enqueueing !== null && (
         <EnqueueDialog
           name={enqueueing}

@@ -18,7 +18,7 @@ import {
   useShortcut,
 } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import { LevelChips } from "./level-chips.tsx";
+import { LevelChips } from "./level-mark.tsx";
 import { LogDetails } from "./log-details.tsx";
 import { type LogLine, shownOf, toNdjson } from "./log-lines.ts";
 import { LogRow } from "./log-row.tsx";

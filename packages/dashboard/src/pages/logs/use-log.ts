@@ -70,20 +70,19 @@ export function useLog(): Log {
       setStreamError(null);
       void read();
     },
-    isPaused: false,
     key: String(attempt),
   });
 
-  const newest = all === undefined ? 0 : all.reduce((key, line) => Math.max(key, line.key), 0);
-  const visible = useMemo(() => all?.filter(({ key }) => key > clearedAt), [all, clearedAt]);
-  const lines = useMemo(
-    () => (pausedAt === null ? visible : visible?.filter(({ key }) => key <= pausedAt)),
-    [visible, pausedAt],
-  );
-  const held = useMemo(
-    () => (pausedAt === null ? [] : (visible ?? []).filter(({ key }) => key > pausedAt)),
-    [visible, pausedAt],
-  );
+  const newest = (all ?? []).reduce((key, line) => Math.max(key, line.key), 0);
+  // Both lists stay the same between changes: the page filters them.
+  const { lines, held } = useMemo(() => {
+    const visible = all?.filter(({ key }) => key > clearedAt);
+    const end = pausedAt ?? Number.POSITIVE_INFINITY;
+    return {
+      lines: pausedAt === null ? visible : visible?.filter(({ key }) => key <= end),
+      held: (visible ?? []).filter(({ key }) => key > end),
+    };
+  }, [all, clearedAt, pausedAt]);
   return {
     lines,
     held,

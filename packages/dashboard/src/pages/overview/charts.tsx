@@ -3,8 +3,7 @@ import "@mantine/charts/styles.css";
 import { BarChart, LineChart } from "@mantine/charts";
 import type { RequestMinute } from "@socle/protocol";
 import { formatCompact, formatDuration } from "../../kit/index.ts";
-import { chartRows, ticksTo } from "./figures.ts";
-import { latencySeries, requestSeries } from "./series.ts";
+import { chartRows, latencySeries, requestSeries, ticksTo } from "./figures.ts";
 
 const height = 168;
 const axis = { interval: 14, tickMargin: 8, minTickGap: 8 };

@@ -1,4 +1,4 @@
-/** Figures of the last hour: sums, peaks, and charts in words. */
+/** Figures of the last hour: sums, peaks, charts in words, and the series of the charts with their colours. */
 import type { FunctionRun, JobRun, RequestMinute } from "@socle/protocol";
 import { formatClock, formatDuration } from "../../kit/format.ts";
 import { text } from "../../texts/index.ts";
@@ -111,3 +111,20 @@ export function latestRuns(functions: readonly FunctionRun[], jobs: readonly Job
     }
   return [...runs.values()].sort((a, b) => Date.parse(b.at) - Date.parse(a.at)).slice(0, room);
 }
+
+export interface Series {
+  readonly name: string;
+  readonly label: string;
+  readonly color: string;
+}
+
+export const requestSeries: readonly Series[] = [
+  { name: "answered", label: text.overview.answered, color: "verdigris.5" },
+  { name: "clientErrors", label: text.overview.clientErrors, color: "yellow.6" },
+  { name: "errors", label: text.overview.serverErrors, color: "red.7" },
+];
+
+export const latencySeries: readonly Series[] = [
+  { name: "p50", label: text.overview.p50, color: "verdigris.5" },
+  { name: "p99", label: text.overview.p99, color: "violet.5" },
+];

@@ -4,9 +4,8 @@ import type { RequestMinute } from "@socle/protocol";
 import { lazy, type ReactNode, Suspense } from "react";
 import { Dim, Panel } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import { figuresOf, latencySummary, requestSummary } from "./figures.ts";
+import { figuresOf, latencySeries, latencySummary, requestSeries, requestSummary, type Series } from "./figures.ts";
 import classes from "./overview.module.css";
-import { latencySeries, requestSeries, type Series } from "./series.ts";
 
 const RequestChart = lazy(async () => ({ default: (await import("./charts.tsx")).RequestChart }));
 const LatencyChart = lazy(async () => ({ default: (await import("./charts.tsx")).LatencyChart }));

@@ -7,10 +7,9 @@ import { Action, Complaint, choicesOf, Dim, messageOf, notifyDone, useShortcut }
 import { client } from "../../service/client.ts";
 import { collectionsQuery, overviewQuery, queryClient } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
-import { ChangeBar } from "./change-bar.tsx";
 import { defaultPermissions, definitionOf, keptFields, type SchemaDraft } from "./draft/draft.ts";
 import { type PresetName, presetDraft, presetNames } from "./draft/presets.ts";
-import { RestoredNotice } from "./notices.tsx";
+import { ChangeBar, RestoredNotice } from "./notices.tsx";
 import classes from "./schema.module.css";
 import { ShortcutKeys } from "./schema-editor.tsx";
 import { type SchemaTab, SchemaTabs, tabOf, useTabChange } from "./schema-tabs.tsx";

@@ -1,9 +1,11 @@
-/** The notices above a form: another user changed the collection, or a draft came back after a reload. */
-
+/** The notices above a form, and the bar below: changes by another user, a draft after a reload, the state of the draft. */
 import { Alert, Group, Text } from "@mantine/core";
 import { IconHistory } from "@tabler/icons-react";
+import type { ReactNode } from "react";
 import { Action, Notice } from "../../kit/index.ts";
+import { Dim } from "../../kit/words.tsx";
 import { text } from "../../texts/index.ts";
+import classes from "./schema.module.css";
 
 export function ChangedNotice({ onKeep, onReload }: { onKeep: () => void; onReload: () => void }) {
   return (
@@ -36,5 +38,22 @@ export function RestoredNotice({ onDiscard, onClose }: { onDiscard: () => void; 
         <Action label={text.schema.discard} size="compact-xs" onClick={onDiscard} />
       </Group>
     </Alert>
+  );
+}
+
+export function ChangeBar({ summary, problems, children }: { summary: string; problems: number; children: ReactNode }) {
+  return (
+    <Group className={classes["bar"]} justify="space-between" gap="xs" px={{ base: 12, sm: 16 }} py={10}>
+      <Dim size="sm" role="status">
+        {summary}
+        {problems > 0 && (
+          <Text span inherit c="var(--mantine-color-error)">
+            {" · "}
+            {text.schema.problemCount(problems)}
+          </Text>
+        )}
+      </Dim>
+      <Group gap="xs">{children}</Group>
+    </Group>
   );
 }

@@ -1,10 +1,9 @@
 /** Every key of the configuration, with its value, the source of the value, and the ways to set the key. */
-import { Group, TextInput } from "@mantine/core";
+import { Group } from "@mantine/core";
 import type { EffectiveConfig } from "@socle/protocol";
-import { IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { Dim, Panel, QueryView, RowsSkeleton } from "../../kit/index.ts";
+import { Dim, Panel, QueryView, RowsSkeleton, SearchBox } from "../../kit/index.ts";
 import { configQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { ConfigRow } from "./config-row.tsx";
@@ -21,21 +20,12 @@ export function ConfigPanel() {
     <Panel title={text.settings.config}>
       <Group px="md" py="xs" justify="space-between" gap="sm" align="end">
         <Dim maw={560}>{text.settings.configNote}</Dim>
-        <TextInput
-          size="xs"
-          w={{ base: "100%", xs: 280 }}
-          type="search"
-          aria-label={text.settings.search}
-          placeholder={text.settings.search}
-          leftSection={<IconSearch size={14} />}
+        <SearchBox
+          width={280}
+          label={text.settings.search}
           value={search}
-          onChange={(event) =>
-            navigate({
-              to: "/settings",
-              search: { search: event.currentTarget.value || undefined },
-              replace: true,
-              resetScroll: false,
-            })
+          onChange={(next) =>
+            navigate({ to: "/settings", search: { search: next }, replace: true, resetScroll: false })
           }
         />
       </Group>

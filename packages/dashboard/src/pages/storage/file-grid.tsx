@@ -5,7 +5,7 @@ import type { StoredFile } from "@socle/protocol";
 import { useState } from "react";
 import { CheckRow, formatBytes, type Selection, usePicture, visible } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import { KindIcon } from "./kind-icon.tsx";
+import { KindIcon } from "./file-marks.tsx";
 import classes from "./storage.module.css";
 
 export function FileGrid(props: {

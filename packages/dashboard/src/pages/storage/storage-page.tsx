@@ -33,12 +33,11 @@ import {
 import { text } from "../../texts/index.ts";
 import { askToDelete, FileDetails } from "./file-details.tsx";
 import { FileGrid } from "./file-grid.tsx";
-import { KindIcon } from "./kind-icon.tsx";
+import { KindIcon, VisibilityMark } from "./file-marks.tsx";
 import { fileListQuery, fileQuery } from "./queries.ts";
 import type { StorageSearch } from "./search.ts";
 import { UploadList } from "./upload-list.tsx";
 import { isOpen, useUploads } from "./use-uploads.ts";
-import { VisibilityMark } from "./visibility-mark.tsx";
 
 const route = getRouteApi("/inside/storage");
 

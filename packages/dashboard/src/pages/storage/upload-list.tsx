@@ -73,9 +73,7 @@ function UploadRow({ upload, uploads }: { upload: Upload; uploads: Uploads }) {
         />
       )}
       {state.phase === "failed" ? (
-        <Text size="xs" c="var(--mantine-color-error)" role="alert">
-          {state.message}
-        </Text>
+        <Complaint size="xs">{state.message}</Complaint>
       ) : (
         <Dim>
           {formatBytes(file.size)} · {text.storage.visibilities[upload.visibility]}

@@ -34,6 +34,12 @@ export interface Uploads {
   clear(): void;
 }
 
+function newUpload(key: number, file: File, visibility: Visibility): Upload {
+  if (file.size <= MAX_FILE_SIZE) return { key, file, visibility, state: { phase: "waiting" } };
+  const message = text.storage.tooLarge(formatBytes(file.size), formatBytes(MAX_FILE_SIZE));
+  return { key, file, visibility, state: { phase: "failed", message, canRetry: false } };
+}
+
 export function useUploads(): Uploads {
   const list = useRef<readonly Upload[]>([]);
   const stops = useRef(new Map<number, AbortController>());
@@ -73,19 +79,12 @@ export function useUploads(): Uploads {
     const waiting = list.current.filter(({ state }) => state.phase === "waiting");
     for (const upload of waiting.slice(0, Math.max(0, width - stops.current.size))) void send(upload);
   };
-  const take = (file: File, visibility: Visibility): Upload => {
-    lastKey.current += 1;
-    const isTooLarge = file.size > MAX_FILE_SIZE;
-    const message = text.storage.tooLarge(formatBytes(file.size), formatBytes(MAX_FILE_SIZE));
-    const state = isTooLarge
-      ? ({ phase: "failed", message, canRetry: false } as const)
-      : ({ phase: "waiting" } as const);
-    return { key: lastKey.current, file, visibility, state };
-  };
   return {
     list: list.current,
     add(files, visibility) {
-      set([...list.current, ...files.map((file) => take(file, visibility))]);
+      const first = lastKey.current + 1;
+      lastKey.current += files.length;
+      set([...list.current, ...files.map((file, i) => newUpload(first + i, file, visibility))]);
       next();
     },
     cancel(key) {

@@ -1,4 +1,5 @@
-/** The role of a user, with an icon. */
+/** The marks of a user: the role with an icon, and the user of this page. */
+import { Badge } from "@mantine/core";
 import type { Role } from "@socle/protocol";
 import { IconShieldCheck, IconUser, IconWorld } from "@tabler/icons-react";
 import { Mark, type Tone } from "../../kit/index.ts";
@@ -12,4 +13,13 @@ const marks: { readonly [role in Role]: { tone: Tone; icon: typeof IconUser } } 
 
 export function RoleMark({ role }: { role: Role }) {
   return <Mark {...marks[role]}>{text.users.roles[role]}</Mark>;
+}
+
+/** A mark on the signed-in user, and on the session of the page. */
+export function OwnBadge({ label }: { label: string }) {
+  return (
+    <Badge size="sm" variant="light" tt="none" style={{ flex: "none" }}>
+      {label}
+    </Badge>
+  );
 }

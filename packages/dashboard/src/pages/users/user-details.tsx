@@ -1,5 +1,5 @@
 /** Drawer of a user: role, sessions, password, links, deletion. */
-import { Badge, Group, Text } from "@mantine/core";
+import { Group, Text } from "@mantine/core";
 import type { UserEntry } from "@socle/protocol";
 import { IconActivity, IconFolder, IconTrash, IconUserSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
@@ -22,6 +22,7 @@ import { userQuery } from "../../service/queries.ts";
 import { signOut, useSession } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
 import { refreshUsers } from "./queries.ts";
+import { OwnBadge } from "./role-mark.tsx";
 import { UserPassword } from "./user-password.tsx";
 import { UserRole } from "./user-role.tsx";
 import { UserSessions } from "./user-sessions.tsx";
@@ -41,32 +42,9 @@ function Details({ user, onGone }: { user: UserEntry; onGone: () => void }) {
     await signOut().catch(() => undefined);
     await navigate({ to: "/login", search: {} });
   };
-  const askToDelete = (): void =>
-    confirmDanger({
-      title: text.users.deleteTitle(user.email),
-      body: isOwn ? text.users.deleteSelf : text.users.deleteBody,
-      action: text.users.deleteAction,
-      typed: user.email,
-      onConfirm: async () => {
-        await client.admin.users.delete(user.id);
-        if (isOwn) return leave();
-        notifyDone(text.users.deleted(user.email));
-        onGone();
-        return refreshUsers();
-      },
-    });
   return (
     <>
-      <DetailsSection
-        title={text.users.account}
-        actions={
-          isOwn && (
-            <Badge size="sm" variant="light" tt="none">
-              {text.users.you}
-            </Badge>
-          )
-        }
-      >
+      <DetailsSection title={text.users.account} actions={isOwn && <OwnBadge label={text.users.you} />}>
         <Facts>
           <Fact name={text.users.email} value={user.email} copy={text.users.copyEmail} />
           <Fact name={text.users.role} value={<UserRole user={user} isOwn={isOwn} onOwnLoss={leave} />} />
@@ -81,17 +59,37 @@ function Details({ user, onGone }: { user: UserEntry; onGone: () => void }) {
       </DetailsSection>
       <UserSessions user={user} />
       <UserPassword user={user} />
-      <DetailsSection title={text.users.deleteSection}>
-        <Dim size="sm" mb="sm">
-          {text.users.deleteHint}
-        </Dim>
-        {isOwn && (
-          <Text size="sm" mb="sm" component="div">
-            <Warning>{text.users.ownWarning}</Warning>
-          </Text>
-        )}
-        <Action icon={IconTrash} label={text.users.deleteAction} isDanger onClick={askToDelete} />
-      </DetailsSection>
+      <Deletion user={user} isOwn={isOwn} onGone={isOwn ? leave : onGone} />
     </>
+  );
+}
+
+function Deletion({ user, isOwn, onGone }: { user: UserEntry; isOwn: boolean; onGone: () => void }) {
+  const ask = (): void =>
+    confirmDanger({
+      title: text.users.deleteTitle(user.email),
+      body: isOwn ? text.users.deleteSelf : text.users.deleteBody,
+      action: text.users.deleteAction,
+      typed: user.email,
+      onConfirm: async () => {
+        await client.admin.users.delete(user.id);
+        if (!isOwn) notifyDone(text.users.deleted(user.email));
+        onGone();
+        // The own account has no session to read with.
+        if (!isOwn) await refreshUsers();
+      },
+    });
+  return (
+    <DetailsSection title={text.users.deleteSection}>
+      <Dim size="sm" mb="sm">
+        {text.users.deleteHint}
+      </Dim>
+      {isOwn && (
+        <Text size="sm" mb="sm" component="div">
+          <Warning>{text.users.ownWarning}</Warning>
+        </Text>
+      )}
+      <Action icon={IconTrash} label={text.users.deleteAction} isDanger onClick={ask} />
+    </DetailsSection>
   );
 }

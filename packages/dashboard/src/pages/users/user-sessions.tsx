@@ -1,5 +1,4 @@
 /** The sessions of a user: start and end of each session, and buttons to end a single session or all sessions. */
-import { Badge, Text } from "@mantine/core";
 import type { SessionEntry, UserEntry } from "@socle/protocol";
 import { useMutation } from "@tanstack/react-query";
 import {
@@ -16,6 +15,7 @@ import { client } from "../../service/client.ts";
 import { unlessGone } from "../../service/gone.ts";
 import { text } from "../../texts/index.ts";
 import { refreshUsers } from "./queries.ts";
+import { OwnBadge } from "./role-mark.tsx";
 import { sessionIdOf } from "./session-id.ts";
 import classes from "./users.module.css";
 
@@ -72,31 +72,40 @@ export function UserSessions({ user }: { user: UserEntry }) {
       {sessions.length === 0 && <Dim size="sm">{text.users.noSessions}</Dim>}
       <ul className="plain">
         {sessions.slice(0, shownSessions).map((session) => (
-          <li key={session.id} className={classes["session"]}>
-            <span>
-              {text.users.sessionSince} <RelativeTime at={session.createdAt} />
-              <Text span c="dimmed" size="xs">
-                {" · "}
-                {text.users.sessionEnds} {formatDay(session.expiresAt)}
-              </Text>{" "}
-              {session.id === own && (
-                <Badge size="sm" variant="light" tt="none">
-                  {text.users.thisSession}
-                </Badge>
-              )}
-            </span>
-            <Action
-              label={text.users.endSession}
-              size="compact-xs"
-              variant="subtle"
-              color="gray"
-              loading={end.isPending && end.variables.id === session.id}
-              onClick={() => endOne(session)}
-            />
-          </li>
+          <SessionRow
+            key={session.id}
+            session={session}
+            isOwn={session.id === own}
+            isEnding={end.isPending && end.variables.id === session.id}
+            onEnd={() => endOne(session)}
+          />
         ))}
       </ul>
       {sessions.length > shownSessions && <Dim mt={6}>{text.users.moreSessions(sessions.length - shownSessions)}</Dim>}
     </DetailsSection>
+  );
+}
+
+function SessionRow(props: { session: SessionEntry; isOwn: boolean; isEnding: boolean; onEnd: () => void }) {
+  const { session, isOwn, isEnding, onEnd } = props;
+  return (
+    <li className={classes["session"]}>
+      <span>
+        {text.users.sessionSince} <RelativeTime at={session.createdAt} />
+        <span className="quiet">
+          {" · "}
+          {text.users.sessionEnds} {formatDay(session.expiresAt)}
+        </span>{" "}
+        {isOwn && <OwnBadge label={text.users.thisSession} />}
+      </span>
+      <Action
+        label={text.users.endSession}
+        size="compact-xs"
+        variant="subtle"
+        color="gray"
+        loading={isEnding}
+        onClick={onEnd}
+      />
+    </li>
   );
 }

@@ -1,5 +1,4 @@
 /** The users of the service (`/_/users`): search, roles, and a drawer for a user. */
-import { Badge } from "@mantine/core";
 import type { User } from "@socle/protocol";
 import { IconPlus, IconUserSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
@@ -23,7 +22,7 @@ import { userQuery } from "../../service/queries.ts";
 import { useSession } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
 import { userListQuery } from "./queries.ts";
-import { RoleMark } from "./role-mark.tsx";
+import { OwnBadge, RoleMark } from "./role-mark.tsx";
 import type { UserSearch } from "./search.ts";
 import { UserDetails } from "./user-details.tsx";
 import { UserForm } from "./user-form.tsx";
@@ -37,11 +36,7 @@ function columnsOf(ownId: string | null): Column<User>[] {
       render: ({ id, email }) => (
         <span className="inline">
           {email}
-          {id === ownId && (
-            <Badge size="sm" variant="light" tt="none" style={{ flex: "none" }}>
-              {text.users.you}
-            </Badge>
-          )}
+          {id === ownId && <OwnBadge label={text.users.you} />}
         </span>
       ),
     },

@@ -10,11 +10,11 @@ type FieldSource =
   | { readonly kind: "column"; readonly column: number }
   | { readonly kind: "constant"; readonly value: string };
 
-export const SEPARATORS = [",", ";", "|", ""] as const;
+const SEPARATORS = [",", ";", "|", ""] as const;
 /** The character between the items of a multiple field, in cells that are not JSON; "" when a cell is a single item. */
 type Separator = (typeof SEPARATORS)[number];
 
-export const DATE_ORDERS = ["iso", "dmy", "mdy"] as const;
+const DATE_ORDERS = ["iso", "dmy", "mdy"] as const;
 /** The order of a date that is not in ISO 8601. ISO 8601 is always accepted. */
 export type DateOrder = (typeof DATE_ORDERS)[number];
 

@@ -20,7 +20,7 @@ export interface CsvRow {
   readonly part: number;
 }
 
-export const DELIMITERS = [",", ";", "\t", "|"] as const;
+const DELIMITERS = [",", ";", "\t", "|"] as const;
 
 /** A row with more characters means a quote without its end. */
 const longestRow = 16_777_216;

@@ -1,6 +1,6 @@
 /** The encoding of a text file: detected from its first bytes, and used to read the file piece by piece. */
 
-export const ENCODINGS = ["utf-8", "utf-16le", "utf-16be", "windows-1252"] as const;
+const ENCODINGS = ["utf-8", "utf-16le", "utf-16be", "windows-1252"] as const;
 /** Names of the Encoding Standard, which calls Latin-1 `windows-1252`. */
 export type Encoding = (typeof ENCODINGS)[number];
 

@@ -13,7 +13,7 @@ const maxColumns = 500;
 /** Rows of JSON that are read to find the columns. */
 const columnRows = 1_000;
 
-export type FileKind = "csv" | "json" | "lines";
+type FileKind = "csv" | "json" | "lines";
 
 /** The format of a file. */
 export interface FileFormat extends CsvShape {

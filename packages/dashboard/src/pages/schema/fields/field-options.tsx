@@ -1,6 +1,15 @@
 /** The options of a field, below its row. */
-
-import { Anchor, Select, SimpleGrid, Stack, Text, Textarea, TextInput, type TextInputProps } from "@mantine/core";
+import {
+  Anchor,
+  MultiSelect,
+  Select,
+  SimpleGrid,
+  Stack,
+  Text,
+  Textarea,
+  TextInput,
+  type TextInputProps,
+} from "@mantine/core";
 import { memo, useState } from "react";
 import { Choice } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
@@ -14,7 +23,6 @@ import { FieldRules } from "./field-rules.tsx";
 import classes from "./fields.module.css";
 import { Flag } from "./flag.tsx";
 import { RegexTest } from "./regex-test.tsx";
-import { SequenceOption } from "./sequence-option.tsx";
 
 interface FieldOptionsProps {
   field: FieldDraft;
@@ -198,5 +206,38 @@ function TargetOptions({ field, targets, onPatch, problem, onTarget, onTargetLef
         />
       )}
     </SimpleGrid>
+  );
+}
+
+export function SequenceOption(props: {
+  field: FieldDraft;
+  /** Names of the fields by which the sequence may count. */
+  scopes: readonly string[];
+  onPatch: (patch: FieldPatch) => void;
+}) {
+  const { field, scopes, onPatch } = props;
+  const { sequence } = field;
+  const names = [...new Set([...scopes, ...(sequence ?? [])])];
+  return (
+    <Stack gap={6}>
+      <Flag
+        label={words.sequence}
+        hint={words.sequenceHint}
+        isOn={sequence !== null}
+        onChange={(isOn) => onPatch({ sequence: isOn ? [] : null })}
+      />
+      {sequence !== null && (
+        <MultiSelect
+          size="xs"
+          maw={420}
+          label={words.sequenceBy}
+          placeholder={sequence.length === 0 ? words.sequenceAll : ""}
+          data={names}
+          value={[...sequence]}
+          maxValues={4}
+          onChange={(next) => onPatch({ sequence: next })}
+        />
+      )}
+    </Stack>
   );
 }

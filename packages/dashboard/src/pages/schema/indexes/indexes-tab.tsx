@@ -1,20 +1,19 @@
 /** The indexes of a collection: indexes of the definition, automatic indexes, and the searched fields. */
-
-import { Group, Select, Stack, Switch, Text, Title, Tooltip } from "@mantine/core";
+import { Group, MultiSelect, Select, Stack, Switch, Text, Title, Tooltip } from "@mantine/core";
 import { IconPlus, IconTrash } from "@tabler/icons-react";
 import { useRef } from "react";
 import { IconAction } from "../../../kit/icon-action.tsx";
 import { Action } from "../../../kit/index.ts";
 import { Complaint, Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
-import { indexableTimes, maxIndexes, maxIndexFields, type Problem } from "../draft/checks.ts";
-import { type IndexDraft, keptFields, type SchemaDraft } from "../draft/draft.ts";
+import { CodeText } from "../code-text.tsx";
+import { indexableTimes, maxIndexes, maxIndexFields, maxSearched, type Problem } from "../draft/checks.ts";
+import { type IndexDraft, keptFields, refName, type SchemaDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
-import { isMultiple } from "../draft/rules.ts";
+import { isMultiple, isText } from "../draft/rules.ts";
 import { implicitIndexes } from "./implicit.ts";
 import { IndexFields } from "./index-fields.tsx";
 import classes from "./indexes.module.css";
-import { SearchFields } from "./search-fields.tsx";
 
 const words = text.schema.indexes;
 
@@ -136,5 +135,39 @@ function IndexRow(props: {
       </Group>
       {problem !== undefined && <Complaint size="xs">{problem}</Complaint>}
     </li>
+  );
+}
+
+export function SearchFields(props: { draft: SchemaDraft; apply: (edit: Edit) => void; problem: string | undefined }) {
+  const { draft, apply, problem } = props;
+  const texts = keptFields(draft)
+    .filter((field) => isText(field.type) && !isMultiple(field) && field.name.trim() !== "")
+    .map(({ key, name }) => ({ value: key, label: name.trim() }));
+  // A dropped field, or a field that is no text any more, stays visible until the user removes the field.
+  const gone = [...new Set(draft.search)]
+    .filter((ref) => !texts.some(({ value }) => value === ref))
+    .map((ref) => ({ value: ref, label: refName(draft, ref) }));
+  return (
+    <section aria-labelledby="searched-fields">
+      <Title order={2} size="h6" id="searched-fields">
+        {text.schema.search.title}
+      </Title>
+      <Dim mb={8}>
+        <CodeText text={text.schema.search.body} />
+      </Dim>
+      <MultiSelect
+        size="xs"
+        maw={520}
+        aria-label={text.schema.search.fields}
+        placeholder={draft.search.length === 0 ? text.schema.search.none : ""}
+        data={[...texts, ...gone]}
+        value={[...new Set(draft.search)]}
+        onChange={(refs) => apply({ edit: "search", refs })}
+        maxValues={maxSearched}
+        nothingFoundMessage={text.schema.search.noTexts}
+        error={problem}
+        hidePickedOptions
+      />
+    </section>
   );
 }

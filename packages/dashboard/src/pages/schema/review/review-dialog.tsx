@@ -4,8 +4,9 @@
  */
 import { Button, Group, Modal, Progress, Stack, Text } from "@mantine/core";
 import type { CollectionDefinition, CollectionEntry, MigrationPlan } from "@socle/protocol";
+import { IconAlertTriangle, IconMinus, IconPencil, IconPlus } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, type KeyboardEvent, useState } from "react";
 import { useFirstFocus } from "../../../kit/focus.ts";
 import {
   Complaint,
@@ -20,11 +21,12 @@ import {
 import { client } from "../../../service/client.ts";
 import { collectionQuery, queryClient } from "../../../service/queries.ts";
 import { text } from "../../../texts/index.ts";
+import { CodeText } from "../code-text.tsx";
 import type { SchemaChange, StoredDefinition } from "../draft/change.ts";
 import { Contradictions } from "./contradictions.tsx";
-import { PlanSteps } from "./plan-steps.tsx";
-import { lossOf } from "./plan-words.ts";
+import { lossOf, type PlanContext, wordsOf } from "./plan-words.ts";
 import { type Contradiction, contradictionsOf } from "./refusal.ts";
+import classes from "./review.module.css";
 
 export interface ReviewProps {
   base: StoredDefinition;
@@ -125,34 +127,19 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
   };
   return (
     // The keys that opened the review also apply the change.
-    <form
-      onSubmit={submit}
-      onKeyDown={(event) => {
-        if (!event.ctrlKey && !event.metaKey) return;
-        if (event.key !== "Enter" && event.key.toLowerCase() !== "s") return;
-        event.preventDefault();
-        event.currentTarget.requestSubmit();
-      }}
-    >
+    <form onSubmit={submit} onKeyDown={submitByKeys}>
       <Stack>
         <Dim size="sm">{plan.steps.length === 0 ? words.nothing : words.intro(plan.records)}</Dim>
         {plan.steps.length > 0 && <PlanSteps context={{ before: base.definition, after, plan }} />}
         {loss > 0 && (
           <Notice tone="bad" title={words.lossTitle(loss)}>
-            <Text size="sm" mb="xs">
-              {words.lossBody}
-            </Text>
+            {words.lossBody}
             <TypedWord ref={field} word={name} value={word} onChange={setWord} disabled={applying.isPending} />
           </Notice>
         )}
         {contradictions !== null && <Contradictions collection={name} list={contradictions} />}
         {applying.isError && contradictions === null && <Complaint>{messageOf(applying.error)}</Complaint>}
-        {applying.isPending && (
-          <div role="status">
-            <Progress value={100} animated size="sm" aria-label={words.applying} />
-            <Dim mt={6}>{words.applying}</Dim>
-          </div>
-        )}
+        {applying.isPending && <Applying />}
         <FormFoot
           label={loss > 0 ? words.applyLoss : words.apply}
           isBusy={applying.isPending}
@@ -163,5 +150,52 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
         />
       </Stack>
     </form>
+  );
+}
+
+function submitByKeys(event: KeyboardEvent<HTMLFormElement>): void {
+  if (!event.ctrlKey && !event.metaKey) return;
+  if (event.key !== "Enter" && event.key.toLowerCase() !== "s") return;
+  event.preventDefault();
+  event.currentTarget.requestSubmit();
+}
+
+function Applying() {
+  return (
+    <div role="status">
+      <Progress value={100} animated size="sm" aria-label={words.applying} />
+      <Dim mt={6}>{words.applying}</Dim>
+    </div>
+  );
+}
+
+const icons = { add: IconPlus, change: IconPencil, drop: IconMinus, loss: IconAlertTriangle };
+
+export function PlanSteps({ context }: { context: PlanContext }) {
+  return (
+    <ul className={`plain ${classes["steps"]}`}>
+      {context.plan.steps.map((step, i) => {
+        const { tone, title, details } = wordsOf(step, context);
+        const Icon = icons[tone];
+        return (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a plan does not change.
+          <li key={i} className={classes["step"]} data-tone={tone}>
+            <span className={classes["sign"]}>
+              <Icon size={14} stroke={2} role="img" aria-label={text.schema.plan.tones[tone]} />
+            </span>
+            <div>
+              <Text size="sm" fw={500} className={classes["stepTitle"]}>
+                <CodeText text={title} />
+              </Text>
+              {details.map((detail) => (
+                <Dim key={detail} className="breaks">
+                  {detail}
+                </Dim>
+              ))}
+            </div>
+          </li>
+        );
+      })}
+    </ul>
   );
 }
