@@ -1,5 +1,6 @@
 /** The list of pages, the search, the account. */
 import {
+  Box,
   Group,
   Image,
   Kbd,
@@ -78,20 +79,20 @@ export function Navigation({ onSearch, onShortcuts }: { onSearch: () => void; on
       <UnstyledButton className={classes["search"]} onClick={onSearch}>
         <IconSearch size={15} aria-hidden />
         <span>{text.shell.search}</span>
-        <span className={classes["keys"]}>
+        <Box component="span" ml="auto">
           <Keys keys="mod+k" />
-        </span>
+        </Box>
       </UnstyledButton>
       <ScrollArea flex={1} px="xs" type="auto">
         {sections.map((section) => (
-          <div key={section} className={classes["section"]}>
+          <Box key={section} mb="sm">
             {section !== null && <Text className={classes["sectionName"]}>{section}</Text>}
             {pages
               .filter((page) => page.section === section)
               .map((page) => (
                 <PageLink key={page.to} page={page} />
               ))}
-          </div>
+          </Box>
         ))}
       </ScrollArea>
       <Account onShortcuts={onShortcuts} />
@@ -115,7 +116,8 @@ function PageLink({ page }: { page: PageEntry }) {
       rightSection={badge}
       active={isActive}
       aria-current={isActive ? "page" : undefined}
-      className={`navLink ${classes["link"]}`}
+      className="navLink"
+      mb={1}
     />
   );
 }

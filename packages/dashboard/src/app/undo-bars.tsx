@@ -1,5 +1,5 @@
 /** The bars of deletions that can be undone, over the lower edge of every page. */
-import { Group, Progress, RingProgress, Text } from "@mantine/core";
+import { Box, Group, Progress, RingProgress, Text } from "@mantine/core";
 import { IconX } from "@tabler/icons-react";
 import { useEffect, useState } from "react";
 import { Action, focusPage, IconAction, messageOf, notifyDone, notifyError } from "../kit/index.ts";
@@ -75,7 +75,7 @@ function UndoBar({ deletion }: { deletion: Deletion }) {
           role="img"
         />
       )}
-      <div className={classes["words"]} role="status">
+      <Box miw={0} role="status">
         <Text size="sm">
           {isRunning ? text.records.deleting(done, ids.length) : text.records.deletedOf(ids.length, collection)}
         </Text>
@@ -83,11 +83,11 @@ function UndoBar({ deletion }: { deletion: Deletion }) {
           <Progress size="xs" value={(done / ids.length) * 100} aria-label={text.records.deleteProgress} />
         )}
         {!isRunning && pointers !== undefined && (pointers === null || pointers.length > 0) && (
-          <Text size="xs" className={classes["warning"]}>
+          <Text size="xs" c="light-dark(#a35200, #ffc078)">
             {pointers === null ? text.records.pointersUnknown : text.records.pointers(pointers, ids.length)}
           </Text>
         )}
-      </div>
+      </Box>
       {!isRunning && (
         <Group gap={4} wrap="nowrap">
           <Action label={text.common.undo} size="compact-sm" variant="light" onClick={undo} />

@@ -33,7 +33,16 @@ export function CodeBlock({ value, label, render, isUnbroken = false }: CodeBloc
         <CopyAction value={value} label={text.table.copyNamed(label)} />
       </span>
       {!isWhole && shown.length < value.length && (
-        <Anchor component="button" type="button" size="xs" className={classes["more"]} onClick={() => setWhole(true)}>
+        <Anchor
+          component="button"
+          type="button"
+          size="xs"
+          display="block"
+          px={12}
+          pt={6}
+          pb={8}
+          onClick={() => setWhole(true)}
+        >
           {text.table.showAll(formatNumber(value.length))}
         </Anchor>
       )}

@@ -18,7 +18,7 @@ interface PageProps {
 function Head({ title, back, note, actions }: Omit<PageProps, "children">) {
   useDocumentTitle(`${title} · Socle`);
   return (
-    <Group justify="space-between" gap="sm" className={classes["head"]} wrap="wrap">
+    <Group justify="space-between" gap="sm" mih={36} wrap="wrap">
       <Group gap="sm" wrap="nowrap" miw={0}>
         {back}
         <Title order={1} size="h3" className={`cut ${classes["title"]}`} tabIndex={-1}>
@@ -72,7 +72,7 @@ export function Panel(props: { title?: string; actions?: ReactNode; children: Re
   return (
     <Paper component="section" radius="lg" className={classes["panel"]} {...paper}>
       {title !== undefined && (
-        <Group justify="space-between" className={classes["panelHead"]} wrap="nowrap">
+        <Group justify="space-between" px="md" pt="sm" mih={36} wrap="nowrap">
           <Title order={2} size="h5">
             {title}
           </Title>

@@ -15,7 +15,7 @@ export function ScriptProblems({ files }: { files: readonly ScriptFileEntry[] | 
   const broken = (files ?? []).filter(({ problem }) => problem !== null);
   if (broken.length === 0) return null;
   return (
-    <Notice tone="bad" radius={0} className={classes["problems"] ?? ""} title={text.scripts.broken(broken.length)}>
+    <Notice tone="bad" radius={0} px="md" py={10} flex="none" title={text.scripts.broken(broken.length)}>
       <ul className={`plain ${classes["list"]}`}>
         {broken.slice(0, most).map(({ filePath, loadedAt, problem }) => (
           <li key={filePath}>

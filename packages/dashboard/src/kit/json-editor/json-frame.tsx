@@ -36,7 +36,7 @@ export function JsonFrame(props: JsonEditorProps) {
         </Group>
       )}
       {error !== undefined && (
-        <Input.Error className={classes["error"] ?? ""} role="alert">
+        <Input.Error px={8} pb={6} role="alert">
           {error}
         </Input.Error>
       )}

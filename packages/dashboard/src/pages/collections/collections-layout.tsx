@@ -1,6 +1,6 @@
 /** The list of collections beside the chosen collection: records, schema, import. On narrow screens the list is a separate page. */
 
-import { Group, NavLink, TextInput, Title, Tooltip } from "@mantine/core";
+import { Box, Group, NavLink, TextInput, Title, Tooltip } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
 import { IconHierarchy2, IconPlus, IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
@@ -31,9 +31,9 @@ export function CollectionList() {
   const words = search.trim().toLowerCase();
   return (
     <>
-      <div className={classes["head"]}>
+      <Box p="sm">
         {/* Where the list is a page of its own. */}
-        <Title order={1} size="h3" mb="sm" className={classes["title"]}>
+        <Title order={1} size="h3" mb="sm" hiddenFrom="md">
           {text.collections.title}
         </Title>
         <Group gap="xs" wrap="nowrap" mb="xs">
@@ -55,7 +55,7 @@ export function CollectionList() {
           aria-label={text.collections.search}
           leftSection={<IconSearch size={14} />}
         />
-      </div>
+      </Box>
       <nav className={classes["list"]} aria-label={text.collections.list}>
         <QueryView query={query}>{(collections) => <Found collections={collections} words={words} />}</QueryView>
       </nav>

@@ -5,7 +5,6 @@ import { useState } from "react";
 import { Action, Dim, FileDrop, formatBytes, messageOf, Notice, Panel } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { FormatControls } from "./format-controls.tsx";
-import classes from "./import.module.css";
 import { MAX_IMPORT_SIZE } from "./source/source.ts";
 import type { SourceState } from "./use-source.ts";
 
@@ -41,9 +40,10 @@ export function FileStep(props: {
             onFiles={choose}
             label={text.import.choose}
             isLoading={state.isLoading}
-            className={classes["dropzone"] ?? ""}
+            bg="var(--socle-ground)"
+            bd="1px dashed var(--socle-line)"
           >
-            <Stack align="center" gap={6} className={classes["dropInside"]}>
+            <Stack align="center" gap={6} py={28} px={12} style={{ pointerEvents: "none" }}>
               <IconUpload size={28} stroke={1.5} aria-hidden />
               <Text fw={600} ta="center">
                 {text.import.drop}

@@ -90,7 +90,7 @@ function PreviewTable({ rows, plan }: { rows: readonly PreviewRow[]; plan: Impor
         <Table.Tbody>
           {rows.map((row) => (
             <Table.Tr key={row.number} data-is-bad={isBad(row) || undefined} tabIndex={isBad(row) ? -1 : undefined}>
-              <Table.Th scope="row" fw={400} className={`numbers ${classes["rowNumber"]}`}>
+              <Table.Th scope="row" fw={400} className="numbers noBreak quiet">
                 {row.number}
                 {isBad(row) && (
                   <IconAlertCircle size={13} className={classes["rowMark"]} aria-label={text.import.hasProblem} />

@@ -2,6 +2,7 @@
 import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { Credentials } from "@socle/protocol";
+import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { Notice } from "../../kit/notice.tsx";
 import { messageOf } from "../../kit/states.tsx";
@@ -36,27 +37,19 @@ export function CredentialsForm(props: {
   const { submitLabel, email: givenEmail, passwordHint, passwordMinLength = 0, passwordKind, onSubmit } = props;
   const [email, setEmail] = useState(givenEmail ?? "");
   const [password, setPassword] = useState("");
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
   const [problems, setProblems] = useState<Problems>({});
   const [tries, setTries] = useState(0);
+  const countTry = (): void => setTries((n) => n + 1);
+  const request = useMutation({ mutationFn: onSubmit, onError: countTry });
+  const { error, isPending: isBusy } = request;
 
-  const submit = async (event: FormEvent): Promise<void> => {
+  const submit = (event: FormEvent): void => {
     event.preventDefault();
     const own = problemsOf({ email, password }, passwordMinLength);
     setProblems(own);
-    setError(null);
-    setTries((n) => n + 1);
-    if (own.email !== undefined || own.password !== undefined) return;
-    setBusy(true);
-    try {
-      await onSubmit({ email, password });
-    } catch (thrown) {
-      setError(thrown);
-      setTries((n) => n + 1);
-    } finally {
-      setBusy(false);
-    }
+    request.reset();
+    countTry();
+    if (own.email === undefined && own.password === undefined) request.mutate({ email, password });
   };
 
   const details = error instanceof SocleError ? error.details : [];

@@ -38,7 +38,7 @@ export function LevelChips({ levels, counts, onChange }: LevelChipsProps) {
           onClick={() => onChange(toggled(levels, level))}
         >
           <LevelMark level={level} />
-          <span className={`numbers ${classes["count"]}`}>{formatNumber(counts[level])}</span>
+          <span className="numbers quiet">{formatNumber(counts[level])}</span>
         </UnstyledButton>
       ))}
     </div>

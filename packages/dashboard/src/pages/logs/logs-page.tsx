@@ -81,7 +81,9 @@ export function LogsPage() {
           counts={shown.counts}
           onChange={(next) => filter({ levels: next.length === 0 ? undefined : next.join(",") })}
         />
-        <Dim className={`numbers ${classes["total"]}`}>{text.logs.shown(shown.lines.length)}</Dim>
+        <Dim className="numbers" ml={{ base: 0, sm: "auto" }}>
+          {text.logs.shown(shown.lines.length)}
+        </Dim>
       </Toolbar>
       <LiveList
         label={text.logs.title}

@@ -1,11 +1,10 @@
 /** Requests and latency over the last hour, as charts with a summary in words. */
-import { ColorSwatch, Group, SimpleGrid, Skeleton } from "@mantine/core";
+import { Box, ColorSwatch, Group, SimpleGrid, Skeleton } from "@mantine/core";
 import type { RequestMinute } from "@socle/protocol";
 import { lazy, type ReactNode, Suspense } from "react";
 import { Dim, Panel } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { figuresOf, latencySeries, latencySummary, requestSeries, requestSummary, type Series } from "./figures.ts";
-import classes from "./overview.module.css";
 
 const RequestChart = lazy(async () => ({ default: (await import("./charts.tsx")).RequestChart }));
 const LatencyChart = lazy(async () => ({ default: (await import("./charts.tsx")).LatencyChart }));
@@ -59,7 +58,7 @@ function Figure(props: {
           ))}
         </Group>
       )}
-      <div className={classes["chart"]}>
+      <Box p="4px 16px 12px 8px" mih={184}>
         {isQuiet ? (
           <Dim size="sm" ta="center" pt={72}>
             {summary}
@@ -69,7 +68,7 @@ function Figure(props: {
             <Suspense fallback={<Skeleton height={168} radius="sm" />}>{children}</Suspense>
           </div>
         )}
-      </div>
+      </Box>
     </Panel>
   );
 }

@@ -1,7 +1,7 @@
 /** The uploads of this page, as a panel at the lower edge: progress, errors, cancel, retry. */
 import { Group, Progress, Text } from "@mantine/core";
 import { IconCheck, IconRefresh, IconX } from "@tabler/icons-react";
-import { Action, Dim, formatBytes, IconAction } from "../../kit/index.ts";
+import { Action, Complaint, Dim, formatBytes, IconAction } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./storage.module.css";
 import { isOpen, type Upload, type Uploads } from "./use-uploads.ts";

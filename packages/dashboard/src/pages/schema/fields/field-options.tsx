@@ -20,7 +20,6 @@ import type { FieldPatch } from "../draft/edits.ts";
 import { rulesOf } from "../draft/rules.ts";
 import { DefaultOption } from "./default-option.tsx";
 import { FieldRules } from "./field-rules.tsx";
-import classes from "./fields.module.css";
 import { Flag } from "./flag.tsx";
 import { RegexTest } from "./regex-test.tsx";
 
@@ -59,7 +58,7 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
   const problem = (part: Part): string | undefined => problems.find((each) => each.part === part)?.message;
   const option = { field, onPatch, problem };
   return (
-    <Stack gap="md" className={classes["options"]}>
+    <Stack gap="md" pt={4} pb={20} pr={16} pl={{ base: 16, sm: 70 }}>
       {target && <TargetOptions {...option} targets={targets} onTarget={onTarget} onTargetLeft={onTargetLeft} />}
       {field.type === "integer" && <SequenceOption field={field} scopes={scopes} onPatch={onPatch} />}
       {multiple && (

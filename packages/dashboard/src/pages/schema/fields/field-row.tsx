@@ -225,7 +225,7 @@ function Badges(props: PartProps & { problem: string | undefined; isNewCollectio
       {!field.isDropped && (
         <Checkbox
           size="xs"
-          className={classes["required"]}
+          mr={8}
           label={words.required}
           aria-label={words.requiredOf(label)}
           checked={field.isRequired}

@@ -5,7 +5,6 @@ import { type KeyboardEvent, type ReactNode, useRef } from "react";
 import { kinds } from "../../../fields/index.ts";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
-import classes from "./fields.module.css";
 
 interface TypeMenuProps {
   isOpen: boolean;
@@ -70,7 +69,7 @@ export function TypeMenu(props: TypeMenuProps) {
             <Text size="sm" fw={500} lh={1.3}>
               {kinds[type].words.label}
             </Text>
-            <Text size="xs" className={classes["hint"]} lh={1.3}>
+            <Text size="xs" c="light-dark(#5b6470, #b4bbc4)" lh={1.3}>
               {kinds[type].words.hint}
             </Text>
           </Menu.Item>

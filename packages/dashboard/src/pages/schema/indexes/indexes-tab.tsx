@@ -26,7 +26,7 @@ interface IndexesTabProps {
 export function IndexesTab({ draft, apply, problems }: IndexesTabProps) {
   const implicit = implicitIndexes(draft);
   return (
-    <Stack gap="lg" className={classes["tab"]}>
+    <Stack gap="lg" p={{ base: 12, sm: 16 }} maw={860}>
       <Dim size="sm">{words.intro}</Dim>
       {draft.indexes.length === 0 ? (
         <Text size="sm">{words.none}</Text>

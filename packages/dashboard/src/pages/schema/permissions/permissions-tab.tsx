@@ -1,6 +1,6 @@
 /** The permissions as a matrix: an operation per row, a rule per column; the editor of an expression is below its row. */
 
-import { List, Tooltip, VisuallyHidden } from "@mantine/core";
+import { Box, List, Tooltip, VisuallyHidden } from "@mantine/core";
 import { OPERATIONS, PERMISSION_RULES } from "@socle/protocol";
 import type { ReactNode } from "react";
 import { Notice } from "../../../kit/index.ts";
@@ -65,7 +65,7 @@ export function PermissionsTab(props: {
             </Notice>
           )}
         </div>
-        {children !== undefined && <div className={classes["side"]}>{children}</div>}
+        {children !== undefined && <Box miw={0}>{children}</Box>}
       </div>
     </div>
   );

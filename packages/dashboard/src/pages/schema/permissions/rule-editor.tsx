@@ -1,10 +1,9 @@
 /** The editor of a rule that is an expression: its text with completion, the service's complaint, and a hint. */
-import { Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import { useId } from "react";
 import { ExpressionEditor, errorPosition } from "../../../kit/expression/index.ts";
 import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
-import classes from "./permissions.module.css";
 import { useRuleHelp } from "./rule-help.tsx";
 
 const words = text.schema.permissions;
@@ -24,7 +23,7 @@ export function RuleEditor(props: {
   const errorId = useId();
   const message = value.trim() === "" ? words.emptyRule : mistake;
   return (
-    <div className={classes["editor"]}>
+    <Stack gap={6}>
       <ExpressionEditor
         collection={collection}
         value={value}
@@ -43,6 +42,6 @@ export function RuleEditor(props: {
         </Text>
       )}
       <Dim>{hint}</Dim>
-    </div>
+    </Stack>
   );
 }
