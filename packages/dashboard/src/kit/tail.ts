@@ -1,4 +1,4 @@
-/** A live tail of the service: logs or events. After a break the tail opens again by itself. */
+/** A live tail of the service: logs or events. After a break the tail opens again by itself; its items are shown in batches. */
 import { useEffect, useRef, useState } from "react";
 
 export type TailState = "connecting" | "live" | "paused" | "broken";
@@ -44,4 +44,34 @@ export function useTail(options: {
     return () => stop.abort();
   }, [key]);
   return state;
+}
+
+/** Items within this time are shown together. */
+const batchMs = 80;
+/** Most items that wait to be shown. Further items are dropped: a reader could not follow so many. */
+const maxBatch = 5_000;
+
+export interface Batch<T> {
+  add(item: T): void;
+  /** Takes the waiting items at once. */
+  drain(): T[];
+}
+
+export function useBatch<T>(take: (items: T[]) => void): Batch<T> {
+  const latest = useRef(take);
+  latest.current = take;
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const items = useRef<T[]>([]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const drain = (): T[] => items.current.splice(0);
+  return {
+    add(item) {
+      if (items.current.length < maxBatch) items.current.push(item);
+      timer.current ??= setTimeout(() => {
+        timer.current = undefined;
+        latest.current(drain());
+      }, batchMs);
+    },
+    drain,
+  };
 }

@@ -1,6 +1,6 @@
-/** The files of functions and jobs as the service has loaded the files, and failures that no person has looked at yet. */
-import type { ScriptFileEntry } from "@socle/protocol";
-import { queryOptions, useQuery } from "@tanstack/react-query";
+/** The files of functions and jobs as the service has loaded the files, failures that no person has looked at yet, and the logs of runs. */
+import type { LogEntry, ScriptFileEntry } from "@socle/protocol";
+import { queryOptions, type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { client } from "./client.ts";
 import { useLive } from "./live.ts";
@@ -38,4 +38,19 @@ export function useUnseenFailures(kind: ScriptKind, isOpen: boolean): number {
     if (isOpen) unseen[kind].set(0);
   }, [kind, isOpen]);
   return useStore(unseen[kind]);
+}
+
+const mostEntries = 200;
+const refreshMs = 1_000;
+
+/** @param isOpen whether the run goes on: then the log is read every second. */
+export function useRunLog(runId: string, isOpen: boolean): UseQueryResult<readonly LogEntry[]> {
+  return useQuery({
+    // A run that has ended is read once more: its last entries come with its end.
+    queryKey: ["run-log", runId, isOpen],
+    queryFn: async () => (await client.admin.logs({ search: runId, limit: mostEntries })).items,
+    staleTime: 0,
+    refetchInterval: isOpen ? refreshMs : false,
+    placeholderData: (old, query) => (query?.queryKey[1] === runId ? old : undefined),
+  });
 }

@@ -1,9 +1,10 @@
-/** Queries of the functions' page: handlers, their last failures, runs. */
+/** Queries of the page of functions: handlers, their last failures, runs; and the retries of failed runs. */
 import type { FunctionRun } from "@socle/protocol";
-import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
-import { offsetOf, pageSize } from "../../kit/index.ts";
+import { keepPreviousData, queryOptions, useMutation, useQuery } from "@tanstack/react-query";
+import { confirmDanger, notifyDone, notifyError, offsetOf, pageSize } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { queryClient } from "../../service/queries.ts";
+import { text } from "../../texts/index.ts";
 import { endpointHandlers, type HandlerEntry, isUnderWay } from "./runs-of.ts";
 import type { FunctionSearch } from "./search.ts";
 
@@ -101,4 +102,34 @@ export function runQuery(runId: string, filePath: string | undefined) {
 
 export function refreshFunctions(): Promise<void> {
   return queryClient.invalidateQueries({ queryKey: ["functions"] });
+}
+
+/** Retries a single run. The caller shows the `error`. */
+export function useRetry() {
+  return useMutation({
+    mutationFn: ({ runId }: FunctionRun) => client.admin.scripts.retryFunction(runId),
+    onSuccess: () => notifyDone(text.functions.retryStarted),
+    onSettled: refreshFunctions,
+  });
+}
+
+/** Asks the user, and then retries the runs that still count as failed: a retry repeats all effects of a run before its error. */
+export function askRetryAll(runs: readonly FunctionRun[]): void {
+  confirmDanger({
+    title: text.functions.retryAllTitle(runs.length),
+    body: text.functions.retryAllBody,
+    action: text.functions.retryAllAction(runs.length),
+    onConfirm: () => retryAll(runs),
+  });
+}
+
+async function retryAll(runs: readonly FunctionRun[]): Promise<void> {
+  const errors: unknown[] = [];
+  const failed = await retryable(runs);
+  // The loop continues after a run that cannot be retried.
+  for (const { runId } of failed)
+    await client.admin.scripts.retryFunction(runId).catch((error: unknown) => errors.push(error));
+  if (errors.length > 0) notifyError(text.functions.retryAllFailed(errors.length, failed.length), errors[0]);
+  else notifyDone(text.functions.retriedAll(failed.length, runs.length - failed.length));
+  await refreshFunctions();
 }

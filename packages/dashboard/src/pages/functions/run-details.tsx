@@ -25,15 +25,13 @@ import {
   StatusMark,
   TextLink,
 } from "../../kit/index.ts";
-import { useRunLog } from "../../service/run-log.ts";
-import { useScriptFiles } from "../../service/scripts.ts";
+import { useRunLog, useScriptFiles } from "../../service/scripts.ts";
 import { text } from "../../texts/index.ts";
 import { collectionOf } from "../events/event-list.ts";
 import { eventQuery } from "../events/event-query.ts";
 import classes from "./functions.module.css";
-import { runQuery } from "./queries.ts";
+import { runQuery, useRetry } from "./queries.ts";
 import { isUnderWay, rowKeyOf, statesOf } from "./runs-of.ts";
-import { useRetry } from "./use-retry.ts";
 
 export function RunDetails({ runId, listed }: { runId: string; listed: readonly FunctionRun[] }) {
   const query = useQuery(runQuery(runId, listed.find((run) => run.runId === runId)?.filePath));

@@ -22,11 +22,10 @@ import {
 } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { NoFunctions } from "./no-functions.tsx";
-import { handlersQuery, runListQuery, useCompleted } from "./queries.ts";
+import { askRetryAll, handlersQuery, runListQuery, useCompleted, useRetry } from "./queries.ts";
 import { RunDetails } from "./run-details.tsx";
 import { laterStates, rowKeyOf, shortName } from "./runs-of.ts";
 import type { FunctionSearch } from "./search.ts";
-import { askRetryAll, useRetry } from "./use-retry.ts";
 
 interface RowState {
   /** For rows whose run ran again: the present state of the run. */

@@ -1,13 +1,13 @@
 /** A field of the collection: the source of its value, the conversion, and an example of the result. */
-import { Badge, Group, Select, Text, TextInput } from "@mantine/core";
+import { Badge, Group, Select, Stack, Text, TextInput } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
-import { Dim } from "../../kit/words.tsx";
+import { Choice, Dim } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import { ConversionControls } from "./conversion-controls.tsx";
 import classes from "./import.module.css";
-import { type FieldMapping, mappingFor } from "./mapping/mapping.ts";
+import { takesDefault } from "./mapping/convert.ts";
+import { type Conversion, type FieldMapping, mappingFor, relationKeys } from "./mapping/mapping.ts";
+import { cellText } from "./preview.ts";
 import type { LoadedSource } from "./use-source.ts";
-import { cellText } from "./value-text.ts";
 
 export function FieldRow(props: {
   mapping: FieldMapping;
@@ -116,5 +116,99 @@ function Mark({ label }: { label: string }) {
     <Badge size="xs" variant="default" radius="sm" className={classes["mark"]}>
       {label}
     </Badge>
+  );
+}
+
+const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const zones = [...new Set(["UTC", ownZone, ...Intl.supportedValuesOf("timeZone")])];
+
+interface ConversionProps {
+  mapping: FieldMapping;
+  collections: readonly CollectionEntry[];
+  onChange: (mapping: FieldMapping) => void;
+}
+
+export function ConversionControls(props: ConversionProps) {
+  const { field, conversion } = props.mapping;
+  if (field.multiple !== true) return <ValueConversion {...props} />;
+  return (
+    <Stack gap={4}>
+      <Choice
+        aria-label={text.import.separatorOf(field.name)}
+        words={text.import.separators}
+        value={conversion.separator}
+        onChange={(separator) => props.onChange({ ...props.mapping, conversion: { ...conversion, separator } })}
+      />
+      {field.type === "relation" && <ValueConversion {...props} />}
+    </Stack>
+  );
+}
+
+function ValueConversion({ mapping, collections, onChange }: ConversionProps) {
+  const { field, conversion } = mapping;
+  const { name, type } = field;
+  const set = (change: Partial<Conversion>): void => onChange({ ...mapping, conversion: { ...conversion, ...change } });
+  if (type === "boolean" || type === "json" || type === "file") return <Dim>{text.import.hints[type]}</Dim>;
+  if (type === "datetime") return <DateConversion name={name} conversion={conversion} onChange={set} />;
+  if (type === "string" || type === "text") {
+    const empty = takesDefault(field) ? text.import.emptyDefault : text.import.emptyNull;
+    return (
+      <Choice
+        aria-label={text.import.emptyOf(name)}
+        words={{ null: empty, text: text.import.emptyText }}
+        value={conversion.empty}
+        onChange={(next) => set({ empty: next })}
+      />
+    );
+  }
+  if (type === "relation") {
+    const keys = relationKeys(field.collection, collections).slice(1);
+    return (
+      <Choice
+        aria-label={text.import.relationOf(name)}
+        words={{ id: text.import.byId, ...Object.fromEntries(keys.map((key) => [key, text.import.byField(key)])) }}
+        value={conversion.relationBy}
+        onChange={(relationBy) => set({ relationBy })}
+      />
+    );
+  }
+  return (
+    <Choice
+      aria-label={text.import.commaOf(name)}
+      words={{ point: text.import.decimalPoint, comma: text.import.decimalComma }}
+      value={conversion.decimalComma ? "comma" : "point"}
+      onChange={(chosen) => set({ decimalComma: chosen === "comma" })}
+    />
+  );
+}
+
+function DateConversion(props: {
+  name: string;
+  conversion: Conversion;
+  onChange: (change: Partial<Conversion>) => void;
+}) {
+  const { name, conversion, onChange } = props;
+  return (
+    <Stack gap={4}>
+      <Choice
+        rightSectionWidth={24}
+        aria-label={text.import.orderOf(name)}
+        words={text.import.orders}
+        value={conversion.dateOrder}
+        onChange={(dateOrder) => onChange({ dateOrder })}
+      />
+      <Select
+        size="xs"
+        rightSectionWidth={24}
+        aria-label={text.import.zoneOf(name)}
+        searchable
+        limit={60}
+        allowDeselect={false}
+        data={zones}
+        value={conversion.timeZone}
+        onChange={(timeZone) => timeZone !== null && onChange({ timeZone })}
+        comboboxProps={{ width: 220 }}
+      />
+    </Stack>
   );
 }

@@ -98,3 +98,12 @@ export function previewOf(rows: readonly SourceRow[], plan: ImportPlan, search: 
   const check = new RowCheck(plan, search);
   return Promise.all(rows.map((row) => check.read(row)));
 }
+
+const longest = 120;
+
+export function cellText(value: Cell): string {
+  if (value === undefined || value === null) return "";
+  // A long text is cut at once, without a copy of the whole text.
+  const written = typeof value === "string" ? value.slice(0, longest + 1) : JSON.stringify(value).slice(0, longest + 1);
+  return written.length > longest ? `${written.slice(0, longest)}…` : written;
+}

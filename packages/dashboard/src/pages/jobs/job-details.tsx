@@ -1,10 +1,15 @@
 /** Drawer of a job: its options, its last runs, a chosen run with error and log, all attempts. */
+
+import { VisuallyHidden } from "@mantine/core";
 import type { JobEntry, JobRun } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import {
+  type Column,
+  DataTable,
   DetailsSection,
   Dim,
   ErrorBlock,
+  ErrorText,
   Fact,
   Facts,
   formatDateTime,
@@ -15,14 +20,15 @@ import {
   RowsSkeleton,
   RunLog,
   StatusMark,
+  timeColumn,
   WholeTime,
 } from "../../kit/index.ts";
-import { useRunLog } from "../../service/run-log.ts";
+import { useRunLog } from "../../service/scripts.ts";
 import { text } from "../../texts/index.ts";
-import { AttemptTable } from "./attempt-table.tsx";
 import { cronWords } from "./cron-words.ts";
 import { EnqueueButton, RunNow } from "./enqueue.tsx";
-import { isOpen, runsOf, type WholeRun } from "./job-runs.ts";
+import { durationOf, isOpen, runsOf, type WholeRun } from "./job-runs.ts";
+import classes from "./jobs.module.css";
 import { attemptsQuery } from "./queries.ts";
 import { QueuedPayload, QueueFacts, QueueRuns } from "./queue-details.tsx";
 import { TimeLine } from "./time-line.tsx";
@@ -177,5 +183,62 @@ export function JobRunDetails({ run, attempts, isOpen }: JobRunDetailsProps) {
       )}
       <RunLog query={log} runId={runId} />
     </>
+  );
+}
+
+/** Most rows in the table. */
+const attemptRoom = 100;
+
+const columns: Column<JobRun>[] = [
+  {
+    header: text.runs.status,
+    width: 110,
+    render: ({ status, attempt, startedAt }) => (
+      <>
+        <StatusMark status={status} />
+        <VisuallyHidden>, {text.jobs.attemptOf(attempt, formatDateTime(startedAt))}</VisuallyHidden>
+      </>
+    ),
+  },
+  timeColumn(text.jobs.startedAt, ({ startedAt }) => startedAt),
+  { header: text.jobs.attempt, align: "right", width: 70, render: ({ attempt }) => attempt },
+  {
+    header: text.runs.duration,
+    align: "right",
+    width: 80,
+    render: (run) => {
+      const duration = durationOf(run);
+      return duration !== null && formatDuration(duration);
+    },
+  },
+  { header: text.runs.error, render: ({ error }) => error !== undefined && <ErrorText value={error} isOneLine /> },
+];
+
+function keyOf({ runId, attempt }: JobRun): string {
+  return `${runId} ${attempt}`;
+}
+
+interface AttemptTableProps {
+  attempts: readonly JobRun[];
+  /** The number of attempts that the service keeps. */
+  total: number;
+  shownId: string | undefined;
+  onRun: (runId: string) => void;
+}
+
+export function AttemptTable({ attempts, total, shownId, onRun }: AttemptTableProps) {
+  const shown = attempts.slice(0, attemptRoom);
+  return (
+    <div className={classes["attempts"]}>
+      <DataTable
+        label={text.jobs.attempts}
+        columns={columns}
+        rows={shown}
+        rowKey={keyOf}
+        onOpen={({ runId }) => onRun(runId)}
+        openKey={shown.filter(({ runId }) => runId === shownId).map(keyOf)[0]}
+      />
+      {total > shown.length && <Dim p="xs">{text.jobs.moreAttempts(total - shown.length)}</Dim>}
+    </div>
   );
 }

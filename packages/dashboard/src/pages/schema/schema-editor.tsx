@@ -1,10 +1,12 @@
 /** The form of a stored collection: its draft, the review of the change, and the merge with changes by others. */
-import { Box, Code, Kbd } from "@mantine/core";
+import { ActionIcon, Box, Code, Kbd, Menu } from "@mantine/core";
+import { useClipboard } from "@mantine/hooks";
 import type { CollectionEntry } from "@socle/protocol";
+import { IconClipboard, IconCopyPlus, IconDots, IconTable, IconTrash } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
-import { Action, Dim, FilledPage, focusPage, keyNames, notifyDone, useShortcut } from "../../kit/index.ts";
+import { Action, Dim, FilledPage, focusPage, keyNames, LinkAction, notifyDone, useShortcut } from "../../kit/index.ts";
 import { collectionQuery, collectionsQuery, queryClient } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { CodeText } from "./code-text.tsx";
@@ -17,7 +19,6 @@ import { ChangeBar, ChangedNotice, GoneNotice, RestoredNotice } from "./notices.
 import { DeleteDialog } from "./review/delete-dialog.tsx";
 import { ReviewDialog } from "./review/review-dialog.tsx";
 import classes from "./schema.module.css";
-import { SchemaActions } from "./schema-actions.tsx";
 import { type SchemaTab, SchemaTabs, tabOf, useTabChange } from "./schema-tabs.tsx";
 import { type SchemaForm, useSchemaForm } from "./use-schema-form.ts";
 
@@ -179,5 +180,43 @@ export function ShortcutKeys() {
     <Kbd size="xs" visibleFrom="sm" aria-hidden>
       {keyNames("mod+s").join(" ")}
     </Kbd>
+  );
+}
+
+export function SchemaActions({ name, json, onDelete }: { name: string; json: () => string; onDelete: () => void }) {
+  const navigate = useNavigate();
+  const clipboard = useClipboard();
+  return (
+    <>
+      <LinkAction icon={IconTable} label={text.schema.records} to="/collections/$name" params={{ name }} />
+      <Menu position="bottom-end" width={230} shadow="md">
+        <Menu.Target>
+          <ActionIcon variant="default" size={30} aria-label={text.schema.actions}>
+            <IconDots size={16} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item
+            leftSection={<IconCopyPlus size={16} />}
+            onClick={() => void navigate({ to: "/collections/-/new", search: { from: name } })}
+          >
+            {text.schema.duplicate}
+          </Menu.Item>
+          <Menu.Item
+            leftSection={<IconClipboard size={16} />}
+            onClick={() => {
+              clipboard.copy(json());
+              notifyDone(text.schema.jsonCopied);
+            }}
+          >
+            {text.schema.copyJson}
+          </Menu.Item>
+          <Menu.Divider />
+          <Menu.Item color="var(--mantine-color-error)" leftSection={<IconTrash size={16} />} onClick={onDelete}>
+            {text.schema.delete}
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+    </>
   );
 }

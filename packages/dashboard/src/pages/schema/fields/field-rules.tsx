@@ -7,8 +7,7 @@ import { Choice } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import type { FieldDraft } from "../draft/draft.ts";
 import type { FieldPatch } from "../draft/edits.ts";
-import { RuleEditor } from "../permissions/rule-editor.tsx";
-import { useRuleHelp } from "../permissions/rule-help.tsx";
+import { RuleEditor, useRuleHelp } from "../permissions/rule-help.tsx";
 import { expressionFor, isWord, mistakeIn } from "../permissions/rules.ts";
 
 const words = text.schema.fields.rules;

@@ -7,8 +7,7 @@ import { text } from "../../../texts/index.ts";
 import type { PermissionDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
 import classes from "./permissions.module.css";
-import { RuleEditor } from "./rule-editor.tsx";
-import { useRuleHelp } from "./rule-help.tsx";
+import { RuleEditor, useRuleHelp } from "./rule-help.tsx";
 import { type EffectiveRule, effectiveRule, expressionFor, isWord, mistakeIn, sentenceOf } from "./rules.ts";
 
 const words = text.schema.permissions;

@@ -1,13 +1,16 @@
-/** The help for the author of a rule: the names for the rule, and the service's complaint about a rule. */
+/** The help for the author of a rule, and the editor: the names for the rule, the complaint of the service about a rule. */
 
+import { Stack, Text } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { SocleError } from "@socle/client";
 import type { CollectionDefinition, Rule } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
-import { createContext, type ReactNode, useContext, useMemo } from "react";
-import { type Schema, schemaOf } from "../../../kit/expression/index.ts";
+import { createContext, type ReactNode, useContext, useId, useMemo } from "react";
+import { ExpressionEditor, errorPosition, type Schema, schemaOf } from "../../../kit/expression/index.ts";
+import { Dim } from "../../../kit/words.tsx";
 import { client } from "../../../service/client.ts";
 import { collectionsQuery } from "../../../service/queries.ts";
+import { text } from "../../../texts/index.ts";
 import { changeOf, type StoredDefinition } from "../draft/change.ts";
 import { definitionOf, keptFields, type SchemaDraft } from "../draft/draft.ts";
 import { isWord, mistakeOf, type RuleMistake } from "./rules.ts";
@@ -80,4 +83,44 @@ export function useRuleCheck(draft: CheckedDraft): RuleMistake | null {
     retry: false,
   });
   return asked === JSON.stringify(draft) ? data : null;
+}
+
+const words = text.schema.permissions;
+
+export function RuleEditor(props: {
+  /** The accessible name. */
+  label: string;
+  value: string;
+  /** The time of the check, in words. */
+  hint: string;
+  mistake: string | undefined;
+  autoFocus: boolean;
+  onChange: (value: string) => void;
+}) {
+  const { label, value, hint, mistake, autoFocus, onChange } = props;
+  const { collection, schema } = useRuleHelp();
+  const errorId = useId();
+  const message = value.trim() === "" ? words.emptyRule : mistake;
+  return (
+    <Stack gap={6}>
+      <ExpressionEditor
+        collection={collection}
+        value={value}
+        schema={schema}
+        label={label}
+        placeholder={words.expressionPlaceholder}
+        errorAt={message === undefined ? null : errorPosition(message)}
+        errorId={message === undefined ? undefined : errorId}
+        isWrapped
+        autoFocus={autoFocus}
+        onChange={onChange}
+      />
+      {message !== undefined && (
+        <Text id={errorId} size="xs" c="var(--mantine-color-error)" role="alert">
+          {message}
+        </Text>
+      )}
+      <Dim>{hint}</Dim>
+    </Stack>
+  );
 }

@@ -16,6 +16,7 @@ import {
   messageOf,
   Notice,
   RowsSkeleton,
+  TextLink,
   TypedWord,
 } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
@@ -23,9 +24,8 @@ import { collectionQuery, queryClient } from "../../../service/queries.ts";
 import { text } from "../../../texts/index.ts";
 import { CodeText } from "../code-text.tsx";
 import type { SchemaChange, StoredDefinition } from "../draft/change.ts";
-import { Contradictions } from "./contradictions.tsx";
 import { lossOf, type PlanContext, wordsOf } from "./plan-words.ts";
-import { type Contradiction, contradictionsOf } from "./refusal.ts";
+import { type Contradiction, contradictionsOf, filterOf } from "./refusal.ts";
 import classes from "./review.module.css";
 
 export interface ReviewProps {
@@ -197,5 +197,57 @@ export function PlanSteps({ context }: { context: PlanContext }) {
         );
       })}
     </ul>
+  );
+}
+
+export function Contradictions({ collection, list }: { collection: string; list: readonly Contradiction[] }) {
+  const isOfRecords = list.some(({ ids }) => ids.length > 0);
+  return (
+    <Notice tone="bad" title={isOfRecords ? words.refusedTitle : words.invalidTitle}>
+      <Stack gap="sm">
+        {list.map(({ field, message, ids, hasMore }) => (
+          <div key={`${field} ${message}`}>
+            <Text size="sm">
+              {field !== null && (
+                <Text span fw={600} inherit>
+                  <span className="mono">{field}</span>{" "}
+                </Text>
+              )}
+              {message}
+            </Text>
+            {ids.length > 0 && (
+              <Group gap="sm" mt={2}>
+                {/* In a tab of its own: the draft stays. */}
+                <TextLink
+                  to="/collections/$name"
+                  params={{ name: collection }}
+                  search={{ filter: filterOf(ids) }}
+                  target="_blank"
+                  size="xs"
+                  underline="always"
+                >
+                  {words.showRecords(ids.length, hasMore)}
+                </TextLink>
+                {ids.map((id) => (
+                  <TextLink
+                    to="/collections/$name"
+                    params={{ name: collection }}
+                    search={{ record: id }}
+                    target="_blank"
+                    key={id}
+                    size="xs"
+                    className="mono"
+                    aria-label={words.showRecord(id.slice(-8))}
+                  >
+                    {id.slice(-8)}
+                  </TextLink>
+                ))}
+              </Group>
+            )}
+          </div>
+        ))}
+        {isOfRecords && <Dim>{words.refusedBody}</Dim>}
+      </Stack>
+    </Notice>
   );
 }
