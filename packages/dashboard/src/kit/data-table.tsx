@@ -91,20 +91,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
         data-is-old={isOld || undefined}
         data-is-narrow={isNarrow || undefined}
       >
-        <thead>
-          <tr>
-            {selection !== undefined && (
-              <th className={classes["check"]} scope="col">
-                <CheckAll keys={(rows ?? []).map(rowKey)} selection={selection} />
-              </th>
-            )}
-            {columns.map(({ header, width, align, isHeaderHidden }) => (
-              <th key={header} scope="col" style={{ width }} data-align={align}>
-                {isHeaderHidden === true ? <VisuallyHidden>{header}</VisuallyHidden> : header}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <Head columns={columns} keys={(rows ?? []).map(rowKey)} selection={selection} />
         <tbody onKeyDown={moveFocus}>
           {rows === undefined && <SkeletonRows columns={columns} hasChecks={selection !== undefined} />}
           {rows?.map((row) => {
@@ -140,6 +127,26 @@ export function DataTable<T>(props: DataTableProps<T>) {
         </tbody>
       </table>
     </section>
+  );
+}
+
+function Head<T>(props: { columns: readonly Column<T>[]; keys: readonly string[]; selection: Selection | undefined }) {
+  const { columns, keys, selection } = props;
+  return (
+    <thead>
+      <tr>
+        {selection !== undefined && (
+          <th className={classes["check"]} scope="col">
+            <CheckAll keys={keys} selection={selection} />
+          </th>
+        )}
+        {columns.map(({ header, width, align, isHeaderHidden }) => (
+          <th key={header} scope="col" style={{ width }} data-align={align}>
+            {isHeaderHidden === true ? <VisuallyHidden>{header}</VisuallyHidden> : header}
+          </th>
+        ))}
+      </tr>
+    </thead>
   );
 }
 

@@ -24,7 +24,7 @@ import { text } from "../../texts/index.ts";
 import { NoFunctions } from "./no-functions.tsx";
 import { askRetryAll, handlersQuery, runListQuery, useCompleted, useRetry } from "./queries.ts";
 import { RunDetails } from "./run-details.tsx";
-import { laterStates, rowKeyOf, shortName } from "./runs-of.ts";
+import { type HandlerEntry, laterStates, rowKeyOf, shortName } from "./runs-of.ts";
 import type { FunctionSearch } from "./search.ts";
 
 interface RowState {
@@ -95,6 +95,48 @@ function columnsOf({ later, retry, busy }: RowState): Column<FunctionRun>[] {
   ];
 }
 
+interface FiltersProps {
+  search: FunctionSearch;
+  handlers: readonly HandlerEntry[];
+  /** The shown runs that have failed and can be retried. */
+  failed: readonly FunctionRun[];
+  onFilter: (patch: FunctionSearch) => void;
+}
+
+function Filters({ search: { status, file }, handlers, failed, onFilter }: FiltersProps) {
+  const names = new Set(handlers.map(({ filePath }) => filePath));
+  // A deleted file may still have runs.
+  const files = [...names, ...(file === undefined || names.has(file) ? [] : [file])].sort();
+  return (
+    <Toolbar label={text.functions.filters}>
+      <FilterChoice
+        words={text.status}
+        label={text.functions.statusFilter}
+        anyLabel={text.functions.anyStatus}
+        value={status}
+        onChange={(next) => onFilter({ status: next })}
+      />
+      <FilterChoice
+        w={260}
+        words={Object.fromEntries(files.map((value) => [value, shortName(value)]))}
+        label={text.functions.fileFilter}
+        anyLabel={text.functions.anyFile}
+        value={file}
+        onChange={(next) => onFilter({ file: next })}
+        searchable
+      />
+      {failed.length > 0 && (
+        <Action
+          icon={IconRefresh}
+          label={text.functions.retryAll(failed.length)}
+          ml="auto"
+          onClick={() => askRetryAll(failed)}
+        />
+      )}
+    </Toolbar>
+  );
+}
+
 export function RunsTab({ search, onSearch }: { search: FunctionSearch; onSearch: (patch: FunctionSearch) => void }) {
   const { status, file, page, run: openRun } = search;
   const query = useQuery(runListQuery(search));
@@ -105,40 +147,12 @@ export function RunsTab({ search, onSearch }: { search: FunctionSearch; onSearch
   const shownRun = rows.find(({ runId }) => runId === openRun);
   // The button applies to the rows of the current filter, not to the rows of the filter before.
   const failed = query.isPlaceholderData ? [] : rows.filter(({ canRetry }) => canRetry);
-  const names = new Set((handlers.data ?? []).map(({ filePath }) => filePath));
-  // A deleted file may still have runs.
-  const files = [...names, ...(file === undefined || names.has(file) ? [] : [file])].sort();
   const filter = (patch: FunctionSearch): void => onSearch({ ...patch, page: undefined });
   const retryOne = (run: FunctionRun): void =>
     retry.mutate(run, { onError: (error) => notifyError(text.functions.retryFailed, error) });
   return (
     <>
-      <Toolbar label={text.functions.filters}>
-        <FilterChoice
-          words={text.status}
-          label={text.functions.statusFilter}
-          anyLabel={text.functions.anyStatus}
-          value={status}
-          onChange={(next) => filter({ status: next })}
-        />
-        <FilterChoice
-          w={260}
-          words={Object.fromEntries(files.map((value) => [value, shortName(value)]))}
-          label={text.functions.fileFilter}
-          anyLabel={text.functions.anyFile}
-          value={file}
-          onChange={(next) => filter({ file: next })}
-          searchable
-        />
-        {failed.length > 0 && (
-          <Action
-            icon={IconRefresh}
-            label={text.functions.retryAll(failed.length)}
-            ml="auto"
-            onClick={() => askRetryAll(failed)}
-          />
-        )}
-      </Toolbar>
+      <Filters search={search} handlers={handlers.data ?? []} failed={failed} onFilter={filter} />
       <PagedTable
         label={text.functions.tabs.runs}
         query={query}

@@ -35,6 +35,16 @@ async function readAll(): Promise<readonly (readonly LogEntry[])[]> {
   return pages;
 }
 
+/** The lines after the clearing: the lines up to the pause, and the lines that came during the pause. */
+function split(all: readonly LogLine[] | undefined, clearedAt: number, pausedAt: number | null) {
+  const lines = all?.filter(({ key }) => key > clearedAt);
+  if (pausedAt === null) return { lines, held: [] };
+  return {
+    lines: lines?.filter(({ key }) => key <= pausedAt),
+    held: (lines ?? []).filter(({ key }) => key > pausedAt),
+  };
+}
+
 export function useLog(): Log {
   const [all, setAll] = useState<readonly LogLine[] | undefined>(undefined);
   /** Lines up to this key were on the page at the pause, or at the clearing. */
@@ -75,14 +85,7 @@ export function useLog(): Log {
 
   const newest = (all ?? []).reduce((key, line) => Math.max(key, line.key), 0);
   // Both lists stay the same between changes: the page filters them.
-  const { lines, held } = useMemo(() => {
-    const visible = all?.filter(({ key }) => key > clearedAt);
-    const end = pausedAt ?? Number.POSITIVE_INFINITY;
-    return {
-      lines: pausedAt === null ? visible : visible?.filter(({ key }) => key <= end),
-      held: (visible ?? []).filter(({ key }) => key > end),
-    };
-  }, [all, clearedAt, pausedAt]);
+  const { lines, held } = useMemo(() => split(all, clearedAt, pausedAt), [all, clearedAt, pausedAt]);
   return {
     lines,
     held,
