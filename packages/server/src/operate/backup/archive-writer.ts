@@ -104,10 +104,9 @@ export async function writeArchive(
     return { name, size, sha256: hasher.digest("hex") };
   };
   // An error of `fill` goes through the stream to the loop below; an error of the file goes back to `fill`.
-  const filled = fill(add).then(
-    () => controller.finalize(),
-    (thrown) => controller.error(thrown),
-  );
+  const filled = fill(add)
+    .then(() => controller.finalize())
+    .catch((thrown) => controller.error(thrown));
   try {
     const compressed = readable.pipeThrough(compressor());
     const bytes = encryption === null ? compressed : await encrypt(compressed, encryption);
@@ -115,7 +114,7 @@ export async function writeArchive(
     file.close(true);
   } catch (thrown) {
     controller.error(thrown);
-    await filled.catch(() => undefined);
+    await filled;
     throw thrown;
   } finally {
     file.close(false);
