@@ -70,14 +70,6 @@ export interface PreparedList {
   readonly position: CursorPosition | null;
 }
 
-/** The state of a list, known before the list is read. */
-export interface ListState {
-  /** Changes when the list may have changed; null for a list without a version: only the text of the answer shows a change. */
-  readonly version: string | null;
-  /** Whether the list is the same for all callers with the right to read the list. */
-  readonly isShared: boolean;
-}
-
 /** The caller of a query. */
 export interface QueryCaller {
   readonly principal: Principal;
@@ -138,8 +130,15 @@ export class Queries {
     return { search, query, position: this.#cursors.read(cursor, listOf(query, principal)) };
   }
 
-  /** The version of a list, for caches and conditional requests. */
-  state(collection: Collection, principal: Principal, { query }: PreparedList): ListState {
+  /**
+   * The state of a list, known before the list is read. The version changes when the list may have changed; without a version, only
+   * the text of the answer shows a change. A shared list is the same for all callers with the right to read the list.
+   */
+  state(
+    collection: Collection,
+    principal: Principal,
+    { query }: PreparedList,
+  ): { readonly version: string | null; readonly isShared: boolean } {
     const { versions } = this.#options.records;
     if (query !== null) {
       const version = query.hasVersion ? versions.of(query.entered, principal) : null;

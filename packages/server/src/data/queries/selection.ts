@@ -85,7 +85,8 @@ class Selection {
   plan(options: SqlOptions): SelectionPlan {
     const { source } = this;
     const fields = this.#fields;
-    const names = this.#readNames();
+    // The answered fields, the id, and the fields by which relations are followed.
+    const names = source.names.filter((name) => this.#isRead(name));
     return {
       table: source.table,
       ...columnsSql(source, names, options),
@@ -96,11 +97,6 @@ class Selection {
           : source.names.filter((name) => fields.has(name)).map((name) => [name, fields.get(name) ?? null] as const),
       expansions: this.expansions.map((expansion) => expansionPlan(expansion, options)),
     };
-  }
-
-  /** The names that must be read: the answered fields, the id, and the fields by which relations are followed. */
-  #readNames(): string[] {
-    return this.source.names.filter((name) => this.#isRead(name));
   }
 
   #isRead(name: string): boolean {

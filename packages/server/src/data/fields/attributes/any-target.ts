@@ -1,5 +1,5 @@
 /** The attribute `anyTarget`: whoever writes the relation need not be able to read the record that the relation points to. */
-import type { Attribute } from "./attribute.ts";
+import type { Attribute } from "../field-type.ts";
 
 export const anyTarget: Attribute = {
   name: "anyTarget",

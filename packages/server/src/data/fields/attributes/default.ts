@@ -2,9 +2,8 @@
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import type { Value } from "../../../store/database/index.ts";
 import { checkOf } from "../check-value.ts";
-import type { Pattern } from "../field-type.ts";
+import type { Attribute, Pattern } from "../field-type.ts";
 import { emptyOf, typeOf } from "../registry.ts";
-import type { Attribute } from "./attribute.ts";
 
 /** The defaults that are another value for each record. */
 const now = "@now";

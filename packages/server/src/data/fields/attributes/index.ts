@@ -1,8 +1,7 @@
 /** The registry of attributes. A new attribute is a file in this folder and a line below. */
 import type { FieldDefinition } from "@socle/protocol";
-import type { Pattern } from "../field-type.ts";
+import type { Attribute, Pattern } from "../field-type.ts";
 import { anyTarget } from "./any-target.ts";
-import type { Attribute } from "./attribute.ts";
 import { defaultValue } from "./default.ts";
 import { multiple } from "./multiple.ts";
 import { onDelete } from "./on-delete.ts";

@@ -1,8 +1,8 @@
 /** The attribute `multiple`: the value is an array of items of the type. */
 import { oneOf, quote } from "../../../base/kernel/index.ts";
+import type { Attribute } from "../field-type.ts";
 import { maxItemsOf, mostItems } from "../multiple.ts";
 import { multipleTypeNames } from "../registry.ts";
-import type { Attribute } from "./attribute.ts";
 
 export const multiple: Attribute = {
   name: "multiple",

@@ -1,7 +1,7 @@
 /** The attribute `onDelete`: the effect on a record when its target, a record or a user, is deleted. */
 import { ON_DELETE } from "@socle/protocol";
 import { oneOf, quote } from "../../../base/kernel/index.ts";
-import type { Attribute } from "./attribute.ts";
+import type { Attribute } from "../field-type.ts";
 
 export const onDelete: Attribute = {
   name: "onDelete",

@@ -4,7 +4,7 @@
  */
 import type { FieldDefinition, FieldType } from "@socle/protocol";
 import { oneOf, quote } from "../../../base/kernel/index.ts";
-import type { Attribute } from "./attribute.ts";
+import type { Attribute } from "../field-type.ts";
 
 const maxScope = 4;
 /** The types of the fields that may divide a count: short values with one form each. */

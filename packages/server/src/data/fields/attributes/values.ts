@@ -6,8 +6,8 @@
 
 import { nearest, oneOf, quote } from "../../../base/kernel/index.ts";
 import { literal, type Value } from "../../../store/database/index.ts";
+import type { Attribute } from "../field-type.ts";
 import { encodeText } from "../types/string.ts";
-import type { Attribute } from "./attribute.ts";
 
 /** A longer choice is a collection, with a relation to the collection. */
 const maxValues = 200;
