@@ -1,7 +1,6 @@
 /** The filter language: a text becomes a typed tree, then parameterised SQL or a predicate in memory. */
 export {
   bind,
-  type Constant,
   collectionsIn,
   columnOf,
   type EvaluationContext,

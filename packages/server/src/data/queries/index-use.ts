@@ -61,7 +61,7 @@ export function indexUseOf(
     bounds: new Map(),
   };
   const isPlain = conditions.every((condition) => compare(condition, compared));
-  const indexes: TableIndex[] = [{ columns: ["id"], unique: true }, ...tableIndexes(collection.definition)];
+  const indexes = indexesOf(collection);
   const { equal, points, lookedUp, listed, bounds } = compared;
   const isOne = indexes.some(({ columns, unique }) => unique && columns.every((column) => points.has(column)));
   const sorted = columnsOfSort(collection, sort)?.filter((column) => !equal.has(column)) ?? null;
@@ -75,6 +75,18 @@ export function indexUseOf(
   const isNear = offset <= (lookedUp.size > 0 ? 0 : maxOffset);
   const isBounded = isPlain && isNear && (isOne || orders.some(answers));
   return { isBounded, isLookedUp: isBounded && lookedUp.size > 0, isOrdered: orders.length > 0 };
+}
+
+const known = new WeakMap<Collection, readonly TableIndex[]>();
+
+/** The indexes of a collection, looked up once for its definition. */
+function indexesOf(collection: Collection): readonly TableIndex[] {
+  let indexes = known.get(collection);
+  if (indexes === undefined) {
+    indexes = [{ columns: ["id"], unique: true }, ...tableIndexes(collection.definition)];
+    known.set(collection, indexes);
+  }
+  return indexes;
 }
 
 /** Whether an index has some of the equal columns, then the sorted columns and nothing more: rows with the same key follow `_seq`. */
