@@ -77,7 +77,7 @@ function asksForMore(condition: Expression): boolean {
 const known = new WeakMap<Collections, { readonly epoch: number; readonly sources: Map<string, Source> }>();
 
 /** A collection for the class of a caller. */
-export function sourceOf(collections: Collections, collection: Collection, principal: Principal): Source {
+function sourceOf(collections: Collections, collection: Collection, principal: Principal): Source {
   const { epoch, users } = collections;
   let all = known.get(collections);
   if (all?.epoch !== epoch) {

@@ -87,7 +87,7 @@ export function validateBody(table: RecordTable, body: Body, mode: ValidationMod
 }
 
 /** Fills in the defaults; `sent` is the body. An empty default of a required field is a problem. */
-export function fillDefaults(
+function fillDefaults(
   table: RecordTable,
   { sent, values, problems }: ValidatedBody & { sent: Body },
   creation: Creation,
@@ -106,11 +106,7 @@ export function fillDefaults(
  * The owner of a new record: its creator. An owner field shows the owner; only an admin may name another user, or null.
  * In `values`, the field's position then holds the owner.
  */
-export function ownerOfNew(
-  table: RecordTable,
-  principal: Principal,
-  { values, problems }: ValidatedBody,
-): string | null {
+function ownerOfNew(table: RecordTable, principal: Principal, { values, problems }: ValidatedBody): string | null {
   const creator = principal?.userId ?? null;
   const field = table.fields[table.ownerPosition];
   if (field === undefined) return creator;
@@ -130,7 +126,7 @@ export function ownerOfNew(
 /**
  * The owner of a record after a change. In `values`, the owner field's position is undefined unless the owner changes.
  */
-export function ownerOfChanged(
+function ownerOfChanged(
   table: RecordTable,
   { principal, owner: current }: { principal: Principal; owner: string | null },
   { values, problems }: ValidatedBody,

@@ -39,7 +39,7 @@ function columnsOfReadRule(table: RecordTable): ReadonlySet<string> {
  * has all fields of the read rule. Values that are too long for the log are only named.
  * @param after the record after the change; null for a deletion.
  */
-export function basisOf(table: RecordTable, before: OwnedRow, after: OwnedRow | null): EventBasis {
+function basisOf(table: RecordTable, before: OwnedRow, after: OwnedRow | null): EventBasis {
   const asked = columnsOfReadRule(table);
   const { names } = table;
   const changed = names.filter((name) => !isSameValue(before.record[name], after?.record[name]));

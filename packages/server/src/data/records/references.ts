@@ -10,7 +10,7 @@ import type { Rights } from "./rights.ts";
 export type Body = Record<string, unknown>;
 
 /** An array with more items is looked up in turns with the event loop. */
-export const longArray = 50;
+const longArray = 50;
 
 /** Whether a body may name many files, of which each lookup may ask read rules. */
 export function mayNameManyFiles(body: Body): boolean {

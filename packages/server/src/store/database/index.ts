@@ -1,5 +1,5 @@
 /** The database: the interface that modules use (`store.ts`), and its engine (`sqlite/`), the only code that knows SQLite. */
-export { type Note, type NoteKind, noteKind, Projection } from "./projection.ts";
+export { type Note, noteKind, Projection } from "./projection.ts";
 export { DatabaseFile, mergeLog, vacuumDatabase, vacuumPath } from "./sqlite/database-file.ts";
 export { hasMetDamage, isOutOfRoom, isUniqueViolation } from "./sqlite/errors.ts";
 export { stopProbe } from "./sqlite/functions.ts";
@@ -13,7 +13,6 @@ export {
   type CallersLongWork,
   type CallersWork,
   type Database,
-  type DatabaseMeter,
   type HeldState,
   identifier,
   type LongRead,

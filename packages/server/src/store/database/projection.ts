@@ -36,12 +36,6 @@ type Apply = (data: never) => void;
 
 export class Projection {
   readonly #parts = new Map<string, Apply[]>();
-  #position = 0;
-
-  /** The number of commits whose notes are applied. */
-  get position(): number {
-    return this.#position;
-  }
 
   /** Calls `apply` with each note of a kind. Several parts may follow the same kind. */
   on<T>({ kind }: NoteKind<T>, apply: (data: T) => void): void {
@@ -53,6 +47,5 @@ export class Projection {
   /** Applies the notes of a commit, in their order. */
   apply(notes: readonly Note[]): void {
     for (const { kind, data } of notes) for (const apply of this.#parts.get(kind) ?? []) apply(data as never);
-    this.#position += 1;
   }
 }
