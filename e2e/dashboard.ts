@@ -102,6 +102,10 @@ export async function settled(page: Page): Promise<void> {
 
 /** The violations that axe finds, a line each (WCAG 2.2 AA and best practices). */
 export async function violationsOf(page: Page): Promise<string[]> {
+  // A dialog that still fades in has other colours. Spinners turn without an end.
+  await page.waitForFunction(
+    "document.getAnimations().every((each) => each.playState !== 'running' || each.effect?.getTiming().iterations === Infinity)",
+  );
   const { violations } = await new AxeBuilder({ page }).analyze();
   return violations.flatMap(({ id, help, nodes }) =>
     nodes.map(({ target, failureSummary }) => `${id}: ${help} at ${target.join(" ")}: ${failureSummary}`),
