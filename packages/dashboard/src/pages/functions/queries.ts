@@ -77,7 +77,7 @@ export function useCompleted(runs: readonly FunctionRun[] | undefined, filePath?
 }
 
 /** The runs of a list that have failed for good and can be retried now. */
-export async function retryable(runs: readonly FunctionRun[]): Promise<readonly FunctionRun[]> {
+async function retryable(runs: readonly FunctionRun[]): Promise<readonly FunctionRun[]> {
   const { items } = await scripts.functionRuns({ status: "failed", limit: most });
   const now = new Set(items.filter(({ canRetry }) => canRetry).map(({ runId }) => runId));
   return runs.filter(({ runId }) => now.has(runId));
@@ -100,7 +100,7 @@ export function runQuery(runId: string, filePath: string | undefined) {
   });
 }
 
-export function refreshFunctions(): Promise<void> {
+function refreshFunctions(): Promise<void> {
   return queryClient.invalidateQueries({ queryKey: ["functions"] });
 }
 

@@ -128,7 +128,7 @@ interface ConversionProps {
   onChange: (mapping: FieldMapping) => void;
 }
 
-export function ConversionControls(props: ConversionProps) {
+function ConversionControls(props: ConversionProps) {
   const { field, conversion } = props.mapping;
   if (field.multiple !== true) return <ValueConversion {...props} />;
   return (

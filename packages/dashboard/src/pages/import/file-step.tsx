@@ -79,7 +79,7 @@ export function FileStep(props: {
   );
 }
 
-export function FormatControls(props: {
+function FormatControls(props: {
   format: FileFormat;
   onChange: (change: Partial<FileFormat>) => void;
   isProtected: boolean;

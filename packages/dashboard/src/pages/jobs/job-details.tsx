@@ -156,7 +156,7 @@ interface JobRunDetailsProps {
   isOpen: boolean;
 }
 
-export function JobRunDetails({ run, attempts, isOpen }: JobRunDetailsProps) {
+function JobRunDetails({ run, attempts, isOpen }: JobRunDetailsProps) {
   const { runId, last, startedAt, durationMs } = run;
   const log = useRunLog(runId, isOpen);
   // While an attempt runs, the page shows the error of the attempt before.
@@ -226,7 +226,7 @@ interface AttemptTableProps {
   onRun: (runId: string) => void;
 }
 
-export function AttemptTable({ attempts, total, shownId, onRun }: AttemptTableProps) {
+function AttemptTable({ attempts, total, shownId, onRun }: AttemptTableProps) {
   const shown = attempts.slice(0, attemptRoom);
   return (
     <div className={classes["attempts"]}>

@@ -183,7 +183,7 @@ export function ShortcutKeys() {
   );
 }
 
-export function SchemaActions({ name, json, onDelete }: { name: string; json: () => string; onDelete: () => void }) {
+function SchemaActions({ name, json, onDelete }: { name: string; json: () => string; onDelete: () => void }) {
   const navigate = useNavigate();
   const clipboard = useClipboard();
   return (

@@ -197,7 +197,7 @@ function isText(mimeType: string): boolean {
   return /^text\/|json|xml|javascript|csv|yaml/.test(mimeType);
 }
 
-export function Preview({ file }: { file: StoredFile }) {
+function Preview({ file }: { file: StoredFile }) {
   if (file.mimeType.startsWith("image/")) return <ImagePreview file={file} />;
   if (/^(audio|video)\//.test(file.mimeType)) return <MediaPreview file={file} />;
   if (isText(file.mimeType) && file.size > 0) return <TextPreview file={file} />;

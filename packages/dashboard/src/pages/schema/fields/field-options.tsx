@@ -208,7 +208,7 @@ function TargetOptions({ field, targets, onPatch, problem, onTarget, onTargetLef
   );
 }
 
-export function SequenceOption(props: {
+function SequenceOption(props: {
   field: FieldDraft;
   /** Names of the fields by which the sequence may count. */
   scopes: readonly string[];

@@ -138,7 +138,7 @@ function IndexRow(props: {
   );
 }
 
-export function SearchFields(props: { draft: SchemaDraft; apply: (edit: Edit) => void; problem: string | undefined }) {
+function SearchFields(props: { draft: SchemaDraft; apply: (edit: Edit) => void; problem: string | undefined }) {
   const { draft, apply, problem } = props;
   const texts = keptFields(draft)
     .filter((field) => isText(field.type) && !isMultiple(field) && field.name.trim() !== "")

@@ -51,7 +51,7 @@ export function RuleHelpProvider(props: { draft: SchemaDraft; base: StoredDefini
 const quietMs = 350;
 
 /** The draft for the service: the body of a change, or the definition of a new collection. */
-export interface CheckedDraft {
+interface CheckedDraft {
   /** The stored collection to change; null for a new collection. */
   readonly name: string | null;
   readonly definition: CollectionDefinition;
@@ -70,7 +70,7 @@ async function ask({ name, definition, change }: CheckedDraft): Promise<RuleMist
   }
 }
 
-export function useRuleCheck(draft: CheckedDraft): RuleMistake | null {
+function useRuleCheck(draft: CheckedDraft): RuleMistake | null {
   const [asked] = useDebouncedValue(JSON.stringify(draft), quietMs);
   const { fields, permissions } = draft.definition;
   const rules = [permissions ?? {}, ...fields.map((field) => field.permissions ?? {})].flatMap(Object.values<Rule>);

@@ -171,7 +171,7 @@ function Applying() {
 
 const icons = { add: IconPlus, change: IconPencil, drop: IconMinus, loss: IconAlertTriangle };
 
-export function PlanSteps({ context }: { context: PlanContext }) {
+function PlanSteps({ context }: { context: PlanContext }) {
   return (
     <ul className={`plain ${classes["steps"]}`}>
       {context.plan.steps.map((step, i) => {
@@ -200,7 +200,7 @@ export function PlanSteps({ context }: { context: PlanContext }) {
   );
 }
 
-export function Contradictions({ collection, list }: { collection: string; list: readonly Contradiction[] }) {
+function Contradictions({ collection, list }: { collection: string; list: readonly Contradiction[] }) {
   const isOfRecords = list.some(({ ids }) => ids.length > 0);
   return (
     <Notice tone="bad" title={isOfRecords ? words.refusedTitle : words.invalidTitle}>
