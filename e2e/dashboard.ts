@@ -103,8 +103,10 @@ export async function settled(page: Page): Promise<void> {
 /** The violations that axe finds, a line each (WCAG 2.2 AA and best practices). */
 export async function violationsOf(page: Page): Promise<string[]> {
   // A dialog that still fades in has other colours. Spinners turn without an end.
-  await page.waitForFunction(
-    "document.getAnimations().every((each) => each.playState !== 'running' || each.effect?.getTiming().iterations === Infinity)",
+  await page.evaluate(
+    `Promise.allSettled(document.getAnimations()
+       .filter(({ playState, effect }) => playState === "running" && effect?.getTiming().iterations !== Infinity)
+       .map(({ finished }) => finished))`,
   );
   const { violations } = await new AxeBuilder({ page }).analyze();
   return violations.flatMap(({ id, help, nodes }) =>
