@@ -94,6 +94,10 @@ export async function openDashboard(
 /** Resolves when the page shows its content, and no skeleton any more. */
 export async function settled(page: Page): Promise<void> {
   await page.locator("h1:visible").first().waitFor();
+  await loaded(page);
+}
+
+async function loaded(page: Page): Promise<void> {
   // Not by a function in the page: the content security policy allows no text to become code.
   const busy = page.locator('[aria-busy="true"]');
   for (const end = performance.now() + patience; (await busy.count()) > 0; await page.waitForTimeout(20))
@@ -108,6 +112,7 @@ export async function violationsOf(page: Page): Promise<string[]> {
        .filter(({ playState, effect }) => playState === "running" && effect?.getTiming().iterations !== Infinity)
        .map(({ finished }) => finished))`,
   );
+  await loaded(page);
   const { violations } = await new AxeBuilder({ page }).analyze();
   return violations.flatMap(({ id, help, nodes }) =>
     nodes.map(({ target, failureSummary }) => `${id}: ${help} at ${target.join(" ")}: ${failureSummary}`),

@@ -105,6 +105,8 @@ export class Endpoints implements ScriptKind {
     });
     const over = outcome.then(async (end) => {
       begun.resolve(null);
+      // A body that was not sent is let go.
+      void pieces?.return();
       const response = await begun.promise;
       if (end.status !== "gone") this.#ended(call, { runId, end, response, ms: performance.now() - startedAt });
       return end;

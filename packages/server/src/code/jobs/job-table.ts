@@ -240,14 +240,15 @@ export class JobTable extends RunTable<RunOfJob> {
 
   override remove(tx: Transactor, run: RunOfJob): void {
     super.remove(tx, run);
-    noteCount(tx, run.job, -1);
+    // A run by hand whose beginning could not be written was not counted.
+    if (run.id !== null) noteCount(tx, run.job, -1);
   }
 
   /** A run of a queue is kept, among the newest failures; a run of a schedule is over. */
   override fail(tx: Transactor, run: RunOfJob, end: { at: number; error: string }): void {
     if (run.job.kind === "queue") super.fail(tx, run, end);
     else super.remove(tx, run);
-    noteCount(tx, run.job, -1);
+    if (run.id !== null) noteCount(tx, run.job, -1);
   }
 
   /** Makes a queue's failed run wait again, with a due time. @throws AppError as `reopen`. */

@@ -144,7 +144,8 @@ export class RunTable<R extends RunRow = RunRow> {
       maxFailed,
     );
     this.#newBytes += tx.get<{ n: number }>(`SELECT ${this.#bytes} AS n FROM ${name} WHERE id = ?`, id)?.n ?? 0;
-    if (this.#newBytes < recountBytes) return;
+    const counted = this.#newBytes;
+    if (counted < recountBytes) return;
     tx.run(
       `DELETE FROM ${name} WHERE id IN (
          SELECT id FROM (
@@ -156,7 +157,7 @@ export class RunTable<R extends RunRow = RunRow> {
     );
     // After a rollback the table is as before, and the next failure adds up.
     tx.onDurable(() => {
-      this.#newBytes = 0;
+      this.#newBytes = Number.isFinite(counted) ? this.#newBytes - counted : 0;
     });
   }
 

@@ -119,6 +119,6 @@ export function runOutcome(outcome: CallOutcome, timeoutMs: number): ScriptOutco
     case "late":
       return { status: "failed", error: { message: `ran longer than its timeout of ${timeoutMs / 1_000} s` } };
     default:
-      throw new Error(`A run cannot end as ${outcome.status}`);
+      return { status: "failed", error: { message: `ended as ${outcome.status}, which no run can` } };
   }
 }

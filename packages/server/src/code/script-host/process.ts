@@ -298,10 +298,11 @@ export class ScriptProcess {
   #end(id: number, outcome: CallOutcome): void {
     const attempt = this.#underWay.get(id);
     if (attempt === undefined) return;
+    // Read first: a message without an outcome fails here, and the attempt stays for its timeout.
+    const hasCompleted = outcome.status === "answered";
     this.#underWay.delete(id);
     this.#exchanges.delete(id);
     const { path, input, onStray } = attempt.task;
-    const hasCompleted = outcome.status === "answered";
     this.#ended.set(id, { path, runId: input.runId, onStray: hasCompleted ? onStray : undefined });
     attempt.settle(outcome);
     this.#onEnded();

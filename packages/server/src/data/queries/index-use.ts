@@ -115,9 +115,10 @@ function compare(condition: Expression, compared: Compared): boolean {
   switch (condition.type) {
     case "some": {
       const column = lookedUpColumn(condition);
-      const { equal, points, lookedUp } = compared;
+      const { equal, lookedUp } = compared;
       if (column === null || lookedUp.size > 0) return false;
-      for (const columns of [equal, points, lookedUp]) columns.add(column);
+      // A unique index has a row for each of the ids: an order that no index gives would sort all of these rows.
+      for (const columns of [equal, lookedUp]) columns.add(column);
       return true;
     }
     case "and":

@@ -17,6 +17,8 @@ const partBytes = 128 * 1024;
 export interface Pieces {
   next(): Promise<IteratorResult<Uint8Array, unknown>>;
   return(): Promise<unknown>;
+  /** Bytes of the pieces that are made already, and still wait. Absent if each piece is made when the stream asks. */
+  readonly waiting?: number;
 }
 
 export interface StreamOptions {
@@ -71,7 +73,8 @@ export function streamOf(
 
   async function giveNext(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     try {
-      if (hasBegun) {
+      // Pieces that are made already have their room.
+      if (hasBegun && pieces.waiting === undefined) {
         hold.next(0);
         if (inFlight.hasRoom(caller, width)) hold.next(width);
         else {
@@ -86,7 +89,7 @@ export function streamOf(
         }
       }
       hasBegun = true;
-      const isLarge = width > countedBytes;
+      const isLarge = width > countedBytes && pieces.waiting === undefined;
       const next = await (isLarge ? inFlight.inTurn(caller, () => pieces.next(), leaving.signal) : pieces.next());
       if (hasEnded) return;
       if (next.done === true) {
@@ -95,7 +98,7 @@ export function streamOf(
         return;
       }
       width = next.value.byteLength;
-      hold.next(width);
+      hold.next(width + (pieces.waiting ?? 0));
       piece = next.value;
       at = 0;
       give(controller, piece);
@@ -159,8 +162,11 @@ function copyOf(bytes: Uint8Array, at: number): Uint8Array {
 
 /** Pieces that are made already. */
 export function madePieces(pieces: readonly Uint8Array[]): Pieces {
-  const left = [...pieces];
+  const left = pieces.filter(({ byteLength }) => byteLength > 0);
   return {
+    get waiting() {
+      return left.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    },
     async next() {
       const value = left.shift();
       return value === undefined ? { done: true, value } : { done: false, value };

@@ -143,10 +143,18 @@ describe("an answer that nobody takes", () => {
 
   test("is left alone when it is the caller's own share that is full", async () => {
     const { answers, cut } = open(10 * mib, quick);
-    answers.hold("other", mib);
-    answers.hold("a", 5 * mib);
+    for (const hold of [answers.hold("other", mib), answers.hold("a", 5 * mib)]) hold.onCut = () => undefined;
     await answers.take("a", 4 * mib, never);
     expect(cut).toEqual(["a"]);
+  });
+
+  test("is told from an answer that is still being made, which waits for the service and not for its client", async () => {
+    const { answers, cut } = open(10 * mib, quick);
+    const making = answers.hold("a", 5 * mib);
+    answers.hold("b", 5 * mib).onCut = () => undefined;
+    await answers.take("c", 4 * mib, never);
+    expect(cut).toEqual(["b"]);
+    making.release();
   });
 });
 

@@ -64,6 +64,8 @@ export class Hold implements Holder {
   }
 
   slowness(now: number): number {
+    // An answer that is still being made waits for the service, and not for its client.
+    if (this.onCut === null) return 0;
     const ms = now - this.#progressAt;
     return ms < this.#stalledMs ? 0 : ms;
   }
@@ -234,7 +236,12 @@ export class InFlight {
 
   /** The size of the last answer to a URL of this shape, if that answer was large; otherwise null. */
   expected(url: string): number | null {
-    return this.#sizes.get(shapeOf(url)) ?? null;
+    return this.#hasLarge ? (this.#sizes.get(shapeOf(url)) ?? null) : null;
+  }
+
+  /** The answer to a URL was small this time. */
+  forget(url: string): void {
+    this.#sizes.delete(shapeOf(url));
   }
 
   /** Whether an answer waits for a separate turn: large answers fill this turn, or the answer of the path was large before. */

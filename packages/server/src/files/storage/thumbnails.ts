@@ -131,6 +131,7 @@ export class Thumbnails {
     const name = nameOfSize(size);
     const cached = await this.#cache.get(file.id, name);
     if (cached !== null) return cached;
+    if (asker.signal.aborted) throw callerGone();
     return this.#wait(this.#sharedOf(`${file.id}/${name}`), job, asker);
   }
 

@@ -136,7 +136,8 @@ export class Subscription implements LiveListener, SubscribedTo {
     if (this.#isReplaying) return;
     this.#isReplaying = true;
     if (this.filter === null) this.#socket.replayInLine(() => this.#replayAll());
-    else void this.#replayAll();
+    // Types that are replayed in the same turn are replayed together, in the order of the log.
+    else void Promise.resolve().then(() => this.#replayAll());
   }
 
   hears(type: string, seq: number): boolean {

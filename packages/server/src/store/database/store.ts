@@ -66,7 +66,10 @@ export interface SlowTransactor extends SlowReader {
 
 /** The reader of the event loop. */
 export interface LoopReader extends Reader {
-  /** Runs reads. Answers null when their stop probes (`stopProbe`) have met more than `most` rows: a thread must run the reads then. */
+  /**
+   * Runs reads. Answers null when their stop probes (`stopProbe`) have met more than `most` rows, or have taken a few
+   * milliseconds: a thread must run the reads then.
+   */
   within<T>(most: number, work: () => T): T | null;
 }
 

@@ -4,6 +4,10 @@ import type { LoopReader, PausableReads, Value } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { OldState, SqliteLongRead } from "./long-read.ts";
 
+/** Reads within a bound that have met more rows than these give up after some milliseconds: a thread goes on instead. */
+const fewProbes = 50;
+const withinMs = 8;
+
 /**
  * Reads on a separate connection. All reads of one turn of the event loop share a snapshot, because opening a snapshot
  * costs more than most reads. The snapshot ends with the turn, and with each commit of the writer: a read sees all
@@ -11,8 +15,11 @@ import { OldState, SqliteLongRead } from "./long-read.ts";
  */
 export class SnapshotReader implements LoopReader, PausableReads {
   readonly #openConnection: () => Connection;
-  /** The rows that stop probes may still meet. */
+  /** The rows that stop probes may still meet; the time from which on, after the first few rows, no row may be met. */
   #probesLeft = Number.POSITIVE_INFINITY;
+  #probes = 0;
+  #probesUntil = Number.POSITIVE_INFINITY;
+  #isTooMuch = false;
   readonly #longReads = new Set<SqliteLongRead>();
   readonly #oldStates = new Set<OldState>();
   readonly #endTurn = (): void => this.end();
@@ -47,13 +54,18 @@ export class SnapshotReader implements LoopReader, PausableReads {
 
   within<T>(most: number, work: () => T): T | null {
     this.#probesLeft = most;
+    this.#probes = 0;
+    this.#probesUntil = performance.now() + withinMs;
+    this.#isTooMuch = false;
     try {
       return work();
     } catch (thrown) {
-      if (this.#probesLeft >= 0) throw thrown;
+      // The driver wraps the error of a probe.
+      if (!this.#isTooMuch) throw thrown;
       return null;
     } finally {
       this.#probesLeft = Number.POSITIVE_INFINITY;
+      this.#probesUntil = Number.POSITIVE_INFINITY;
     }
   }
 
@@ -133,7 +145,10 @@ export class SnapshotReader implements LoopReader, PausableReads {
 
   #probe(): void {
     this.#probesLeft -= 1;
-    if (this.#probesLeft < 0) throw new Error("Reads on the event loop have met too many rows");
+    this.#probes += 1;
+    // Rows may be long, and a condition may take long for each row.
+    this.#isTooMuch = this.#probesLeft < 0 || (this.#probes > fewProbes && performance.now() > this.#probesUntil);
+    if (this.#isTooMuch) throw new Error("Reads on the event loop take too long");
   }
 
   #replace(): void {
