@@ -1,5 +1,5 @@
 /** The body of an answer that leaves in pieces, no faster than the client takes the pieces, and counts meanwhile. */
-import { overloaded, releaseBytes } from "../../base/kernel/index.ts";
+import { overloaded, releaseBytes, releasedMemory } from "../../base/kernel/index.ts";
 import { countedBytes, type Hold, type InFlight } from "./in-flight.ts";
 
 const encoder = new TextEncoder();
@@ -67,6 +67,7 @@ export function streamOf(
     if (at >= from.byteLength) {
       piece = null;
       if (part !== from) releaseBytes(from);
+      else releasedMemory(from.byteLength);
     }
     controller.enqueue(part);
   }

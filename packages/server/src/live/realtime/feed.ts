@@ -36,6 +36,8 @@ export interface ListeningSocket extends Buffered {
 
 /** A subscription without a filter, or with a filter. */
 interface FeedListener extends LiveListener {
+  /** The collection of the subscription has been made. */
+  appear(): void;
   readonly collection: string | null;
   readonly filter: string | null;
 }
@@ -95,6 +97,8 @@ export class Feed {
   readonly #shared: FilterTableOptions;
   readonly #parsed = new BoundedMap<string, Channel>(knownChannels);
   readonly #whole = new Map<string, Whole>();
+  /** The live subscriptions to collections that do not exist: they join no topics yet, which would take memory. */
+  readonly #absent = new Map<string, Set<FeedListener>>();
   /** The channels that the sockets of each address hold, and the channels of all sockets. */
   readonly #byAddress = new Map<string, number>();
   #held = 0;
@@ -195,6 +199,14 @@ export class Feed {
     else this.#byAddress.delete(address);
   }
 
+  /** Whether a subscription without a filter waits until its collection is made; then the feed calls `appear`. */
+  waitsForCollection(subscription: FeedListener): boolean {
+    const { collection: name } = subscription;
+    if (name === null || this.#options.collections.get(name) !== undefined) return false;
+    this.#absent.set(name, (this.#absent.get(name) ?? new Set()).add(subscription));
+    return true;
+  }
+
   /** A subscription without a filter goes live. */
   enter(subscription: FeedListener): void {
     const { collection, listener } = subscription;
@@ -207,6 +219,9 @@ export class Feed {
   /** A subscription without a filter is not live any more. */
   leave(subscription: FeedListener): void {
     const name = subscription.collection ?? "";
+    const absent = this.#absent.get(name);
+    absent?.delete(subscription);
+    if (absent?.size === 0) this.#absent.delete(name);
     const whole = this.#whole.get(name);
     whole?.live.delete(subscription);
     if (whole?.live.size !== 0) return;
@@ -268,10 +283,17 @@ export class Feed {
   }
 
   #publishOfService(event: LoggedEvent): Promise<unknown> | undefined {
+    if (event.type === "system.collection.created") this.#appear(String(Reflect.get(event.payload, "name")));
     const audience = this.visibility.audience(event, null);
     const reserved = audience === "users" ? reservedOf(event) : null;
     if (reserved !== null) return this.#publishReserved(event, reserved);
     return this.#send(event, topicsOfEvent(event.type, audience, subjectOf(event)));
+  }
+
+  #appear(name: string): void {
+    const waiting = this.#absent.get(name);
+    this.#absent.delete(name);
+    for (const subscription of waiting ?? []) subscription.appear();
   }
 
   /**

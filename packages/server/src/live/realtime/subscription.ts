@@ -187,7 +187,13 @@ export class Subscription implements LiveListener, SubscribedTo {
       this.#hold.listeners.live.add(this);
       return;
     }
+    if (this.#feed.waitsForCollection(this)) return;
     this.#socket.topics(heard.type, "join");
+    this.#feed.enter(this);
+  }
+
+  appear(): void {
+    for (const { state, type } of this.#types.values()) if (state === "live") this.#socket.topics(type, "join");
     this.#feed.enter(this);
   }
 
