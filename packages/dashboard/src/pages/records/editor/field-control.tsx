@@ -57,7 +57,7 @@ function FieldLabel({ field, label }: { field: FieldDefinition; label: string })
 
 function ControlSkeleton({ label }: { label: ReactNode }) {
   return (
-    <div role="status" aria-label={text.common.loading}>
+    <div role="status" aria-busy="true" aria-label={text.common.loading}>
       {label}
       <Skeleton height={label === undefined ? 30 : 36} />
     </div>
