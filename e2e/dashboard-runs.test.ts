@@ -6,10 +6,10 @@ import { complaintsOf, openDashboard, violationsOf } from "./dashboard.ts";
 /** A function with a side effect before its error: a line in a file. */
 const mail = (end: string): string => `import { appendFileSync } from "node:fs";
 export const options = { retries: 0 };
-export async function onCreate({ record }: any) {
+export const onCreate: OnCreate<"orders"> = async ({ record }) => {
   appendFileSync("sent.txt", record.title + "\\n");
   ${end}
-}
+};
 `;
 const broken = 'if (record.title !== "fine") throw new Error("No receipt");';
 const path = "functions/orders/mail.ts";
