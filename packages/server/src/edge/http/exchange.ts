@@ -181,7 +181,9 @@ export class Exchange {
     const content = body instanceof JsonText ? body.start : body;
     const isFile = typeof content !== "string" && !(content instanceof Uint8Array);
     const isSmall = isFile || content.length <= countedBytes || this.#isHead;
-    if (isSmall && this.#reserved !== null) this.#service.inFlight.forget(this.request.url);
+    // A 304 and an answer to HEAD tell nothing about the size.
+    if (isSmall && status === 200 && !this.#isHead && this.#reserved !== null)
+      this.#service.inFlight.forget(this.request.url);
     if (isSmall) return new Response(isFile ? content : this.#body(content), { status, headers: this.#with(headers) });
     if (typeof content === "string") return this.#large(status, [encoder.encode(content)], headers);
     this.reserve(countedBytes);

@@ -158,6 +158,19 @@ describe("an answer that nobody takes", () => {
   });
 });
 
+test("the size of a large answer is expected from queries of the same shape, until an answer is small", () => {
+  const { answers } = open(10 * mib);
+  const url = "http://x/api/tasks?limit=500&filter=a";
+  expect(answers.expected(url)).toBeNull();
+  answers.note(url, 3 * mib);
+  expect([answers.expected("http://x/api/tasks?limit=500"), answers.expected("http://x/api/tasks")]).toEqual([
+    3 * mib,
+    null,
+  ]);
+  answers.forget("http://x/api/tasks?filter=b&limit=500");
+  expect(answers.expected(url)).toBeNull();
+});
+
 describe("a stream", () => {
   function stream(answers: InFlight, pieces: Pieces) {
     const seen = { broken: [] as unknown[], ends: 0 };
