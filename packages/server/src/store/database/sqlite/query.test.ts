@@ -300,3 +300,18 @@ test("a long read that was stopped for a short one runs again, and answers", asy
   await Promise.all(asked);
   await database.close();
 }, 120_000);
+
+test("reads on the event loop give up beyond their rows, and when their rows take long", async () => {
+  const database = await withRows(2_000);
+  const { rows } = database;
+  const within = (most: number, sql: string) => rows.within(most, () => rows.get<{ n: number }>(sql));
+  const few = "SELECT count(*) AS n FROM t WHERE _probe(t.rowid) AND t.n <= 40";
+  expect(within(40, `SELECT count(*) AS n FROM (SELECT 1 FROM t WHERE _probe(t.rowid) LIMIT 40)`)).toEqual({ n: 40 });
+  expect(within(1_999, all)).toBeNull();
+  // For each row, the condition compares two thousand texts: the rows are few, and their time is not.
+  expect(within(1e9, endless)).toBeNull();
+  // Later reads have no bound.
+  expect(rows.get<{ n: number }>(few)).toEqual({ n: 40 });
+  await expect(async () => rows.within(1e9, () => rows.get("SELECT nothing FROM t"))).toThrow("nothing");
+  await database.close();
+});
