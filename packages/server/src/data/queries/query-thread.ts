@@ -13,7 +13,9 @@ const copies = 4;
 serveThread((reader, input) => {
   const answer = runQuery(reader, JSON.parse(String(input)) as QueryInput, true);
   const long = longTextsOf(answer.outcome);
-  for (const { bytes } of Object.values(long)) releasedMemory(bytes.byteLength * copies);
+  const released = Object.values(long).reduce((sum, { bytes }) => sum + bytes.byteLength * copies, 0);
+  // Once the answer has left: until then, the texts are in use.
+  if (released > 0) setImmediate(() => releasedMemory(released));
   const outcome = isObject(answer.outcome) ? { ...answer.outcome, ...long } : answer.outcome;
   return { result: { ...answer, outcome }, buffers: Object.values(long).map(({ bytes }) => bytes.buffer) };
 });
