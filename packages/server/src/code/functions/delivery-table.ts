@@ -25,7 +25,7 @@ import {
   type RunSource,
   RunTable,
 } from "../runs/index.ts";
-import type { Trigger } from "./function-file.ts";
+import { chainTooLong, type Trigger } from "./function-file.ts";
 
 /** Handlers of a type of event, at most. */
 export const maxPerEvent = 1_024;
@@ -124,7 +124,12 @@ export class Deliveries extends RunTable {
   /** Writes the deliveries of an event to these handlers, in the transaction of its change. */
   add(tx: Transactor, { event, previous, ...cause }: AppendedEvent, triggers: readonly Trigger[]): void {
     const depth = cause.depth + 1;
-    if (depth > maxDepth) throw chainTooLong(event, triggers);
+    if (depth > maxDepth) {
+      const names = triggers.map(({ path, handler }) => `${handler} of ${path}`).join(", ");
+      throw chainTooLong(
+        `${names} for ${event.type}; the change is refused. Does a function react to its own changes?`,
+      );
+    }
     const json = previous === null ? null : JSON.stringify(previous);
     const result = json === null ? null : digestOf(event.toRow().payload);
     const chain = cause.chain.length === 0 ? null : JSON.stringify(cause.chain);
@@ -285,14 +290,6 @@ export class Deliveries extends RunTable {
   #setEvent(tx: Transactor, id: number, event: LoggedEvent): void {
     tx.run("UPDATE _deliveries SET event = ? WHERE id = ?", JSON.stringify(event.toRow()), id);
   }
-}
-
-function chainTooLong(event: LoggedEvent, triggers: readonly Trigger[]): AppError {
-  const names = triggers.map(({ path, handler }) => `${handler} of ${path}`).join(", ");
-  return new AppError(
-    "bad_request",
-    `A chain of ${maxDepth} functions and hooks, each started by a change that the one before it made, would go on with ${names} for ${event.type}; the change is refused. Does a function react to its own changes?`,
-  );
 }
 
 /** The record before a change: its JSON, or the id of the delivery whose event made the record. */

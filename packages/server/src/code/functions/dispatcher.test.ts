@@ -60,7 +60,7 @@ async function open(name: string, paths: readonly string[], width = 10) {
   const triggers = paths.map(trigger);
   await deliveries.register(triggers);
   events.recordWith({
-    wants: () => true,
+    wanted: { has: () => true },
     beforeTrim: (tx, first, last) => deliveries.keepEvents(tx, first, last),
     record(tx, appended) {
       tx.onDurable(() => dispatcher.written({ id: lastIdOf(appended.event.seq) }));

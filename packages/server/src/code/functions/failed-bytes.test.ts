@@ -30,7 +30,7 @@ test("failed runs of large records go, oldest first, and those of small ones are
   };
   await deliveries.register([trigger]);
   events.recordWith({
-    wants: (type) => type === "a.updated",
+    wanted: new Set(["a.updated"]),
     beforeTrim: () => undefined,
     record: (tx, appended) => deliveries.add(tx, appended, [trigger]),
   });

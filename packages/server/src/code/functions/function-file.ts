@@ -1,6 +1,6 @@
 /** Function files: the functions and hooks that a file exports, and the possible hooks of a file which does not load. */
 
-import { oneOf } from "../../base/kernel/index.ts";
+import { AppError, maxDepth, oneOf } from "../../base/kernel/index.ts";
 import { Histogram } from "../../base/logging/index.ts";
 import { linear, type RetryPolicy } from "../runs/index.ts";
 import {
@@ -141,6 +141,14 @@ export function hooksOf({ scripts, broken, former }: HookSources): Hook[] {
   );
   const closed = broken.flatMap(({ file, source }) => hooksIn(file, true, (name) => mayExport(source, name)));
   return [...loaded, ...closed].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** @param next the handler that would go on, the refused change, and advice. */
+export function chainTooLong(next: string): AppError {
+  return new AppError(
+    "bad_request",
+    `A chain of ${maxDepth} functions and hooks, each started by a change that the one before it made, would go on with ${next}`,
+  );
 }
 
 /** The text of a file that does not load cannot be read as a module. A name in a comment counts: that refuses too much, never too little. */

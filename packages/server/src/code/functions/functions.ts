@@ -30,8 +30,13 @@ import {
 import { lanesOf, type Trigger, triggersOf } from "./function-file.ts";
 import { Hooks, type HooksOptions } from "./hooks.ts";
 import { listRuns, type RunFilter } from "./run-list.ts";
-import { StartLimiter } from "./start-limiter.ts";
 
+/** The window in which arrivals and starts are counted. */
+const windowMs = 20;
+/** Arrivals in a window from which on starts are limited. */
+const busyArrivals = 80;
+/** Starts in a window while starts are limited. */
+const busyStarts = 25;
 /** The share of the width that a single file may take, so that a slow file leaves room for other files. */
 const shareOfFile = 2 / 3;
 
@@ -52,7 +57,8 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
   readonly #deliveries: Deliveries;
   readonly #limiter = new StartLimiter(() => this.dispatcher.resume());
   #triggers: readonly Trigger[] = [];
-  #byType = new Map<string, Trigger[]>();
+  /** The triggers in force, by the type of their events. */
+  wanted: ReadonlyMap<string, readonly Trigger[]> = new Map();
 
   constructor(options: FunctionsOptions) {
     const table = new Deliveries(options.database, options.events);
@@ -85,7 +91,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
       if (length > maxPerEvent)
         throw new SetupError(`${type} has ${length} functions; at most ${maxPerEvent} are possible`);
     this.#triggers = triggers;
-    this.#byType = byType;
+    this.wanted = byType;
     this.dispatcher.use(this.#sourcesOf(triggers));
     this.hooks.use(scripts, broken);
     this.#warnOfUnknown([...triggers, ...this.hooks.list()]);
@@ -104,12 +110,8 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     }
   }
 
-  wants(type: string): boolean {
-    return this.#byType.has(type);
-  }
-
   record(tx: Transactor, appended: AppendedEvent): void {
-    const triggers = this.#byType.get(appended.event.type) ?? [];
+    const triggers = this.wanted.get(appended.event.type) ?? [];
     tx.onDurable(() => {
       this.#limiter.arrived();
       this.dispatcher.written({ id: lastIdOf(appended.event.seq) });
@@ -244,5 +246,54 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     return [...Map.groupBy(triggers, ({ path }) => path)].map(([path, group]) =>
       this.#deliveries.sourceOf({ path, handlers: group.map(({ handler }) => `${path}:${handler}`), width }),
     );
+  }
+}
+
+/**
+ * The start limiter: while more changes with functions come than 4,000 a second, at most 1,250 runs a second start, so
+ * that requests go first. The other runs start later.
+ */
+class StartLimiter {
+  readonly #onNext: () => void;
+  #since = 0;
+  #arrivals = 0;
+  #starts = 0;
+  #isBusy = false;
+  #timer: Timer | null = null;
+
+  /** @param onNext called when starts are allowed again. */
+  constructor(onNext: () => void) {
+    this.#onNext = onNext;
+  }
+
+  /** A change with functions has arrived. */
+  arrived(): void {
+    this.#roll();
+    this.#arrivals += 1;
+    if (this.#arrivals >= busyArrivals) this.#isBusy = true;
+  }
+
+  /** Whether another run may start now; the run counts as started then. */
+  take(): boolean {
+    this.#roll();
+    if (this.#isBusy && this.#starts >= busyStarts) {
+      this.#timer ??= setTimeout(() => {
+        this.#timer = null;
+        this.#onNext();
+      }, windowMs).unref();
+      return false;
+    }
+    this.#starts += 1;
+    return true;
+  }
+
+  /** Begins another window when the last window is over. */
+  #roll(): void {
+    const now = performance.now();
+    if (now - this.#since < windowMs) return;
+    this.#isBusy = this.#arrivals >= busyArrivals;
+    this.#since = now;
+    this.#arrivals = 0;
+    this.#starts = 0;
   }
 }

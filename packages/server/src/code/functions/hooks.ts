@@ -18,10 +18,10 @@ import {
   type Principal,
 } from "../../base/kernel/index.ts";
 import { FailureBudget, type Logger } from "../../base/logging/index.ts";
-import type { HookedChange, HookedOperation, RecordHooks } from "../../data/records/index.ts";
+import type { HookedChange, RecordHooks } from "../../data/records/index.ts";
 import type { Auth, AuthHooks, AuthStep } from "../../people/auth/index.ts";
 import type { BrokenScript, CallOutcome, Script, ScriptHost } from "../script-host/index.ts";
-import { type Hook, hooksOf } from "./function-file.ts";
+import { chainTooLong, type Hook, hooksOf } from "./function-file.ts";
 
 /** Changes whose hooks run at a time, for each script process; a caller has three quarters of these. */
 const widthPerProcess = 128;
@@ -56,6 +56,13 @@ interface Question extends Omit<HookedChange, "operation"> {
 type Values = Readonly<Record<string, unknown>>;
 
 export class Hooks implements RecordHooks, AuthHooks {
+  readonly hooked = {
+    create: new Set<string>(),
+    update: new Set<string>(),
+    delete: new Set<string>(),
+    register: new Set<string>(),
+    login: new Set<string>(),
+  };
   readonly #options: HooksOptions;
   /** The records that wait for hooks. */
   readonly #bytes: Admission;
@@ -88,17 +95,11 @@ export class Hooks implements RecordHooks, AuthHooks {
 
   use(scripts: readonly Script[], broken: readonly BrokenScript[]): void {
     this.#hooks = hooksOf({ scripts, broken, former: this.#hooks });
+    for (const collections of Object.values(this.hooked)) collections.clear();
+    for (const { collection, operation } of this.#hooks) this.hooked[operation].add(collection);
     for (const { path, handler, collection, isBroken } of this.#hooks)
       if (isBroken)
         this.#options.logger.error(`Until ${path} loads, what its ${handler} may be for in ${collection} is refused`);
-  }
-
-  hasAny(operation: HookedOperation): boolean {
-    return this.#hooks.some((hook) => hook.operation === operation);
-  }
-
-  has(collection: string, operation: Hook["operation"]): boolean {
-    return this.#hooks.some((hook) => hook.collection === collection && hook.operation === operation);
   }
 
   /** @throws AppError: the refusal of a hook, or `unavailable`. */
@@ -108,7 +109,6 @@ export class Hooks implements RecordHooks, AuthHooks {
 
   /** @throws AppError as `run`. */
   async before(step: AuthStep, user: Values, address: string): Promise<void> {
-    if (!this.has("users", step)) return;
     const accept = (returned: Values): Values => {
       const changed = Object.keys(returned).filter((name) => returned[name] !== user[name]);
       if (changed.length === 0) return user;
@@ -138,7 +138,10 @@ export class Hooks implements RecordHooks, AuthHooks {
     for (const hook of this.#hooks) {
       if (hook.collection !== collection || hook.operation !== operation) continue;
       const { path, handler, isBroken } = hook;
-      if (depthOf(question.principal) >= maxDepth) throw chainTooLong(question, handler);
+      if (depthOf(question.principal) >= maxDepth)
+        throw chainTooLong(
+          `${handler} of ${collection}; the ${operation} is refused. Does a hook make changes that it runs for itself?`,
+        );
       const runId = newId("run", this.#options.clock.now());
       if (isBroken) throw this.#fail(hook, { runId, reason: "its file does not load" });
       const startedAt = performance.now();
@@ -228,11 +231,4 @@ function refusalOf({ message, status, field }: Extract<CallOutcome, { status: "r
 function refusedBy({ operation }: Hook): string {
   if (operation === "register") return "the registration";
   return operation === "login" ? "the login" : "the write";
-}
-
-function chainTooLong({ collection, operation }: Question, handler: string): AppError {
-  return new AppError(
-    "bad_request",
-    `A chain of ${maxDepth} functions and hooks, each started by a change that the one before it made, would go on with ${handler} of ${collection}; the ${operation} is refused. Does a hook make changes that it runs for itself?`,
-  );
 }

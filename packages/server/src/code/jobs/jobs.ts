@@ -19,7 +19,6 @@ import {
   type RunTask,
 } from "../runs/index.ts";
 import type { BrokenScript, Lane, Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
-import { ClockWatch } from "./clock-watch.ts";
 import { JobHistory } from "./history-table.ts";
 import { type JobDefinition, jobHandler, jobOf, type QueueJob, type ScheduledJob } from "./job-file.ts";
 import { type JobAttempt, type JobHead, type JobInput, JobTable } from "./job-table.ts";
@@ -47,10 +46,9 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
   readonly queues: Queues;
   readonly #options: JobsOptions;
   readonly #now: () => number;
-  readonly #clockWatch: ClockWatch;
   readonly #table: JobTable;
   readonly #history: JobHistory;
-  readonly #schedules: Schedules;
+  readonly #schedules: Schedules<ScheduledJob>;
   #jobs: readonly JobDefinition[] = [];
 
   constructor(options: JobsOptions) {
@@ -59,12 +57,15 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     super({ ...options, now, table, history });
     this.#options = options;
     this.#now = now;
-    this.#clockWatch = new ClockWatch(now);
     this.#table = table;
     this.#history = history;
     this.queues = new Queues({ ...options, now, table, dispatcher: this.dispatcher });
-    const onLook = (): void => this.onLook();
-    this.#schedules = new Schedules({ clock, now, onDue: (job) => this.#startDue(job), onLook });
+    this.#schedules = new Schedules({
+      clock,
+      now,
+      onDue: (job) => this.#startDue(job),
+      onCorrection: () => void this.#bringForward().then(() => this.dispatcher.lookAgain()),
+    });
   }
 
   /** Takes up the runs of the last process, and begins to run jobs. Call `start` once. */
@@ -88,8 +89,6 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
   async use(scripts: readonly Script[], broken: readonly BrokenScript[]): Promise<void> {
     this.#jobs = scripts.map((script) => jobOf(script, this.#options.timeoutMs));
     await this.#table.register(this.#jobs.map(({ path }) => ({ path, handler: jobHandler })));
-    // Comes before the new schedules: a new job has missed no time.
-    this.onLook();
     this.#schedules.use(this.#jobs.filter((job): job is ScheduledJob => job.kind === "schedule"));
     const queues = this.#jobs.filter((job): job is QueueJob => job.kind === "queue");
     this.queues.use(queues);
@@ -122,7 +121,7 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
   }
 
   /** Every job with a schedule, with its next due time (milliseconds since 1970). */
-  list(): readonly Readonly<Scheduled>[] {
+  list(): readonly Readonly<Scheduled<ScheduledJob>>[] {
     return this.#schedules.list();
   }
 
@@ -224,10 +223,7 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
   }
 
   protected override onLook(): void {
-    const corrected = this.#clockWatch.look();
-    if (corrected === null) return;
-    this.#schedules.followBack(corrected);
-    void this.#bringForward().then(() => this.dispatcher.lookAgain());
+    this.#schedules.look();
   }
 
   /** Brings forward attempts with a due time too far ahead, set by a later clock: the attempts are due after the longest pause. */

@@ -1,34 +1,42 @@
-/** Schedules: the due times of jobs that run by the clock. A single alarm waits for the earliest time. */
+/**
+ * Schedules: the due times of work that runs by the clock, of jobs and of backups. A single alarm waits for the earliest
+ * time. Schedules notice that the machine's clock was set back.
+ */
 import type { Alarm, Clock } from "../../base/kernel/index.ts";
 import { nextTime, type ScheduledJob } from "./job-file.ts";
 
-export interface Scheduled {
-  readonly job: ScheduledJob;
+/** A smaller correction of the clock is not followed: no job runs twice after a correction. */
+const correctionMs = 5_000;
+
+export interface Scheduled<J> {
+  readonly job: J;
   /** The time at which the job is due, in milliseconds since 1970. */
   due: number;
 }
 
-interface SchedulesOptions {
+interface SchedulesOptions<J> {
   readonly clock: Clock;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  readonly onDue: (job: ScheduledJob) => void;
-  /** Called before each look at the clock. */
-  readonly onLook: () => void;
+  readonly onDue: (job: J) => void;
+  /** Called when the clock was set back. */
+  readonly onCorrection?: () => void;
 }
 
-export class Schedules {
-  readonly #options: SchedulesOptions;
-  #jobs: readonly Scheduled[] = [];
+export class Schedules<J extends Pick<ScheduledJob, "name" | "schedule" | "timezone">> {
+  readonly #options: SchedulesOptions<J>;
+  #jobs: readonly Scheduled<J>[] = [];
   #alarm: Alarm | null = null;
   #isStarted = false;
+  /** The last look at the clock: its time, and that of `performance.now()`, which no step of the clock changes. */
+  #lastLook = { at: 0, steady: 0 };
 
-  constructor(options: SchedulesOptions) {
+  constructor(options: SchedulesOptions<J>) {
     this.#options = options;
   }
 
   /** Every job with its next time. */
-  list(): readonly Readonly<Scheduled>[] {
+  list(): readonly Readonly<Scheduled<J>>[] {
     return this.#jobs;
   }
 
@@ -44,7 +52,9 @@ export class Schedules {
   }
 
   /** Replaces all jobs. A job with the same schedule as before is due as before. */
-  use(jobs: readonly ScheduledJob[]): void {
+  use(jobs: readonly J[]): void {
+    // Before the replacement: a new job has missed no time.
+    this.look();
     const before = this.#jobs;
     this.#jobs = jobs.flatMap((job) => {
       const same = before.find(
@@ -57,10 +67,16 @@ export class Schedules {
     this.#arm();
   }
 
-  /** The clock was set back: jobs are due at each of their times since the corrected time of the last look. */
-  followBack(corrected: number): void {
+  /** Looks at the clock. After a correction, jobs are due at each of their times since the corrected time of the last look. */
+  look(): void {
+    const [at, steady] = [this.#options.now(), performance.now()];
+    const corrected = at - (steady - this.#lastLook.steady);
+    const wasSetBack = this.#lastLook.at - corrected > correctionMs;
+    this.#lastLook = { at, steady };
+    if (!wasSetBack) return;
     for (const scheduled of this.#jobs)
       scheduled.due = Math.min(scheduled.due, nextTime(scheduled.job, corrected) ?? Number.POSITIVE_INFINITY);
+    this.#options.onCorrection?.();
   }
 
   #arm(): void {
@@ -72,7 +88,7 @@ export class Schedules {
   }
 
   #wake(): void {
-    this.#options.onLook();
+    this.look();
     const now = this.#options.now();
     for (const scheduled of this.#jobs) {
       if (scheduled.due > now) continue;

@@ -10,4 +10,4 @@ export { fieldLimits, isRecordId, missingRecord, type RecordTable, recordTableOf
 export { Records } from "./records.ts";
 export type { TaggedRecord } from "./saved-record.ts";
 export { recordTag, selectionTag } from "./saved-record.ts";
-export type { HookedChange, HookedOperation, RecordHooks } from "./write-hooks.ts";
+export type { HookedChange, RecordHooks } from "./write-hooks.ts";

@@ -228,8 +228,9 @@ export class Records {
 
   /** Whether a change may need hooks. A deletion may delete records of other collections, too. */
   #isHooked(collection: string, operation: HookedOperation): boolean {
-    if (this.#hooks === null || !this.#hooks.hasAny(operation)) return false;
-    return operation === "delete" || this.#hooks.has(collection, operation);
+    const hooked = this.#hooks?.hooked[operation];
+    if (hooked === undefined) return false;
+    return operation === "delete" ? hooked.size > 0 : hooked.has(collection);
   }
 
   /** Runs a write in a long transaction. @throws as `askingFirst`. */

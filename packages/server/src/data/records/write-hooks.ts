@@ -37,9 +37,8 @@ export interface HookedChange {
 
 /** The hooks in force. `Functions` implements `RecordHooks`. */
 export interface RecordHooks {
-  /** Whether any collection has hooks before an operation. */
-  hasAny(operation: HookedOperation): boolean;
-  has(collection: string, operation: HookedOperation): boolean;
+  /** The collections with hooks, by operation. */
+  readonly hooked: { readonly [operation in HookedOperation]: ReadonlySet<string> };
   /** Asks the hooks of a change. @throws AppError: a refusal, or `unavailable` when a hook does not answer. */
   run(change: HookedChange): Promise<void>;
 }
@@ -126,7 +125,7 @@ export class WriteHooks {
   }
 
   has(collection: string, operation: HookedOperation): boolean {
-    return this.#hooks.has(collection, operation);
+    return this.#hooks.hooked[operation].has(collection);
   }
 
   /** The id of the next record that the write creates. */

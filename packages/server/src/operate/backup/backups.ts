@@ -2,7 +2,6 @@
 import { statSync } from "node:fs";
 import type { BackupEntry } from "@socle/protocol";
 import {
-  type Alarm,
   AppError,
   type Clock,
   messageOf,
@@ -12,7 +11,7 @@ import {
   toTimestamp,
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import { ClockWatch, nextTime } from "../../code/jobs/index.ts";
+import { nextTime, Schedules } from "../../code/jobs/index.ts";
 import type { BucketObject, ByteRange, FileBody, Storage } from "../../files/storage/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
@@ -78,8 +77,7 @@ interface Work {
 export class Backups {
   readonly #options: BackupsOptions;
   readonly #target: BackupTarget;
-  readonly #clock: Clock;
-  readonly #clockWatch: ClockWatch;
+  readonly #schedules: Schedules<{ name: string; schedule: string; timezone: string }>;
   readonly #stopping = new AbortController();
   #running: Running | null = null;
   #failed: BackupEntry[] = [];
@@ -87,23 +85,22 @@ export class Backups {
   #undelivered: string | null = null;
   #last: LastBackup | null = null;
   #failures = 0;
-  #alarm: Alarm | null = null;
   /** The last event: the database writes events in the order of the calls. */
   #told: Promise<void> = Promise.resolve();
 
   constructor(options: BackupsOptions) {
     this.#options = options;
     this.#target = new BackupTarget(options.settings["backup.target"], options.paths);
-    this.#clock = options.clock;
-    this.#clockWatch = new ClockWatch(() => options.clock.now());
+    const { clock } = options;
+    this.#schedules = new Schedules({ clock, now: () => clock.now(), onDue: () => this.#beginDue() });
   }
 
   /** Waits for the schedule from now on. */
   start(): void {
     const { settings, logger } = this.#options;
     const schedule = settings["backup.schedule"];
-    this.#clockWatch.look();
-    if (schedule !== undefined) this.#arm(dueTime(schedule, this.#clock.now()), schedule);
+    if (schedule !== undefined) this.#schedules.use([{ name: "backup", schedule, timezone: "UTC" }]);
+    this.#schedules.start();
     // A store that does not answer holds up no start.
     void this.#target.list().then(
       (kept) => {
@@ -118,7 +115,7 @@ export class Backups {
 
   /** Ends a backup that is being made; nothing of the backup is left. */
   async stop(): Promise<void> {
-    this.#alarm?.cancel();
+    this.#schedules.stop();
     this.#stopping.abort(new Error("the service stops"));
     await this.#running?.ended.catch(() => undefined);
     await this.#told;
@@ -299,19 +296,12 @@ export class Backups {
     }
   }
 
-  #arm(due: number, schedule: string): void {
-    this.#alarm = this.#clock.lookAfter(Math.max(0, due - this.#clock.now()), () => {
-      const corrected = this.#clockWatch.look();
-      // The clock was ahead when the backup was made due.
-      const right = corrected === null ? due : Math.min(due, dueTime(schedule, corrected));
-      if (this.#clock.now() < right) return this.#arm(right, schedule);
-      try {
-        this.begin(system);
-      } catch (thrown) {
-        this.#options.logger.warn(`A backup is due and is skipped: ${messageOf(thrown)}`);
-      }
-      this.#arm(dueTime(schedule, this.#clock.now()), schedule);
-    });
+  #beginDue(): void {
+    try {
+      this.begin(system);
+    } catch (thrown) {
+      this.#options.logger.warn(`A backup is due and is skipped: ${messageOf(thrown)}`);
+    }
   }
 }
 
@@ -326,13 +316,8 @@ export async function checkBackups(settings: BackupSettings, paths: DataPaths): 
   new BackupTarget(address, paths);
   if (recipient !== undefined && !(await isRecipient(recipient)))
     throw new SetupError("backup.recipient: is not the public key of an age identity, such as age1…");
-  if (schedule !== undefined) dueTime(schedule, 0);
-}
-
-/** When a backup is due after a time, in milliseconds since 1970. @throws SetupError for a schedule that is not cron. */
-function dueTime(schedule: string, after: number): number {
   try {
-    return nextTime({ schedule, timezone: "UTC" }, after) ?? Number.POSITIVE_INFINITY;
+    if (schedule !== undefined) nextTime({ schedule, timezone: "UTC" }, 0);
   } catch (thrown) {
     throw new SetupError(`backup.${messageOf(thrown)}`);
   }

@@ -59,6 +59,8 @@ export type AuthStep = "register" | "login";
 
 /** The hooks of users. Functions implement it. */
 export interface AuthHooks {
+  /** `users`, if a step has hooks. */
+  readonly hooked: { readonly [step in AuthStep]: ReadonlySet<string> };
   /**
    * Asks the hooks before a step.
    * @param user for a registration, the future user, without an id.
@@ -186,7 +188,7 @@ export class Auth {
     const { email, password } = checkNewCredentials(credentials, this.#options.passwordMinLength);
     const { reader } = this.#database;
     if (findByEmail(reader, email) !== null) throw emailTaken();
-    if (this.#hooks !== null) {
+    if (this.#hooks !== null && this.#hooks.hooked.register.size > 0) {
       const isAdmin = email === this.#options.adminEmail && !isAdminEmailSpent(reader, email);
       await this.#hooks.before("register", { email, role: isAdmin ? "admin" : "authenticated" }, caller.key);
     }
@@ -215,7 +217,8 @@ export class Auth {
       this.#passwords.verify(credentials.password, found?.passwordHash ?? null, caller);
     const isRight = await this.#logins.guard(email, caller, check);
     if (!isRight || found === null) throw new AppError("unauthorized", "The email or the password is wrong.");
-    await this.#hooks?.before("login", { ...found.user }, caller.key);
+    if (this.#hooks !== null && this.#hooks.hooked.login.size > 0)
+      await this.#hooks.before("login", { ...found.user }, caller.key);
     const signIn = (tx: Transactor) => {
       // The user may have been deleted, or may have a new password, since the check began.
       const current = findByEmail(tx, found.user.email);

@@ -71,7 +71,8 @@ export interface AppendedEvent {
  * back. The log calls the recorder only for wanted types.
  */
 export interface EventRecorder {
-  wants(type: string): boolean;
+  /** The types that the recorder wants. */
+  readonly wanted: Pick<ReadonlySet<string>, "has">;
   record(tx: Transactor, appended: AppendedEvent): void;
   /** Called in the transaction that removes the oldest events, from seq `first` to seq `last`: the last chance to copy an event. */
   beforeTrim(tx: Transactor, first: number, last: number): void;
@@ -210,7 +211,7 @@ export class EventLog {
     const actor = actorOf(event.principal);
     const owner = event.owner ?? null;
     const { text: payload } = event.payload instanceof JsonText ? event.payload : JsonText.of(event.payload);
-    const recorder = this.#recorder?.wants(type) === true ? this.#recorder : null;
+    const recorder = this.#recorder?.wanted.has(type) === true ? this.#recorder : null;
     const basis = event.basis === undefined || event.basis === null ? null : JSON.stringify(event.basis);
     const row: WrittenRow = { seq, at, time, type, source, actor, owner, payload, partial: 0, basis };
     const logged = recorder === null ? null : new LoggedEvent(row, event.previous);
