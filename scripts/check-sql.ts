@@ -29,6 +29,10 @@ const exceptions: Exceptions = {
     "operate/backup/unpacked.ts",
     "operate/backup/verify.ts",
     "cli/commands/backup.ts",
+    // The only users of the tables of their module.
+    "people/auth/auth.ts",
+    "people/auth/sessions.ts",
+    "people/auth/users.ts",
     // The example of a function in a new project.
     "cli/template.ts",
   ],

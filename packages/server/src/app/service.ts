@@ -159,7 +159,7 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       events,
       clock,
       lookups: {
-        userExists: (reader, id) => auth.users.exists(reader, id),
+        userExists: (reader, id) => auth.users.find(id, reader) !== null,
         isReadableFile: (reader, id, principal) =>
           isReadableFile(reader, { id, principal }, () => shown.isShown(reader, id, principal)),
       },

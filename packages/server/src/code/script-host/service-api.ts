@@ -141,9 +141,8 @@ export class ServiceApi implements CallAnswers {
     return {
       "users.list": (_principal, [options]) => {
         const { limit = 50, offset = 0 } = parsedObject(options, "options");
-        return JSON.stringify(
-          users.list({ limit: Math.min(whole(limit, "limit"), maxUsers), offset: whole(offset, "offset") }),
-        );
+        const page = { limit: Math.min(whole(limit, "limit"), maxUsers), offset: whole(offset, "offset") };
+        return JSON.stringify(users.search({ ...page, order: "oldest" }).items);
       },
       "users.get": (_principal, [id]) => JSON.stringify(users.find(text(id, "id"))),
       "users.findByEmail": (_principal, [email]) => JSON.stringify(users.findByEmail(text(email, "email"))),

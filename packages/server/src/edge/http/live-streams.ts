@@ -59,7 +59,7 @@ export class LiveStreams {
           };
           const stops = [
             source((item) => say(`data: ${JSON.stringify(item)}\n\n`)),
-            this.#auth.listenToSessions(({ sessionId }) => {
+            this.#auth.sessions.listen(({ sessionId }) => {
               if (sessionId === admin.sessionId && !this.#isAdmin(admin)) end();
             }),
           ];

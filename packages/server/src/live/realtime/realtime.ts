@@ -31,7 +31,7 @@ export class Realtime {
     this.#feed.publishWith(publisher);
     const stops = [
       this.#options.events.listen((event) => this.#feed.publish(event)),
-      this.#options.auth.listenToSessions(({ sessionId, role }) => this.#sessionChanged(sessionId, role)),
+      this.#options.auth.sessions.listen(({ sessionId, role }) => this.#sessionChanged(sessionId, role)),
     ];
     this.#stopListening = () => {
       for (const stop of stops) stop();

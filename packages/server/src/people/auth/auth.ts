@@ -7,22 +7,18 @@ import type { EventLog } from "../../store/events/index.ts";
 import { checkNewCredentials, normaliseEmail } from "./credentials.ts";
 import { LoginGuard } from "./login-guard.ts";
 import { ownCaller, type PasswordCaller, Passwords } from "./passwords.ts";
-import type { Session } from "./session-table.ts";
-import { type SessionChange, Sessions } from "./sessions.ts";
-import { type AccessClaims, AccessTokens, invalidToken } from "./tokens.ts";
+import { type AccessClaims, AccessTokens, invalidToken, type Session, Sessions } from "./sessions.ts";
 import {
   emailTaken,
   findByEmail,
-  findById,
-  findSecret,
-  insertSecret,
   insertUser,
   isAdminEmailSpent,
+  type NewUser,
   spendAdminEmail,
-} from "./user-table.ts";
-import { type NewUser, Users } from "./users.ts";
+  Users,
+} from "./users.ts";
 
-export interface AuthOptions {
+interface AuthOptions {
   database: Database;
   events: EventLog;
   clock: Clock;
@@ -49,7 +45,7 @@ const maxClaims = 5_000;
 const sweepEveryMs = 60_000;
 
 /** A caller with an open connection, and the end of the caller's right (milliseconds since 1970). */
-export interface Connected {
+interface Connected {
   readonly principal: SignedIn;
   readonly expiresAt: number;
 }
@@ -70,18 +66,24 @@ export interface AuthHooks {
 }
 
 /** The steps of a set-up that its caller adds; both run in the transaction, and roll the transaction back by throwing. */
-export interface FirstAdminSteps {
+interface FirstAdminSteps {
   /** Called before the first write: passwords wait to be hashed, and the permission may have ended since. */
   confirm(tx: Transactor): void;
   record(tx: Transactor, made: { admin: SignedIn; user: User; before: User | null }): void;
 }
 
+/** A user who is signed in, with the session. */
+interface Opened {
+  readonly user: User;
+  readonly session: Session;
+  readonly refreshToken: string;
+}
+
 export class Auth {
   readonly users: Users;
+  readonly sessions: Sessions;
   readonly #options: AuthOptions;
   readonly #database: Database;
-  readonly #clock: Clock;
-  readonly #sessions: Sessions;
   readonly #passwords: Passwords;
   readonly #logins: LoginGuard;
   readonly #closing = new AbortController();
@@ -96,23 +98,21 @@ export class Auth {
     const options = { ...given, adminEmail: adminEmail && (normaliseEmail(adminEmail) ?? adminEmail) };
     this.#options = options;
     this.#database = options.database;
-    this.#clock = options.clock;
     this.#passwords = new Passwords(options.maxPasswords);
-    this.#sessions = new Sessions({
+    this.sessions = new Sessions({
       database: options.database,
       ttlMs: options.refreshTokenTtlMs,
       maxPerUser: options.maxSessionsPerUser,
       limits: options.limits,
       tokenKey: () => this.secretFor("refresh tokens"),
     });
-    this.users = new Users({ ...options, sessions: this.#sessions, passwords: this.#passwords });
+    this.users = new Users({ ...options, sessions: this.sessions, passwords: this.#passwords });
     this.#database.guardCallers((reader, caller) => this.#recheck(reader, caller));
     this.#logins = new LoginGuard({ ...options, maxWaiting: options.maxPasswords });
   }
 
   /** Finds or makes the key that signs tokens, and begins to sweep. Call `start` once. */
   async start(): Promise<void> {
-    await this.users.start();
     this.#tokens = new AccessTokens(this.#options.jwtSecret ?? (await this.#storedSecret()));
     this.#sweepTimer = setInterval(() => {
       this.#logins.tick();
@@ -136,7 +136,7 @@ export class Auth {
   /** Removes expired sessions and refresh tokens. Never rejects. */
   async sweep(): Promise<void> {
     const { signal } = this.#closing;
-    await this.#sessions.sweep(signal).catch((error) => {
+    await this.sessions.sweep(signal).catch((error) => {
       if (!signal.aborted) this.#options.logger.warn("Expired sessions were not removed", { error });
     });
   }
@@ -149,7 +149,7 @@ export class Auth {
   authenticate(token: string): SignedIn | Promise<SignedIn> {
     const claims = this.#claims.get(token);
     if (claims === undefined) return this.#authenticateNew(token);
-    const session = this.#sessions.known(claims.sid);
+    const session = this.sessions.known(claims.sid);
     if (session === undefined) return this.#authenticateNew(token);
     return this.#principal(claims, session);
   }
@@ -161,21 +161,13 @@ export class Auth {
   async connect(token: string): Promise<Connected> {
     const principal = await this.authenticate(token);
     const { exp } = await this.#claimsOf(token);
-    const sessionEnd = this.#sessions.known(principal.sessionId)?.expiresAt ?? Number.POSITIVE_INFINITY;
+    const sessionEnd = this.sessions.known(principal.sessionId)?.expiresAt ?? Number.POSITIVE_INFINITY;
     return { principal, expiresAt: Math.min(exp * 1_000, sessionEnd) };
-  }
-
-  /**
-   * Calls `listener` when a session ends or its user's role changes.
-   * Answers a function that ends the calls.
-   */
-  listenToSessions(listener: (change: SessionChange) => void): () => void {
-    return this.#sessions.listen(listener);
   }
 
   /** The role of a session in the database; null for an ended session. */
   roleOf(sessionId: string): Role | null {
-    const session = this.#sessions.find(sessionId);
+    const session = this.sessions.find(sessionId);
     return session === null || session.expiresAt <= Date.now() ? null : session.role;
   }
 
@@ -188,21 +180,16 @@ export class Auth {
     const { email, password } = checkNewCredentials(credentials, this.#options.passwordMinLength);
     const { reader } = this.#database;
     if (findByEmail(reader, email) !== null) throw emailTaken();
-    if (this.#hooks !== null && this.#hooks.hooked.register.size > 0) {
-      const isAdmin = email === this.#options.adminEmail && !isAdminEmailSpent(reader, email);
-      await this.#hooks.before("register", { email, role: isAdmin ? "admin" : "authenticated" }, caller.key);
-    }
+    if (this.#hooks !== null && this.#hooks.hooked.register.size > 0)
+      await this.#hooks.before("register", { email, role: this.#roleOfNew(reader, email) }, caller.key);
     const passwordHash = await this.#passwords.hash(password, caller);
-    const now = this.#clock.now();
+    const now = this.#options.clock.now();
     const opened = await this.#database.transact((tx) => {
-      const isAdmin = email === this.#options.adminEmail && !isAdminEmailSpent(tx, email);
-      if (isAdmin) spendAdminEmail(tx, email);
-      const user = insertUser(tx, { email, passwordHash, role: isAdmin ? "admin" : "authenticated" }, now);
-      const session = this.#sessions.open(tx, user);
-      this.#announce(tx, "auth.register", signedIn(user, session.session.id));
-      return { user, ...session };
+      const role = this.#roleOfNew(tx, email);
+      if (role === "admin") spendAdminEmail(tx, email);
+      return this.#open(tx, "auth.register", insertUser(tx, { email, passwordHash, role }, now));
     });
-    return this.#respond(opened.user, opened.session, opened.refreshToken);
+    return this.#respond(opened);
   }
 
   /**
@@ -219,7 +206,7 @@ export class Auth {
     if (!isRight || found === null) throw new AppError("unauthorized", "The email or the password is wrong.");
     if (this.#hooks !== null && this.#hooks.hooked.login.size > 0)
       await this.#hooks.before("login", { ...found.user }, caller.key);
-    const signIn = (tx: Transactor) => {
+    const signIn = (tx: Transactor): Opened => {
       // The user may have been deleted, or may have a new password, since the check began.
       const current = findByEmail(tx, found.user.email);
       if (current?.user.id !== found.user.id || current.passwordHash !== found.passwordHash)
@@ -227,18 +214,16 @@ export class Auth {
       const { user } = current;
       if (this.#hooks !== null && user.role !== found.user.role)
         throw new AppError("conflict", "The user was changed during the login. Try again.");
-      const session = this.#sessions.open(tx, user);
-      this.#announce(tx, "auth.login", signedIn(user, session.session.id));
-      return { user, ...session };
+      return this.#open(tx, "auth.login", user);
     };
     // An admin can make room on a full disk, so the login may use the reserve.
     const opened = await this.#database.transact(signIn, { makesRoom: found.user.role === "admin" });
-    return this.#respond(opened.user, opened.session, opened.refreshToken);
+    return this.#respond(opened);
   }
 
   /** @throws AppError `unauthorized` for a token that is unknown, expired or was used before. */
   async refresh(refreshToken: string): Promise<TokenResponse> {
-    const outcome = await this.#database.transact((tx) => this.#sessions.refresh(tx, refreshToken));
+    const outcome = await this.#database.transact((tx) => this.sessions.refresh(tx, refreshToken));
     if (outcome.kind === "reused")
       this.#options.logger.warn("A refresh token was used twice; its session is revoked", {
         userId: outcome.session.userId,
@@ -246,8 +231,7 @@ export class Auth {
       });
     if (outcome.kind !== "refreshed")
       throw new AppError("unauthorized", "The refresh token is invalid, expired or revoked.");
-    const user = this.user(outcome.session.userId);
-    return this.#respond(user, outcome.session, outcome.refreshToken);
+    return this.#respond({ ...outcome, user: this.user(outcome.session.userId) });
   }
 
   /**
@@ -261,22 +245,21 @@ export class Auth {
       const sessions = new Map<string, { userId: string; role: Role }>();
       if (principal !== null) sessions.set(principal.sessionId, principal);
       if (refreshToken !== null) {
-        const session = this.#sessions.ofRefreshToken(tx, refreshToken);
+        const session = this.sessions.ofRefreshToken(tx, refreshToken);
         if (session !== null) sessions.set(session.id, session);
         else if (principal === null)
           throw new AppError("unauthorized", "The refresh token is invalid, expired or revoked.");
       }
       for (const [id, { userId, role }] of sessions) {
-        this.#sessions.end(tx, id);
-        const user = { id: userId, role };
-        this.#announce(tx, "auth.logout", signedIn(user, id));
+        this.sessions.end(tx, id);
+        this.#announce(tx, "auth.logout", { userId, role, sessionId: id });
       }
     });
   }
 
   /** @throws AppError `unauthorized` when the user is gone. */
   user(id: string): User {
-    const user = findById(this.#database.reader, id);
+    const user = this.users.find(id);
     if (user === null) throw invalidToken(null);
     return user;
   }
@@ -316,11 +299,11 @@ export class Auth {
       if (this.users.adminExists(tx)) throw new AppError("not_found", "There is an admin already.");
       steps.confirm(tx);
       const { user, before } = this.users.makeAdmin(tx, values);
-      const session = this.#sessions.open(tx, user);
-      steps.record(tx, { admin: signedIn(user, session.session.id), user, before });
-      return { user, ...session };
+      const opened = this.sessions.open(tx, user);
+      steps.record(tx, { admin: signedIn(user, opened.session), user, before });
+      return { user, ...opened };
     });
-    return this.#respond(opened.user, opened.session, opened.refreshToken);
+    return this.#respond(opened);
   }
 
   /** A secret of this service; each purpose has another secret. */
@@ -330,9 +313,10 @@ export class Auth {
 
   /** The caller guard of the database. The guard reads memory, which changes at the moment of each commit. */
   #recheck(reader: Reader, caller: SignedIn): SignedIn {
-    const session = this.#sessions.known(caller.sessionId);
-    if (session !== undefined) return withSession(caller, session);
-    return withSession(caller, this.#sessions.find(caller.sessionId, reader));
+    const { sessionId } = caller;
+    const session = this.sessions.known(sessionId) ?? this.sessions.find(sessionId, reader);
+    if (session === null || session.expiresAt <= Date.now()) throw invalidToken(null);
+    return session.role === caller.role ? caller : { ...caller, role: session.role };
   }
 
   get #issuer(): AccessTokens {
@@ -350,7 +334,7 @@ export class Auth {
 
   async #authenticateNew(token: string): Promise<SignedIn> {
     const claims = await this.#claimsOf(token);
-    const session = this.#sessions.known(claims.sid) ?? this.#sessions.find(claims.sid);
+    const session = this.sessions.known(claims.sid) ?? this.sessions.find(claims.sid);
     if (session === null) throw invalidToken(null);
     return this.#principal(claims, session);
   }
@@ -362,41 +346,43 @@ export class Auth {
     return { userId: session.userId, role: session.role, sessionId: session.id };
   }
 
-  async #respond(user: User, session: Session, refreshToken: string): Promise<TokenResponse> {
+  /** The role of a user who registers: the email of the configuration makes an admin, once. */
+  #roleOfNew(reader: Reader, email: string): Role {
+    return email === this.#options.adminEmail && !isAdminEmailSpent(reader, email) ? "admin" : "authenticated";
+  }
+
+  /** Opens a session for a user, and announces the session. */
+  #open(tx: Transactor, type: string, user: User): Opened {
+    const opened = this.sessions.open(tx, user);
+    this.#announce(tx, type, signedIn(user, opened.session));
+    return { user, ...opened };
+  }
+
+  async #respond({ user, session, refreshToken }: Opened): Promise<TokenResponse> {
     const ttlMs = this.#options.accessTokenTtlMs;
     const claims = { sub: user.id, role: user.role, sid: session.id };
-    const accessToken = await this.#issuer.issue(claims, Date.now(), ttlMs);
+    const accessToken = await this.#issuer.issue(claims, ttlMs);
     const expiresIn = Math.ceil(ttlMs / 1_000);
     return { accessToken, token: accessToken, refreshToken, tokenType: "Bearer", expiresIn, user };
   }
 
   #announce(tx: Transactor, type: string, principal: SignedIn): void {
     const payload = { userId: principal.userId, role: principal.role };
-    this.#events.append(tx, { type, source: "auth", payload, principal });
-  }
-
-  get #events(): EventLog {
-    return this.#options.events;
+    this.#options.events.append(tx, { type, source: "auth", payload, principal });
   }
 
   /** Two services never share a database, so a missing secret is made at once. */
   async #storedSecret(): Promise<Secret> {
     return this.#database.transact((tx) => {
-      const stored = findSecret(tx, "jwt");
-      if (stored !== null) return new Secret(stored);
+      const stored = tx.get<{ value: string }>("SELECT value FROM _secrets WHERE name = 'jwt'");
+      if (stored !== null) return new Secret(stored.value);
       const value = randomToken(32);
-      insertSecret(tx, "jwt", value);
+      tx.run("INSERT INTO _secrets (name, value) VALUES ('jwt', ?)", value);
       return new Secret(value);
     });
   }
 }
 
-/** A caller with the present role of the session. @throws AppError `unauthorized` for an ended session. */
-function withSession(caller: SignedIn, session: Session | null): SignedIn {
-  if (session === null || session.expiresAt <= Date.now()) throw invalidToken(null);
-  return session.role === caller.role ? caller : { ...caller, role: session.role };
-}
-
-function signedIn(user: { id: string; role: Role }, sessionId: string): SignedIn {
-  return { userId: user.id, role: user.role, sessionId };
+function signedIn(user: User, session: Session): SignedIn {
+  return { userId: user.id, role: user.role, sessionId: session.id };
 }

@@ -2,7 +2,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { parseChannel } from "@socle/protocol";
 import { eventsSince, lastSeq, openApi } from "../../../test/kit.ts";
-import { FailureTrace } from "./failure-trace.ts";
+import { FailureTrace } from "./login-guard.ts";
 
 const api = await openApi({});
 

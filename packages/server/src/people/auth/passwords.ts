@@ -69,30 +69,64 @@ class PasswordThread {
   }
 }
 
-/** The threads of passwords. The caller bounds the number of running tasks: each task takes a thread. */
-class PasswordThreads {
+/**
+ * Hashes passwords with argon2id on as many threads as cores minus one. The runtime's own threads are not used, because
+ * flushes and files need the runtime's threads.
+ */
+export class Passwords {
   readonly #idle = new Map<PasswordThread, Timer>();
   readonly #busy = new Set<PasswordThread>();
+  readonly #admission: Admission;
   #isClosed = false;
 
-  /** @throws AppError `unavailable` after `close`; Error when the thread fails. */
-  async run(task: PasswordTask): Promise<string | boolean> {
-    if (this.#isClosed) throw stopping();
-    const thread = this.#take();
-    try {
-      return await thread.run(task);
-    } finally {
-      this.#busy.delete(thread);
-      if (thread.isUsable) this.#keep(thread);
-    }
+  /** @param maxWaiting the most passwords that may wait for a thread (`limits.passwords`); half of them for a single caller. */
+  constructor(maxWaiting: number) {
+    const width = Math.min(maxThreads, Math.max(1, navigator.hardwareConcurrency - 1));
+    this.#admission = new Admission({
+      limit: "passwords",
+      message: "Too many passwords wait to be checked; try again in a moment.",
+      width,
+      share: width,
+      maxWaiting,
+      waitingShare: Math.ceil(maxWaiting / 2),
+    });
   }
 
-  /** Ends all threads. Running tasks are rejected with `unavailable`. */
+  /** @throws AppError `unavailable` when the queue is full. */
+  async hash(password: string, caller: PasswordCaller): Promise<string> {
+    return String(await this.#run({ password, hash: null }, caller));
+  }
+
+  /**
+   * Whether a password matches a hash. For null, an unknown user, the thread does the same work and the answer is false.
+   * @throws AppError `unavailable` when the queue is full.
+   */
+  async verify(password: string, hash: string | null, caller: PasswordCaller): Promise<boolean> {
+    const isRight = await this.#run({ password, hash: hash ?? nobody }, caller);
+    return isRight === true && hash !== null;
+  }
+
+  /** Ends the threads. Work that runs, waits or comes later is rejected with `unavailable`. */
   close(): void {
     this.#isClosed = true;
     for (const timer of this.#idle.values()) clearTimeout(timer);
     for (const thread of [...this.#idle.keys(), ...this.#busy]) thread.end(stopping());
     this.#idle.clear();
+  }
+
+  /** Waits for the caller's turn, which gives the caller a thread. */
+  #run(task: PasswordTask, { key, signal }: PasswordCaller): Promise<string | boolean> {
+    const onThread = async (): Promise<string | boolean> => {
+      if (this.#isClosed) throw stopping();
+      const thread = this.#take();
+      try {
+        return await thread.run(task);
+      } finally {
+        this.#busy.delete(thread);
+        if (thread.isUsable) this.#keep(thread);
+      }
+    };
+    return this.#admission.run(onThread, { caller: key, signal });
   }
 
   /** The most recently used thread, so that the other threads stay idle and end. */
@@ -113,49 +147,5 @@ class PasswordThreads {
       thread.end(stopping());
     };
     this.#idle.set(thread, setTimeout(end, keepMs).unref());
-  }
-}
-
-/**
- * Hashes passwords with argon2id on as many threads as cores minus one. The runtime's own threads are not used, because
- * flushes and files need the runtime's threads.
- */
-export class Passwords {
-  readonly #threads = new PasswordThreads();
-  readonly #admission: Admission;
-
-  /** @param maxWaiting the most passwords that may wait for a thread (`limits.passwords`); half of them for a single caller. */
-  constructor(maxWaiting: number) {
-    const width = Math.min(maxThreads, Math.max(1, navigator.hardwareConcurrency - 1));
-    this.#admission = new Admission({
-      limit: "passwords",
-      message: "Too many passwords wait to be checked; try again in a moment.",
-      width,
-      share: width,
-      maxWaiting,
-      waitingShare: Math.ceil(maxWaiting / 2),
-    });
-  }
-
-  /** @throws AppError `unavailable` when the queue is full. */
-  async hash(password: string, { key, signal }: PasswordCaller): Promise<string> {
-    return String(
-      await this.#admission.run(() => this.#threads.run({ password, hash: null }), { caller: key, signal }),
-    );
-  }
-
-  /**
-   * Whether a password matches a hash. For null, an unknown user, the thread does the same work and the answer is false.
-   * @throws AppError `unavailable` when the queue is full.
-   */
-  async verify(password: string, hash: string | null, { key, signal }: PasswordCaller): Promise<boolean> {
-    const task = { password, hash: hash ?? nobody };
-    const isRight = await this.#admission.run(() => this.#threads.run(task), { caller: key, signal });
-    return isRight === true && hash !== null;
-  }
-
-  /** Ends the threads. Work that waits or comes later is rejected with `unavailable`. */
-  close(): void {
-    this.#threads.close();
   }
 }

@@ -1,26 +1,16 @@
-/** Sessions and their refresh tokens: opened, refreshed, looked up in memory, and ended. */
+/** Sessions with their access tokens and refresh tokens: opened, refreshed, looked up in memory, and ended. */
 import type { Role, SessionEntry, User } from "@socle/protocol";
-import { BoundedMap, newId, toTimestamp } from "../../base/kernel/index.ts";
+import {
+  AppError,
+  BoundedMap,
+  isSameSecret,
+  newId,
+  randomToken,
+  type Secret,
+  toTimestamp,
+} from "../../base/kernel/index.ts";
 import type { LimitMeter } from "../../base/logging/index.ts";
 import { type Database, noteKind, type Reader, type Transactor } from "../../store/database/index.ts";
-import {
-  deleteSession,
-  deleteToken,
-  expiredSessions,
-  findSession,
-  findToken,
-  findUnexpired,
-  insertSession,
-  insertToken,
-  markTokenUsed,
-  renewSession,
-  type Session,
-  sessionIdsOf,
-  sessionsBeyond,
-  tokensUsedBefore,
-  unexpiredOf,
-} from "./session-table.ts";
-import { hashRefreshToken, RefreshTokens } from "./tokens.ts";
 
 /** The grace time of a used token: two tabs that refresh at the same time use the same token. */
 const graceMs = 10_000;
@@ -32,8 +22,17 @@ const sweepStep = 50;
 /** The most exchanges within the grace time that lead from a used token to the token in force. */
 const maxChain = 1_000;
 
+/** A session in force and the user it belongs to, with the role of this moment. */
+export interface Session {
+  readonly id: string;
+  readonly userId: string;
+  readonly role: Role;
+  /** Milliseconds since 1970, as all times of the tables of sessions and refresh tokens. */
+  readonly expiresAt: number;
+}
+
 /** A change of a session, reported at the moment of the commit: the user's new role, or null for an ended session. */
-export interface SessionChange {
+interface SessionChange {
   readonly sessionId: string;
   readonly role: Role | null;
 }
@@ -42,37 +41,61 @@ export interface SessionChange {
 const sessionKept = noteKind<{ readonly session: Session; readonly used: string | null }>("sessions.kept");
 const sessionChanged = noteKind<SessionChange>("sessions.changed");
 
-export type RefreshOutcome =
+type RefreshOutcome =
   | { kind: "refreshed"; session: Session; refreshToken: string }
   | { kind: "unknown" }
   /** A copy of the token was used before, and the session is over. */
   | { kind: "reused"; session: Session };
 
+const selectSession =
+  "SELECT s.id AS id, s.userId AS userId, u.role AS role, s.expiresAt AS expiresAt FROM _sessions s JOIN _users u ON u.id = s.userId";
+
+export function findSession(reader: Reader, id: string): Session | null {
+  return reader.get<Session>(`${selectSession} WHERE s.id = ?`, id);
+}
+
+function findUnexpired(reader: Reader, id: string | null, now: number): Session | null {
+  return reader.get<Session>(`${selectSession} WHERE s.id = ? AND s.expiresAt > ?`, id, now);
+}
+
+function sessionIdsOf(reader: Reader, userId: string): string[] {
+  return reader.all<{ id: string }>("SELECT id FROM _sessions WHERE userId = ?", userId).map(({ id }) => id);
+}
+
+/** A refresh token that is kept; `usedAt` is null until its first use. */
+function findToken(reader: Reader, hash: string): { sessionId: string; usedAt: number | null } | null {
+  return reader.get("SELECT sessionId, usedAt FROM _refresh_tokens WHERE hash = ?", hash);
+}
+
+/** The stored hash of a refresh token: 256 random bits need no slow hash. */
+function hashOf(token: string): string {
+  return Bun.SHA256.hash(token, "hex");
+}
+
+interface SessionsOptions {
+  database: Database;
+  ttlMs: number;
+  /** The most sessions of a user; another login ends the oldest session. */
+  maxPerUser: number;
+  limits: LimitMeter;
+  /** A secret of the service, available once auth has started. */
+  tokenKey: () => string;
+}
+
+/**
+ * A refresh token is `{session id}.{256 random bits}.{signature}`. The database has only hashes. The successor of a token
+ * is computed from the token, so that simultaneous requests with one token get the same successor. The signature proves
+ * that the service issued the token, also after the hash was removed.
+ */
 export class Sessions {
-  readonly #database: Database;
-  readonly #ttlMs: number;
-  readonly #maxPerUser: number;
-  readonly #limits: LimitMeter;
-  readonly #tokens: RefreshTokens;
+  readonly #options: SessionsOptions;
   readonly #live = new BoundedMap<string, Session>(capacity);
   /** When refresh tokens were used, by their hashes, on a monotonic clock. The stored time is for a restart. */
   readonly #uses = new BoundedMap<string, number>(usesCapacity);
   readonly #listeners = new Set<(change: SessionChange) => void>();
 
-  constructor(options: {
-    database: Database;
-    ttlMs: number;
-    /** The most sessions of a user; another login ends the oldest session. */
-    maxPerUser: number;
-    limits: LimitMeter;
-    /** See `RefreshTokens`. */
-    tokenKey: () => string;
-  }) {
-    this.#database = options.database;
-    this.#ttlMs = options.ttlMs;
-    this.#maxPerUser = options.maxPerUser;
-    this.#limits = options.limits;
-    this.#tokens = new RefreshTokens(options.tokenKey);
+  constructor(options: SessionsOptions) {
+    this.#options = options;
     const { projection } = options.database;
     projection.on(sessionKept, ({ session, used }) => {
       this.#live.set(session.id, session);
@@ -95,18 +118,19 @@ export class Sessions {
     return this.#live.get(id);
   }
 
-  find(id: string, reader: Reader = this.#database.reader): Session | null {
+  find(id: string, reader: Reader = this.#options.database.reader): Session | null {
     const session = findSession(reader, id);
     if (session !== null) this.#live.set(id, session);
     return session;
   }
 
-  open(tx: Transactor, user: User): { session: Session; refreshToken: string } {
+  open(tx: Transactor, { id: userId, role }: User): { session: Session; refreshToken: string } {
     const now = Date.now();
-    const session: Session = { id: newId("ses", now), userId: user.id, role: user.role, expiresAt: now + this.#ttlMs };
-    insertSession(tx, session, now);
-    const refreshToken = this.#tokens.first(session.id);
-    this.#keep(tx, session.id, refreshToken);
+    const session: Session = { id: newId("ses", now), userId, role, expiresAt: now + this.#options.ttlMs };
+    const { id, expiresAt } = session;
+    tx.run("INSERT INTO _sessions (id, userId, createdAt, expiresAt) VALUES (?, ?, ?, ?)", id, userId, now, expiresAt);
+    const refreshToken = this.#signed(`${id}.${randomToken(32)}`);
+    this.#keep(tx, id, refreshToken);
     this.#endOldest(tx, session, now);
     tx.note(sessionKept.of({ session, used: null }));
     return { session, refreshToken };
@@ -118,19 +142,19 @@ export class Sessions {
    */
   refresh(tx: Transactor, token: string): RefreshOutcome {
     const now = Date.now();
-    const hash = hashRefreshToken(token);
+    const hash = hashOf(token);
     const found = findToken(tx, hash);
-    const session = findUnexpired(tx, found?.sessionId ?? this.#tokens.sessionOf(token), now);
+    const session = findUnexpired(tx, found?.sessionId ?? this.#sessionOf(token), now);
     if (session === null) return { kind: "unknown" };
     if (found?.usedAt !== null) {
       if (this.#isInGrace(hash, found?.usedAt ?? null)) return this.#inForce(tx, session, token);
       this.end(tx, session.id);
       return { kind: "reused", session };
     }
-    const renewed: Session = { ...session, expiresAt: now + this.#ttlMs };
-    const refreshToken = this.#tokens.successor(token, session.id);
-    markTokenUsed(tx, hash, now);
-    renewSession(tx, renewed);
+    const renewed: Session = { ...session, expiresAt: now + this.#options.ttlMs };
+    const refreshToken = this.#successor(token, session.id);
+    tx.run("UPDATE _refresh_tokens SET usedAt = ? WHERE hash = ?", now, hash);
+    tx.run("UPDATE _sessions SET expiresAt = ? WHERE id = ?", renewed.expiresAt, session.id);
     this.#keep(tx, session.id, refreshToken);
     tx.note(sessionKept.of({ session: renewed, used: hash }));
     return { kind: "refreshed", session: renewed, refreshToken };
@@ -138,13 +162,14 @@ export class Sessions {
 
   /** The session of a refresh token, used or not, that has not expired. */
   ofRefreshToken(tx: Transactor, token: string): Session | null {
-    const found = findToken(tx, hashRefreshToken(token));
-    return findUnexpired(tx, found?.sessionId ?? this.#tokens.sessionOf(token), Date.now());
+    const found = findToken(tx, hashOf(token));
+    return findUnexpired(tx, found?.sessionId ?? this.#sessionOf(token), Date.now());
   }
 
   /** Ends a session; its tokens are refused from the commit on. */
   end(tx: Transactor, id: string): void {
-    deleteSession(tx, id);
+    tx.run("DELETE FROM _refresh_tokens WHERE sessionId = ?", id);
+    tx.run("DELETE FROM _sessions WHERE id = ?", id);
     // The caller of the next transaction is looked up in memory.
     tx.endBatch();
     tx.note(sessionChanged.of({ sessionId: id, role: null }));
@@ -162,8 +187,12 @@ export class Sessions {
   }
 
   /** The sessions of a user that have not expired, newest first. */
-  list(userId: string, now: number, reader: Reader = this.#database.reader): SessionEntry[] {
-    const rows = unexpiredOf(reader, userId, now);
+  list(userId: string, reader: Reader = this.#options.database.reader): SessionEntry[] {
+    const rows = reader.all<{ id: string; createdAt: number; expiresAt: number }>(
+      "SELECT id, createdAt, expiresAt FROM _sessions WHERE userId = ? AND expiresAt > ? ORDER BY createdAt DESC, id DESC",
+      userId,
+      Date.now(),
+    );
     return rows.map(({ id, createdAt, expiresAt }) => ({
       id,
       createdAt: toTimestamp(createdAt),
@@ -181,14 +210,17 @@ export class Sessions {
 
   /** Answers whether another step is due. */
   async #sweepStep(now: number): Promise<boolean> {
-    const { reader } = this.#database;
-    const sessions = expiredSessions(reader, now, sweepStep);
-    const tokens = tokensUsedBefore(reader, now - graceMs, sweepStep);
+    const { database } = this.#options;
+    const { reader } = database;
+    const expired = "SELECT id FROM _sessions WHERE expiresAt <= ? LIMIT ?";
+    const sessions = reader.all<{ id: string }>(expired, now, sweepStep);
+    const used = "SELECT hash FROM _refresh_tokens WHERE usedAt < ? LIMIT ?";
+    const tokens = reader.all<{ hash: string }>(used, now - graceMs, sweepStep);
     if (sessions.length === 0 && tokens.length === 0) return false;
-    await this.#database.transact((tx) => {
+    await database.transact((tx) => {
       // The session may have been renewed since.
-      for (const id of sessions) if (findUnexpired(tx, id, now) === null) this.end(tx, id);
-      for (const hash of tokens) deleteToken(tx, hash);
+      for (const { id } of sessions) if (findUnexpired(tx, id, now) === null) this.end(tx, id);
+      for (const { hash } of tokens) tx.run("DELETE FROM _refresh_tokens WHERE hash = ?", hash);
     });
     return Math.max(sessions.length, tokens.length) === sweepStep;
   }
@@ -196,7 +228,7 @@ export class Sessions {
   /**
    * Whether a token was used within the grace time. The system clock may have been set in between, and the sweep, which
    * follows the system clock, may have removed the token.
-   * @param storedAt milliseconds since 1970; null for a removed token.
+   * @param storedAt null for a removed token.
    */
   #isInGrace(hash: string, storedAt: number | null): boolean {
     const usedAt = this.#uses.get(hash);
@@ -206,15 +238,16 @@ export class Sessions {
   }
 
   #keep(tx: Transactor, sessionId: string, token: string): void {
-    insertToken(tx, { hash: hashRefreshToken(token), sessionId, now: Date.now() });
+    const sql = "INSERT INTO _refresh_tokens (hash, sessionId, createdAt) VALUES (?, ?, ?)";
+    tx.run(sql, hashOf(token), sessionId, Date.now());
   }
 
   /** Follows a token, used within the grace time, to the token in force. */
   #inForce(tx: Transactor, session: Session, used: string): RefreshOutcome {
     let refreshToken = used;
     for (let step = 0; step < maxChain; step++) {
-      refreshToken = this.#tokens.successor(refreshToken, session.id);
-      const hash = hashRefreshToken(refreshToken);
+      refreshToken = this.#successor(refreshToken, session.id);
+      const hash = hashOf(refreshToken);
       const row = findToken(tx, hash);
       // The key of the tokens has changed since.
       if (row === null && !this.#isInGrace(hash, null)) break;
@@ -224,9 +257,93 @@ export class Sessions {
   }
 
   /** Keeps the sessions of a user within their bound. The newest stays, also when the clock was set back. */
-  #endOldest(tx: Transactor, newest: Session, now: number): void {
-    const tooMany = sessionsBeyond(tx, newest, { keep: this.#maxPerUser, now });
-    for (const id of tooMany) this.end(tx, id);
-    if (tooMany.length > 0) tx.onDurable(() => this.#limits.reached("sessionsPerUser", { userId: newest.userId }));
+  #endOldest(tx: Transactor, { userId, id: newest }: Session, now: number): void {
+    const { maxPerUser, limits } = this.#options;
+    const tooMany = tx.all<{ id: string }>(
+      "SELECT id FROM _sessions WHERE userId = ? AND expiresAt > ? AND id <> ? ORDER BY createdAt DESC, id DESC LIMIT -1 OFFSET ?",
+      userId,
+      now,
+      newest,
+      maxPerUser - 1,
+    );
+    for (const { id } of tooMany) this.end(tx, id);
+    if (tooMany.length > 0) tx.onDurable(() => limits.reached("sessionsPerUser", { userId }));
   }
+
+  /** The token that another is exchanged for: always the same. */
+  #successor(token: string, sessionId: string): string {
+    return this.#signed(`${sessionId}.${this.#digest(`next ${token}`)}`);
+  }
+
+  /** The session that a token was issued for, whenever that was; null for a token that this service has not issued. */
+  #sessionOf(token: string): string | null {
+    const unsigned = token.slice(0, Math.max(0, token.lastIndexOf(".")));
+    return isSameSecret(token, this.#signed(unsigned)) ? (unsigned.split(".")[0] ?? null) : null;
+  }
+
+  #signed(text: string): string {
+    return `${text}.${this.#digest(`sign ${text}`)}`;
+  }
+
+  #digest(text: string): string {
+    return new Bun.CryptoHasher("sha256", this.#options.tokenKey()).update(text).digest("base64url");
+  }
+}
+
+/** The claims of an access token (RFC 7519); `sid` is the session. */
+export interface AccessClaims {
+  readonly sub: string;
+  readonly sid: string;
+  /** Seconds since 1970. */
+  readonly exp: number;
+}
+
+/**
+ * Three parts in base64url, the last of 32 bytes without padding and without stray bits (RFC 7515, 2): a decoder ignores
+ * padding and stray bits, so a token would have several texts.
+ */
+const canonical = /^[\w-]+\.[\w-]+\.[\w-]{42}[AEIMQUYcgkosw048]$/;
+
+/** Access tokens: JWT, signed with HS256. The library is loaded with the first token. */
+export class AccessTokens {
+  readonly #key: Uint8Array;
+
+  constructor(secret: Secret) {
+    this.#key = new TextEncoder().encode(secret.reveal());
+  }
+
+  /** A secret derived from the signing key. */
+  secretFor(purpose: string): string {
+    return new Bun.CryptoHasher("sha256", this.#key).update(`socle ${purpose}`).digest("hex");
+  }
+
+  async issue(claims: { sub: string; role: string; sid: string }, ttlMs: number): Promise<string> {
+    const { SignJWT } = await import("jose");
+    const issuedAt = Math.floor(Date.now() / 1_000);
+    return new SignJWT({ role: claims.role, sid: claims.sid })
+      .setProtectedHeader({ alg: "HS256", typ: "JWT" })
+      .setSubject(claims.sub)
+      .setIssuedAt(issuedAt)
+      .setExpirationTime(issuedAt + Math.ceil(ttlMs / 1_000))
+      .sign(this.#key);
+  }
+
+  /** @throws AppError `unauthorized` for anything but a token that this service has signed and that is in time. */
+  async verify(token: string): Promise<AccessClaims> {
+    if (!canonical.test(token)) throw invalidToken(null);
+    const { jwtVerify } = await import("jose");
+    const { payload } = await jwtVerify(token, this.#key, { algorithms: ["HS256"] }).catch((cause: unknown) => {
+      throw invalidToken(cause);
+    });
+    const { sub, exp } = payload;
+    const sid = payload["sid"];
+    if (typeof sub !== "string" || typeof sid !== "string") throw invalidToken(null);
+    // JavaScript reads a large number of JSON as infinite: the token would have no end.
+    if (exp === undefined || !Number.isSafeInteger(exp)) throw invalidToken(null);
+    return { sub, sid, exp };
+  }
+}
+
+export function invalidToken(cause: unknown): AppError {
+  return new AppError("unauthorized", "The access token is invalid, expired or revoked.", { cause });
 }

@@ -1,25 +1,77 @@
 /** Users, for admins, functions and the command line: search, creation, roles, passwords, deletion. */
 import type { Credentials, Role, SessionEntry, User } from "@socle/protocol";
-import { AppError, type Clock, type Principal } from "../../base/kernel/index.ts";
-import type { Logger } from "../../base/logging/index.ts";
-import type { Database, Reader, Transactor } from "../../store/database/index.ts";
+import { AppError, type Clock, newId, type Principal, toTimestamp } from "../../base/kernel/index.ts";
+import {
+  type Database,
+  isUniqueViolation,
+  type QueryTable,
+  type Reader,
+  type Transactor,
+} from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import { checkNewCredentials, checkNewPassword, normaliseEmail } from "./credentials.ts";
 import { ownCaller, type PasswordCaller, type Passwords } from "./passwords.ts";
 import type { Sessions } from "./sessions.ts";
-import {
-  adminExists,
-  deleteUser,
-  emailsBeyondAscii,
-  findByEmail,
-  findById,
-  insertUser,
-  listUsers,
-  spendAdminEmail,
-  type UserFilter,
-  updateEmail,
-  updateUser,
-} from "./user-table.ts";
+
+/** The table of users, and its public columns. */
+export const userTable = { table: "_users", fields: ["id", "email", "role", "createdAt"] } as const;
+
+/** The part of the table that `db.query` may read: all but the hashes of passwords, through the view `users`. */
+export const userQueryTable: QueryTable = { table: "_users", view: { name: "users", columns: userTable.fields } };
+
+/** Looks a user up by a normalised email. */
+export function findByEmail(reader: Reader, email: string): { user: User; passwordHash: string } | null {
+  const row = reader.get<User & { passwordHash: string }>(
+    "SELECT id, email, role, createdAt, passwordHash FROM _users WHERE email = ?",
+    email,
+  );
+  if (row === null) return null;
+  const { passwordHash, ...user } = row;
+  return { user, passwordHash };
+}
+
+/** @throws AppError `conflict` when the email is taken. */
+export function insertUser(tx: Transactor, { email, passwordHash, role }: NewUser & { role: Role }, now: number): User {
+  const user: User = { id: newId("usr", now), email, role, createdAt: toTimestamp(now) };
+  try {
+    tx.run(
+      "INSERT INTO _users (id, email, passwordHash, role, createdAt) VALUES (?, ?, ?, ?, ?)",
+      user.id,
+      email,
+      passwordHash,
+      role,
+      user.createdAt,
+    );
+  } catch (thrown) {
+    throw isUniqueViolation(thrown) ? emailTaken() : thrown;
+  }
+  return user;
+}
+
+export function emailTaken(): AppError {
+  return new AppError("conflict", "There is already a user with this email.");
+}
+
+/** Whether `admin.email` must not make an admin of this email any more. */
+export function isAdminEmailSpent(reader: Reader, email: string): boolean {
+  return reader.get("SELECT 1 FROM _spent_admin_emails WHERE email = ?", email) !== null;
+}
+
+/** From now on `admin.email` makes no admin of this email. */
+export function spendAdminEmail(tx: Transactor, email: string): void {
+  tx.run("INSERT OR IGNORE INTO _spent_admin_emails (email) VALUES (?)", email);
+}
+
+/** The filter and the page of a list of users. */
+interface UserQuery {
+  /** A part of the email. */
+  readonly search?: string | null;
+  readonly role?: Role | null;
+  readonly limit: number;
+  readonly offset: number;
+  /** By default, the newest user is first. */
+  readonly order?: "newest" | "oldest";
+}
 
 /** A user to be made: checked, and the password hashed, which takes longer than a transaction may. */
 export interface NewUser {
@@ -27,88 +79,68 @@ export interface NewUser {
   readonly passwordHash: string;
 }
 
+interface UsersOptions {
+  database: Database;
+  events: EventLog;
+  clock: Clock;
+  sessions: Sessions;
+  passwords: Passwords;
+  passwordMinLength: number;
+  adminEmail?: string | undefined;
+}
+
 /**
  * A change of a user is made in the caller's transaction; tokens and sockets follow in the moment of its commit.
  */
 export class Users {
-  readonly #database: Database;
-  readonly #logger: Logger;
-  readonly #events: EventLog;
-  readonly #clock: Clock;
-  readonly #sessions: Sessions;
-  readonly #passwords: Passwords;
-  readonly #passwordMinLength: number;
-  readonly #adminEmail: string | undefined;
+  readonly #options: UsersOptions;
+  /** Characters that a password has at least. */
+  readonly passwordMinLength: number;
 
-  constructor(options: {
-    database: Database;
-    logger: Logger;
-    events: EventLog;
-    clock: Clock;
-    sessions: Sessions;
-    passwords: Passwords;
-    passwordMinLength: number;
-    adminEmail?: string | undefined;
-  }) {
-    this.#database = options.database;
-    this.#logger = options.logger;
-    this.#events = options.events;
-    this.#clock = options.clock;
-    this.#sessions = options.sessions;
-    this.#passwords = options.passwords;
-    this.#passwordMinLength = options.passwordMinLength;
-    this.#adminEmail = options.adminEmail;
+  constructor(options: UsersOptions) {
+    this.#options = options;
+    this.passwordMinLength = options.passwordMinLength;
   }
 
-  /**
-   * Brings emails that earlier versions stored into the present form, by which a login finds its user. Two users may have the
-   * same email then: the second keeps the stored form, and the log names the user.
-   */
-  async start(): Promise<void> {
-    const former = emailsBeyondAscii(this.#database.reader).filter(({ email }) => normaliseEmail(email) !== email);
-    for (const { id, email } of former) {
-      const normal = normaliseEmail(email);
-      const isFree = normal !== null && findByEmail(this.#database.reader, normal) === null;
-      if (isFree) await this.#database.transact((tx) => updateEmail(tx, id, normal));
-      else this.#logger.warn("A user cannot log in: the email is that of another user, or none", { userId: id });
-    }
-  }
-
-  find(id: string, reader: Reader = this.#database.reader): User | null {
-    return findById(reader, id);
+  find(id: string, reader: Reader = this.#options.database.reader): User | null {
+    return reader.get<User>("SELECT id, email, role, createdAt FROM _users WHERE id = ?", id);
   }
 
   findByEmail(email: string): User | null {
     const normal = normaliseEmail(email);
-    return normal === null ? null : (findByEmail(this.#database.reader, normal)?.user ?? null);
+    return normal === null ? null : (findByEmail(this.#options.database.reader, normal)?.user ?? null);
   }
 
-  exists(reader: Reader, id: string): boolean {
-    return findById(reader, id) !== null;
-  }
-
-  /** Users in the order of their creation. */
-  list(page: { limit: number; offset: number }): User[] {
-    return listUsers(this.#database.reader, { ...page, order: "oldest" }).items;
-  }
-
-  /** Users by a filter, newest first, and the total. */
-  search(filter: UserFilter & { limit: number; offset: number }): { items: User[]; total: number } {
-    return listUsers(this.#database.reader, { ...filter, order: "newest" });
+  /** Users by a filter, in the order of their creation, and the total. */
+  search({ search, role, limit, offset, order = "newest" }: UserQuery): { items: User[]; total: number } {
+    const { reader } = this.#options.database;
+    const conditions: [string, string][] = [];
+    // Emails are stored in lower case.
+    if (search) conditions.push(["instr(email, ?) > 0", search.toLowerCase()]);
+    if (role) conditions.push(["role = ?", role]);
+    const where = conditions.length === 0 ? "" : `WHERE ${conditions.map(([condition]) => condition).join(" AND ")}`;
+    const values = conditions.map(([, value]) => value);
+    const direction = order === "newest" ? "DESC" : "ASC";
+    const items = reader.all<User>(
+      `SELECT id, email, role, createdAt FROM _users ${where} ORDER BY _seq ${direction} LIMIT ? OFFSET ?`,
+      ...values,
+      limit,
+      offset,
+    );
+    // The last page tells the total.
+    const isLast = items.length < limit && (items.length > 0 || offset === 0);
+    if (isLast) return { items, total: offset + items.length };
+    const row = reader.get<{ n: number }>(`SELECT count(*) AS n FROM _users ${where}`, ...values);
+    return { items, total: row?.n ?? 0 };
   }
 
   /** The sessions of a user that have not expired, newest first. */
   sessions(userId: string): SessionEntry[] {
-    return this.#sessions.list(userId, Date.now());
+    return this.#options.sessions.list(userId);
   }
 
-  /** Characters that a password has at least. */
-  get passwordMinLength(): number {
-    return this.#passwordMinLength;
-  }
-
-  adminExists(reader: Reader = this.#database.reader): boolean {
-    return adminExists(reader);
+  adminExists(reader: Reader = this.#options.database.reader): boolean {
+    return reader.get("SELECT 1 FROM _users WHERE role = 'admin' LIMIT 1") !== null;
   }
 
   /**
@@ -116,14 +148,14 @@ export class Users {
    * to be hashed.
    */
   async prepare(credentials: Credentials, caller: PasswordCaller = ownCaller): Promise<NewUser> {
-    const { email, password } = checkNewCredentials(credentials, this.#passwordMinLength);
-    return { email, passwordHash: await this.#passwords.hash(password, caller) };
+    const { email, password } = checkNewCredentials(credentials, this.passwordMinLength);
+    return { email, passwordHash: await this.#options.passwords.hash(password, caller) };
   }
 
   /** @throws AppError `validation_error` for a short password, `unavailable` when too many wait to be hashed. */
-  async preparePassword(password: string, caller: PasswordCaller = ownCaller): Promise<string> {
-    checkNewPassword(password, this.#passwordMinLength);
-    return this.#passwords.hash(password, caller);
+  async preparePassword(password: string, caller: PasswordCaller): Promise<string> {
+    checkNewPassword(password, this.passwordMinLength);
+    return this.#options.passwords.hash(password, caller);
   }
 
   /**
@@ -131,23 +163,21 @@ export class Users {
    * @throws AppError `conflict` for a taken email.
    */
   create(tx: Transactor, values: NewUser & { role: Role }, principal: Principal): User {
-    const user = insertUser(tx, values, this.#clock.now());
+    const { clock, events } = this.#options;
+    const user = insertUser(tx, values, clock.now());
     const payload = { userId: user.id, role: user.role };
-    this.#events.append(tx, { type: "auth.register", source: "auth", payload, principal });
+    events.append(tx, { type: "auth.register", source: "auth", payload, principal });
     return user;
   }
 
   /** Makes an admin of the email: a new user, or the existing user with the new password and without sessions. */
   makeAdmin(tx: Transactor, values: NewUser): { user: User; before: User | null } {
-    const found = findByEmail(tx, values.email);
-    if (found === null) {
-      const user = insertUser(tx, { ...values, role: "admin" }, this.#clock.now());
-      return { user, before: null };
-    }
-    const { user } = found;
-    updateUser(tx, user.id, { role: "admin", passwordHash: values.passwordHash });
-    this.#sessions.endAll(tx, user.id);
-    return { user: { ...user, role: "admin" }, before: user };
+    const before = findByEmail(tx, values.email)?.user ?? null;
+    if (before === null)
+      return { user: insertUser(tx, { ...values, role: "admin" }, this.#options.clock.now()), before };
+    tx.run("UPDATE _users SET role = 'admin', passwordHash = ? WHERE id = ?", values.passwordHash, before.id);
+    this.#options.sessions.endAll(tx, before.id);
+    return { user: { ...before, role: "admin" }, before };
   }
 
   /**
@@ -156,18 +186,18 @@ export class Users {
    */
   setRole(tx: Transactor, id: string, role: Role): User {
     const user = this.get(tx, id);
-    updateUser(tx, id, { role });
+    tx.run("UPDATE _users SET role = ? WHERE id = ?", role, id);
     this.#keepAnAdmin(tx, user, "must stay one");
     if (role !== "admin") this.#spendAdminEmail(tx, user);
-    this.#sessions.changeRole(tx, id, role);
+    this.#options.sessions.changeRole(tx, id, role);
     return { ...user, role };
   }
 
   /** Gives a user another password, and ends the sessions but a kept session. @throws AppError `not_found`. */
   setPassword(tx: Transactor, id: string, change: { passwordHash: string; keptSession: string | null }): User {
     const user = this.get(tx, id);
-    updateUser(tx, id, { passwordHash: change.passwordHash });
-    this.#sessions.endAll(tx, id, change.keptSession);
+    tx.run("UPDATE _users SET passwordHash = ? WHERE id = ?", change.passwordHash, id);
+    this.#options.sessions.endAll(tx, id, change.keptSession);
     return user;
   }
 
@@ -178,8 +208,8 @@ export class Users {
   delete(tx: Transactor, id: string): User {
     const user = this.get(tx, id);
     // Before the deletion, so that each session is found and its sockets are told.
-    this.#sessions.endAll(tx, id);
-    deleteUser(tx, id);
+    this.#options.sessions.endAll(tx, id);
+    tx.run("DELETE FROM _users WHERE id = ?", id);
     this.#keepAnAdmin(tx, user, "cannot be deleted");
     this.#spendAdminEmail(tx, user);
     return user;
@@ -187,26 +217,27 @@ export class Users {
 
   /** @throws AppError `not_found` for a session that is over or is not this user's. */
   endSession(tx: Transactor, userId: string, sessionId: string): void {
+    const { sessions } = this.#options;
     this.get(tx, userId);
-    const sessions = this.#sessions.list(userId, Date.now(), tx);
-    if (!sessions.some(({ id }) => id === sessionId)) throw new AppError("not_found", "There is no such session.");
-    this.#sessions.end(tx, sessionId);
+    if (!sessions.list(userId, tx).some(({ id }) => id === sessionId))
+      throw new AppError("not_found", "There is no such session.");
+    sessions.end(tx, sessionId);
   }
 
   /** @throws AppError `not_found`. */
   get(reader: Reader, id: string): User {
-    const user = findById(reader, id);
+    const user = this.find(id, reader);
     if (user === null) throw new AppError("not_found", "There is no such user.");
     return user;
   }
 
   #keepAnAdmin(tx: Transactor, { role }: User, verb: string): void {
-    if (role === "admin" && !adminExists(tx))
+    if (role === "admin" && !this.adminExists(tx))
       throw new AppError("bad_request", `The last admin ${verb}: the service would have no admin left.`);
   }
 
   /** `admin.email` makes no admin again of a deleted or demoted admin. */
   #spendAdminEmail(tx: Transactor, { email, role }: User): void {
-    if (role === "admin" && email === this.#adminEmail) spendAdminEmail(tx, email);
+    if (role === "admin" && email === this.#options.adminEmail) spendAdminEmail(tx, email);
   }
 }

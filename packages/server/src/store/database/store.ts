@@ -24,7 +24,7 @@
  * The suite in `test/store-suite.ts` checks an engine against these guarantees.
  */
 import type { Principal, SignedIn } from "../../base/kernel/index.ts";
-import type { Histogram } from "../../base/logging/index.ts";
+import type { Histogram, Logger } from "../../base/logging/index.ts";
 import type { Note, NoteKind, Projection } from "./projection.ts";
 
 /** A value of a column or of a parameter. */
@@ -134,10 +134,13 @@ export interface Waiter {
   readonly signal: AbortSignal;
 }
 
-/** The tables of a module: each step runs once, in order. The number of steps is the version of the module's schema. */
+/**
+ * The tables of a module: each step, a statement or a function, runs once, in order. The number of steps is the version of
+ * the module's schema.
+ */
 export interface ModuleSchema {
   readonly module: string;
-  readonly steps: readonly string[];
+  readonly steps: readonly (string | ((tx: Transactor, logger: Logger) => void))[];
 }
 
 /**

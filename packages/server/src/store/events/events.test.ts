@@ -361,7 +361,7 @@ describe("retention", () => {
 
   test("by bytes also what was written before the log was measured", async () => {
     const steps = eventSchema.steps.filter(
-      (step) => !/partial|_event_sizes|_event_clock|COLUMN (?:time|basis)/.test(step),
+      (step) => !/partial|_event_sizes|_event_clock|COLUMN (?:time|basis)/.test(String(step)),
     );
     const path = join(folder, "old.db");
     const old = new SqliteDatabase({ path, logger: quietLogger(), onFatal: () => undefined });

@@ -298,7 +298,10 @@ export class SqliteDatabase implements Database {
           throw new SetupError(
             `database ${this.path}: its ${module} tables have version ${version}; this socle knows ${steps.length}: it is too old for it`,
           );
-        for (const step of steps.slice(version)) tx.run(step);
+        for (const step of steps.slice(version)) {
+          if (typeof step === "string") tx.run(step);
+          else step(tx, this.#logger.for(module));
+        }
         if (version < steps.length)
           tx.run("INSERT OR REPLACE INTO _schema (module, version) VALUES (?, ?)", module, steps.length);
       }
