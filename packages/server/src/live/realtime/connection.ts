@@ -123,6 +123,11 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
     this.#socket?.unsubscribe(topic);
   }
 
+  appear(collection: string): void {
+    for (const { subscription } of this.#held.values())
+      if (subscription.collection === collection && subscription.filter === null) subscription.appear();
+  }
+
   topics(type: string, change: "join" | "leave"): void {
     if (change === "leave") this.#feed.buffers.catchUp(this);
     for (const topic of topicsOfListener(type, this.#listener)) this[change](topic);
@@ -225,12 +230,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
     const wanted = { name, id };
     const channel = this.#feed.channel(name);
     let held = this.#held.get(keyOf(wanted));
-    if (held === undefined && this.#held.size >= MAX_SUBSCRIPTIONS)
-      throw new FrameError(
-        "subscription_limit",
-        `A socket holds at most ${MAX_SUBSCRIPTIONS} channels; unsubscribe from one first.`,
-        { channel: name, id },
-      );
+    if (held === undefined) this.#checkRoom(wanted);
     if (id === null) this.#refuseOverlap(name, channel, filter);
     if (filter !== null && channel.collection === null)
       throw new FrameError("invalid_filter", `"${name}" is not about records, and takes no filter.`, name);
@@ -245,6 +245,13 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
     if (seq !== null) held.subscription.replay(seq, channel.types);
   }
 
+  /** @throws FrameError `subscription_limit`: the socket, its address or the service holds no further channel. */
+  #checkRoom(wanted: Wanted): void {
+    const message = `A socket holds at most ${MAX_SUBSCRIPTIONS} channels; unsubscribe from one first.`;
+    const reason = this.#held.size >= MAX_SUBSCRIPTIONS ? message : this.#feed.fullFor(this.#address);
+    if (reason !== null) throw new FrameError("subscription_limit", reason, { channel: wanted.name, id: wanted.id });
+  }
+
   /** @throws FrameError `invalid_filter`. */
   #refuseOverlap(name: string, { types }: Channel, filter: string | null): void {
     for (const held of this.#held.values()) {
@@ -255,20 +262,14 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
 
   /**
    * Holds a channel, in place of the same channel with another filter.
-   * @throws FrameError `invalid_filter`, `filter_limit`, `subscription_limit`.
+   * @throws FrameError `invalid_filter`, `filter_limit`.
    */
   #hold(wanted: Wanted, channel: Channel, filter: string | null): HeldChannel {
-    const key = keyOf(wanted);
     const subscription = this.#subscriptionFor(wanted, channel, filter);
     this.#drop(wanted);
-    try {
-      this.#feed.takeChannel(wanted.name, this.#address);
-    } catch (thrown) {
-      subscription.remove([]);
-      throw thrown;
-    }
+    this.#feed.takeChannel(this.#address);
     const held = { ...wanted, channel, subscription };
-    this.#held.set(key, held);
+    this.#held.set(keyOf(wanted), held);
     return held;
   }
 

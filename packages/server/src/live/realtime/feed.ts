@@ -19,7 +19,7 @@ import {
   topicsOfReserved,
 } from "./audience.ts";
 import { FilterTable, type FilterTableOptions } from "./filter-table.ts";
-import { eventText, FrameError, parseKnown } from "./frames.ts";
+import { eventText, parseKnown } from "./frames.ts";
 import { ListenerClass } from "./listener-class.ts";
 import { Readers, Verdicts } from "./reader-table.ts";
 import { type Buffered, type Publisher, SocketBuffers } from "./socket-buffers.ts";
@@ -32,12 +32,12 @@ export interface ListeningSocket extends Buffered {
   readonly listener: Listener;
   join(topic: string): void;
   leave(topic: string): void;
+  /** A collection has been made: subscriptions without a filter that waited for the collection join its topics. */
+  appear(collection: string): void;
 }
 
 /** A subscription without a filter, or with a filter. */
 interface FeedListener extends LiveListener {
-  /** The collection of the subscription has been made. */
-  appear(): void;
   readonly collection: string | null;
   readonly filter: string | null;
 }
@@ -97,8 +97,6 @@ export class Feed {
   readonly #shared: FilterTableOptions;
   readonly #parsed = new BoundedMap<string, Channel>(knownChannels);
   readonly #whole = new Map<string, Whole>();
-  /** The live subscriptions to collections that do not exist: they join no topics yet, which would take memory. */
-  readonly #absent = new Map<string, Set<FeedListener>>();
   /** The channels that the sockets of each address hold, and the channels of all sockets. */
   readonly #byAddress = new Map<string, number>();
   #held = 0;
@@ -175,20 +173,21 @@ export class Feed {
   }
 
   /**
-   * A socket takes another channel. The sockets of an address hold at most half of the channels, so that a client cannot
-   * take every channel.
-   * @throws FrameError `subscription_limit`.
+   * The reason why the sockets of an address can hold no further channel; null if there is room. The sockets of an
+   * address hold at most half of the channels, so that a client cannot take every channel.
    */
-  takeChannel(name: string, address: string): void {
+  fullFor(address: string): string | null {
     const { maxSubscriptions: most } = this.#options;
-    const own = this.#byAddress.get(address) ?? 0;
-    const full = this.#held >= most ? "all" : own >= Math.floor(most / 2) ? "address" : null;
-    if (full !== null) {
-      this.limits.reached("subscriptions", { address });
-      throw new FrameError("subscription_limit", fullText[full], name);
-    }
+    const isFull = this.#held >= most;
+    if (!isFull && (this.#byAddress.get(address) ?? 0) < Math.floor(most / 2)) return null;
+    this.limits.reached("subscriptions", { address });
+    return isFull ? fullText.all : fullText.address;
+  }
+
+  /** A socket of this address takes a channel. */
+  takeChannel(address: string): void {
     this.#held += 1;
-    this.#byAddress.set(address, own + 1);
+    this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1);
   }
 
   /** A socket of this address gives up a channel. */
@@ -199,12 +198,9 @@ export class Feed {
     else this.#byAddress.delete(address);
   }
 
-  /** Whether a subscription without a filter waits until its collection is made; then the feed calls `appear`. */
-  waitsForCollection(subscription: FeedListener): boolean {
-    const { collection: name } = subscription;
-    if (name === null || this.#options.collections.get(name) !== undefined) return false;
-    this.#absent.set(name, (this.#absent.get(name) ?? new Set()).add(subscription));
-    return true;
+  /** Whether the collection of a subscription exists. Until then the subscription joins no topics, which take memory. */
+  hasCollection({ collection }: FeedListener): boolean {
+    return collection === null || this.#options.collections.get(collection) !== undefined;
   }
 
   /** A subscription without a filter goes live. */
@@ -219,9 +215,6 @@ export class Feed {
   /** A subscription without a filter is not live any more. */
   leave(subscription: FeedListener): void {
     const name = subscription.collection ?? "";
-    const absent = this.#absent.get(name);
-    absent?.delete(subscription);
-    if (absent?.size === 0) this.#absent.delete(name);
     const whole = this.#whole.get(name);
     whole?.live.delete(subscription);
     if (whole?.live.size !== 0) return;
@@ -283,17 +276,12 @@ export class Feed {
   }
 
   #publishOfService(event: LoggedEvent): Promise<unknown> | undefined {
-    if (event.type === "system.collection.created") this.#appear(String(Reflect.get(event.payload, "name")));
+    if (event.type === "system.collection.created")
+      for (const socket of this.#sockets) socket.appear(String(event.payload["name"]));
     const audience = this.visibility.audience(event, null);
     const reserved = audience === "users" ? reservedOf(event) : null;
     if (reserved !== null) return this.#publishReserved(event, reserved);
     return this.#send(event, topicsOfEvent(event.type, audience, subjectOf(event)));
-  }
-
-  #appear(name: string): void {
-    const waiting = this.#absent.get(name);
-    this.#absent.delete(name);
-    for (const subscription of waiting ?? []) subscription.appear();
   }
 
   /**

@@ -15,7 +15,6 @@ import { nextTurn } from "../../base/kernel/index.ts";
 import type { EventHead } from "../../store/events/index.ts";
 import type { Listener, LiveListener } from "./audience.ts";
 import type { Feed } from "./feed.ts";
-import type { Outside } from "./filter.ts";
 import type { FilterHold } from "./filter-table.ts";
 import { eventText, FrameError } from "./frames.ts";
 import type { OwnedState } from "./reader-table.ts";
@@ -63,18 +62,22 @@ interface HeardType {
   liveAfter: number;
 }
 
+const nothing: readonly HeardType[] = [];
+
 export class Subscription implements LiveListener, SubscribedTo {
   readonly id: string | null;
   readonly collection: string | null;
   readonly filter: string | null;
   readonly #socket: SubscribedSocket;
   readonly #feed: Feed;
-  readonly #types = new Map<string, HeardType>();
+  /** A type once. A few types for a collection, at most the types of the service's channels. */
+  #types: HeardType[] = [];
   #hold: FilterHold | null;
   #isReplaying = false;
-  #endTurn: EndTurn = () => undefined;
+  /** Ends the turn of the replay that is under way. */
+  #endTurn: EndTurn | null = null;
   /** The types that were live before the caller of the socket began to change. */
-  #suspended: readonly HeardType[] = [];
+  #suspended: readonly HeardType[] = nothing;
 
   /** @throws FrameError `invalid_filter`, `filter_limit`. */
   constructor(socket: SubscribedSocket, feed: Feed, { collection, filter, id }: SubscribedTo) {
@@ -93,18 +96,10 @@ export class Subscription implements LiveListener, SubscribedTo {
   /** Takes a channel's types, paused. @param since the seq after which the types are to be heard. */
   add(types: readonly string[], since: number): void {
     for (const type of types) {
-      const heard = this.#types.get(type);
+      const heard = this.#heard(type);
       if (heard !== undefined) heard.channels += 1;
       else
-        this.#types.set(type, {
-          type,
-          channels: 1,
-          state: "paused",
-          since: null,
-          from: since,
-          to: since,
-          liveAfter: since,
-        });
+        this.#types.push({ type, channels: 1, state: "paused", since: null, from: since, to: since, liveAfter: since });
     }
   }
 
@@ -114,9 +109,9 @@ export class Subscription implements LiveListener, SubscribedTo {
       heard.channels -= 1;
       if (heard.channels > 0) continue;
       this.#pause(heard);
-      this.#types.delete(heard.type);
+      this.#types = this.#types.filter((each) => each !== heard);
     }
-    if (this.#types.size > 0) return;
+    if (this.#types.length > 0) return;
     this.#hold?.release();
     this.#hold = null;
   }
@@ -127,7 +122,7 @@ export class Subscription implements LiveListener, SubscribedTo {
   }
 
   /** The types are replayed from a seq on, and go live then. */
-  replay(since: number, types: Iterable<string> = this.#types.keys()): void {
+  replay(since: number, types: readonly string[] = this.#names()): void {
     for (const heard of this.#of(types)) {
       this.#pause(heard);
       heard.state = "replaying";
@@ -141,13 +136,13 @@ export class Subscription implements LiveListener, SubscribedTo {
   }
 
   hears(type: string, seq: number): boolean {
-    const heard = this.#types.get(type);
+    const heard = this.#heard(type);
     return heard?.state === "live" && seq > heard.liveAfter;
   }
 
   /** The caller of the socket is about to change. */
   suspend(): void {
-    this.#suspended = [...this.#types.values()].filter(({ state }) => state === "live");
+    this.#suspended = this.#types.filter(({ state }) => state === "live");
     for (const heard of this.#suspended) this.#pause(heard);
     this.#hold?.release();
     this.#hold = null;
@@ -171,13 +166,20 @@ export class Subscription implements LiveListener, SubscribedTo {
   }
 
   fail(thrown: unknown): void {
-    if (thrown instanceof FrameError && this.filter !== null)
-      this.#socket.refuse(this, thrown, [...this.#types.keys()]);
+    if (thrown instanceof FrameError && this.filter !== null) this.#socket.refuse(this, thrown, this.#names());
     else this.#socket.fail(thrown);
   }
 
-  #of(types: Iterable<string>): HeardType[] {
-    return [...types].flatMap((type) => this.#types.get(type) ?? []);
+  #heard(type: string): HeardType | undefined {
+    return this.#types.find((heard) => heard.type === type);
+  }
+
+  #of(types: readonly string[]): HeardType[] {
+    return types.flatMap((type) => this.#heard(type) ?? []);
+  }
+
+  #names(): string[] {
+    return this.#types.map(({ type }) => type);
   }
 
   #goLive(heard: HeardType): void {
@@ -187,13 +189,14 @@ export class Subscription implements LiveListener, SubscribedTo {
       this.#hold.listeners.live.add(this);
       return;
     }
-    if (this.#feed.waitsForCollection(this)) return;
+    if (!this.#feed.hasCollection(this)) return;
     this.#socket.topics(heard.type, "join");
     this.#feed.enter(this);
   }
 
+  /** The collection of a subscription without a filter has been made. */
   appear(): void {
-    for (const { state, type } of this.#types.values()) if (state === "live") this.#socket.topics(type, "join");
+    for (const { state, type } of this.#types) if (state === "live") this.#socket.topics(type, "join");
     this.#feed.enter(this);
   }
 
@@ -202,7 +205,7 @@ export class Subscription implements LiveListener, SubscribedTo {
     heard.to = this.#told(heard);
     heard.state = "paused";
     if (this.#hold === null) this.#socket.topics(heard.type, "leave");
-    if ([...this.#types.values()].some(({ state }) => state === "live")) return;
+    if (this.#types.some(({ state }) => state === "live")) return;
     if (this.#hold === null) this.#feed.leave(this);
     else this.#hold.listeners.live.delete(this);
   }
@@ -233,7 +236,7 @@ export class Subscription implements LiveListener, SubscribedTo {
 
   /** The types that the next replay brings to their live events: types that are to be heard from the same seq on. */
   #due(): HeardType[] {
-    const waiting = [...this.#types.values()].filter(({ since }) => since !== null);
+    const waiting = this.#types.filter(({ since }) => since !== null);
     return waiting.filter(({ since }) => since === waiting[0]?.since);
   }
 
@@ -243,7 +246,7 @@ export class Subscription implements LiveListener, SubscribedTo {
     let seq = start;
     let held = due;
     while (true) {
-      held = due.filter((heard) => this.#types.get(heard.type) === heard);
+      held = due.filter((heard) => this.#types.includes(heard));
       const types = held.map(({ type }) => type);
       if (held.length === 0) return;
       const page = await this.#inTurn(async () => this.#feed.page(seq, types, this));
@@ -258,7 +261,7 @@ export class Subscription implements LiveListener, SubscribedTo {
     for (const heard of held) {
       heard.from = Math.min(heard.from, start);
       heard.to = seq;
-      if (heard.since === null && this.#types.get(heard.type) === heard) this.#goLive(heard);
+      if (heard.since === null && this.#types.includes(heard)) this.#goLive(heard);
     }
   }
 
@@ -290,7 +293,7 @@ export class Subscription implements LiveListener, SubscribedTo {
     if (told === "gap") return false;
     const heard = told === null ? undefined : byType.get(told.type);
     if (told === null || heard === undefined || wasSent(head, heard)) return true;
-    if (this.#types.get(heard.type) === heard) this.send(eventText(told.text, id));
+    if (this.#types.includes(heard)) this.send(eventText(told.text, id));
     return true;
   }
 
@@ -302,7 +305,7 @@ export class Subscription implements LiveListener, SubscribedTo {
     const one = { listener, caller: this.#socket.caller };
     const filter: FilterOfOne = {
       columns: (state: OwnedState) => hold.filter.columns(state),
-      holds: (state: OwnedState) => hold.filter.holds(state, one, this.#outside),
+      holds: (state: OwnedState) => hold.filter.holds(state, one, (work) => this.#outside(work)),
     };
     return this.#feed.visibility.replayed(head, { listener, collection, filter });
   }
@@ -316,14 +319,15 @@ export class Subscription implements LiveListener, SubscribedTo {
     }
   }
 
-  readonly #outside: Outside = async (work) => {
-    this.#endTurn();
+  /** Does work outside of the turn of the replay, and takes another turn after that. */
+  async #outside<T>(work: () => Promise<T>): Promise<T> {
+    this.#endTurn?.();
     try {
       return await work();
     } finally {
       this.#endTurn = await this.#feed.turns.take(this.#socket.caller);
     }
-  };
+  }
 }
 
 function wasSent({ seq }: EventHead, { from, to }: HeardType): boolean {
