@@ -3,14 +3,14 @@ import { expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { openApi, quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { EventLoopLag } from "../base/logging/index.ts";
-import { SqliteDatabase } from "../store/database/index.ts";
+import { Database } from "../store/database/index.ts";
 import { eventSchema } from "../store/events/index.ts";
 import { Readiness } from "./readiness.ts";
 
 async function open(options: { sync?: () => Promise<void>; minFree?: number } = {}) {
   const path = join(temporaryFolder(), "socle.db");
   const { sync, minFree = 0 } = options;
-  const database = new SqliteDatabase({ path, logger: quietLogger(), onFatal: () => undefined, ...(sync && { sync }) });
+  const database = new Database({ path, logger: quietLogger(), onFatal: () => undefined, ...(sync && { sync }) });
   const stopping = new AbortController();
   const lag = new EventLoopLag(stopping.signal);
   const readiness = new Readiness({ database, paths: [path], minFree, lag, stopping: stopping.signal });

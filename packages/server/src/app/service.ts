@@ -12,7 +12,7 @@ import { Transfers } from "../data/transfer/index.ts";
 import { isBucket, isReadableFile, openDriver, Storage, storageSchema } from "../files/storage/index.ts";
 import { type DataPaths, hasMoves, putRight } from "../operate/backup/index.ts";
 import { Auth, authSchema, userTable } from "../people/auth/index.ts";
-import { asSetupError, type Database, type ModuleSchema, SqliteDatabase } from "../store/database/index.ts";
+import { asSetupError, Database, type ModuleSchema } from "../store/database/index.ts";
 import { EventLog, eventSchema } from "../store/events/index.ts";
 import { keepFilesPrivate, warnOfOpenFiles } from "./file-modes.ts";
 import { refuseMissingDatabase } from "./missing-database.ts";
@@ -112,7 +112,7 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
   if (!hasMoves(paths)) refuseMissingDatabase(config);
   keepFilesPrivate();
   const databaseLogger = logger.for("database");
-  const database = new SqliteDatabase({
+  const database = new Database({
     path: config.database,
     logger: databaseLogger,
     onFatal,

@@ -14,7 +14,7 @@ import {
   restoreBackup,
   sourceOf,
 } from "../../operate/backup/index.ts";
-import { SqliteDatabase } from "../../store/database/index.ts";
+import { Database } from "../../store/database/index.ts";
 import {
   type Command,
   type CommandInvocation,
@@ -98,7 +98,7 @@ async function withoutService(options: {
 }): Promise<string | null> {
   const { config, logger, file, passphrase, onProgress } = options;
   const paths = dataPathsOf(config);
-  const database = new SqliteDatabase({
+  const database = new Database({
     path: config.database,
     logger,
     onFatal: (error) => logger.error("The disk refused a write", { error }),

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { Clock, system } from "../../base/kernel/index.ts";
-import { SqliteDatabase } from "../../store/database/index.ts";
+import { Database } from "../../store/database/index.ts";
 import { EventLog, EventRetention, eventSchema } from "../../store/events/index.ts";
 import { Dispatcher, type NextState } from "../runs/dispatcher.ts";
 import { linear } from "../runs/index.ts";
@@ -25,7 +25,7 @@ interface Running extends DeliveryHead {
 async function open(name: string, paths: readonly string[], width = 10) {
   const logger = quietLogger();
   const clock = new Clock();
-  const database = new SqliteDatabase({ path: join(folder, name), logger, onFatal: () => undefined });
+  const database = new Database({ path: join(folder, name), logger, onFatal: () => undefined });
   await database.prepare([eventSchema, functionSchema]);
   const events = new EventLog({ database, clock, logger });
   await events.start();

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { Clock, system } from "../../base/kernel/index.ts";
-import { SqliteDatabase } from "../../store/database/index.ts";
+import { Database } from "../../store/database/index.ts";
 import { EventLog, eventSchema } from "../../store/events/index.ts";
 import { linear } from "../runs/index.ts";
 import { Deliveries, lastIdOf, maxPerEvent } from "./delivery-table.ts";
@@ -15,7 +15,7 @@ const mebibyte = 1024 ** 2;
 test("failed runs of large records go, oldest first, and those of small ones are kept with the newest", async () => {
   const logger = quietLogger();
   const clock = new Clock();
-  const database = new SqliteDatabase({ path: join(folder, "failed.db"), logger, onFatal: () => undefined });
+  const database = new Database({ path: join(folder, "failed.db"), logger, onFatal: () => undefined });
   await database.prepare([eventSchema, functionSchema]);
   const events = new EventLog({ database, clock, logger });
   await events.start();

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
-import { SqliteDatabase } from "../../store/database/index.ts";
+import { Database } from "../../store/database/index.ts";
 import { functionSchema } from "../functions/index.ts";
 import { JobHistory } from "./history-table.ts";
 import { JobTable } from "./job-table.ts";
@@ -13,7 +13,7 @@ const earlierSteps = 3;
 
 test("runs that waited or were under way are in the queue, and the history is as it was", async () => {
   const path = join(temporaryFolder(), "old.db");
-  const openDatabase = () => new SqliteDatabase({ path, logger: quietLogger(), onFatal: () => undefined });
+  const openDatabase = () => new Database({ path, logger: quietLogger(), onFatal: () => undefined });
   const old = openDatabase();
   await old.prepare([functionSchema, { ...jobSchema, steps: jobSchema.steps.slice(0, earlierSteps) }]);
   const attempts: [run: string, job: string, attempt: number, status: string, retryAt: number | null, hand: 0 | 1][] = [

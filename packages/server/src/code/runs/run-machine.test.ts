@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { Clock, system } from "../../base/kernel/index.ts";
-import { SqliteDatabase, type Transactor } from "../../store/database/index.ts";
+import { Database, type Transactor } from "../../store/database/index.ts";
 import { EventLog, eventSchema } from "../../store/events/index.ts";
 import type { ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import type { WaitingRun } from "./dispatcher.ts";
@@ -36,7 +36,7 @@ async function open({ outcome }: { outcome: ScriptOutcome }) {
   const logger = quietLogger(log);
   const clock = new Clock();
   files += 1;
-  const database = new SqliteDatabase({ path: join(folder, `${files}.db`), logger, onFatal: () => undefined });
+  const database = new Database({ path: join(folder, `${files}.db`), logger, onFatal: () => undefined });
   await database.prepare([eventSchema]);
   const events = new EventLog({ database, clock, logger });
   events.start();

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
-import { SqliteDatabase } from "../../store/database/index.ts";
+import { Database } from "../../store/database/index.ts";
 import { functionSchema } from "../functions/index.ts";
 import { jobSchema } from "../jobs/index.ts";
 import { type RunHead, RunTable } from "./run-table.ts";
@@ -17,7 +17,7 @@ const kinds = {
 
 describe.each(Object.keys(kinds) as (keyof typeof kinds)[])("%s", (name) => {
   test("a run is postponed, fails, is reopened and goes; each state is counted", async () => {
-    const database = new SqliteDatabase({
+    const database = new Database({
       path: join(folder, `${name}.db`),
       logger: quietLogger(),
       onFatal: () => undefined,
@@ -53,7 +53,7 @@ describe.each(Object.keys(kinds) as (keyof typeof kinds)[])("%s", (name) => {
 });
 
 test("a handler keeps its number, and those of earlier files stay known", async () => {
-  const database = new SqliteDatabase({
+  const database = new Database({
     path: join(folder, "names.db"),
     logger: quietLogger(),
     onFatal: () => undefined,

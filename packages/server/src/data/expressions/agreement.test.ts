@@ -12,7 +12,7 @@ import {
   text,
   world,
 } from "../../../test/random-expressions.ts";
-import { type Database, SqliteDatabase } from "../../store/database/index.ts";
+import { Database } from "../../store/database/index.ts";
 import type { EvaluationContext } from "./expression.ts";
 
 const onFatal = (error: unknown): void => {
@@ -20,7 +20,7 @@ const onFatal = (error: unknown): void => {
 };
 
 function openDatabase(): Database {
-  return new SqliteDatabase({ path: `${temporaryFolder()}/test.db`, logger: quietLogger(), onFatal });
+  return new Database({ path: `${temporaryFolder()}/test.db`, logger: quietLogger(), onFatal });
 }
 
 test("SQL and predicate agree, whatever the records and the expression", async () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { Clock } from "../../base/kernel/index.ts";
-import { SqliteDatabase } from "../database/index.ts";
+import { Database } from "../database/index.ts";
 import { EventLog, EventRetention, eventId, eventSchema, type LoggedEvent, parseEventId } from "./index.ts";
 
 const folder = temporaryFolder();
@@ -24,7 +24,7 @@ class TestClock extends Clock {
 async function open(name: string) {
   const logger = quietLogger();
   const clock = new TestClock();
-  const database = new SqliteDatabase({ path: join(folder, name), logger, onFatal: () => undefined });
+  const database = new Database({ path: join(folder, name), logger, onFatal: () => undefined });
   await database.prepare([eventSchema]);
   const events = new EventLog({ database, clock, logger });
   events.start();
@@ -364,7 +364,7 @@ describe("retention", () => {
       (step) => !/partial|_event_sizes|_event_clock|COLUMN (?:time|basis)/.test(String(step)),
     );
     const path = join(folder, "old.db");
-    const old = new SqliteDatabase({ path, logger: quietLogger(), onFatal: () => undefined });
+    const old = new Database({ path, logger: quietLogger(), onFatal: () => undefined });
     await old.prepare([{ module: "events", steps }]);
     const insert = "INSERT INTO _events (at, type, source, payload) VALUES (1, 'old', 'jobs', ?)";
     await old.transact((tx) => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { Clock } from "../../base/kernel/index.ts";
-import { SqliteDatabase, type Transactor } from "../database/index.ts";
+import { Database, type Transactor } from "../database/index.ts";
 import { EventLog, EventRetention, eventSchema } from "./index.ts";
 
 const folder = temporaryFolder();
@@ -12,7 +12,7 @@ const folder = temporaryFolder();
 async function open(name: string) {
   const logger = quietLogger();
   const clock = new Clock();
-  const database = new SqliteDatabase({ path: join(folder, name), logger, onFatal: () => undefined });
+  const database = new Database({ path: join(folder, name), logger, onFatal: () => undefined });
   await database.prepare([eventSchema]);
   const events = new EventLog({ database, clock, logger });
   events.start();

@@ -2,11 +2,11 @@
 import { Database as Driver } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
 import { quietLogger, temporaryFolder } from "../../../../test/kit.ts";
-import { threadEntry } from "../../../base/kernel/index.ts";
 import type { PausableReads } from "../store.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
-import { openDatabaseFile, openWriter } from "./open-file.ts";
+import { openDescriptor, openWriter } from "./open-file.ts";
+import { ThreadConnection } from "./thread-connection.ts";
 
 const bound = 4 * 1024 ** 2;
 const closers: (() => void)[] = [];
@@ -22,15 +22,15 @@ interface Opened {
   log: string[];
 }
 
-function open(startWorker?: () => Worker): Opened {
+function open(openThread?: (path: string) => ThreadConnection): Opened {
   const path = `${temporaryFolder()}/test.db`;
   const writer = openWriter(path);
   writer.execute("CREATE TABLE big (x TEXT) STRICT");
-  const { file, close } = openDatabaseFile(path);
+  const { file, close } = openDescriptor(path, "");
   const log: string[] = [];
   const logger = quietLogger(log);
   const options = { path, file, writer, limit: bound, logger };
-  const checkpointer = new Checkpointer(startWorker === undefined ? options : { ...options, startWorker });
+  const checkpointer = new Checkpointer({ ...options, ...(openThread && { openThread: () => openThread(path) }) });
   closers.push(close, () => writer.close());
   return { path, writer, checkpointer, log };
 }
@@ -54,8 +54,8 @@ function state({ writer }: Opened): { log: number; checkpointed: number } {
   );
 }
 
-function threadOf(source: string): Worker {
-  return new Worker(URL.createObjectURL(new Blob([source], { type: "application/javascript" })));
+function threadOf(path: string, source: string): ThreadConnection {
+  return new ThreadConnection(path, URL.createObjectURL(new Blob([source], { type: "application/javascript" })));
 }
 
 /** Reads that end at once, and count their pauses. */
@@ -76,10 +76,10 @@ class ShortReads implements PausableReads {
 
 test("a thread that cannot start at first starts later, and the log is copied and starts over", async () => {
   let starts = 0;
-  const opened = open(() => {
+  const opened = open((path) => {
     starts += 1;
     if (starts < 3) throw new Error("too few file descriptors are left");
-    return new Worker(threadEntry("store/database/sqlite/checkpoint-worker"));
+    return new ThreadConnection(path);
   });
   const reads = new ShortReads();
   opened.checkpointer.add(reads);
@@ -102,10 +102,10 @@ test("a thread that cannot start at first starts later, and the log is copied an
 
 test("a thread that ends without an error is followed by another", async () => {
   let starts = 0;
-  const opened = open(() => {
+  const opened = open((path) => {
     starts += 1;
-    if (starts === 1) return threadOf("self.onmessage = () => process.exit(0);");
-    return new Worker(threadEntry("store/database/sqlite/checkpoint-worker"));
+    if (starts === 1) return threadOf(path, "self.onmessage = () => process.exit(0);");
+    return new ThreadConnection(path);
   });
   await changeUntil(opened, insert, () => starts === 2 && state(opened).checkpointed > 0);
   await opened.checkpointer.close();
@@ -113,7 +113,7 @@ test("a thread that ends without an error is followed by another", async () => {
 
 test("closing does not wait without end for a thread that has ended, or answers nothing", async () => {
   for (const source of ["self.onmessage = () => process.exit(0);", "self.onmessage = () => {};"]) {
-    const opened = open(() => threadOf(source));
+    const opened = open((path) => threadOf(path, source));
     opened.checkpointer.catchUpSoon();
     await opened.checkpointer.close();
   }

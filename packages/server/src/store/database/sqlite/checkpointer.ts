@@ -11,9 +11,10 @@ import { fdatasync, statSync } from "node:fs";
 import { AppError } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
 import type { PausableReads } from "../store.ts";
-import { CheckpointThread } from "./checkpoint-thread.ts";
-import type { CheckpointResult } from "./checkpoint-worker.ts";
 import type { Connection } from "./connection.ts";
+import { stopping } from "./errors.ts";
+import { ThreadConnection } from "./thread-connection.ts";
+import type { CheckpointResult } from "./thread-server.ts";
 
 /** The worker begins to copy the log at this number of pages. */
 const startPages = 2_000;
@@ -68,7 +69,7 @@ export interface CheckpointerOptions {
   limit: number;
   logger: Logger;
   /** Replaces the start of the thread, for a test of its failure. */
-  startWorker?: () => Worker;
+  openThread?: () => ThreadConnection;
 }
 
 export class Checkpointer {
@@ -78,7 +79,8 @@ export class Checkpointer {
   readonly #pageSize: number;
   readonly #limit: number;
   readonly #start: number;
-  readonly #thread: CheckpointThread;
+  /** Starts with the first checkpoint, because a thread costs memory, and starts again after an end. */
+  #thread: ThreadConnection | null = null;
   #running: Promise<void> | null = null;
   /** The length of the log at the last look, in pages. */
   #seen = 0;
@@ -105,7 +107,6 @@ export class Checkpointer {
   constructor(options: CheckpointerOptions) {
     this.#options = options;
     this.#logger = options.logger;
-    this.#thread = new CheckpointThread(options.startWorker);
     this.#pageSize = options.writer.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 4_096;
     this.#limit = Math.ceil(options.limit / this.#pageSize);
     this.#start = Math.min(startPages, Math.ceil(this.#limit / 4));
@@ -165,12 +166,23 @@ export class Checkpointer {
   async close(): Promise<void> {
     this.#resume();
     await atMost(closeMs, this.#closeThread());
-    this.#thread.terminate();
+    this.#thread?.abandon(stopping());
   }
 
   async #closeThread(): Promise<void> {
     await this.#running;
-    await this.#thread.close();
+    await this.#thread?.close();
+  }
+
+  /** @throws Error at once when the thread cannot start. */
+  #checkpoint(): Promise<CheckpointResult | null> {
+    const { path, file, openThread = () => new ThreadConnection(path) } = this.#options;
+    if (this.#thread?.isUsable !== true) {
+      void this.#thread?.close();
+      this.#thread = null;
+      this.#thread = openThread();
+    }
+    return this.#thread.checkpoint(file);
   }
 
   /** A "noop" checkpoint copies nothing and tells the length of the log. Writes need no answer to this question. */
@@ -355,11 +367,10 @@ export class Checkpointer {
    */
   #begin(before: number | null = this.#look()?.checkpointed ?? 0): void {
     if (this.#running !== null) return;
-    const { path, file } = this.#options;
     const start = performance.now();
     let work: Promise<CheckpointResult | null>;
     try {
-      work = this.#thread.checkpoint({ path, file });
+      work = this.#checkpoint();
     } catch (error) {
       this.#isCopied = false;
       this.#failed("A checkpoint waits: its thread cannot start", error);

@@ -2,8 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { damage, damagePage, firstFreePage, type PageKind } from "../../../../test/damage.ts";
 import { openApi, type TestApi, temporaryFolder } from "../../../../test/kit.ts";
-import { damageOf, SqliteFailure } from "./damage.ts";
-import { asUnavailable } from "./errors.ts";
+import { asUnavailable, damageOf, SqliteFailure } from "./errors.ts";
 
 const collections = [
   {

@@ -3,10 +3,9 @@ import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "no
 import { dirname } from "node:path";
 import { SetupError } from "../../../base/kernel/index.ts";
 import type { Reader, Value } from "../store.ts";
-import type { CheckpointResult } from "./checkpoint-worker.ts";
 import { Connection } from "./connection.ts";
-import { DatabaseLock } from "./lock.ts";
-import { asSetupError, openReader, openWriter, syncFolder } from "./open-file.ts";
+import { asSetupError, DatabaseLock, openReader, openWriter, syncFolder } from "./open-file.ts";
+import type { CheckpointResult } from "./thread-server.ts";
 
 /** The most findings; more findings say nothing new. */
 const maxFindings = 100;

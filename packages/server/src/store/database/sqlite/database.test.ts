@@ -5,20 +5,20 @@ import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../../test/kit.ts";
 import { manualSync, storeSuite } from "../../../../test/store-suite.ts";
-import { type Database, SqliteDatabase, type SqliteOptions } from "../index.ts";
-import { Flusher, flushOf } from "./flusher.ts";
-import { openLog } from "./open-file.ts";
+import { Database, type DatabaseOptions } from "../index.ts";
+import { Flusher, flushOf } from "./jobs.ts";
+import { openDescriptor } from "./open-file.ts";
 
 const folder = temporaryFolder();
 let count = 0;
 
-function open(options: Partial<SqliteOptions> = {}): Database {
+function open(options: Partial<DatabaseOptions> = {}): Database {
   count += 1;
   const path = join(folder, `${count}.db`);
-  return new SqliteDatabase({ path, logger: quietLogger(), onFatal: () => undefined, ...options });
+  return new Database({ path, logger: quietLogger(), onFatal: () => undefined, ...options });
 }
 
-async function withTable(options: Partial<SqliteOptions> = {}): Promise<Database> {
+async function withTable(options: Partial<DatabaseOptions> = {}): Promise<Database> {
   const database = open(options);
   await database.prepare([{ module: "test", steps: ["CREATE TABLE t (n INTEGER UNIQUE) STRICT"] }]);
   return database;
@@ -55,7 +55,7 @@ test("a full disk refuses the write with 503, not the service: reads go on, and 
 
 test("the flush is one of the log's file: when that is gone, it fails", async () => {
   const database = await withTable();
-  const log = openLog(database.path);
+  const log = openDescriptor(database.path, "-wal");
   await flushOf(database.path, log.file)();
   log.close();
   await expect(flushOf(database.path, log.file)()).rejects.toThrow("EBADF");

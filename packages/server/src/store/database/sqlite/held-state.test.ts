@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { closeSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../../test/kit.ts";
-import { type Database, DatabaseFile, type HeldState, mergeLog, SqliteDatabase } from "../index.ts";
+import { Database, DatabaseFile, type HeldState, mergeLog } from "../index.ts";
 import { openReader, openWriter } from "./open-file.ts";
 
 const pieceBytes = 64 * 1_024;
@@ -11,7 +11,7 @@ const pieceBytes = 64 * 1_024;
 /** A database of two tables that always have the same rows, with a log that starts over all the time. */
 async function open(): Promise<Database> {
   const path = join(temporaryFolder(), "test.db");
-  const database = new SqliteDatabase({
+  const database = new Database({
     path,
     logger: quietLogger(),
     onFatal: (error) => {

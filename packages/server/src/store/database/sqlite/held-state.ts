@@ -10,11 +10,28 @@
  * skips each page that occurs again later in the log.
  */
 import { fstatSync } from "node:fs";
-import type { HeldState } from "../store.ts";
-import type { CheckpointResult } from "./checkpoint-worker.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import { Connection } from "./connection.ts";
 import { openReader } from "./open-file.ts";
+import type { CheckpointResult } from "./thread-server.ts";
+
+/** Bytes of a file that the database has opened: read the bytes through its descriptor, which stays open. */
+interface HeldBytes {
+  /** A descriptor. */
+  readonly file: number;
+  readonly size: number;
+}
+
+/** The state of the database at one moment, for a copy. */
+export interface HeldState {
+  readonly database: HeldBytes;
+  /**
+   * Null if the file alone is the state. `pages` is the number of pages in the bytes; a page may occur several times.
+   */
+  readonly log: (HeldBytes & { readonly pages: number }) | null;
+  /** The file may change again. A second call has no effect. */
+  release(): void;
+}
 
 /** Sizes in the file format of the log, in bytes. */
 const logHeader = 32;

@@ -1,89 +1,10 @@
-/**
- * Jobs of the writer: the transactor that the function of a transaction gets, the transactions that wait, with the turns of
- * their callers, and the answers after the flush.
- */
-
+/** Jobs of the writer: the transactions that wait, with the turns of their callers; their flush; and the answers after the flush. */
+import { fdatasync, fstatSync } from "node:fs";
 import { nextTurn } from "../../../base/kernel/index.ts";
-import type { Logger } from "../../../base/logging/index.ts";
-import { type Note, type NoteKind, newestNote } from "../projection.ts";
-import type { Migration, MigrationSite, Reader, Transactor, Value } from "../store.ts";
-
-/** The connection of a transaction: the writer's connection, or the connection of a migration on a thread. */
-export interface TransactionConnection extends Reader {
-  run(sql: string, ...values: Value[]): number;
-}
-
-/** The argument of a transaction's function. The transactor is dead after the end of the function. */
-export class JobTransactor implements Transactor {
-  readonly #connection: TransactionConnection;
-  /** The notes of the commit: those of earlier transactions, and of this transaction. */
-  readonly notes: Note[];
-  readonly durableEffects: (() => unknown)[] = [];
-  /** Whether the next transaction begins after this commit. */
-  endsBatch = false;
-  /** Whether a statement has written, so that an error of the function needs a rollback. SQLite undoes a failed statement itself. */
-  hasWritten = false;
-  #open = true;
-
-  constructor(connection: TransactionConnection, notes: Note[] = []) {
-    this.#connection = connection;
-    this.notes = notes;
-  }
-
-  get<T>(sql: string, ...values: Value[]): T | null {
-    const row = this.#live().get<T>(sql, ...values);
-    this.#note(sql);
-    return row;
-  }
-
-  all<T>(sql: string, ...values: Value[]): T[] {
-    const rows = this.#live().all<T>(sql, ...values);
-    this.#note(sql);
-    return rows;
-  }
-
-  some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
-    const rows = this.#live().some(statement, isLast);
-    this.#note(statement.sql);
-    return rows;
-  }
-
-  run(sql: string, ...values: Value[]): number {
-    const changes = this.#live().run(sql, ...values);
-    this.hasWritten = true;
-    return changes;
-  }
-
-  note(note: Note): void {
-    this.notes.push(note);
-  }
-
-  lastNote<T>(kind: NoteKind<T>): T | null {
-    return newestNote(this.notes, kind);
-  }
-
-  endBatch(): void {
-    this.endsBatch = true;
-  }
-
-  onDurable(effect: () => unknown): void {
-    this.durableEffects.push(effect);
-  }
-
-  end(): void {
-    this.#open = false;
-  }
-
-  /** Notes a statement that has answered rows: a statement with RETURNING has written. */
-  #note(sql: string): void {
-    this.hasWritten ||= !sql.startsWith("SELECT ");
-  }
-
-  #live(): TransactionConnection {
-    if (!this.#open) throw new Error("A transaction was used after its end");
-    return this.#connection;
-  }
-}
+import { Histogram, type Logger } from "../../../base/logging/index.ts";
+import type { JobTransactor, Migration, MigrationSite, Transactor } from "../transaction.ts";
+import { asUnavailable, type RefusalCause, refusalCause } from "./errors.ts";
+import { lostFile } from "./open-file.ts";
 
 /** The longest time for which effects of flushed transactions hold the event loop; the other effects run in the next turn. */
 const effectsMs = 8;
@@ -106,6 +27,7 @@ export interface ShortJob extends Asked {
   readonly isRepeatable: boolean;
 }
 
+/** The options of a long transaction. */
 export interface LongOptions {
   /** The caller in whose turn the transaction runs. */
   readonly caller: string;
@@ -156,10 +78,9 @@ function runEffect(effect: () => unknown, logger: Logger): Promise<void> | undef
 export class TurnQueue<T> {
   /** The items by caller, in the order of turns. */
   readonly #waiting = new Map<string, T[]>();
-  #size = 0;
 
-  get size(): number {
-    return this.#size;
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0;
   }
 
   /** The item that `next` takes. */
@@ -169,7 +90,6 @@ export class TurnQueue<T> {
   }
 
   add(caller: string, item: T): void {
-    this.#size += 1;
     const own = this.#waiting.get(caller);
     if (own === undefined) this.#waiting.set(caller, [item]);
     else own.push(item);
@@ -177,7 +97,6 @@ export class TurnQueue<T> {
 
   /** Puts back `item`, which was taken: the item becomes the first of its caller. */
   putBack(caller: string, item: T): void {
-    this.#size += 1;
     this.#waiting.set(caller, [item, ...(this.#waiting.get(caller) ?? [])]);
   }
 
@@ -188,7 +107,6 @@ export class TurnQueue<T> {
     const [caller, [item, ...rest]] = entry;
     this.#waiting.delete(caller);
     if (rest.length > 0) this.#waiting.set(caller, rest);
-    this.#size -= 1;
     return item ?? null;
   }
 
@@ -196,7 +114,86 @@ export class TurnQueue<T> {
   clear(): T[] {
     const all = [...this.#waiting.values()].flat();
     this.#waiting.clear();
-    this.#size = 0;
     return all;
+  }
+}
+
+/** The measurements of the database, for the metrics. */
+export class SqliteMeter {
+  /** Durations of successful flushes. */
+  readonly flushes = new Histogram();
+  flushFailures = 0;
+  readonly #refused = new Map<RefusalCause, number>([
+    ["full", 0],
+    ["read-only", 0],
+    ["io-error", 0],
+    ["other", 0],
+  ]);
+
+  /** The error for the caller of a failed transaction; counts the refusals of the disk. */
+  asRefusal(thrown: unknown): unknown {
+    const cause = refusalCause(thrown);
+    if (cause !== null) this.#refused.set(cause, (this.#refused.get(cause) ?? 0) + 1);
+    return asUnavailable(thrown);
+  }
+
+  /** Refused writes, by cause. */
+  refused(): readonly (readonly [cause: RefusalCause, writes: number])[] {
+    return [...this.#refused];
+  }
+}
+
+/** Flushes the write-ahead log of a database. @param file a descriptor of the log. */
+export function flushOf(path: string, file: number): () => Promise<void> {
+  return () =>
+    new Promise((resolve, reject) => {
+      fdatasync(file, (error) => {
+        if (error !== null && error !== undefined) reject(error);
+        // A log without a name disappears with this process.
+        else if (fstatSync(file).nlink === 0) reject(lostFile(`${path}-wal`));
+        else resolve();
+      });
+    });
+}
+
+/**
+ * Makes commits durable. One flush runs at a time. A call during a flush waits for the next flush, because the running
+ * flush may have started before the caller's commit was written.
+ */
+export class Flusher {
+  readonly #sync: () => Promise<void>;
+  readonly #meter: SqliteMeter;
+  #running: Promise<void> | null = null;
+  #next: Promise<void> | null = null;
+
+  /** `sync` resolves when all earlier writes to the log are on disk. */
+  constructor(sync: () => Promise<void>, meter: SqliteMeter = new SqliteMeter()) {
+    this.#sync = sync;
+    this.#meter = meter;
+  }
+
+  /** Resolves when all earlier commits are on disk. After a failure, every flush fails. */
+  flush(): Promise<void> {
+    if (this.#running === null) return this.#start();
+    // A failed flush is final: fsync reports an error once and then forgets the lost pages.
+    this.#next ??= this.#running.then(() => this.#start());
+    return this.#next;
+  }
+
+  #start(): Promise<void> {
+    this.#next = null;
+    const start = performance.now();
+    const flush = this.#sync();
+    this.#running = flush;
+    flush.then(
+      () => {
+        this.#meter.flushes.observe(performance.now() - start);
+        if (this.#running === flush) this.#running = null;
+      },
+      () => {
+        this.#meter.flushFailures += 1;
+      },
+    );
+    return flush;
   }
 }

@@ -4,10 +4,10 @@ import * as fs from "node:fs";
 import { existsSync, mkdirSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../../test/kit.ts";
-import { type Database, SqliteDatabase } from "../index.ts";
+import { Database } from "../index.ts";
 
 function open(path: string, fatal: unknown[] = []): Database {
-  return new SqliteDatabase({ path, logger: quietLogger(), onFatal: (error) => fatal.push(error) });
+  return new Database({ path, logger: quietLogger(), onFatal: (error) => fatal.push(error) });
 }
 
 async function until(condition: () => boolean): Promise<void> {
@@ -32,7 +32,7 @@ test("a lock that cannot be made again for a while does not end the service, and
   const fatal: unknown[] = [];
   const lines: string[] = [];
   const logger = quietLogger(lines);
-  const database = new SqliteDatabase({ path, logger, onFatal: (error) => fatal.push(error) });
+  const database = new Database({ path, logger, onFatal: (error) => fatal.push(error) });
   rmSync(`${path}-lock`);
   mkdirSync(`${path}-lock`);
   const errors = (): string[] => lines.filter((line) => line.startsWith("ERROR"));

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { temporaryFolder } from "../../../../test/kit.ts";
 import type { AppError } from "../../../base/kernel/index.ts";
 import { type LogEntry, Logger } from "../../../base/logging/index.ts";
-import { type Database, type PausableReads, SqliteDatabase } from "../index.ts";
+import { Database, type PausableReads } from "../index.ts";
 
 const bound = 8 * 1024 ** 2;
 const text = "x".repeat(100_000);
@@ -15,7 +15,7 @@ async function open(): Promise<{ database: Database; log: LogEntry[] }> {
   const onFatal = (error: unknown): void => {
     throw error;
   };
-  const database = new SqliteDatabase({ path: `${temporaryFolder()}/test.db`, logger, onFatal, logLimit: bound });
+  const database = new Database({ path: `${temporaryFolder()}/test.db`, logger, onFatal, logLimit: bound });
   await database.prepare([{ module: "test", steps: ["CREATE TABLE big (x TEXT) STRICT"] }]);
   return { database, log };
 }

@@ -5,8 +5,8 @@ import { expect, test } from "bun:test";
 import { copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../../test/kit.ts";
+import { Database } from "../database.ts";
 import { logRemains } from "./log-remains.ts";
-import { SqliteDatabase } from "./sqlite-database.ts";
 
 const folder = temporaryFolder();
 const frame = 24 + 4_096;
@@ -36,7 +36,7 @@ function flip(path: string, at: number): void {
 
 async function warnings(path: string): Promise<string[]> {
   const lines: string[] = [];
-  const database = new SqliteDatabase({ path, logger: quietLogger(lines), onFatal: () => undefined });
+  const database = new Database({ path, logger: quietLogger(lines), onFatal: () => undefined });
   await database.close();
   return lines.filter((line) => line.startsWith("WARN"));
 }

@@ -1,7 +1,9 @@
 /** Long reads: reads over many turns of the event loop, which keep the tables from before a migration for a while. */
 import { AppError } from "../../../base/kernel/index.ts";
 import type { LongRead, Reader, Value } from "../store.ts";
-import type { Connection } from "./connection.ts";
+
+/** The connection of an old state. */
+type Source = Reader & { close(): void };
 
 /** How long an old state is kept for its readers; the log cannot start over meanwhile. */
 const keepMs = 60_000;
@@ -11,41 +13,41 @@ const keepMs = 60_000;
  * all commits so far; after a migration, later reads still see the tables from before the migration.
  */
 export class SqliteLongRead implements LongRead {
-  #source: Reader;
+  /** Answers the present source of the rows. */
+  #source: () => Reader;
   #onEnd: (read: SqliteLongRead) => void;
 
-  constructor(source: Reader, onEnd: (read: SqliteLongRead) => void) {
+  constructor(source: () => Reader, onEnd: (read: SqliteLongRead) => void) {
     this.#source = source;
     this.#onEnd = onEnd;
   }
 
   get<T>(sql: string, ...values: Value[]): T | null {
-    return this.#source.get<T>(sql, ...values);
+    return this.#source().get<T>(sql, ...values);
   }
 
   all<T>(sql: string, ...values: Value[]): T[] {
-    return this.#source.all<T>(sql, ...values);
+    return this.#source().all<T>(sql, ...values);
   }
 
   some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
-    return this.#source.some(statement, isLast);
+    return this.#source().some(statement, isLast);
   }
 
-  /** Call `end` after the last read. */
   end(): void {
     this.#onEnd(this);
   }
 
   /** Goes on with another source. */
-  moveTo(source: Reader, onEnd: (read: SqliteLongRead) => void): void {
+  moveTo(source: () => Reader, onEnd: (read: SqliteLongRead) => void): void {
     this.#source = source;
     this.#onEnd = onEnd;
   }
 }
 
 /** A connection whose snapshot is older than a migration; closed when all its readers have ended. */
-export class OldState implements Reader {
-  readonly #connection: Connection;
+export class OldState {
+  readonly #connection: Source;
   readonly #reads = new Set<SqliteLongRead>();
   readonly #timer: Timer;
   readonly #onClose: (state: OldState) => void;
@@ -54,26 +56,17 @@ export class OldState implements Reader {
   #reason = new AppError("unavailable", "The collection was migrated meanwhile, and reading it took too long.");
 
   /** @param connection in a transaction that has already read. */
-  constructor(connection: Connection, reads: Iterable<SqliteLongRead>, onClose: (state: OldState) => void) {
+  constructor(connection: Source, reads: Iterable<SqliteLongRead>, onClose: (state: OldState) => void) {
     this.#connection = connection;
     this.#onClose = onClose;
     for (const read of reads) {
       this.#reads.add(read);
-      read.moveTo(this, (ended) => this.#ended(ended));
+      read.moveTo(
+        () => this.#live(),
+        (ended) => this.#ended(ended),
+      );
     }
     this.#timer = setTimeout(() => this.close(), keepMs).unref();
-  }
-
-  get<T>(sql: string, ...values: Value[]): T | null {
-    return this.#live().get<T>(sql, ...values);
-  }
-
-  all<T>(sql: string, ...values: Value[]): T[] {
-    return this.#live().all<T>(sql, ...values);
-  }
-
-  some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
-    return this.#live().some(statement, isLast);
   }
 
   /** Resolves when the connection is closed. */
@@ -97,7 +90,7 @@ export class OldState implements Reader {
     if (this.#reads.size === 0) this.close();
   }
 
-  #live(): Connection {
+  #live(): Source {
     if (this.#isClosed) throw this.#reason;
     return this.#connection;
   }

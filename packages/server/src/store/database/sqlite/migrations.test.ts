@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../../test/kit.ts";
-import { type Database, SqliteDatabase, type Waiter } from "../index.ts";
+import { Database, type Waiter } from "../index.ts";
 
 const waiting = (): Waiter => ({ caller: "test", signal: new AbortController().signal });
 
@@ -11,7 +11,7 @@ let count = 0;
 
 function open(path?: string): Database {
   count += 1;
-  return new SqliteDatabase({
+  return new Database({
     path: path ?? join(folder, `${count}.db`),
     logger: quietLogger(),
     onFatal: () => undefined,

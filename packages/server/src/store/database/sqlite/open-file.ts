@@ -1,4 +1,4 @@
-/** Opening the database file: its path and folder, the upgrade of the tables, and readable errors. */
+/** Opening the database file: its path and folder, its connections, readable errors, and the lock, which keeps a second service off the file. */
 import {
   accessSync,
   closeSync,
@@ -9,13 +9,15 @@ import {
   mkdirSync,
   openSync,
   realpathSync,
+  type Stats,
   statSync,
 } from "node:fs";
 import { dirname } from "node:path";
 import { AppError, messageOf, SetupError } from "../../../base/kernel/index.ts";
-import { Connection, sqliteCode } from "./connection.ts";
-import { damageAdvice } from "./damage.ts";
-import { hasMetDamage } from "./errors.ts";
+import type { Logger } from "../../../base/logging/index.ts";
+import type { ModuleSchema, Transactor } from "../transaction.ts";
+import { Connection } from "./connection.ts";
+import { damageAdvice, hasMetDamage, sqliteCode } from "./errors.ts";
 import { addTriggerFunctions } from "./functions.ts";
 
 /** Flushes a directory, so that the names of new files survive a power cut. Windows keeps the names without a flush. */
@@ -37,7 +39,7 @@ export function makeFolder(folder: string, mode = 0o777): void {
 }
 
 /** The readable line for SQLite's error about a file that SQLite cannot use. */
-export function explain(path: string, thrown: unknown): SetupError {
+function explain(path: string, thrown: unknown): SetupError {
   const code = sqliteCode(thrown) ?? "";
   if (code.startsWith("SQLITE_NOTADB"))
     return new SetupError(`database ${path}: is not a SQLite database; name another file, or ${damageAdvice}`);
@@ -69,7 +71,7 @@ export function resolvePath(path: string): string {
 }
 
 /** Checks the path, because SQLite detects these errors later or reports these errors less clearly. */
-export function checkPath(path: string): void {
+function checkPath(path: string): void {
   if (existsSync(path) && statSync(path).isDirectory())
     throw new SetupError(`database ${path}: is a folder; it must be a file`);
   if (existsSync(path)) {
@@ -86,6 +88,12 @@ export function checkPath(path: string): void {
   }
 }
 
+/** Whether a path leads to a file that was looked at before. */
+function leadsTo(path: string, known: Stats | undefined): boolean {
+  const named = statSync(path, { throwIfNoEntry: false });
+  return named !== undefined && named.ino === known?.ino && named.dev === known.dev;
+}
+
 /**
  * Checks that the name still leads to the open file. A connection to another file would take the index of the log,
  * which the connections of this process map into memory, for an unused index, and truncate the index: the process would
@@ -93,8 +101,7 @@ export function checkPath(path: string): void {
  * @throws SetupError when the file was deleted or replaced.
  */
 export function assertSameFile(path: string, file: number): void {
-  const [named, opened] = [statSync(path, { throwIfNoEntry: false }), fstatSync(file)];
-  if (named?.ino !== opened.ino || named.dev !== opened.dev) throw lostFile(path);
+  if (!leadsTo(path, fstatSync(file))) throw lostFile(path);
 }
 
 /** The line about a file of the database whose name leads to another file or to no file. */
@@ -124,6 +131,37 @@ export function openWriter(path: string): Connection {
   }
 }
 
+/**
+ * Upgrades the tables of the modules to this version.
+ * @throws SetupError when a newer version has made the tables.
+ */
+export function upgradeTables(
+  tx: Transactor,
+  { path, logger }: { path: string; logger: Logger },
+  schemas: readonly ModuleSchema[],
+): void {
+  const known = new Set(schemas.map(({ module }) => module));
+  for (const { module } of tx.all<{ module: string }>("SELECT module FROM _schema"))
+    if (!known.has(module))
+      throw new SetupError(
+        `database ${path}: has tables of "${module}", which this socle does not know: it is too old for it`,
+      );
+  for (const { module, steps } of schemas) {
+    const row = tx.get<{ version: number }>("SELECT version FROM _schema WHERE module = ?", module);
+    const version = row?.version ?? 0;
+    if (version > steps.length)
+      throw new SetupError(
+        `database ${path}: its ${module} tables have version ${version}; this socle knows ${steps.length}: it is too old for it`,
+      );
+    for (const step of steps.slice(version)) {
+      if (typeof step === "string") tx.run(step);
+      else step(tx, logger.for(module));
+    }
+    if (version < steps.length)
+      tx.run("INSERT OR REPLACE INTO _schema (module, version) VALUES (?, ?)", module, steps.length);
+  }
+}
+
 export function openReader(path: string): Connection {
   const connection = new Connection(path, { readonly: true });
   connection.execute("PRAGMA busy_timeout = 5000");
@@ -132,26 +170,116 @@ export function openReader(path: string): Connection {
 }
 
 /**
- * A descriptor of the database file itself. The descriptor must stay open until every connection of this process has
- * closed: closing any descriptor of a file drops all POSIX locks of this process on the file, including SQLite's locks.
+ * A descriptor of the database file, or of its log if `ending` is "-wal". The file of the log stays the same while a connection
+ * is open. The descriptor of the database file must stay open until every connection of this process has closed: closing any
+ * descriptor of a file drops all POSIX locks of this process on the file, including SQLite's locks.
  */
-export function openDatabaseFile(path: string): { file: number; close: () => void } {
-  let file: number;
+export function openDescriptor(path: string, ending: "" | "-wal"): { file: number; close: () => void } {
   try {
-    file = openSync(path, "r+");
+    const file = openSync(`${path}${ending}`, "r+");
+    return { file, close: () => closeSync(file) };
   } catch (thrown) {
     throw explain(path, thrown);
   }
-  return { file, close: () => closeSync(file) };
 }
 
-/** A descriptor of the write-ahead log. The file of the log stays the same while a connection is open. */
-export function openLog(path: string): { file: number; close: () => void } {
-  let file: number;
-  try {
-    file = openSync(`${path}-wal`, "r+");
-  } catch (thrown) {
-    throw explain(path, thrown);
+/** Interval of the looks at the files. */
+const lookEveryMs = 1_000;
+const logEveryMs = 60_000;
+
+/**
+ * An exclusive lock on a file beside the database. The operating system releases the lock when the process ends in any
+ * way. The lock belongs to the file and not to its name, so `watch` checks each second that the name still leads to the
+ * file, and takes the lock again if the file was deleted.
+ */
+export class DatabaseLock {
+  readonly #database: string;
+  readonly #path: string;
+  #connection: Connection;
+  #stats: Stats | undefined;
+  #timer: Timer | null = null;
+  #loggedAt = Number.NEGATIVE_INFINITY;
+
+  /** @throws SetupError while another service holds the lock. */
+  constructor(database: string) {
+    this.#database = database;
+    this.#path = `${database}-lock`;
+    checkPath(database);
+    try {
+      this.#connection = this.#take();
+    } catch (thrown) {
+      throw thrown instanceof SetupError ? thrown : explain(database, thrown);
+    }
   }
-  return { file, close: () => closeSync(file) };
+
+  /**
+   * @param options `file` and `log`, descriptors of the database file and its log; `onLost`, called once when another service
+   * has taken the lock, or when the name of the database, of its log or of the log's index leads to no file or to another file.
+   */
+  watch(options: { file: number; log: number; logger: Logger; onLost: (error: SetupError) => void }): void {
+    const { file, log, logger, onLost } = options;
+    const indexPath = `${this.#database}-shm`;
+    const files: readonly (readonly [path: string, opened: Stats | undefined])[] = [
+      [this.#database, fstatSync(file)],
+      [`${this.#database}-wal`, fstatSync(log)],
+      [indexPath, statSync(indexPath, { throwIfNoEntry: false })],
+    ];
+    this.#timer = setInterval(() => {
+      try {
+        for (const [path, opened] of files) if (opened !== undefined && !leadsTo(path, opened)) throw lostFile(path);
+        this.#look(logger);
+      } catch (thrown) {
+        if (thrown instanceof SetupError) {
+          this.#stop();
+          onLost(thrown);
+        } else {
+          this.#log(
+            logger,
+            "error",
+            `The lock of the database cannot be looked at or made again: ${messageOf(thrown)}`,
+          );
+        }
+      }
+    }, lookEveryMs).unref();
+  }
+
+  close(): void {
+    this.#stop();
+    this.#connection.close();
+  }
+
+  #look(logger: Logger): void {
+    if (leadsTo(this.#path, this.#stats)) return;
+    const old = this.#connection;
+    this.#connection = this.#take();
+    old.close();
+    this.#log(logger, "warn", `${this.#path} was deleted, and has been made again: it keeps a second service out`);
+  }
+
+  /** @throws SetupError only if another service holds the lock: any other failure may be temporary. */
+  #take(): Connection {
+    const connection = new Connection(this.#path, { readonly: false });
+    try {
+      connection.execute("BEGIN EXCLUSIVE");
+      this.#stats = statSync(this.#path);
+      return connection;
+    } catch (thrown) {
+      connection.close();
+      if (sqliteCode(thrown)?.startsWith("SQLITE_BUSY") === true)
+        throw new SetupError(`database ${this.#database}: is in use by another socle process`);
+      throw thrown;
+    }
+  }
+
+  #stop(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  #log(logger: Logger, level: "warn" | "error", message: string): void {
+    const now = performance.now();
+    if (now - this.#loggedAt < logEveryMs) return;
+    this.#loggedAt = now;
+    logger[level](message);
+  }
 }

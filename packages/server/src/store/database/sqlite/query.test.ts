@@ -2,7 +2,7 @@
 import { Database as Driver } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { quietLogger, temporaryFolder } from "../../../../test/kit.ts";
-import { type Database, SchemaChanged, type SlowReader, SqliteDatabase } from "../index.ts";
+import { Database, SchemaChanged, type SlowReader } from "../index.ts";
 
 const { signal } = new AbortController();
 const waiter = { caller: "test", signal };
@@ -12,7 +12,7 @@ async function withRows(count: number, threadLimitMs = 10_000): Promise<Database
   const onFatal = (error: unknown): void => {
     throw error;
   };
-  const database = new SqliteDatabase({ path, logger: quietLogger(), onFatal, threadLimitMs });
+  const database = new Database({ path, logger: quietLogger(), onFatal, threadLimitMs });
   await database.prepare([{ module: "test", steps: ["CREATE TABLE t (n INTEGER, body TEXT) STRICT"] }]);
   await database.transactLong("test", async (tx) => {
     tx.run(
@@ -197,7 +197,7 @@ test("a caller whose queries take long leaves a thread to the others", async () 
 
 test("of one caller, only so many queries wait; those of others still find a place", async () => {
   const options = { path: `${temporaryFolder()}/bounded.db`, logger: quietLogger(), onFatal: () => undefined };
-  const bounded = new SqliteDatabase({ ...options, maxQueries: 2, threadLimitMs: 2_000 });
+  const bounded = new Database({ ...options, maxQueries: 2, threadLimitMs: 2_000 });
   const endlessThere =
     "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE _probe(n)) SELECT max(n) FROM c";
   const gone = new AbortController();

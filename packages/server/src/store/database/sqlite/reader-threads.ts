@@ -38,7 +38,8 @@ export interface ReaderThreadsOptions {
   keepsShortThread?: boolean;
 }
 
-type Work<T> = (thread: ThreadConnection) => Promise<T>;
+/** Work on a thread. */
+export type ThreadWork<T> = (thread: ThreadConnection) => Promise<T>;
 type OnLook = (thread: ThreadConnection) => void;
 
 /** A read that asks for a thread. */
@@ -117,7 +118,7 @@ export class ReaderThreads implements PausableReads {
    * @throws AppError `unavailable` when too many reads wait, the read takes too long, the log needs room, or the disk
    * cannot be read.
    */
-  async run<T>(work: Work<T>, { caller, signal }: Pick<Waiter, "caller" | "signal">): Promise<T> {
+  async run<T>(work: ThreadWork<T>, { caller, signal }: Pick<Waiter, "caller" | "signal">): Promise<T> {
     if (signal.aborted) throw callerGone();
     const end = new AbortController();
     const ended = Promise.withResolvers<never>();
@@ -186,7 +187,7 @@ export class ReaderThreads implements PausableReads {
     return new AppError("unavailable", message, { limit: "queries" });
   }
 
-  async #inTurn<T>(work: Work<T>, turn: Turn): Promise<T> {
+  async #inTurn<T>(work: ThreadWork<T>, turn: Turn): Promise<T> {
     const long = this.#long;
     const read = (): Promise<T> => this.#admission.run(() => this.#read(work, turn, null), turn);
     if (long === null) return read();
@@ -202,7 +203,7 @@ export class ReaderThreads implements PausableReads {
   }
 
   /** Answers null when the read was stopped, or did not begin because another read of the caller was stopped. */
-  async #asShort<T>(work: Work<T>, turn: Turn, long: Admission): Promise<{ readonly outcome: T } | null> {
+  async #asShort<T>(work: ThreadWork<T>, turn: Turn, long: Admission): Promise<{ readonly outcome: T } | null> {
     if (this.#stopped.has(turn.caller)) return null;
     const place = new LongPlace(long);
     let isStopped = false;
@@ -224,7 +225,7 @@ export class ReaderThreads implements PausableReads {
   }
 
   /** @param onLook is called every few milliseconds after the read has become a long read. */
-  async #read<T>(work: Work<T>, { signal, runs }: Turn, onLook: OnLook | null): Promise<T> {
+  async #read<T>(work: ThreadWork<T>, { signal, runs }: Turn, onLook: OnLook | null): Promise<T> {
     while (this.#pause !== null) await this.#pause.promise;
     runs();
     if (signal.aborted) throw signal.reason;

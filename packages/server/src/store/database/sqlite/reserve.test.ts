@@ -4,12 +4,12 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../../test/kit.ts";
 import { until } from "../../../../test/sockets.ts";
-import { isOutOfRoom, SqliteDatabase } from "../index.ts";
+import { Database, isOutOfRoom } from "../index.ts";
 
 test("a change that makes room is done again with the reserve; others are refused until there is room", async () => {
   const path = join(temporaryFolder(), "socle.db");
   const lines: string[] = [];
-  const database = new SqliteDatabase({ path, logger: quietLogger(lines), onFatal: () => undefined, hasReserve: true });
+  const database = new Database({ path, logger: quietLogger(lines), onFatal: () => undefined, hasReserve: true });
   const pages = (most: number): Promise<unknown> =>
     database.transact((tx) => tx.get(`PRAGMA max_page_count = ${most}`));
   const grow = (): Promise<unknown> =>

@@ -8,6 +8,7 @@ import { rmSync, statSync } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { freeBytes, messageOf } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
+import type { Reader } from "../store.ts";
 
 /** Twice the bytes that the log may hold before a checkpoint copies the log into the database file. */
 const reserveBytes = 16 * 1024 ** 2;
@@ -19,41 +20,33 @@ const lookEveryMs = 2_000;
 export interface ReserveOptions {
   readonly path: string;
   readonly logger: Logger;
-  /** Bytes of the unused pages in the database file. */
-  readonly innerRoom: () => number;
+  readonly connection: Reader;
 }
 
 export class Reserve {
   readonly #options: ReserveOptions;
   readonly #path: string;
-  readonly #timer: Timer;
-  #isKept: boolean;
-  #isReleased = false;
+  /** Looks whether the reserve can be made; null while the reserve is kept. */
+  #timer: Timer | null = null;
   #isClosed = false;
   #looking: Promise<void> | null = null;
+  /** The error for which the reserve was released: only changes that free space are accepted. Null for no error. */
+  releasedFor: unknown = null;
 
   constructor(options: ReserveOptions) {
     this.#options = options;
     this.#path = `${options.path}-reserve`;
-    this.#isKept = statSync(this.#path, { throwIfNoEntry: false })?.size === reserveBytes;
-    this.#timer = setInterval(() => {
-      this.#looking ??= this.#look().finally(() => {
-        this.#looking = null;
-      });
-    }, lookEveryMs).unref();
+    if (statSync(this.#path, { throwIfNoEntry: false })?.size !== reserveBytes) this.#start();
   }
 
-  /** Whether only changes that free space are accepted. */
-  get isReleased(): boolean {
-    return this.#isReleased;
-  }
-
-  /** Gives the space back to the disk. Answers whether the disk has more free space now. */
-  release(): boolean {
-    if (!this.#isKept) return false;
-    this.#isKept = false;
+  /** Gives the space back to the disk. Answers whether the disk has more free space than at the moment of the error. */
+  release(full: unknown): boolean {
+    // A statement has thrown the error, and the commit throws the same error.
+    if (full === this.releasedFor) return true;
+    if (this.#timer !== null) return false;
+    this.#start();
     rmSync(this.#path, { force: true });
-    this.#isReleased = true;
+    this.releasedFor = full;
     this.#options.logger.warn(
       "The disk is full. An admin makes room with what was reserved for that; all other changes are refused until there is room",
     );
@@ -62,26 +55,46 @@ export class Reserve {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearInterval(this.#timer);
+    this.#stop();
     await this.#looking;
   }
 
+  #start(): void {
+    this.#timer = setInterval(() => {
+      this.#looking ??= this.#look().finally(() => {
+        this.#looking = null;
+      });
+    }, lookEveryMs).unref();
+  }
+
+  #stop(): void {
+    clearInterval(this.#timer ?? undefined);
+    this.#timer = null;
+  }
+
   async #look(): Promise<void> {
-    if (this.#isKept) return;
     try {
-      if (this.#isReleased && this.#options.innerRoom() >= roomFor) this.#end();
+      if (this.releasedFor !== null && this.#innerRoom() >= roomFor) this.#end();
       if ((await freeBytes(this.#path)) < roomFor || this.#isClosed) return;
       await this.#make();
-      this.#isKept = true;
+      this.#stop();
       this.#options.logger.debug("Room on the disk is reserved", { bytes: reserveBytes });
-      if (this.#isReleased) this.#end();
+      this.#end();
     } catch (error) {
       this.#options.logger.debug(`The reserve of the disk cannot be made: ${messageOf(error)}`);
     }
   }
 
+  /** Bytes of the unused pages in the database file. */
+  #innerRoom(): number {
+    const { connection } = this.#options;
+    const pages = connection.get<{ freelist_count: number }>("PRAGMA freelist_count")?.freelist_count ?? 0;
+    return pages * (connection.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 0);
+  }
+
   #end(): void {
-    this.#isReleased = false;
+    if (this.releasedFor === null) return;
+    this.releasedFor = null;
     this.#options.logger.info("There is room again: all changes are taken");
   }
 

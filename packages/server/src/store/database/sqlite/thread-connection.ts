@@ -1,9 +1,16 @@
 /** A connection on a thread: the side of the event loop. */
 import { MessageChannel, receiveMessageOnPort } from "node:worker_threads";
 import { AppError, canStartThread, threadEntry } from "../../../base/kernel/index.ts";
-import { SchemaChanged, type SlowTransactor, type Value } from "../store.ts";
-import { SqliteFailure } from "./damage.ts";
-import type { AnswersRequest, StatementRequest, TaskRequest, ThreadReply } from "./thread-server.ts";
+import { SchemaChanged, type SlowReader, type Value } from "../store.ts";
+import type { SlowTransactor, TransactionConnection } from "../transaction.ts";
+import { SqliteFailure } from "./errors.ts";
+import type {
+  AnswersRequest,
+  CheckpointResult,
+  StatementRequest,
+  ThreadReply,
+  ThreadRequest,
+} from "./thread-server.ts";
 
 /** The entry of a thread that runs statements and no tasks. */
 export function statementThread(): string {
@@ -32,6 +39,17 @@ export class ThreadConnection implements SlowTransactor {
   /** The port for answers that the event loop blocks for; null before the first of these answers. */
   #answers: { readonly port: MessagePort; readonly sent: Int32Array } | null = null;
   readonly #ended = Promise.withResolvers<void>();
+  /** The connection for answers that come at once: the event loop blocks until the statement has ended. */
+  readonly now: TransactionConnection = {
+    get: <T>(sql: string, ...values: Value[]) => this.#askNow<T | null>("get", sql, values),
+    all: <T>(sql: string, ...values: Value[]) => this.#askNow<T[]>("all", sql, values),
+    some: ({ sql, values }, isLast) => {
+      const rows = this.#askNow<never[]>("all", sql, [...values]);
+      const last = rows.findIndex(isLast);
+      return last < 0 ? rows : rows.slice(0, last + 1);
+    },
+    run: (sql, ...values) => this.#askNow<number>("run", sql, values),
+  };
 
   /**
    * @param path of the database file.
@@ -46,8 +64,13 @@ export class ThreadConnection implements SlowTransactor {
       });
     this.#path = path;
     this.#worker = new Worker(entry);
+    this.#worker.unref();
     this.#worker.onmessage = ({ data }: MessageEvent<ThreadReply>) => this.#replied(data);
-    this.#worker.addEventListener("close", () => this.#ended.resolve());
+    this.#worker.addEventListener("close", () => {
+      this.#ended.resolve();
+      // A thread can also end without an error.
+      this.#fail(new Error("The database thread has ended"));
+    });
     this.#worker.onerror = ({ message }) => this.#fail(new Error(`The database thread failed: ${message}`));
   }
 
@@ -68,19 +91,29 @@ export class ThreadConnection implements SlowTransactor {
     return this.#ask<number>("run", sql, values);
   }
 
-  /** Like `get`, `all` and `run`, but the answer comes at once: the event loop blocks until the statement has ended. */
-  askNow<T>(action: StatementRequest["do"], sql: string, values: Value[]): T {
-    if (this.#failure !== null) throw this.#failure;
-    if (this.#waiting !== null) throw new Error("A database thread takes one statement at a time");
-    this.#answers ??= this.#openAnswers();
-    const { port, sent } = this.#answers;
-    Atomics.store(sent, 0, 0);
-    this.#worker.postMessage({ path: this.#path, stop: this.#stop, do: action, sql, values, isAwaited: true });
-    Atomics.wait(sent, 0, 0, longestMs);
-    // Only the thread writes into the channel, and the author of the SQL text knows the shape of its rows.
-    const received = receiveMessageOnPort(port) as { message: ThreadReply } | undefined;
-    if (received === undefined) throw new Error("The database thread does not answer");
-    return resultOf(received.message) as T;
+  /**
+   * Copies the log into the database file, as far as no reader prevents the copy, and flushes the copied pages.
+   * @param file a descriptor of the database file, open for writing.
+   */
+  checkpoint(file: number): Promise<CheckpointResult | null> {
+    // The thread answers a checkpoint with its result.
+    return this.#send({
+      path: this.#path,
+      stop: this.#stop,
+      do: "checkpoint",
+      file,
+    }) as Promise<CheckpointResult | null>;
+  }
+
+  /** Reads in one snapshot. */
+  async inSnapshot<T>(work: (reader: SlowReader) => Promise<T>): Promise<T> {
+    await this.run("BEGIN");
+    try {
+      return await work(this);
+    } finally {
+      // Damage ends the transaction, and so does a caller that abandons the thread.
+      await this.run("ROLLBACK").catch(() => undefined);
+    }
   }
 
   task<T>(input: unknown, schemaVersion: number): Promise<T> {
@@ -114,12 +147,27 @@ export class ThreadConnection implements SlowTransactor {
     this.#worker.terminate();
     this.#fail(new Error("The database thread has ended"));
     this.#answers?.port.close();
+    this.#worker.ref();
     await this.#ended.promise;
   }
 
   #ask<T>(action: StatementRequest["do"], sql: string, values: Value[]): Promise<T> {
     // The author of the SQL text knows the shape of its rows.
     return this.#send({ path: this.#path, stop: this.#stop, do: action, sql, values, isAwaited: false }) as Promise<T>;
+  }
+
+  #askNow<T>(action: StatementRequest["do"], sql: string, values: Value[]): T {
+    if (this.#failure !== null) throw this.#failure;
+    if (this.#waiting !== null) throw new Error("A database thread takes one statement at a time");
+    this.#answers ??= this.#openAnswers();
+    const { port, sent } = this.#answers;
+    Atomics.store(sent, 0, 0);
+    this.#worker.postMessage({ path: this.#path, stop: this.#stop, do: action, sql, values, isAwaited: true });
+    Atomics.wait(sent, 0, 0, longestMs);
+    // Only the thread writes into the channel, and the author of the SQL text knows the shape of its rows.
+    const received = receiveMessageOnPort(port) as { message: ThreadReply } | undefined;
+    if (received === undefined) throw new Error("The database thread does not answer");
+    return resultOf(received.message) as T;
   }
 
   #openAnswers(): { port: MessagePort; sent: Int32Array } {
@@ -130,18 +178,25 @@ export class ThreadConnection implements SlowTransactor {
     return { port: port1, sent };
   }
 
-  #send(request: StatementRequest | TaskRequest | null): Promise<unknown> {
+  #send(request: ThreadRequest | null): Promise<unknown> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     if (this.#waiting !== null) return Promise.reject(new Error("A database thread takes one statement at a time"));
     const waiting = Promise.withResolvers<unknown>();
     this.#waiting = waiting;
-    this.#worker.postMessage(request);
+    // While a caller waits for this answer, only the thread may keep the process alive, as at a start after a crash.
+    this.#worker.ref();
+    try {
+      this.#worker.postMessage(request);
+    } catch (thrown) {
+      this.#fail(new Error("The database thread takes no request", { cause: thrown }));
+    }
     return waiting.promise;
   }
 
   #replied(reply: ThreadReply): void {
     const waiting = this.#waiting;
     this.#waiting = null;
+    this.#worker.unref();
     try {
       waiting?.resolve(resultOf(reply));
     } catch (error) {
@@ -153,5 +208,6 @@ export class ThreadConnection implements SlowTransactor {
     this.#failure ??= error;
     this.#waiting?.reject(error);
     this.#waiting = null;
+    this.#worker.unref();
   }
 }

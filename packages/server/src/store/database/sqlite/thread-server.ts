@@ -1,12 +1,15 @@
 /**
  * The thread side of a `ThreadConnection`: a SQLite connection on a thread, which serves requests one after another. A
- * request is a statement, or a task: a function of another module that runs several statements in one snapshot.
+ * request is a statement, a checkpoint, or a task: a function of another module that runs several statements in one snapshot.
  */
+import { fdatasyncSync } from "node:fs";
 import type { ErrorCode } from "@socle/protocol";
 import { AppError } from "../../../base/kernel/index.ts";
 import type { Reader, Value } from "../store.ts";
-import { Connection, sqliteCode } from "./connection.ts";
+import { Connection } from "./connection.ts";
+import { sqliteCode } from "./errors.ts";
 import { addFunctions } from "./functions.ts";
+import { assertSameFile } from "./open-file.ts";
 
 declare const self: Worker;
 
@@ -33,7 +36,20 @@ export interface AnswersRequest {
   readonly sent: Int32Array;
 }
 
-export interface TaskRequest extends ThreadTarget {
+interface CheckpointRequest extends ThreadTarget {
+  readonly do: "checkpoint";
+  /** A descriptor of the database file, open for writing. */
+  readonly file: number;
+}
+
+/** Counts are pages; `log` is -1 when no log exists. */
+export interface CheckpointResult {
+  readonly busy: number;
+  readonly log: number;
+  readonly checkpointed: number;
+}
+
+interface TaskRequest extends ThreadTarget {
   readonly do: "task";
   readonly input: unknown;
   /** The version of the tables for which the input was made. */
@@ -52,6 +68,8 @@ export type ThreadReply =
   | { readonly isStale: true }
   | { readonly refusal: { readonly code: ErrorCode; readonly message: string } }
   | { readonly error: { readonly message: string; readonly code: string | null } };
+
+export type ThreadRequest = StatementRequest | CheckpointRequest | TaskRequest;
 
 type ThreadTask = (reader: Reader, input: unknown) => ThreadResult;
 
@@ -73,6 +91,14 @@ export function schemaVersionOf(reader: Reader): number {
   return reader.get<{ schema_version: number }>("PRAGMA schema_version")?.schema_version ?? 0;
 }
 
+function checkpoint(connection: Connection, file: number): CheckpointResult | null {
+  const result = connection.get<CheckpointResult>("PRAGMA wal_checkpoint(PASSIVE)");
+  // SQLite flushes the file only in the checkpoint that reaches the end of the log, while the writer waits. Pages
+  // copied earlier are flushed here, so that little is left for that moment.
+  if (result !== null && result.checkpointed > 0) fdatasyncSync(file);
+  return result;
+}
+
 function runTask(connection: Connection, { input, schemaVersion }: TaskRequest, task: ThreadTask): ThreadReply {
   connection.run("BEGIN");
   try {
@@ -90,9 +116,11 @@ function runTask(connection: Connection, { input, schemaVersion }: TaskRequest, 
 export function serveThread(task: ThreadTask): void {
   let connection: Connection | null = null;
   let answers: AnswersRequest | null = null;
-  const answer = (request: StatementRequest | TaskRequest): ThreadReply => {
+  const answer = (request: ThreadRequest): ThreadReply => {
     try {
+      if (connection === null && request.do === "checkpoint") assertSameFile(request.path, request.file);
       connection ??= open(request);
+      if (request.do === "checkpoint") return { result: checkpoint(connection, request.file) };
       if (request.do === "task") return runTask(connection, request, task);
       return { result: connection[request.do](request.sql, ...request.values) };
     } catch (thrown) {
@@ -109,10 +137,10 @@ export function serveThread(task: ThreadTask): void {
     }
     return { result: null };
   };
-  self.onmessage = ({ data }: MessageEvent<StatementRequest | TaskRequest | AnswersRequest | null>) => {
+  self.onmessage = ({ data }: MessageEvent<ThreadRequest | AnswersRequest | null>) => {
     if (data === null) self.postMessage(close());
     else if (data.do === "answers") answers = data;
-    else if (data.do === "task" || !data.isAwaited || answers === null) {
+    else if (!("isAwaited" in data && data.isAwaited) || answers === null) {
       const reply = answer(data);
       self.postMessage(reply, "result" in reply ? (reply.buffers ?? []) : []);
     } else {

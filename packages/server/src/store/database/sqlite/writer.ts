@@ -1,12 +1,31 @@
 /** Writer: runs all transactions and migrations, one after another, with group commit. */
 import { AppError } from "../../../base/kernel/index.ts";
-import type { Note } from "../projection.ts";
-import type { Migration, TransactOptions, Transactor } from "../store.ts";
-import { asUnavailable, hasMetDamage, refusalCause, stopping } from "./errors.ts";
-import { type Asked, JobTransactor, type LongJob, type LongOptions, type ShortJob, settle, TurnQueue } from "./jobs.ts";
-import { type MigrationConnection, MigrationTransactor, onEventLoop, onThread } from "./migration-transactor.ts";
+import type { Logger } from "../../../base/logging/index.ts";
+import {
+  asSlowTransactor,
+  JobTransactor,
+  type Migration,
+  MigrationTransactor,
+  type Note,
+  type Projection,
+  type TransactOptions,
+  type Transactor,
+} from "../transaction.ts";
+import type { Checkpointer } from "./checkpointer.ts";
+import type { Connection, SnapshotReader } from "./connection.ts";
+import { hasMetDamage, refusalCause, stopping } from "./errors.ts";
+import {
+  type Asked,
+  type Flusher,
+  type LongJob,
+  type LongOptions,
+  type ShortJob,
+  type SqliteMeter,
+  settle,
+  TurnQueue,
+} from "./jobs.ts";
+import type { Reserve } from "./reserve.ts";
 import type { ThreadConnection } from "./thread-connection.ts";
-import type { WriterParts } from "./writer-parts.ts";
 
 /** The bounds of a shared commit: the number of short transactions, and their time on the event loop. */
 const maxShared = 256;
@@ -15,10 +34,24 @@ const sharedMs = 8;
 /** Interval of flushes while a migration runs on a thread. */
 const flushEveryMs = 50;
 
-const lost = "The database could not be written to disk; the service is stopping.";
-
 /** The step after a transaction: the next transaction of the same commit, the commit itself, or the commit from its start. */
 type Next = "go on" | "commit" | "begin anew";
+
+/** The other parts of the database that the writer uses. */
+interface WriterParts {
+  readonly connection: Connection;
+  readonly flusher: Flusher;
+  readonly checkpointer: Checkpointer;
+  readonly reader: SnapshotReader;
+  /** Opens a connection for a long migration. */
+  readonly openThread: () => ThreadConnection;
+  /** Called once, when a flush has failed and the writer can no longer promise durability. */
+  readonly onFatal: (error: unknown) => void;
+  readonly meter: SqliteMeter;
+  readonly projection: Projection;
+  readonly logger: Logger;
+  readonly reserve: Reserve | null;
+}
 
 /**
  * The only writer of the database, with queues for short and for long transactions.
@@ -36,8 +69,6 @@ type Next = "go on" | "commit" | "begin anew";
  */
 export class Writer {
   readonly #parts: WriterParts;
-  /** The error for which the reserve was released. */
-  #full: unknown = null;
   #short: ShortJob[] = [];
   readonly #long = new TurnQueue<LongJob>();
   readonly #migrations: LongJob[] = [];
@@ -66,13 +97,10 @@ export class Writer {
   }
 
   /** Queues a long transaction. @param caller takes turns with the other callers of long transactions. */
-  transactLong<T>(
-    work: (tx: Migration) => T | Promise<T>,
-    { caller, site = null, makesRoom = false }: Partial<LongOptions> & Pick<LongOptions, "caller">,
-  ): Promise<T> {
+  transactLong<T>(work: (tx: Migration) => T | Promise<T>, options: LongOptions): Promise<T> {
     return this.#ask((asked) => {
-      const job: LongJob = { ...asked, work, caller, site, makesRoom };
-      if (site === null) this.#long.add(caller, job);
+      const job: LongJob = { ...asked, ...options, work };
+      if (job.site === null) this.#long.add(job.caller, job);
       else this.#migrations.push(job);
     });
   }
@@ -123,8 +151,8 @@ export class Writer {
           // The state in memory and the database may differ now.
           .catch((error: unknown) => this.#fail([], error))
           .then(() => {
-            this.#turning =
-              this.#short.length + this.#migrations.length + this.#long.size > 0 ? this.#nextTurn() : null;
+            const isDone = this.#short.length + this.#migrations.length === 0 && this.#long.isEmpty;
+            this.#turning = isDone ? null : this.#nextTurn();
             resolve();
           });
       });
@@ -186,11 +214,14 @@ export class Writer {
         done += 1;
         const next = this.#attempt(job, { notes, hasSavepoint: hasSavepoints });
         if (next === "begin anew") {
-          this.#beginAnew(batch);
+          this.#again = batch.at(-1)?.number ?? this.#again;
+          this.#runAgain(batch);
           return;
         }
         if (job.outcome !== null && "error" in job.outcome && hasMetDamage(job.outcome.error)) {
-          this.#setApart(batch, job);
+          // A transaction in which a statement has met damage cannot be committed. The job fails alone.
+          this.#runAgain(batch.filter((other) => other !== job));
+          job.reject(job.outcome.error);
           return;
         }
         // State that changes with the commit (definitions, sessions) must be in force for the next transaction.
@@ -199,9 +230,11 @@ export class Writer {
       this.#parts.connection.run("COMMIT");
       this.#short.unshift(...batch.splice(done));
     } catch (thrown) {
-      if (this.#makesRoomFor(batch, thrown)) this.#short.unshift(...batch);
-      else for (const job of batch) job.reject(this.#refused(thrown));
-      this.#takeBack();
+      if (this.#makesRoomFor(batch, thrown)) this.#runAgain(batch);
+      else {
+        for (const job of batch) job.reject(this.#parts.meter.asRefusal(thrown));
+        this.#takeBack();
+      }
       return;
     }
     this.#parts.reader.end();
@@ -210,39 +243,23 @@ export class Writer {
 
   /** The transactions that may run: after the reserve is released, only the ones that make room. */
   #admitted<J extends Asked>(jobs: J[]): J[] {
-    if (this.#parts.reserve?.isReleased !== true) return jobs;
-    for (const job of jobs) if (!job.makesRoom) job.reject(this.#refused(this.#full));
+    const full = this.#parts.reserve?.releasedFor ?? null;
+    if (full === null) return jobs;
+    for (const job of jobs) if (!job.makesRoom) job.reject(this.#parts.meter.asRefusal(full));
     return jobs.filter(({ makesRoom }) => makesRoom);
   }
 
   /** Whether the batch did not fit on the disk, and runs again with the room of the reserve, as far as the batch makes room. */
   #makesRoomFor(batch: readonly Asked[], thrown: unknown): boolean {
-    if (refusalCause(thrown) !== "full" || !batch.some(({ makesRoom }) => makesRoom)) return false;
-    // The reserve was already released for this same error, thrown by a statement.
-    if (this.#full !== thrown && this.#parts.reserve?.release() !== true) return false;
-    this.#full = thrown;
-    for (const job of batch) job.outcome = null;
-    return true;
+    const wantsRoom = refusalCause(thrown) === "full" && batch.some(({ makesRoom }) => makesRoom);
+    return wantsRoom && this.#parts.reserve?.release(thrown) === true;
   }
 
-  /** Runs a commit again with savepoints, so that a failure rolls back only the failed transaction. */
-  #beginAnew(batch: ShortJob[]): void {
+  /** Rolls the whole commit back, and runs these transactions of the commit again. */
+  #runAgain(jobs: readonly ShortJob[]): void {
+    for (const job of jobs) job.outcome = null;
+    this.#short.unshift(...jobs);
     this.#takeBack();
-    for (const job of batch) job.outcome = null;
-    this.#short.unshift(...batch);
-    this.#again = batch.at(-1)?.number ?? this.#again;
-  }
-
-  /**
-   * A transaction in which a statement has met damage cannot be committed: the whole commit is rolled back.
-   * The job that met the damage fails alone; the other jobs run again.
-   */
-  #setApart(batch: ShortJob[], damaged: ShortJob): void {
-    this.#takeBack();
-    const others = batch.filter((job) => job !== damaged);
-    for (const job of others) job.outcome = null;
-    this.#short.unshift(...others);
-    if (damaged.outcome !== null && "error" in damaged.outcome) damaged.reject(damaged.outcome.error);
   }
 
   /** Waits for as long as the checkpointer asks. */
@@ -271,10 +288,10 @@ export class Writer {
         flushing = setInterval(() => void this.#parts.flusher.flush().catch(() => undefined), flushEveryMs);
       }
       this.#thread = thread;
-      notes = await this.#runIn(thread === null ? onEventLoop(this.#parts.connection) : onThread(thread), job);
+      notes = await this.#runIn(thread, job);
     } catch (thrown) {
       if (this.#makesRoomFor([job], thrown)) this.#long.putBack(job.caller, job);
-      else job.reject(this.#refused(thrown));
+      else job.reject(this.#parts.meter.asRefusal(thrown));
     }
     clearInterval(flushing);
     if (site === null) this.#parts.reader.end();
@@ -283,11 +300,12 @@ export class Writer {
     if (thread !== null) this.#endThread(thread);
   }
 
-  /** Answers the notes of the commit. */
-  async #runIn(connection: MigrationConnection, job: LongJob): Promise<readonly Note[]> {
-    const { slow } = connection;
+  /** @param thread null for the connection of the event loop. Answers the notes of the commit. */
+  async #runIn(thread: ThreadConnection | null, job: LongJob): Promise<readonly Note[]> {
+    const now = thread?.now ?? this.#parts.connection;
+    const slow = thread ?? asSlowTransactor(this.#parts.connection);
     await slow.run("BEGIN IMMEDIATE");
-    const tx = new MigrationTransactor(connection);
+    const tx = new MigrationTransactor(now, slow);
     try {
       job.outcome = { value: await job.work(tx), tx };
       await slow.run("COMMIT");
@@ -348,7 +366,7 @@ export class Writer {
       return tx.endsBatch ? "commit" : "go on";
     } catch (thrown) {
       notes.length = before;
-      job.outcome = { error: this.#refused(thrown) };
+      job.outcome = { error: this.#parts.meter.asRefusal(thrown) };
       if (hasMetDamage(thrown)) return "go on";
       // Some errors (a full disk) end the whole transaction: no part of this batch was written.
       if (!this.#parts.connection.inTransaction || this.#makesRoomFor([job], thrown)) throw thrown;
@@ -359,13 +377,6 @@ export class Writer {
     } finally {
       tx.end();
     }
-  }
-
-  /** The error for the caller; counts the refusals of the disk. */
-  #refused(thrown: unknown): unknown {
-    const cause = refusalCause(thrown);
-    if (cause !== null) this.#parts.meter.refuse(cause);
-    return asUnavailable(thrown);
   }
 
   #takeBack(): void {
@@ -380,7 +391,8 @@ export class Writer {
   #fail(batch: readonly Asked[], error: unknown): void {
     const isFirst = !this.#hasFailed;
     this.#hasFailed = true;
-    this.#refusal = new AppError("unavailable", lost, { cause: error });
+    const message = "The database could not be written to disk; the service is stopping.";
+    this.#refusal = new AppError("unavailable", message, { cause: error });
     for (const job of [...batch, ...this.#taken()]) job.reject(this.#refusal);
     this.#unsettled -= batch.length;
     if (isFirst) this.#parts.onFatal(error);

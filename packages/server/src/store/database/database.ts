@@ -1,45 +1,41 @@
-/** SQLite database: the engine behind the store, assembled from the other files of this folder. */
+/** Database: a SQLite file with a write-ahead log, one writer, and readers on the event loop and on threads. `store.ts` has the guarantees. */
 import { statSync } from "node:fs";
-import { AppError, isAdmin, type Principal, SetupError } from "../../../base/kernel/index.ts";
-import type { Logger } from "../../../base/logging/index.ts";
-import { Projection } from "../projection.ts";
-import type {
-  CallerGuard,
-  CallersLongWork,
-  CallersMigration,
-  CallersWork,
-  Database,
-  HeldState,
-  LongRead,
-  LoopReader,
-  Migration,
-  MigrationSite,
-  ModuleSchema,
-  PausableReads,
-  Reader,
-  ScratchConnection,
-  SlowReader,
-  TransactOptions,
-  Transactor,
-  Waiter,
-} from "../store.ts";
-import { Checkpointer } from "./checkpointer.ts";
-import type { Connection } from "./connection.ts";
-import { Flusher, flushOf } from "./flusher.ts";
-import { addFunctions } from "./functions.ts";
-import { holdState } from "./held-state.ts";
-import { DatabaseLock } from "./lock.ts";
-import { warnOfRemains } from "./log-remains.ts";
-import { SqliteMeter } from "./meter.ts";
-import { asSetupError, openDatabaseFile, openLog, openReader, openWriter, resolvePath } from "./open-file.ts";
-import { ReaderThreads } from "./reader-threads.ts";
-import { Reserve } from "./reserve.ts";
-import { SnapshotReader } from "./snapshot-reader.ts";
-import { statementThread, ThreadConnection } from "./thread-connection.ts";
-import { schemaVersionOf } from "./thread-server.ts";
-import { Writer } from "./writer.ts";
+import { AppError, isAdmin, type Principal, type SetupError, type SignedIn } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import { Checkpointer } from "./sqlite/checkpointer.ts";
+import { SnapshotReader } from "./sqlite/connection.ts";
+import { addFunctions } from "./sqlite/functions.ts";
+import { type HeldState, type HoldOptions, holdState } from "./sqlite/held-state.ts";
+import { Flusher, flushOf, SqliteMeter } from "./sqlite/jobs.ts";
+import { warnOfRemains } from "./sqlite/log-remains.ts";
+import {
+  asSetupError,
+  DatabaseLock,
+  openDescriptor,
+  openReader,
+  openWriter,
+  resolvePath,
+  upgradeTables,
+} from "./sqlite/open-file.ts";
+import { ReaderThreads, type ThreadWork } from "./sqlite/reader-threads.ts";
+import { Reserve } from "./sqlite/reserve.ts";
+import { statementThread, ThreadConnection } from "./sqlite/thread-connection.ts";
+import { schemaVersionOf } from "./sqlite/thread-server.ts";
+import { Writer } from "./sqlite/writer.ts";
+import type { LongRead, LoopReader, PausableReads, Reader, ScratchConnection, SlowReader, Waiter } from "./store.ts";
+import {
+  type CallersLongWork,
+  type CallersMigration,
+  type CallersWork,
+  type Migration,
+  type MigrationSite,
+  type ModuleSchema,
+  Projection,
+  type TransactOptions,
+  type Transactor,
+} from "./transaction.ts";
 
-export interface SqliteOptions {
+export interface DatabaseOptions {
   path: string;
   logger: Logger;
   /**
@@ -66,42 +62,32 @@ export interface SqliteOptions {
   sync?: () => Promise<void>;
 }
 
-type ThreadWork<T> = (thread: ThreadConnection) => Promise<T>;
-
-/** Runs statements in one snapshot. */
-function inSnapshot<T>(work: (reader: SlowReader) => Promise<T>): ThreadWork<T> {
-  return async (thread) => {
-    await thread.run("BEGIN");
-    try {
-      return await work(thread);
-    } finally {
-      // Damage ends the transaction, and so does a caller that abandons the thread.
-      await thread.run("ROLLBACK").catch(() => undefined);
-    }
-  };
-}
+/**
+ * Checks a caller again inside the transaction of the caller's change. Answers the caller with the present role.
+ * @throws AppError `unauthorized` when the session has ended.
+ */
+type CallerGuard = (reader: Reader, caller: SignedIn) => SignedIn;
 
 /** The bound of waiting queries, as a multiple of the bound of one caller. */
 const callersAtOnce = 4;
 /** Admins read without a limit of time, so only a few of their reads may wait. */
 const adminReads = { maxWaiting: 30, waitingShare: 15, limitMs: Number.POSITIVE_INFINITY };
 
-/**
- * The engine on SQLite: a file with a write-ahead log, one writer, readers on the event loop and on threads. The comments
- * of the methods are at `Database`.
- */
-export class SqliteDatabase implements Database {
+/** The embedded database: `reader` for committed data, `transact` for every change. */
+export class Database {
   readonly path: string;
   readonly meter = new SqliteMeter();
+  /** The state in memory that follows the commits. */
   readonly projection = new Projection();
+  readonly reader: Reader;
+  /** Reads on the event loop, for reads that an index answers quickly. */
+  readonly rows: LoopReader;
   readonly #logger: Logger;
   readonly #writer: Writer;
-  readonly #writeConnection: Connection;
   readonly #reader: SnapshotReader;
   readonly #lock: DatabaseLock;
   readonly #checkpointer: Checkpointer;
-  readonly #file: number;
-  readonly #logFile: number;
+  readonly #holdOptions: HoldOptions;
   readonly #reserve: Reserve | null;
   /** Closes the parts, the last first, at the end of `close`. */
   readonly #closers: (() => void)[] = [];
@@ -114,7 +100,7 @@ export class SqliteDatabase implements Database {
   #migrations = 0;
 
   /** @throws SetupError with one readable line when the file cannot be used. */
-  constructor(options: SqliteOptions) {
+  constructor(options: DatabaseOptions) {
     const path = resolvePath(options.path);
     const { logger, logLimit = 64 * 1024 ** 2, maxQueries = 256, threadLimitMs = 10_000 } = options;
     this.path = path;
@@ -125,7 +111,6 @@ export class SqliteDatabase implements Database {
       options.onLocked?.();
       warnOfRemains(path, logger);
       const writer = openWriter(path);
-      this.#writeConnection = writer;
       this.#closers.push(() => writer.close());
       this.#reader = new SnapshotReader((onProbe) => {
         const connection = openReader(path);
@@ -133,12 +118,11 @@ export class SqliteDatabase implements Database {
         return connection;
       });
       this.#closers.push(() => this.#reader.close());
-      const log = openLog(path);
-      this.#logFile = log.file;
-      this.#closers.push(log.close);
-      const { file, close } = openDatabaseFile(path);
-      this.#file = file;
-      // The last part to close: see `openDatabaseFile`.
+      this.reader = this.rows = this.#reader;
+      const { file: logFile, close: closeLog } = openDescriptor(path, "-wal");
+      this.#closers.push(closeLog);
+      const { file, close } = openDescriptor(path, "");
+      // The last part to close: see `openDescriptor`.
       this.#closers.unshift(close);
       this.#threads = new ReaderThreads({ path, entry: statementThread(), ...adminReads });
       const maxWaiting = callersAtOnce * maxQueries;
@@ -146,11 +130,12 @@ export class SqliteDatabase implements Database {
       const share = { maxWaiting, waitingShare: maxQueries, limitMs: threadLimitMs, keepsShortThread: true };
       this.#queryThreads = new ReaderThreads({ path, entry, ...share });
       this.#checkpointer = new Checkpointer({ path, file, writer, limit: logLimit, logger });
+      this.#holdOptions = { path, file, logFile, checkpointer: this.#checkpointer };
       for (const reads of [this.#threads, this.#queryThreads, this.#reader]) this.#checkpointer.add(reads);
-      this.#reserve = options.hasReserve === true ? this.#openReserve(logger) : null;
+      this.#reserve = options.hasReserve === true ? new Reserve({ path, logger, connection: writer }) : null;
       this.#writer = new Writer({
         connection: writer,
-        flusher: new Flusher(options.sync ?? flushOf(path, log.file), this.meter),
+        flusher: new Flusher(options.sync ?? flushOf(path, logFile), this.meter),
         checkpointer: this.#checkpointer,
         reader: this.#reader,
         openThread: () => new ThreadConnection(path),
@@ -161,48 +146,66 @@ export class SqliteDatabase implements Database {
         reserve: this.#reserve,
       });
       const onLost = (error: SetupError): void => this.#writer.refuse(error);
-      this.#lock.watch({ file, log: log.file, logger, onLost });
+      this.#lock.watch({ file, log: logFile, logger, onLost });
     } catch (thrown) {
       this.#closeAll();
       throw asSetupError(path, thrown);
     }
   }
 
-  get reader(): Reader {
-    return this.#reader;
-  }
-
-  get rows(): LoopReader {
-    return this.#reader;
-  }
-
+  /**
+   * Runs `work` in a new transaction and resolves with its answer when the change is on disk. An error of `work` rolls
+   * the transaction back and is thrown here. `work` must not wait for another transaction.
+   * @throws AppError `unavailable` when the disk refuses the change, or while the service stops.
+   */
   transact<T>(work: (tx: Transactor) => T, options: TransactOptions = {}): Promise<T> {
     return this.#writer.transact(work, options);
   }
 
+  /**
+   * Like `transact`, for work that takes turns with the event loop: the work runs alone, when `caller` has the turn among the
+   * callers whose long transactions wait.
+   */
   transactLong<T>(caller: string, work: (tx: Transactor) => Promise<T>): Promise<T> {
-    return this.#writer.transactLong(work, { caller });
+    return this.#writer.transactLong(work, { caller, site: null, makesRoom: false });
   }
 
+  /**
+   * A write without a change, through log and flush: a success proves that the disk accepts writes.
+   * @throws AppError as `transact`.
+   */
   async probe(): Promise<void> {
     await this.transact((tx) => tx.run("UPDATE _schema SET version = version WHERE module = 'events'"));
   }
 
+  /** Registers `guard`, which checks callers again when their right is used. The module `auth` calls this method. */
   guardCallers(guard: CallerGuard): void {
     this.#callerGuard = guard;
   }
 
+  /**
+   * The caller with the present role.
+   * @throws AppError `unauthorized` when the session has ended.
+   */
   recheck(principal: Principal, reader: Reader = this.reader): Principal {
     if (principal === null || !("sessionId" in principal)) return principal;
     if (this.#callerGuard === null) throw new Error("Nobody looks at callers");
     return this.#callerGuard(reader, principal);
   }
 
+  /**
+   * Like `transact`, for a change that a caller asked for. The session and the role of the caller are checked inside the
+   * transaction, after all earlier commits.
+   * @param work gets the caller with the present role.
+   * @param options `makesRoom` takes effect only for admins.
+   * @throws AppError `unauthorized` when the session has ended.
+   */
   transactFor<T>(principal: Principal, work: CallersWork<T>, options: TransactOptions = {}): Promise<T> {
     const makesRoom = options.makesRoom === true && isAdmin(principal);
     return this.transact((tx) => work(tx, this.recheck(principal, tx)), { ...options, makesRoom });
   }
 
+  /** Like `transactLong`, for a change that a caller asked for; see `transactFor`. */
   transactLongFor<T>(
     principal: Principal,
     work: CallersLongWork<T>,
@@ -210,42 +213,72 @@ export class SqliteDatabase implements Database {
   ): Promise<T> {
     const caller = principal?.userId ?? "";
     const makesRoom = options.makesRoom === true && isAdmin(principal);
-    return this.#writer.transactLong((tx) => work(tx, this.recheck(principal, tx)), { caller, makesRoom });
+    return this.#writer.transactLong((tx) => work(tx, this.recheck(principal, tx)), { caller, site: null, makesRoom });
   }
 
+  /** Like `migrate`, for a change that a caller asked for; see `transactFor`. */
   migrateFor<T>(principal: Principal, work: CallersMigration<T>, site: MigrationSite): Promise<T> {
     return this.migrate((tx) => work(tx, this.recheck(principal, tx)), site);
   }
 
+  /**
+   * Like `transact`, for a change of tables. On a "thread", requests go on during the migration: reads see the old tables
+   * until the commit, writes wait.
+   */
   async migrate<T>(work: (tx: Migration) => T | Promise<T>, site: MigrationSite): Promise<T> {
     this.#migrations += 1;
     try {
-      return await this.#writer.transactLong(work, { caller: "", site });
+      return await this.#writer.transactLong(work, { caller: "", site, makesRoom: false });
     } finally {
       this.#migrations -= 1;
     }
   }
 
+  /** Whether a migration runs or waits: writes may then wait for a long time. */
   get isMigrating(): boolean {
     return this.#migrations > 0;
   }
 
+  /**
+   * Reads that belong together over many turns of the event loop: the reads do not see a migration in between. The
+   * caller ends the long read.
+   */
   longRead(): LongRead {
     return this.#reader.longRead();
   }
 
+  /**
+   * Reads on a thread, without a limit of time, all in one snapshot: for admins. Two run at a time; a few others wait.
+   * @throws AppError `unavailable` when too many wait, the write-ahead log needs room, or the disk cannot be read.
+   */
   readOnThread<T>(work: (reader: SlowReader) => Promise<T>, waiter: Waiter): Promise<T> {
-    return this.#threads.run(this.#asAllowed(waiter, inSnapshot(work)), waiter);
+    return this.#threads.run(
+      this.#asAllowed(waiter, (thread) => thread.inSnapshot(work)),
+      waiter,
+    );
   }
 
+  /** Pauses these reads of another module or process when the write-ahead log waits for a gap between reads. */
   joinGaps(reads: PausableReads): void {
     this.#checkpointer.add(reads);
   }
 
+  /**
+   * Reads on a thread, with a limit of time, all in one snapshot. The statements carry a `stopProbe`.
+   * @throws AppError as `readOnThread`, also when the reads take too long.
+   */
   query<T>(work: (reader: SlowReader) => Promise<T>, waiter: Waiter): Promise<T> {
-    return this.#queryThreads.run(this.#asAllowed(waiter, inSnapshot(work)), waiter);
+    return this.#queryThreads.run(
+      this.#asAllowed(waiter, (thread) => thread.inSnapshot(work)),
+      waiter,
+    );
   }
 
+  /**
+   * A connection that reads and has temporary tables. Each statement sees all commits so far. The connection closes with
+   * the database.
+   * @param onProbe is called for each row that a `stopProbe` meets; its error ends the statement.
+   */
   openScratch(onProbe: () => void): ScratchConnection {
     const connection = openReader(this.path);
     addFunctions(connection, onProbe);
@@ -253,6 +286,11 @@ export class SqliteDatabase implements Database {
     return connection;
   }
 
+  /**
+   * Like `query`, for a task of the module that these threads run.
+   * @param makeInput is called when the task's turn has come, and sees the definitions of that moment.
+   * @throws SchemaChanged when a migration has changed the tables between that call and the snapshot.
+   */
   task<T>(makeInput: () => unknown, waiter: Waiter): Promise<T> {
     const run: ThreadWork<T> = (thread) => thread.task<T>(makeInput(), schemaVersionOf(this.#reader));
     return this.#queryThreads.run(this.#asAllowed(waiter, run), waiter);
@@ -270,57 +308,40 @@ export class SqliteDatabase implements Database {
     };
   }
 
+  /**
+   * Holds the database file and its log in the state of the last commit, for a copy, while writes go on. The log
+   * grows meanwhile: the caller limits the growth and releases the state.
+   */
   holdState(): Promise<HeldState> {
-    const [file, logFile] = [this.#file, this.#logFile];
-    return holdState({ path: this.path, file, logFile, checkpointer: this.#checkpointer });
+    return holdState(this.#holdOptions);
   }
 
+  /** Bytes of the database file and of its log. */
   sizes(): { database: number; log: number } {
     return { database: statSync(this.path).size, log: statSync(`${this.path}-wal`).size };
   }
 
+  /** Bytes of the log that no checkpoint has copied into the database file yet. */
   get uncopiedLog(): number {
     return this.#checkpointer.uncopied;
   }
 
+  /** Upgrades the tables of the modules to this version, in one transaction. */
   async prepare(schemas: readonly ModuleSchema[]): Promise<void> {
-    await this.transact((tx) => {
-      const known = new Set(schemas.map(({ module }) => module));
-      for (const { module } of tx.all<{ module: string }>("SELECT module FROM _schema"))
-        if (!known.has(module))
-          throw new SetupError(
-            `database ${this.path}: has tables of "${module}", which this socle does not know: it is too old for it`,
-          );
-      for (const { module, steps } of schemas) {
-        const row = tx.get<{ version: number }>("SELECT version FROM _schema WHERE module = ?", module);
-        const version = row?.version ?? 0;
-        if (version > steps.length)
-          throw new SetupError(
-            `database ${this.path}: its ${module} tables have version ${version}; this socle knows ${steps.length}: it is too old for it`,
-          );
-        for (const step of steps.slice(version)) {
-          if (typeof step === "string") tx.run(step);
-          else step(tx, this.#logger.for(module));
-        }
-        if (version < steps.length)
-          tx.run("INSERT OR REPLACE INTO _schema (module, version) VALUES (?, ?)", module, steps.length);
-      }
-    });
+    await this.transact((tx) => upgradeTables(tx, { path: this.path, logger: this.#logger }, schemas));
   }
 
-  #openReserve(logger: Logger): Reserve {
-    const number = (pragma: string): number =>
-      Object.values(this.#writeConnection.get<Record<string, number>>(`PRAGMA ${pragma}`) ?? {})[0] ?? 0;
-    const innerRoom = (): number => number("freelist_count") * number("page_size");
-    return new Reserve({ path: this.path, logger, innerRoom });
-  }
-
+  /** Refuses all new transactions, and the accepted transactions that are not done: their callers get an answer. */
   giveUp(): void {
     this.#writer.giveUp();
     this.#threads.giveUp();
     this.#queryThreads.giveUp();
   }
 
+  /**
+   * Waits for accepted transactions, copies the log into the file and closes the file. After `graceMs` (8 s), the rest
+   * is given up: a migration is rolled back.
+   */
   async close(graceMs = 8_000): Promise<void> {
     const timer = setTimeout(() => this.giveUp(), graceMs);
     await Promise.all([this.#writer.close(graceMs), this.#threads.close(), this.#queryThreads.close()]);

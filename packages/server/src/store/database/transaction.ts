@@ -1,0 +1,207 @@
+/**
+ * Transactions: what the function of a transaction gets, and the projection, which applies the notes of the commits.
+ *
+ * The projection is the state in memory that follows the data, such as definitions, sessions and counts. A transaction notes
+ * its meaning for that state (`Transactor.note`), and the projection applies the notes in the moment of the commit, in
+ * commit order. Notes are plain data that JSON carries, so a second projection with the same notes has the same state.
+ */
+import type { Principal } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import { asSlowReader, type Reader, type SlowReader, type Value } from "./store.ts";
+
+/** A note: the meaning of a commit for one part of the state. `data` is plain data. */
+export interface Note {
+  readonly kind: string;
+  readonly data: unknown;
+}
+
+/** A kind of note, with the type of its data. */
+export interface NoteKind<T> {
+  readonly kind: string;
+  readonly of: (data: T) => Note;
+}
+
+/** @param kind a name of the form `part.happened`, such as `sessions.ended`. */
+export function noteKind<T>(kind: string): NoteKind<T> {
+  return { kind, of: (data) => ({ kind, data }) };
+}
+
+/** Applies a note to one part of the state. A part that throws ends the service: its state and the data differ. */
+type Apply = (data: never) => void;
+
+export class Projection {
+  readonly #parts = new Map<string, Apply[]>();
+
+  /** Calls `apply` with each note of a kind. Several parts may follow the same kind. */
+  on<T>({ kind }: NoteKind<T>, apply: (data: T) => void): void {
+    const parts = this.#parts.get(kind);
+    if (parts === undefined) this.#parts.set(kind, [apply]);
+    else parts.push(apply);
+  }
+
+  /** Applies the notes of a commit, in their order. */
+  apply(notes: readonly Note[]): void {
+    for (const { kind, data } of notes) for (const apply of this.#parts.get(kind) ?? []) apply(data as never);
+  }
+}
+
+/** The statements of a transaction that may take long; see `Migration`. */
+export interface SlowTransactor extends SlowReader {
+  /** Answers the number of rows that changed. */
+  run(sql: string, ...values: Value[]): Promise<number>;
+}
+
+/** Reads and writes inside a transaction. The transactor ends with the function that received the transactor. */
+export interface Transactor extends Reader {
+  /** Answers the number of rows that changed. */
+  run(sql: string, ...values: Value[]): number;
+  /**
+   * Notes what the commit means for the state in memory: the projection applies the note at the moment of the commit, when
+   * readers find both the data and the state changed. Transactions that share the commit have run before.
+   */
+  note(note: Note): void;
+  /**
+   * The data of the newest note of a kind in this commit: of this transaction, or of an earlier one that was not rolled back.
+   * Null if the state in memory is still the newest.
+   */
+  lastNote<T>(kind: NoteKind<T>): T | null;
+  /** The next transaction begins after this commit: for a change whose notes the next transactions depend on. */
+  endBatch(): void;
+  /**
+   * `effect` is called when the transaction is on disk, in commit order; never after a rollback. When an effect answers a
+   * promise, the next effect waits for that promise.
+   */
+  onDurable(effect: () => unknown): void;
+}
+
+/** The transaction of a migration. Its own statements block the event loop: statements on many rows go through `slow`. */
+export interface Migration extends Transactor {
+  readonly slow: SlowTransactor;
+}
+
+/**
+ * The tables of a module: each step, a statement or a function, runs once, in order. The number of steps is the version of
+ * the module's schema.
+ */
+export interface ModuleSchema {
+  readonly module: string;
+  readonly steps: readonly (string | ((tx: Transactor, logger: Logger) => void))[];
+}
+
+/** The site of a migration: the event loop, or a separate thread, so that requests go on. */
+export type MigrationSite = "event-loop" | "thread";
+
+/** Work in a transaction on behalf of a caller, who has the present role. */
+export type CallersWork<T> = (tx: Transactor, caller: Principal) => T;
+
+/** Work in a long transaction on behalf of a caller, who has the role of the moment when the transaction begins. */
+export type CallersLongWork<T> = (tx: Transactor, caller: Principal) => Promise<T>;
+
+/** A migration on behalf of a caller, who has the present role. */
+export type CallersMigration<T> = (tx: Migration, caller: Principal) => T | Promise<T>;
+
+export interface TransactOptions {
+  /** Whether the transaction may use the reserve on a full disk. */
+  readonly makesRoom?: boolean;
+  /**
+   * Whether the function may be called again: its only results are changes to the database and its effects. For transactions
+   * that rarely fail after a write: the transaction costs less, but a failure after a write costs more.
+   */
+  readonly isRepeatable?: boolean;
+}
+
+/** The connection of a transaction: the writer's connection, or the connection of a migration on a thread. */
+export type TransactionConnection = Pick<Transactor, keyof Reader | "run">;
+
+/** The argument of a transaction's function. The transactor is dead after the end of the function. */
+export class JobTransactor implements Transactor {
+  readonly #connection: TransactionConnection;
+  /** The notes of the commit: those of earlier transactions, and of this transaction. */
+  readonly notes: Note[];
+  readonly durableEffects: (() => unknown)[] = [];
+  /** Whether the next transaction begins after this commit. */
+  endsBatch = false;
+  /** Whether a statement has written, so that an error of the function needs a rollback. SQLite undoes a failed statement itself. */
+  hasWritten = false;
+  #open = true;
+
+  constructor(connection: TransactionConnection, notes: Note[] = []) {
+    this.#connection = connection;
+    this.notes = notes;
+  }
+
+  get<T>(sql: string, ...values: Value[]): T | null {
+    const row = this.#live().get<T>(sql, ...values);
+    this.#note(sql);
+    return row;
+  }
+
+  all<T>(sql: string, ...values: Value[]): T[] {
+    const rows = this.#live().all<T>(sql, ...values);
+    this.#note(sql);
+    return rows;
+  }
+
+  some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
+    const rows = this.#live().some(statement, isLast);
+    this.#note(statement.sql);
+    return rows;
+  }
+
+  run(sql: string, ...values: Value[]): number {
+    const changes = this.#live().run(sql, ...values);
+    this.hasWritten = true;
+    return changes;
+  }
+
+  note(note: Note): void {
+    this.notes.push(note);
+  }
+
+  lastNote<T>({ kind }: NoteKind<T>): T | null {
+    for (let at = this.notes.length - 1; at >= 0; at--) {
+      const note = this.notes[at];
+      // The kind of a note determines the type of its data.
+      if (note?.kind === kind) return note.data as T;
+    }
+    return null;
+  }
+
+  endBatch(): void {
+    this.endsBatch = true;
+  }
+
+  onDurable(effect: () => unknown): void {
+    this.durableEffects.push(effect);
+  }
+
+  end(): void {
+    this.#open = false;
+  }
+
+  /** Notes a statement that has answered rows: a statement with RETURNING has written. */
+  #note(sql: string): void {
+    this.hasWritten ||= !sql.startsWith("SELECT ");
+  }
+
+  #live(): TransactionConnection {
+    if (!this.#open) throw new Error("A transaction was used after its end");
+    return this.#connection;
+  }
+}
+
+/** The argument of a migration's function, or of another long transaction's function. */
+export class MigrationTransactor extends JobTransactor implements Migration {
+  readonly slow: SlowTransactor;
+
+  /** @param slow sends statements without blocking the event loop. */
+  constructor(connection: TransactionConnection, slow: SlowTransactor) {
+    super(connection);
+    this.slow = slow;
+  }
+}
+
+/** A connection of the event loop, for migrations of few rows. */
+export function asSlowTransactor(connection: TransactionConnection): SlowTransactor {
+  return { ...asSlowReader(connection), run: async (sql, ...values) => connection.run(sql, ...values) };
+}
