@@ -8,7 +8,6 @@ import { isUniqueViolation, type Transactor, type Value } from "../../store/data
 import type { EventLog } from "../../store/events/index.ts";
 import type { Collections } from "../collections/index.ts";
 import { Deletions } from "./deletions.ts";
-import type { FieldRights } from "./field-rights.ts";
 import { type GivenFields, type Observe, Preparation } from "./preparation.ts";
 import { RecordEffects } from "./record-effects.ts";
 import { missingRecord, type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
@@ -72,7 +71,6 @@ export class RecordChanges {
   readonly #effects: RecordEffects;
   readonly #deletions: Deletions;
   readonly #rights: Rights;
-  readonly #fieldRights: FieldRights;
   readonly #preparation: Preparation;
 
   constructor(options: {
@@ -81,7 +79,6 @@ export class RecordChanges {
     clock: Clock;
     lookups: Lookups;
     rights: Rights;
-    fieldRights: FieldRights;
     /** Records that a deletion may change beside its own (`limits.cascade`). */
     maxCascade: number;
   }) {
@@ -90,7 +87,6 @@ export class RecordChanges {
     this.#effects = new RecordEffects(options.events);
     this.#deletions = new Deletions({ ...options, effects: this.#effects, limit: options.maxCascade });
     this.#rights = options.rights;
-    this.#fieldRights = options.fieldRights;
     this.#references = new References(options);
     this.#preparation = new Preparation({ ...options, references: this.#references });
   }
@@ -259,7 +255,7 @@ export class RecordChanges {
     const isOpen = collection.policies.read.decide(principal).access === "all";
     if (isOpen && collection.fieldPolicies === null)
       return { record, tag: () => recordTag(collection, record), weight, json };
-    const shown = this.#fieldRights.shown(tx, target);
+    const shown = this.#rights.shown(tx, target);
     const tag = (): string => recordTag(collection, shown);
     if (!isOpen && !this.#rights.allows(tx, "read", target))
       return { record, tag, weight, json: answerWithout(shown, body) };

@@ -3,7 +3,6 @@ import type { ErrorDetail, FieldDefinition, StoredRecord } from "@socle/protocol
 import { AppError, isAdmin, nearest, type Principal, quote } from "../../base/kernel/index.ts";
 import type { Transactor, Value } from "../../store/database/index.ts";
 import { type Creation, emptyOf, storedDefault } from "../fields/index.ts";
-import type { FieldRights } from "./field-rights.ts";
 import type { OwnedRow, RecordTable } from "./record-table.ts";
 import type { Body, References, ValidatedBody } from "./references.ts";
 import type { RecordState, Rights } from "./rights.ts";
@@ -205,12 +204,10 @@ interface ChangedBody extends BodyToWrite {
 export class Preparation {
   readonly #references: References;
   readonly #rights: Rights;
-  readonly #fieldRights: FieldRights;
 
-  constructor(options: { references: References; rights: Rights; fieldRights: FieldRights }) {
+  constructor(options: { references: References; rights: Rights }) {
     this.#references = options.references;
     this.#rights = options.rights;
-    this.#fieldRights = options.fieldRights;
   }
 
   /** A record that is to be created. @throws AppError. */
@@ -227,7 +224,7 @@ export class Preparation {
     const state = { table, principal, record: made.record, owner };
     if (problems.length === 0) observe?.(state);
     const isAdmitted = this.#isAdmitted(tx, "create", { ...state, problems });
-    if (isAdmitted && collection.fieldPolicies !== null) this.#fieldRights.admitNew(tx, state, body);
+    if (isAdmitted && collection.fieldPolicies !== null) this.#rights.admitNew(tx, state, body);
     if (problems.length > 0 || table.references.length > 0)
       this.#refuse(tx, first, { id, values, problems, before: null, isAdmitted });
     return made;
@@ -240,10 +237,7 @@ export class Preparation {
     const { id } = row.record;
     const { values, problems } = validateBody(table, body, "update");
     if (table.sequences.length > 0) numberChanged(tx, table, { values, record: row.record, problems });
-    if (collection.fieldPolicies !== null) {
-      const after = (): StoredRecord => table.changed(row.record, values);
-      this.#fieldRights.admitChange(tx, { table, principal, ...row }, { body, values, after });
-    }
+    if (collection.fieldPolicies !== null) this.#rights.admitChange(tx, { table, principal, ...row }, { body, values });
     const owner =
       table.ownerPosition < 0
         ? row.owner

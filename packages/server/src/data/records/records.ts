@@ -17,7 +17,6 @@ import { typeOf } from "../fields/index.ts";
 import { Batch, hookRefusal } from "./batch.ts";
 import type { Operation } from "./batch-operations.ts";
 import { type NewRecord, RecordChanges, type RecordTarget, type RecordVersion } from "./changes.ts";
-import { FieldRights } from "./field-rights.ts";
 import { createAll, type ImportedRecord, type Rejection } from "./import.ts";
 import { RecordCounts, Versions } from "./record-effects.ts";
 import { fieldLimits, isRecordId, missingRecord, recordTableOf } from "./record-table.ts";
@@ -57,7 +56,6 @@ export class Records {
   readonly versions: Versions;
   readonly rights: Rights;
   readonly trials: Trials;
-  readonly #fieldRights: FieldRights;
 
   constructor(options: {
     database: Database;
@@ -74,12 +72,10 @@ export class Records {
     this.#clock = options.clock;
     this.#logger = options.logger;
     this.rights = new Rights(options.collections.users.table);
-    this.#fieldRights = new FieldRights(this.rights);
     this.#counts = new RecordCounts(options);
     this.versions = new Versions(options.database.projection);
     const { rights } = this;
-    const fieldRights = this.#fieldRights;
-    this.#changes = new RecordChanges({ ...options, rights, fieldRights });
+    this.#changes = new RecordChanges({ ...options, rights });
     this.trials = new Trials({ ...options, rights, changes: this.#changes });
   }
 
@@ -129,7 +125,7 @@ export class Records {
     const { record, owner } = table.toOwned(row);
     const missing = (): AppError => missingRecord(collection, id);
     this.rights.admit(reader, "read", { table, principal, id, owner, missing });
-    return this.#fieldRights.shown(reader, { table, principal, record, owner });
+    return this.rights.shown(reader, { table, principal, record, owner });
   }
 
   isReadable(collection: Collection, principal: Principal, id: string): boolean {
@@ -148,7 +144,7 @@ export class Records {
   /** The fields of the record of an event that the present rules hide from a caller. */
   hiddenAt(collection: Collection, principal: Principal, { payload, owner }: ToldRecord): Set<string> {
     const state = { table: recordTableOf(collection), principal, record: payload, owner };
-    return new Set(this.#fieldRights.hidden(this.#database.reader, state));
+    return new Set(this.rights.hidden(this.#database.reader, state));
   }
 
   /** Checks that a record exists and that the caller has the right to the operation. */

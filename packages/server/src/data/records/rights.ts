@@ -1,10 +1,14 @@
-/** Rights on single records: the policy decides whether a caller is allowed an operation; the database checks conditions. */
-import type { Operation } from "@socle/protocol";
-import type { AppError, Principal } from "../../base/kernel/index.ts";
+/**
+ * Rights on single records and on their fields: the policies decide whether a caller is allowed an operation; the database
+ * checks conditions on the record.
+ */
+import type { ErrorDetail, Operation, StoredRecord } from "@socle/protocol";
+import { AppError, allOf, type Principal } from "../../base/kernel/index.ts";
 import type { Reader, Value } from "../../store/database/index.ts";
 import { bind, type EvaluationContext, type Expression, toSql } from "../expressions/index.ts";
-import { callerOf, isOwnRecord } from "../permissions/index.ts";
-import type { RecordTable } from "./record-table.ts";
+import { decode } from "../fields/index.ts";
+import { callerOf, type Decision, type FieldLimits, isOwnRecord } from "../permissions/index.ts";
+import { fieldLimits, type RecordTable } from "./record-table.ts";
 
 /** A caller and a stored record. */
 export interface RightsTarget {
@@ -15,11 +19,17 @@ export interface RightsTarget {
 }
 
 /** A caller and the values of a record that are not in its table: before or after a write. */
-export interface RecordState {
-  readonly table: RecordTable;
-  readonly principal: Principal;
+export interface RecordState extends Omit<RightsTarget, "id"> {
   readonly record: Readonly<Record<string, unknown>>;
-  readonly owner: string | null;
+}
+
+/** The state of a whole record, with the system fields. */
+type WholeState = RecordState & { readonly record: StoredRecord };
+
+/** A body that is to be written, with its stored values by the positions of the fields. */
+interface Written {
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly values: (Value | undefined)[];
 }
 
 type Sql = ReturnType<typeof toSql>;
@@ -27,7 +37,7 @@ type Sql = ReturnType<typeof toSql>;
 /** The statements that find a row if a record fulfils a condition. The values of the condition are the last parameters. */
 interface Statements {
   /** The record of an id. Parameter: the id. */
-  readonly ofId: string;
+  readonly exists: string;
   /** The ids of a JSON array whose records do not exist or do not fulfil the condition, as `value`. Parameter: the array. */
   readonly missing: string;
   /** The values of a record. Parameters: `RecordTable.stateValues`. */
@@ -36,6 +46,15 @@ interface Statements {
 }
 
 const stateAlias = "_record";
+const none: ReadonlySet<string> = new Set();
+
+/** A record without some of its fields. */
+export function withoutFields(record: StoredRecord, fields: ReadonlySet<string>): StoredRecord {
+  if (fields.size === 0) return record;
+  const shown = { ...record };
+  for (const field of fields) delete shown[field];
+  return shown;
+}
 
 export class Rights {
   /** The table of users: see `SqlOptions`. */
@@ -49,29 +68,17 @@ export class Rights {
   }
 
   #statementsOf(table: RecordTable, condition: Expression): Statements {
-    let known = this.#statements.get(table);
-    if (known === undefined) {
-      known = new WeakMap();
-      this.#statements.set(table, known);
-    }
-    let statements = known.get(condition);
-    if (statements === undefined) {
+    const known = this.#statements.getOrInsertComputed(table, () => new WeakMap());
+    return known.getOrInsertComputed(condition, () => {
       const { text, values } = this.#compile(condition, table.sqlName);
       const ofState = table.stateFulfils(stateAlias, this.#stateCondition(condition).text);
-      statements = { ofId: table.fulfils(text), missing: table.missingOf(text), ofState, values };
-      known.set(condition, statements);
-    }
-    return statements;
+      return { exists: table.fulfils(text), missing: table.missingOf(text), ofState, values };
+    });
   }
 
   /** A condition over a row of `RecordTable.state`, as SQL. */
   #stateCondition(condition: Expression): Sql {
-    let sql = this.#stateConditions.get(condition);
-    if (sql === undefined) {
-      sql = this.#compile(condition, stateAlias);
-      this.#stateConditions.set(condition, sql);
-    }
-    return sql;
+    return this.#stateConditions.getOrInsertComputed(condition, () => this.#compile(condition, stateAlias));
   }
 
   #compile(condition: Expression, table: string): Sql {
@@ -80,20 +87,11 @@ export class Rights {
 
   /** Whether a caller is allowed an operation on a stored record. */
   allows(reader: Reader, operation: Operation, target: RightsTarget): boolean {
-    const { table, principal, id, owner } = target;
+    const { table, principal, id } = target;
     const decision = table.collection.policies[operation].decide(principal);
-    switch (decision.access) {
-      case "all":
-        return true;
-      case "none":
-        return false;
-      case "own":
-        return isOwnRecord(principal, owner);
-      case "where": {
-        const { ofId, values } = this.#statementsOf(table, decision.condition);
-        return reader.get(ofId, id, ...bind(values, contextOf(principal))) !== null;
-      }
-    }
+    if (decision.access !== "where") return allowsInMemory(decision, target);
+    const { exists, values } = this.#statementsOf(table, decision.condition);
+    return reader.get(exists, id, ...bind(values, contextOf(principal))) !== null;
   }
 
   /** The ids whose records do not exist or are not readable by the caller. A single statement finds these ids. */
@@ -103,29 +101,22 @@ export class Rights {
   ): readonly string[] {
     const decision = table.collection.policies.read.decide(principal);
     if (decision.access === "none") return ids;
+    const statements = decision.access === "all" ? null : this.#statementsOf(table, decision.condition);
+    const bound = statements === null ? [] : bind(statements.values, contextOf(principal));
+    const { exists, missing } = statements ?? table;
     const [id = ""] = ids;
-    if (decision.access === "all") {
-      if (ids.length > 1) return this.#missing(reader, table.missing, [JSON.stringify(ids)]);
-      return reader.get(table.exists, id) === null ? ids : [];
-    }
-    const { ofId, missing, values } = this.#statementsOf(table, decision.condition);
-    const bound = bind(values, contextOf(principal));
-    if (ids.length > 1) return this.#missing(reader, missing, [JSON.stringify(ids), ...bound]);
-    return reader.get(ofId, id, ...bound) === null ? ids : [];
-  }
-
-  #missing(reader: Reader, sql: string, values: readonly Value[]): string[] {
-    return reader.all<{ value: string }>(sql, ...values).map(({ value }) => value);
+    if (ids.length === 1) return reader.get(exists, id, ...bound) === null ? ids : [];
+    return reader.all<{ value: string }>(missing, JSON.stringify(ids), ...bound).map(({ value }) => value);
   }
 
   /**
    * Whether a caller is allowed an operation on the values of a record, beside the stored other records. So a new record
    * gives no right: a caller cannot join a team by the membership that the caller is creating.
    */
-  allowsState(reader: Reader, operation: Operation, { table, principal, record, owner }: RecordState): boolean {
+  allowsState(reader: Reader, operation: Operation, state: RecordState): boolean {
+    const { table, principal, record, owner } = state;
     const decision = table.collection.policies[operation].decide(principal);
-    if (decision.access === "own") return isOwnRecord(principal, owner);
-    if (decision.access !== "where") return decision.access === "all";
+    if (decision.access !== "where") return allowsInMemory(decision, state);
     const { ofState, values } = this.#statementsOf(table, decision.condition);
     const bound = bind(values, contextOf(principal));
     return reader.get(ofState, ...table.stateValues(record, owner), ...bound) !== null;
@@ -156,16 +147,99 @@ export class Rights {
    */
   admit(reader: Reader, operation: Operation, target: RightsTarget & { missing: () => AppError }): void {
     if (this.allows(reader, operation, target)) return;
-    const { missing } = target;
     const { policies } = target.table.collection;
-    const isHidden = operation === "read" && policies.read.audience === "condition";
-    if (isHidden) throw missing();
-    if (operation !== "read" && policies.read.audience === "condition" && !this.allows(reader, "read", target))
-      throw missing();
+    const mayBeHidden = policies.read.audience === "condition";
+    if (mayBeHidden && (operation === "read" || !this.allows(reader, "read", target))) throw target.missing();
     throw policies[operation].refusal(target.principal);
   }
+
+  /** The fields of a record that its reader may not read. */
+  hidden(reader: Reader, state: RecordState): ReadonlySet<string> {
+    const limits = fieldLimits(state.table.collection, state.principal);
+    return limits === null ? none : this.#closed(reader, limits, state);
+  }
+
+  /** The readable part of a record. */
+  shown(reader: Reader, state: WholeState): StoredRecord {
+    return withoutFields(state.record, this.hidden(reader, state));
+  }
+
+  /**
+   * Refuses a new record whose body names fields that the caller may not write.
+   * @param state the record after the create.
+   * @throws AppError `forbidden` with the fields.
+   */
+  admitNew(reader: Reader, state: RecordState, body: Written["body"]): void {
+    const limits = limitsOf(state, body);
+    if (limits !== null) refuse(this.#closed(reader, limits, state));
+  }
+
+  /**
+   * Refuses an update that changes fields which the caller may not write, before the update or after. A readable value that
+   * is sent back unchanged is no change, and is removed from the values.
+   * @throws AppError `forbidden` with the fields.
+   */
+  admitChange(reader: Reader, before: WholeState, { body, values }: Written): void {
+    const limits = limitsOf(before, body);
+    if (limits === null) return;
+    const after = before.table.changed(before.record, values);
+    const closed = this.#closed(reader, limits, before).union(
+      this.#closed(reader, limits, { ...before, record: after }),
+    );
+    const hidden = closed.size === 0 ? none : this.hidden(reader, before);
+    for (const field of closed) {
+      if (hidden.has(field) || !isUnchanged(before, field, values)) continue;
+      values[before.table.positions.get(field) ?? -1] = undefined;
+      closed.delete(field);
+    }
+    refuse(closed);
+  }
+
+  /** The fields that limits close in a record. */
+  #closed(reader: Reader, limits: FieldLimits, state: RecordState): Set<string> {
+    const closed = new Set(limits.closed);
+    const asked = new Map<Expression, string[]>();
+    for (const [field, { access, condition }] of limits.conditional) {
+      if (access === "where") asked.getOrInsertComputed(condition, () => []).push(field);
+      else if (!isOwnRecord(state.principal, state.owner)) closed.add(field);
+    }
+    const outcomes = this.stateOutcomes(reader, [...asked.keys()], state);
+    for (const [i, fields] of [...asked.values()].entries())
+      if (outcomes[i] !== true) for (const field of fields) closed.add(field);
+    return closed;
+  }
+}
+
+/** A decision that needs no more of the record than its owner. */
+function allowsInMemory({ access }: Decision, { principal, owner }: Omit<RightsTarget, "id">): boolean {
+  return access === "own" ? isOwnRecord(principal, owner) : access === "all";
 }
 
 function contextOf(principal: Principal): EvaluationContext {
   return { now: Date.now(), user: callerOf(principal) };
+}
+
+/** The limits of writing for the fields that a body names; null if the body names no limited field. */
+function limitsOf({ table, principal }: RecordState, body: Written["body"]): FieldLimits | null {
+  const limits = table.collection.fieldPolicies?.limits("update", principal) ?? null;
+  if (limits === null) return null;
+  const closed = new Set([...limits.closed].filter((field) => Object.hasOwn(body, field)));
+  const conditional = new Map([...limits.conditional].filter(([field]) => Object.hasOwn(body, field)));
+  return closed.size === 0 && conditional.size === 0 ? null : { closed, conditional };
+}
+
+function isUnchanged({ table, record }: WholeState, name: string, values: Written["values"]): boolean {
+  const value = values[table.positions.get(name) ?? -1];
+  const field = table.field(name);
+  if (value === undefined || field === null) return false;
+  return JSON.stringify(decode(field, value)) === JSON.stringify(record[name]);
+}
+
+function refuse(fields: ReadonlySet<string>): void {
+  if (fields.size === 0) return;
+  const names = [...fields];
+  const details = names.map(
+    (field): ErrorDetail => ({ field, rule: "readonly", message: `You may not write ${field}` }),
+  );
+  throw new AppError("forbidden", `You may not write ${allOf(names.map((name) => `"${name}"`))}.`, { details });
 }
