@@ -8,10 +8,8 @@
 import type { BatchResult, ErrorDetail } from "@socle/protocol";
 import { AppError, JsonText, LoopTurns, newId, type Principal } from "../../base/kernel/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
-import { invalidBatch, maxProblems, type Operation } from "./batch-operations.ts";
-import { resolve } from "./batch-references.ts";
-import type { RecordChanges } from "./changes.ts";
-import { mayNameManyFiles } from "./references.ts";
+import { invalidBatch, maxProblems, type Operation, resolve } from "./batch-operations.ts";
+import { mayNameManyFiles, type RecordChanges } from "./changes.ts";
 import type { HookFailure, WriteHooks } from "./write-hooks.ts";
 
 /** The bytes of changed records, before and after, that a batch may keep in memory until the flush. */

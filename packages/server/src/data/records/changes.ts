@@ -2,38 +2,40 @@
  * Changes of records inside a transaction: create, update and delete one record, each with its permission, its rules and
  * its event.
  */
-import type { ErrorDetail, FieldDefinition, StoredRecord } from "@socle/protocol";
+import { type ErrorDetail, type FieldDefinition, type StoredRecord, versionOf } from "@socle/protocol";
 import { AppError, type Clock, JsonText, newId, type Principal, toTimestamp } from "../../base/kernel/index.ts";
 import { isUniqueViolation, type Transactor, type Value } from "../../store/database/index.ts";
-import type { EventLog } from "../../store/events/index.ts";
 import type { Collections } from "../collections/index.ts";
-import { Deletions } from "./deletions.ts";
+import type { Deletions } from "./deletions.ts";
 import { type GivenFields, type Observe, Preparation } from "./preparation.ts";
-import { RecordEffects } from "./record-effects.ts";
-import { missingRecord, type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
-import type { Body } from "./references.ts";
-import { type Lookups, References } from "./references.ts";
+import { isSameValue, type RecordEffects } from "./record-effects.ts";
+import { missingRecord, type OwnedRow, type RecordTable, recordTableOf, recordTag } from "./record-table.ts";
+import { type Body, type Lookups, longArray, References } from "./references.ts";
 import type { Rights, RightsTarget } from "./rights.ts";
-import { answerWithout, checkVersion, recordTag, type SavedRecord } from "./saved-record.ts";
 import { keepNumbers, withoutNumbers } from "./sequences.ts";
 import type { WriteHooks } from "./write-hooks.ts";
 
-/** A part of a write. `hooks` is null for a write without hooks, and for a write that goes around hooks. */
-interface Hooked {
-  readonly hooks: WriteHooks | null;
-}
-
-interface Observed {
-  readonly observe?: Observe;
+/** A record after its write. */
+export interface SavedRecord {
+  readonly record: StoredRecord;
+  /** The whole record, or the caller's part of the record. */
+  readonly json: JsonText;
+  /** Makes the `ETag`; a batch has no tags. */
+  readonly tag: () => string;
+  /** About the bytes of the record, before and after, that wait in memory for the flush. */
+  readonly weight: number;
 }
 
 /** A record to create. */
-export interface NewRecord extends Hooked, Observed {
+export interface NewRecord {
   /** The name of its collection. */
   readonly collection: string;
   readonly body: Body;
   /** The given fields of an imported record. */
   readonly given?: GivenFields;
+  /** Null for a write without hooks, and for a write that goes around hooks. */
+  readonly hooks: WriteHooks | null;
+  readonly observe?: Observe;
 }
 
 /** A record and the version that `If-Match` names; null for any version. */
@@ -43,14 +45,9 @@ export interface RecordVersion {
 }
 
 /** A record to change or delete. */
-export interface RecordTarget extends RecordVersion, Hooked {
-  /** The name of its collection. */
-  readonly collection: string;
-}
+export interface RecordTarget extends RecordVersion, Pick<NewRecord, "collection" | "hooks"> {}
 
-export interface ChangedRecord extends RecordTarget, Observed {
-  readonly body: Body;
-}
+interface ChangedRecord extends RecordTarget, Pick<NewRecord, "body" | "observe"> {}
 
 /** A record that is to be changed, with its table. */
 interface Found {
@@ -75,17 +72,16 @@ export class RecordChanges {
 
   constructor(options: {
     collections: Collections;
-    events: EventLog;
     clock: Clock;
     lookups: Lookups;
     rights: Rights;
-    /** Records that a deletion may change beside its own (`limits.cascade`). */
-    maxCascade: number;
+    effects: RecordEffects;
+    deletions: Deletions;
   }) {
     this.#collections = options.collections;
     this.#clock = options.clock;
-    this.#effects = new RecordEffects(options.events);
-    this.#deletions = new Deletions({ ...options, effects: this.#effects, limit: options.maxCascade });
+    this.#effects = options.effects;
+    this.#deletions = options.deletions;
     this.#rights = options.rights;
     this.#references = new References(options);
     this.#preparation = new Preparation({ ...options, references: this.#references });
@@ -207,19 +203,6 @@ export class RecordChanges {
     return this.#deletions.deleteAlone(tx, principal, this.#find(tx, principal, { operation: "delete", target }));
   }
 
-  /** Whether a record points to a user by a relation with `onDelete`. */
-  isUserPointedTo(tx: Transactor, id: string): boolean {
-    return this.#deletions.isPointedTo(tx, { collection: "users", id });
-  }
-
-  /**
-   * Applies `onDelete` to the records that point to a user who is about to be deleted. @throws AppError `bad_request` for
-   * `restrict`.
-   */
-  async followUser(tx: Transactor, principal: Principal, id: string): Promise<void> {
-    await this.#deletions.followUser(tx, principal, id);
-  }
-
   /** The record that an update or delete is about, once the caller may do that. */
   #find(
     tx: Transactor,
@@ -263,10 +246,36 @@ export class RecordChanges {
   }
 }
 
+/** Whether a body may name many files, of which each lookup may ask read rules. */
+export function mayNameManyFiles(body: Body): boolean {
+  return Object.values(body).some((value) => Array.isArray(value) && value.length > longArray);
+}
+
 /** The values that a hook changed. A hook may return the whole record, with fields that the caller may not write. */
 function otherValues(returned: Body, record: Body): Body {
-  const isOther = (value: unknown, name: string): boolean => JSON.stringify(value) !== JSON.stringify(record[name]);
-  return Object.fromEntries(Object.entries(returned).filter(([name, value]) => isOther(value, name)));
+  return Object.fromEntries(Object.entries(returned).filter(([name, value]) => !isSameValue(value, record[name])));
+}
+
+/**
+ * Refuses a change of a record that has another version than the caller names.
+ * @param ifMatch tags with commas between them, or `*`; null without a condition.
+ * @throws AppError `conflict`, with the status 412.
+ */
+function checkVersion(record: StoredRecord, ifMatch: string | null): void {
+  if (ifMatch === null || ifMatch.trim() === "*") return;
+  const versions = ifMatch.split(",").map((tag) => tag.trim().replace(/;[^;"]*"$/, '"'));
+  if (versions.includes(versionOf(record))) return;
+  throw new AppError("conflict", "The record has changed since the version that If-Match names.", { isStale: true });
+}
+
+/**
+ * The answer for a caller who may not read the written record: the fields of the body and the system fields (contract,
+ * "HTTP in general").
+ */
+function answerWithout(record: StoredRecord, body: Body): JsonText {
+  const { id, createdAt, updatedAt } = record;
+  const named = Object.entries(record).filter(([name]) => Object.hasOwn(body, name));
+  return JsonText.of({ id, createdAt, updatedAt, ...Object.fromEntries(named) });
 }
 
 /** The answer of a transaction that is taken back: never sent. */

@@ -11,7 +11,7 @@
  * A deletion is one transaction: all of the steps or no change, also after a crash. The deletion takes turns with the event
  * loop, so reads go on; other writes wait, so `limits.cascade` bounds the deletion.
  */
-import type { ErrorDetail, JsonValue, StoredRecord } from "@socle/protocol";
+import type { ErrorDetail, JsonValue, OnDelete, StoredRecord } from "@socle/protocol";
 import {
   AppError,
   type Clock,
@@ -22,10 +22,9 @@ import {
   toTimestamp,
 } from "../../base/kernel/index.ts";
 import type { Transactor, Value } from "../../store/database/index.ts";
-import type { Collections } from "../collections/index.ts";
-import { type Pointer, Pointers } from "./pointers.ts";
+import type { Collection, Collections } from "../collections/index.ts";
 import type { RecordEffects } from "./record-effects.ts";
-import { fieldLimits, type OwnedRow, type RecordTable } from "./record-table.ts";
+import { fieldLimits, type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
 import { keepNumbers, numberChanged } from "./sequences.ts";
 import type { WriteHooks } from "./write-hooks.ts";
 
@@ -34,26 +33,36 @@ const pageSize = 500;
 /** Bytes of the records that one deletion may change beside its own record: the records stay in memory until the flush. */
 const maxBytes = 64 * 1024 ** 2;
 
+const none: readonly Pointer[] = [];
+
+/** A relation with `onDelete`. */
+interface Pointer {
+  readonly table: RecordTable;
+  readonly field: string;
+  readonly onDelete: OnDelete;
+}
+
 /** A record, or a user, that other records point to. */
 interface Target {
   readonly collection: string;
   readonly id: string;
 }
 
-/** A record that goes along. */
-interface Doomed extends Target {
-  readonly table: RecordTable;
+/** A record that points to a target. */
+interface Pointing extends Target, Pointer {
+  /** The id of the target. */
+  readonly target: string;
 }
 
-/** Records that stay and point to a record that would be deleted. */
+/** The root of a deletion and the records that `cascade` deletes, with their keys. */
+interface Deleted {
+  readonly targets: Target[];
+  readonly going: Set<string>;
+}
+
+/** The number of records that stay and point to a deleted record by a field. */
 interface Kept extends Pick<Pointer, "table" | "field"> {
   readonly n: number;
-}
-
-/** The records that `cascade` deletes, and the keys of these records and of the root. */
-interface Collected {
-  readonly doomed: readonly Doomed[];
-  readonly going: ReadonlySet<string>;
 }
 
 /** The transaction of a deletion, its caller, and its turns of the event loop. */
@@ -89,17 +98,26 @@ class Work {
 }
 
 export class Deletions {
-  readonly #pointers: Pointers;
+  readonly #collections: Collections;
   readonly #effects: RecordEffects;
   readonly #clock: Clock;
   readonly #limit: number;
+  /** The relations with `onDelete`, by target collection, and the epoch of the definitions that have the relations. */
+  #pointers: { readonly epoch: number; readonly byTarget: ReadonlyMap<string, Pointer[]> } | null = null;
 
-  /** @param options `limit`: records that one deletion may change beside its own record. */
-  constructor(options: { collections: Collections; effects: RecordEffects; clock: Clock; limit: number }) {
-    this.#pointers = new Pointers(options.collections);
+  /** @param options `maxCascade`: records that one deletion may change beside its own record (`limits.cascade`). */
+  constructor(options: { collections: Collections; effects: RecordEffects; clock: Clock; maxCascade: number }) {
+    this.#collections = options.collections;
     this.#effects = options.effects;
     this.#clock = options.clock;
-    this.#limit = options.limit;
+    this.#limit = options.maxCascade;
+  }
+
+  /** The pointers to a collection, or to "users". */
+  #pointersTo(target: string): readonly Pointer[] {
+    const { epoch } = this.#collections;
+    if (this.#pointers?.epoch !== epoch) this.#pointers = { epoch, byTarget: pointersOf(this.#collections.all()) };
+    return this.#pointers.byTarget.get(target) ?? none;
   }
 
   /**
@@ -113,9 +131,9 @@ export class Deletions {
     principal: Principal,
     { table, row, hooks }: { table: RecordTable; row: OwnedRow; hooks: WriteHooks | null },
   ): Promise<number> {
-    const { name } = table.collection;
     const work = new Work(tx, principal, hooks);
-    if (this.#pointers.to(name).length > 0) await this.#follow(work, { collection: name, id: row.record.id });
+    const { name } = table.collection;
+    if (this.#pointersTo(name).length > 0) await this.#follow(work, { collection: name, id: row.record.id });
     this.#remove(work, { table, row });
     return work.bytes;
   }
@@ -126,33 +144,42 @@ export class Deletions {
    */
   deleteAlone(tx: Transactor, principal: Principal, { table, row }: { table: RecordTable; row: OwnedRow }): boolean {
     if (this.isPointedTo(tx, { collection: table.collection.name, id: row.record.id })) return false;
-    const work = new Work(tx, principal, null);
-    this.#remove(work, { table, row });
+    this.#remove(new Work(tx, principal, null), { table, row });
     return true;
   }
 
   /** Whether a record points to a target by a relation with `onDelete`. */
   isPointedTo(tx: Transactor, { collection, id }: Target): boolean {
-    return this.#pointers.to(collection).some(({ table, field }) => tx.get(table.pointing(field, 1), id, 0) !== null);
+    return this.#pointersTo(collection).some(({ table, field }) => tx.get(table.pointing(field, 1), id, 0) !== null);
   }
 
   /** Applies the `onDelete` of relations to a user who is about to be deleted. @throws as `delete`. */
   async followUser(tx: Transactor, principal: Principal, id: string): Promise<void> {
-    const work = new Work(tx, principal, null);
-    await this.#follow(work, { collection: "users", id });
+    await this.#follow(new Work(tx, principal, null), { collection: "users", id });
   }
 
   /** Everything but the root itself. */
   async #follow(work: Work, root: Target): Promise<void> {
-    const { doomed, going } = await this.#collect(work, root);
-    const targets: readonly Target[] = [root, ...doomed];
-    await this.#refuse(work, targets, going);
-    await this.#clear(work, targets, { going, room: this.#limit - doomed.length });
-    for (const { table: of, id } of doomed.toReversed()) {
-      const row = work.tx.get<StoredRecord>(of.byIdWithOwner, id);
+    const doomed: Pointing[] = [];
+    const deleted: Deleted = { targets: [root], going: new Set([keyOf(root)]) };
+    for await (const found of this.#pointing(work, deleted, "cascade")) {
+      doomed.push(found);
+      deleted.targets.push(found);
+      deleted.going.add(keyOf(found));
+      if (doomed.length > this.#limit) throw this.#tooMany();
+    }
+    await this.#refuse(work, deleted);
+    let room = this.#limit - doomed.length;
+    for await (const found of this.#pointing(work, deleted, "clear")) {
+      room -= 1;
+      if (room < 0) throw this.#tooMany();
+      this.#clearOne(work, found);
+    }
+    for (const { table, id } of doomed.toReversed()) {
+      const row = work.tx.get<StoredRecord>(table.byIdWithOwner, id);
       if (row === null) continue;
-      work.weigh(of.weightOf(row));
-      this.#remove(work, { table: of, row: of.toOwned(row) });
+      work.weigh(table.weightOf(row));
+      this.#remove(work, { table, row: table.toOwned(row) });
       await work.turn();
     }
   }
@@ -165,37 +192,31 @@ export class Deletions {
     this.#effects.deleted(tx, { table, row, principal });
   }
 
-  /** The records that `cascade` deletes, in the order of the search. */
-  async #collect(work: Work, root: Target): Promise<Collected> {
-    const doomed: Doomed[] = [];
-    const seen = new Set([keyOf(root)]);
-    for (let at = -1; at < doomed.length; at++) {
-      const target = doomed[at] ?? root;
-      await work.turn();
-      for (const { table, field } of this.#pointersTo(target, "cascade"))
-        for await (const id of pointing(work, { table, field }, target.id)) {
-          const found: Doomed = { collection: table.collection.name, id, table };
-          if (seen.has(keyOf(found))) continue;
-          seen.add(keyOf(found));
-          doomed.push(found);
-          if (doomed.length > this.#limit) throw this.#tooMany();
-        }
-    }
-    return { doomed, going: seen };
-  }
-
-  async #refuse(work: Work, targets: readonly Target[], going: ReadonlySet<string>): Promise<void> {
-    const kept = new Map<string, Kept>();
+  /**
+   * The records that stay and point to the deleted records, for each of their fields with an `onDelete`. Both may change
+   * meanwhile: the targets that are added are searched, too.
+   */
+  async *#pointing(
+    work: Work,
+    { targets, going }: Deleted,
+    onDelete: Pointer["onDelete"],
+  ): AsyncGenerator<Pointing, void> {
     for (const target of targets) {
       await work.turn();
-      for (const { table, field } of this.#pointersTo(target, "restrict")) {
-        const { name } = table.collection;
-        for await (const id of pointing(work, { table, field }, target.id)) {
-          if (going.has(keyOf({ collection: name, id }))) continue;
-          const { n } = kept.get(`${name}.${field}`) ?? { n: 0 };
-          kept.set(`${name}.${field}`, { table, field, n: n + 1 });
-        }
+      for (const pointer of this.#pointersTo(target.collection)) {
+        if (pointer.onDelete !== onDelete) continue;
+        const collection = pointer.table.collection.name;
+        for await (const id of idsPointing(work, pointer, target.id))
+          if (!going.has(keyOf({ collection, id }))) yield { ...pointer, collection, id, target: target.id };
       }
+    }
+  }
+
+  async #refuse(work: Work, deleted: Deleted): Promise<void> {
+    const kept = new Map<string, Kept>();
+    for await (const { collection, table, field } of this.#pointing(work, deleted, "restrict")) {
+      const path = `${collection}.${field}`;
+      kept.set(path, { table, field, n: (kept.get(path)?.n ?? 0) + 1 });
     }
     if (kept.size === 0) return;
     const details = [...kept].map(([path, found]): ErrorDetail => {
@@ -205,30 +226,8 @@ export class Deletions {
     throw new AppError("bad_request", `It cannot be deleted: ${reasons}.`, { details });
   }
 
-  async #clear(
-    work: Work,
-    targets: readonly Target[],
-    { going, room }: { going: ReadonlySet<string>; room: number },
-  ): Promise<void> {
-    let cleared = 0;
-    for (const target of targets) {
-      await work.turn();
-      for (const { table, field } of this.#pointersTo(target, "clear"))
-        for await (const id of pointing(work, { table, field }, target.id)) {
-          if (going.has(keyOf({ collection: table.collection.name, id }))) continue;
-          cleared += 1;
-          if (cleared > room) throw this.#tooMany();
-          this.#clearOne(work, { table, field }, { id, target: target.id });
-        }
-    }
-  }
-
   /** Sets a field to null, or takes an item out of an array, with an event. Neither can break a rule of the record. */
-  #clearOne(
-    work: Work,
-    { table, field }: Pick<Pointer, "table" | "field">,
-    { id, target }: { id: string; target: string },
-  ): void {
+  #clearOne(work: Work, { table, field, id, target }: Pointing): void {
     const { tx, principal } = work;
     const definition = table.field(field);
     const found = tx.get<StoredRecord>(table.byIdWithOwner, id);
@@ -251,13 +250,21 @@ export class Deletions {
     this.#effects.updated(tx, { table, row, principal, now, json: JsonText.of(row.record) }, before);
   }
 
-  #pointersTo({ collection }: Target, onDelete: Pointer["onDelete"]): readonly Pointer[] {
-    return this.#pointers.to(collection).filter((pointer) => pointer.onDelete === onDelete);
-  }
-
   #tooMany(): AppError {
     return tooMuch(`more than ${this.#limit} records (limits.cascade)`);
   }
+}
+
+/** The relations with `onDelete`, by target collection. */
+function pointersOf(collections: readonly Collection[]): ReadonlyMap<string, Pointer[]> {
+  const byTarget = new Map<string, Pointer[]>();
+  for (const collection of collections)
+    for (const { name, onDelete, collection: target } of collection.definition.fields) {
+      if (onDelete === undefined || target === undefined) continue;
+      const pointer: Pointer = { table: recordTableOf(collection), field: name, onDelete };
+      byTarget.getOrInsertComputed(target, () => []).push(pointer);
+    }
+  return byTarget;
 }
 
 /** The number of pointing records; without the number for a caller who may not read all of these records. */
@@ -283,11 +290,7 @@ function keyOf({ collection, id }: Target): string {
 }
 
 /** The ids of the records whose field points to a target, in the order of creation. The records may change meanwhile. */
-async function* pointing(
-  work: Work,
-  { table, field }: Pick<Pointer, "table" | "field">,
-  id: string,
-): AsyncGenerator<string> {
+async function* idsPointing(work: Work, { table, field }: Pointer, id: string): AsyncGenerator<string> {
   const sql = table.pointing(field, pageSize);
   for (let after = 0; ; ) {
     const page = work.tx.all<{ seq: number; id: string }>(sql, id, after);

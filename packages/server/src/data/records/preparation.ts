@@ -2,8 +2,8 @@
 import type { ErrorDetail, FieldDefinition, StoredRecord } from "@socle/protocol";
 import { AppError, isAdmin, nearest, type Principal, quote } from "../../base/kernel/index.ts";
 import type { Transactor, Value } from "../../store/database/index.ts";
-import { type Creation, emptyOf, storedDefault } from "../fields/index.ts";
-import type { OwnedRow, RecordTable } from "./record-table.ts";
+import { type CheckedValue, type Creation, emptyOf, storedDefault } from "../fields/index.ts";
+import type { OwnedRow, PlacedField, RecordTable } from "./record-table.ts";
 import type { Body, References, ValidatedBody } from "./references.ts";
 import type { RecordState, Rights } from "./rights.ts";
 import { numberChanged, numberNew, readonlyProblem } from "./sequences.ts";
@@ -11,24 +11,8 @@ import { numberChanged, numberNew, readonlyProblem } from "./sequences.ts";
 /** An imported record may bring system fields and numbers. */
 export type ValidationMode = "create" | "import" | "update";
 
-/** A value of a body, and the list that takes its problem. */
-interface Given {
-  readonly value: unknown;
-  readonly problems: ErrorDetail[];
-}
-
+const noValue: CheckedValue = { stored: null };
 const systemFields: ReadonlySet<string> = new Set(["id", "createdAt", "updatedAt"]);
-
-/** Checks the value of the field at a position; adds a problem or answers the value to store. */
-function valueAt(table: RecordTable, position: number, given: Given): Value | undefined {
-  const checked = table.checks[position]?.(given.value) ?? { stored: null };
-  if ("stored" in checked) return checked.stored;
-  const { rule, message, item } = checked;
-  const field = table.fields[position]?.name ?? "";
-  const path = item === undefined ? field : `${field}[${item}]`;
-  given.problems.push({ field, ...(item !== undefined && { item }), rule, message: `${path} ${message}` });
-  return undefined;
-}
 
 /** The most unknown keys that an error lists. */
 const maxUnknownKeys = 50;
@@ -58,11 +42,6 @@ function keyProblems(table: RecordTable, body: object, mode: ValidationMode): Er
   return problems;
 }
 
-/** Whether a new record gets a value that the body does not name. */
-function isGiven(field: FieldDefinition): boolean {
-  return field.default !== undefined || field.sequence !== undefined;
-}
-
 /**
  * Checks a body without the database. An absent field is null in `create` mode and unchanged in `update` mode. Owner,
  * defaults and numbers of a new record are filled in later.
@@ -71,18 +50,34 @@ export function validateBody(table: RecordTable, body: Body, mode: ValidationMod
   const problems = keyProblems(table, body, mode);
   const values: (Value | undefined)[] = [];
   for (const [position, field] of table.fields.entries()) {
-    const isNamed = Object.hasOwn(body, field.name);
-    if (!isNamed && (mode === "update" || field.owner === true || isGiven(field))) {
-      values.push(undefined);
-    } else if (isNamed && field.sequence !== undefined && mode === "create") {
-      problems.push(readonlyProblem(field.name));
-      values.push(undefined);
-    } else {
-      const value = isNamed ? body[field.name] : null;
-      values.push(field.owner === true && value === null ? null : valueAt(table, position, { value, problems }));
+    const { name, owner, sequence } = field;
+    const isNamed = Object.hasOwn(body, name);
+    const value = isNamed ? body[name] : null;
+    let stored: Value | undefined;
+    if (isNamed && sequence !== undefined && mode === "create") problems.push(readonlyProblem(name));
+    else if (owner === true && isNamed && value === null) stored = null;
+    else if (isNamed || (mode !== "update" && !isFilledIn(field))) {
+      const checked = table.checks[position]?.(value) ?? noValue;
+      if ("stored" in checked) stored = checked.stored;
+      else problems.push(valueProblem(name, checked));
     }
+    values.push(stored);
   }
   return { values, problems };
+}
+
+/** Whether a new record gets a value that the body does not name. */
+function isFilledIn({ owner, default: standing, sequence }: FieldDefinition): boolean {
+  return owner === true || standing !== undefined || sequence !== undefined;
+}
+
+function valueProblem(field: string, { rule, message, item }: Exclude<CheckedValue, { stored: unknown }>): ErrorDetail {
+  const path = item === undefined ? field : `${field}[${item}]`;
+  return { field, ...(item !== undefined && { item }), rule, message: `${path} ${message}` };
+}
+
+function requiredProblem(field: string): ErrorDetail {
+  return { field, rule: "required", message: `${field} is required` };
 }
 
 /** Fills in the defaults; `sent` is the body. An empty default of a required field is a problem. */
@@ -91,13 +86,11 @@ function fillDefaults(
   { sent, values, problems }: ValidatedBody & { sent: Body },
   creation: Creation,
 ): void {
-  for (const position of table.defaults) {
-    const field = table.fields[position];
-    if (field === undefined || Object.hasOwn(sent, field.name)) continue;
+  for (const [position, field] of table.defaults) {
+    if (Object.hasOwn(sent, field.name)) continue;
     const value = storedDefault(field, creation);
     values[position] = value;
-    if (value === emptyOf(field) && field.required === true)
-      problems.push({ field: field.name, rule: "required", message: `${field.name} is required` });
+    if (value === emptyOf(field) && field.required === true) problems.push(requiredProblem(field.name));
   }
 }
 
@@ -105,20 +98,17 @@ function fillDefaults(
  * The owner of a new record: its creator. An owner field shows the owner; only an admin may name another user, or null.
  * In `values`, the field's position then holds the owner.
  */
-function ownerOfNew(table: RecordTable, principal: Principal, { values, problems }: ValidatedBody): string | null {
+function ownerOfNew(shown: PlacedField, principal: Principal, { values, problems }: ValidatedBody): string | null {
+  const [position, field] = shown;
   const creator = principal?.userId ?? null;
-  const field = table.fields[table.ownerPosition];
-  if (field === undefined) return creator;
-  const given = values[table.ownerPosition];
+  const given = values[position];
   const isLeftToUs = given === undefined || given === creator || (given === null && !isAdmin(principal));
-  if (!isLeftToUs && !isAdmin(principal)) refuse(table, values, problems);
+  if (!isLeftToUs && !isAdmin(principal)) refuse(shown, { values, problems });
   const named = typeof given === "string" ? given : null;
   const owner = isLeftToUs ? creator : named;
-  const isRefused = problems.some((problem) => problem.field === field.name);
-  if (isRefused) return owner;
-  if (owner === null && field.required === true)
-    problems.push({ field: field.name, rule: "required", message: `${field.name} is required` });
-  values[table.ownerPosition] = owner;
+  if (problems.some((problem) => problem.field === field.name)) return owner;
+  if (owner === null && field.required === true) problems.push(requiredProblem(field.name));
+  values[position] = owner;
   return owner;
 }
 
@@ -126,30 +116,25 @@ function ownerOfNew(table: RecordTable, principal: Principal, { values, problems
  * The owner of a record after a change. In `values`, the owner field's position is undefined unless the owner changes.
  */
 function ownerOfChanged(
-  table: RecordTable,
+  shown: PlacedField,
   { principal, owner: current }: { principal: Principal; owner: string | null },
   { values, problems }: ValidatedBody,
 ): string | null {
-  const field = table.fields[table.ownerPosition];
-  const given = values[table.ownerPosition];
-  if (field === undefined || given === undefined) return current;
-  if (given === current) {
-    values[table.ownerPosition] = undefined;
+  const [position, field] = shown;
+  const given = values[position];
+  if (given === undefined) return current;
+  if (given === current || !isAdmin(principal)) {
+    if (given === current) values[position] = undefined;
+    else refuse(shown, { values, problems });
     return current;
   }
-  if (!isAdmin(principal)) {
-    refuse(table, values, problems);
-    return current;
-  }
-  if (given === null && field.required === true)
-    problems.push({ field: field.name, rule: "required", message: `${field.name} is required` });
+  if (given === null && field.required === true) problems.push(requiredProblem(field.name));
   return typeof given === "string" ? given : null;
 }
 
 /** Forgets the value, so that no further problem tells whether the value is the id of a user. */
-function refuse(table: RecordTable, values: (Value | undefined)[], problems: ErrorDetail[]): void {
-  const name = table.fields[table.ownerPosition]?.name ?? "";
-  values[table.ownerPosition] = undefined;
+function refuse([position, { name }]: PlacedField, { values, problems }: ValidatedBody): void {
+  values[position] = undefined;
   problems.push({ field: name, rule: "readonly", message: `${name} can only be set or changed by an admin` });
 }
 
@@ -216,8 +201,11 @@ export class Preparation {
     const { collection } = table;
     const { values, problems } = validateBody(table, body, given === undefined ? "create" : "import");
     const userId = principal?.userId ?? null;
-    const owner = table.ownerPosition < 0 ? userId : ownerOfNew(table, principal, { values, problems });
-    if (given !== undefined) problems.push(...given.problems, ...this.#idProblems(tx, table, given));
+    const owner =
+      table.ownerField === undefined ? userId : ownerOfNew(table.ownerField, principal, { values, problems });
+    if (given !== undefined) problems.push(...given.problems);
+    if (given?.id !== undefined && tx.get(table.exists, id) !== null)
+      problems.push({ field: "id", rule: "unique", message: "id is taken by another record" });
     if (table.defaults.length > 0) fillDefaults(table, { sent: body, values, problems }, { now: defaultsAt, userId });
     if (table.sequences.length > 0) numberNew(tx, table, values);
     const made = newRecord(first, { values, owner });
@@ -239,9 +227,9 @@ export class Preparation {
     if (table.sequences.length > 0) numberChanged(tx, table, { values, record: row.record, problems });
     if (collection.fieldPolicies !== null) this.#rights.admitChange(tx, { table, principal, ...row }, { body, values });
     const owner =
-      table.ownerPosition < 0
+      table.ownerField === undefined
         ? row.owner
-        : ownerOfChanged(table, { principal, owner: row.owner }, { values, problems });
+        : ownerOfChanged(table.ownerField, { principal, owner: row.owner }, { values, problems });
     let isAdmitted = true;
     if (observe !== undefined || collection.policies.update.audience === "condition") {
       const record = { ...table.changed(row.record, values), updatedAt };
@@ -252,12 +240,6 @@ export class Preparation {
     if (problems.length > 0 || table.references.length > 0)
       this.#refuse(tx, change, { id, values, problems, before: row.record, isAdmitted });
     return { values, owner };
-  }
-
-  /** An id that another record has. */
-  #idProblems(tx: Transactor, table: RecordTable, { id }: GivenFields): ErrorDetail[] {
-    if (id === undefined || tx.get(table.exists, id) === null) return [];
-    return [{ field: "id", rule: "unique", message: "id is taken by another record" }];
   }
 
   /**

@@ -10,7 +10,6 @@ import type { Collection } from "../collections/index.ts";
 import { type Expression, ownColumnsIn } from "../expressions/index.ts";
 import { type Decision, ownerColumn } from "../permissions/index.ts";
 import { type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
-import { changesOf, isSameValue } from "./saved-record.ts";
 
 /** The most characters of the values of one change. Filters compare short values. */
 const maxBasis = 1_024;
@@ -69,6 +68,16 @@ function basisOf(table: RecordTable, before: OwnedRow, after: OwnedRow | null): 
 export function touchesReadRule(table: RecordTable, { fields }: EventBasis): boolean {
   const asked = columnsOfReadRule(table);
   return Object.keys(fields).some((name) => name !== "updatedAt" && asked.has(table.columnName(name)));
+}
+
+/** A record's id and the changed fields of an update. */
+function changesOf(record: StoredRecord, previous: StoredRecord): object {
+  const changed = Object.entries(record).filter(([name, value]) => !isSameValue(value, previous[name]));
+  return { id: record.id, ...Object.fromEntries(changed) };
+}
+
+export function isSameValue(a: unknown, b: unknown): boolean {
+  return a === b || (typeof a === "object" && typeof b === "object" && JSON.stringify(a) === JSON.stringify(b));
 }
 
 /** About the characters of a value's JSON. */

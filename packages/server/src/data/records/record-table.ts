@@ -1,6 +1,6 @@
 /** Record tables: the SQL of a collection's records, and values derived from its definition once for all requests. */
-import type { FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
-import { AppError, BoundedMap, type Principal, quote } from "../../base/kernel/index.ts";
+import { type FieldDefinition, type JsonValue, type StoredRecord, versionOf } from "@socle/protocol";
+import { AppError, BoundedMap, type JsonText, type Principal, quote } from "../../base/kernel/index.ts";
 import { identifier, type Value } from "../../store/database/index.ts";
 import { type Collection, columnName, columnsOf, indexesOf, itemTableName, orderColumn } from "../collections/index.ts";
 import { type CheckedValue, checkOf, decode, needsDecoding, positionSql, scopeOf, typeOf } from "../fields/index.ts";
@@ -17,6 +17,12 @@ export function missingRecord(collection: Collection, id: string): AppError {
   return new AppError("not_found", `There is no record ${quote(id)} in "${collection.name}".`);
 }
 
+/** A record's JSON, and the `ETag` of the answer. */
+export interface TaggedRecord {
+  readonly json: JsonText;
+  readonly tag: string;
+}
+
 /** A row: the record's own columns and the hidden owner. */
 export interface OwnedRow {
   readonly record: StoredRecord;
@@ -26,6 +32,9 @@ export interface OwnedRow {
 const owned = "_owned_by";
 /** The most sets of fields whose update statement stays in memory. */
 const maxUpdates = 100;
+
+/** A field, with its position among the fields. */
+export type PlacedField = readonly [position: number, field: FieldDefinition];
 
 /** A unique key: the value of a unique field, or the values of a unique index. */
 export interface UniqueKey {
@@ -43,14 +52,14 @@ export class RecordTable {
   readonly positions: ReadonlyMap<string, number>;
   /** The names of the fields, in their order, after the system fields. */
   readonly names: readonly string[];
-  /** The position of the owner field among the fields, or -1. */
-  readonly ownerPosition: number;
-  /** The positions of the fields that point to something. */
-  readonly references: readonly number[];
-  /** The positions of the fields that have a default. */
-  readonly defaults: readonly number[];
-  /** The positions of the fields that number the records. */
-  readonly sequences: readonly number[];
+  /** The field that shows the owner; undefined without an owner field. */
+  readonly ownerField: PlacedField | undefined;
+  /** The fields that point to something. */
+  readonly references: readonly PlacedField[];
+  /** The fields that have a default. */
+  readonly defaults: readonly PlacedField[];
+  /** The fields that number the records. */
+  readonly sequences: readonly PlacedField[];
   /** The checks of the fields' values. */
   readonly checks: readonly ((value: unknown) => CheckedValue)[];
   readonly uniqueKeys: readonly UniqueKey[];
@@ -87,13 +96,11 @@ export class RecordTable {
     this.fields = collection.definition.fields;
     this.positions = new Map(this.fields.map((field, position) => [field.name, position]));
     this.names = ["id", "createdAt", "updatedAt", ...this.positions.keys()];
-    this.ownerPosition = this.fields.findIndex((field) => field.owner === true);
-    this.references = [...this.fields.keys()].filter((position) => {
-      const field = this.fields[position];
-      return field !== undefined && typeOf(field).reference !== null;
-    });
-    this.defaults = [...this.fields.keys()].filter((position) => this.fields[position]?.default !== undefined);
-    this.sequences = [...this.fields.keys()].filter((position) => this.fields[position]?.sequence !== undefined);
+    const placed: readonly PlacedField[] = [...this.fields.entries()];
+    this.ownerField = placed.find(([, field]) => field.owner === true);
+    this.references = placed.filter(([, field]) => typeOf(field).reference !== null);
+    this.defaults = placed.filter(([, field]) => field.default !== undefined);
+    this.sequences = placed.filter(([, field]) => field.sequence !== undefined);
     this.checks = this.fields.map((field) => checkOf(field, collection.patterns.get(field.name)));
     this.storedFields = this.fields.filter((field) => field.owner !== true);
     this.#decoded = this.fields.filter(needsDecoding);
@@ -328,6 +335,37 @@ export class RecordTable {
   }
 }
 
+type Version = Pick<StoredRecord, "id" | "updatedAt">;
+
+const marks = new WeakMap<Collection, string>();
+
+/** A text that is another once the definition is: a migration adds fields to records whose version stays. */
+function markOf(collection: Collection): string {
+  return marks.getOrInsertComputed(collection, ({ definition }) => digestOf(JSON.stringify(definition)));
+}
+
+function digestOf(text: string): string {
+  return new Bun.CryptoHasher("sha256").update(text).digest("base64url").slice(0, 12);
+}
+
+/** A strong tag (RFC 9110, 8.8.3). `If-Match` compares the version, `If-None-Match` the whole tag. */
+function tagOf(version: Version, mark: string): string {
+  return `${versionOf(version).slice(0, -1)};${mark}"`;
+}
+
+/** The tag of an answer with the stored record, without the fields that the caller may not read. */
+export function recordTag(collection: Collection, record: StoredRecord): string {
+  const mark = markOf(collection);
+  if (collection.fieldPolicies?.hidesValues !== true) return tagOf(record, mark);
+  const hidden = collection.definition.fields.map(({ name }) => name).filter((name) => !Object.hasOwn(record, name));
+  return tagOf(record, hidden.length === 0 ? mark : digestOf(`${mark} ${hidden.join()}`));
+}
+
+/** The tag of an answer with selected fields of a record, or with other records beside the record. */
+export function selectionTag(record: Version, text: string): string {
+  return tagOf(record, digestOf(text));
+}
+
 const tables = new WeakMap<Collection, RecordTable>();
 
 /** The record table of a collection, made once: a collection is immutable. */
@@ -338,6 +376,14 @@ export function recordTableOf(collection: Collection): RecordTable {
     tables.set(collection, table);
   }
   return table;
+}
+
+/** A record without some of its fields. */
+export function withoutFields(record: StoredRecord, fields: ReadonlySet<string>): StoredRecord {
+  if (fields.size === 0) return record;
+  const shown = { ...record };
+  for (const field of fields) delete shown[field];
+  return shown;
 }
 
 /** The fields of a collection that are not readable in every record; null if all fields are readable. */

@@ -1,6 +1,14 @@
 /** Records of every collection: create, read, update and delete a record, with permissions, rules and events. */
-import type { Operation as RecordOperation, StoredRecord } from "@socle/protocol";
-import { type AppError, type Clock, type JsonText, messageOf, type Principal } from "../../base/kernel/index.ts";
+import type { ErrorDetail, Operation as RecordOperation, StoredRecord } from "@socle/protocol";
+import {
+  AppError,
+  type Clock,
+  isAdmin,
+  type JsonText,
+  LoopTurns,
+  messageOf,
+  type Principal,
+} from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import {
   type CallersLongWork,
@@ -16,19 +24,33 @@ import type { Collection, Collections } from "../collections/index.ts";
 import { typeOf } from "../fields/index.ts";
 import { Batch, hookRefusal } from "./batch.ts";
 import type { Operation } from "./batch-operations.ts";
-import { type NewRecord, RecordChanges, type RecordTarget, type RecordVersion } from "./changes.ts";
-import { createAll, type ImportedRecord, type Rejection } from "./import.ts";
-import { RecordCounts, Versions } from "./record-effects.ts";
+import {
+  mayNameManyFiles,
+  type NewRecord,
+  RecordChanges,
+  type RecordTarget,
+  type RecordVersion,
+  type SavedRecord,
+} from "./changes.ts";
+import { Deletions } from "./deletions.ts";
+import { RecordCounts, RecordEffects, Versions } from "./record-effects.ts";
 import { fieldLimits, isRecordId, missingRecord, recordTableOf } from "./record-table.ts";
-import type { Lookups } from "./references.ts";
-import { type Body, mayNameManyFiles } from "./references.ts";
+import type { Body, Lookups } from "./references.ts";
 import { Rights } from "./rights.ts";
-import type { SavedRecord } from "./saved-record.ts";
 import { Trials } from "./trials.ts";
 import { type HookedOperation, type RecordHooks, WriteHooks } from "./write-hooks.ts";
 
 /** A record that an event tells, with its owner after the change. */
 type ToldRecord = Pick<LoggedEvent, "payload" | "owner">;
+/** A record to import. */
+export type ImportedRecord = Required<Pick<NewRecord, "body" | "given">>;
+
+/** A refused record, by its position among the given records. */
+interface Rejection {
+  readonly position: number;
+  readonly details: readonly ErrorDetail[];
+}
+
 /** The hooks of a write, null without hooks, and whether the write may use the reserve of the disk. */
 interface WriteOptions {
   readonly hooks: WriteHooks | null;
@@ -56,6 +78,7 @@ export class Records {
   readonly versions: Versions;
   readonly rights: Rights;
   readonly trials: Trials;
+  readonly deletions: Deletions;
 
   constructor(options: {
     database: Database;
@@ -64,7 +87,7 @@ export class Records {
     clock: Clock;
     lookups: Lookups;
     logger: Logger;
-    /** See `RecordChanges`. */
+    /** See `Deletions`. */
     maxCascade: number;
   }) {
     this.#database = options.database;
@@ -75,7 +98,9 @@ export class Records {
     this.#counts = new RecordCounts(options);
     this.versions = new Versions(options.database.projection);
     const { rights } = this;
-    this.#changes = new RecordChanges({ ...options, rights });
+    const effects = new RecordEffects(options.events);
+    this.deletions = new Deletions({ ...options, effects });
+    this.#changes = new RecordChanges({ ...options, rights, effects, deletions: this.deletions });
     this.trials = new Trials({ ...options, rights, changes: this.#changes });
   }
 
@@ -284,23 +309,23 @@ export class Records {
    * Creates records in one transaction. Refused records are left out and reported by their positions.
    * @throws AppError `forbidden` unless the caller is an admin.
    */
-  async importAll(principal: Principal, collection: string, records: readonly ImportedRecord[]): Promise<Rejection[]> {
-    const run = (tx: Transactor, caller: Principal): Promise<Rejection[]> =>
-      createAll(tx, caller, { collection, records, changes: this.#changes });
-    return this.#database.transactLongFor(principal, run);
-  }
-
-  /** Whether a record points to a user by a relation with `onDelete`. */
-  isUserPointedTo(tx: Transactor, id: string): boolean {
-    return this.#changes.isUserPointedTo(tx, id);
-  }
-
-  /**
-   * Applies `onDelete` to the records that point to a user, in the transaction that deletes the user. @throws AppError
-   * `bad_request`.
-   */
-  followUser(tx: Transactor, principal: Principal, id: string): Promise<void> {
-    return this.#changes.followUser(tx, principal, id);
+  importAll(principal: Principal, collection: string, records: readonly ImportedRecord[]): Promise<Rejection[]> {
+    return this.#database.transactLongFor(principal, async (tx, caller) => {
+      if (!isAdmin(caller)) throw new AppError("forbidden", "Only admins may import records.");
+      const turns = new LoopTurns();
+      const rejections: Rejection[] = [];
+      for (const [position, record] of records.entries()) {
+        try {
+          // An import goes around hooks (docs/functions.md): the records were checked by their source.
+          this.#changes.create(tx, caller, { collection, ...record, hooks: null });
+        } catch (thrown) {
+          if (!(thrown instanceof AppError) || thrown.code !== "validation_error") throw thrown;
+          rejections.push({ position, details: thrown.details ?? [] });
+        }
+        if (turns.isDue()) await turns.next();
+      }
+      return rejections;
+    });
   }
 
   /** Checks the id: a malformed id is refused without a wait for the writer. */

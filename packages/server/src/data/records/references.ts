@@ -10,12 +10,7 @@ import type { Rights } from "./rights.ts";
 export type Body = Record<string, unknown>;
 
 /** An array with more items is looked up in turns with the event loop. */
-const longArray = 50;
-
-/** Whether a body may name many files, of which each lookup may ask read rules. */
-export function mayNameManyFiles(body: Body): boolean {
-  return Object.values(body).some((value) => Array.isArray(value) && value.length > longArray);
-}
+export const longArray = 50;
 
 /**
  * The fields of a body, in the order of the definition: the value to store, or undefined for a field that the body does
@@ -82,9 +77,9 @@ export class References {
     { values, problems, before }: ValidatedBody & { before: StoredRecord | null },
   ): void {
     const { table, principal, trusted, isAdmitted } = by;
-    for (const position of table.references) {
-      const [field, value] = [table.fields[position], values[position]];
-      if (field === undefined || typeof value !== "string") continue;
+    for (const [position, field] of table.references) {
+      const value = values[position];
+      if (typeof value !== "string") continue;
       const { name, multiple, anyTarget } = field;
       const known = new Set([before?.[name] ?? []].flat());
       // The stored value of a multiple field is the JSON of an array of ids.
@@ -118,10 +113,9 @@ export class References {
     const turns = new LoopTurns();
     const found = new Set<string>();
     this.#found.set(tx, found);
-    for (const position of table.references) {
-      const field = table.fields[position];
-      const given = field === undefined ? null : body[field.name];
-      if (field === undefined || typeOf(field).reference !== "file" || !Array.isArray(given)) continue;
+    for (const [, field] of table.references) {
+      const given = body[field.name];
+      if (typeOf(field).reference !== "file" || !Array.isArray(given)) continue;
       const known = new Set([before?.[field.name] ?? []].flat());
       for (const id of given) {
         if (typeof id !== "string" || known.has(id)) continue;

@@ -8,7 +8,8 @@ import type { Reader, Value } from "../../store/database/index.ts";
 import { bind, type EvaluationContext, type Expression, toSql } from "../expressions/index.ts";
 import { decode } from "../fields/index.ts";
 import { callerOf, type Decision, type FieldLimits, isOwnRecord } from "../permissions/index.ts";
-import { fieldLimits, type RecordTable } from "./record-table.ts";
+import { isSameValue } from "./record-effects.ts";
+import { fieldLimits, type RecordTable, withoutFields } from "./record-table.ts";
 
 /** A caller and a stored record. */
 export interface RightsTarget {
@@ -47,14 +48,6 @@ interface Statements {
 
 const stateAlias = "_record";
 const none: ReadonlySet<string> = new Set();
-
-/** A record without some of its fields. */
-export function withoutFields(record: StoredRecord, fields: ReadonlySet<string>): StoredRecord {
-  if (fields.size === 0) return record;
-  const shown = { ...record };
-  for (const field of fields) delete shown[field];
-  return shown;
-}
 
 export class Rights {
   /** The table of users: see `SqlOptions`. */
@@ -231,8 +224,7 @@ function limitsOf({ table, principal }: RecordState, body: Written["body"]): Fie
 function isUnchanged({ table, record }: WholeState, name: string, values: Written["values"]): boolean {
   const value = values[table.positions.get(name) ?? -1];
   const field = table.field(name);
-  if (value === undefined || field === null) return false;
-  return JSON.stringify(decode(field, value)) === JSON.stringify(record[name]);
+  return value !== undefined && field !== null && isSameValue(decode(field, value), record[name]);
 }
 
 function refuse(fields: ReadonlySet<string>): void {

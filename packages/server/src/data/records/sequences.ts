@@ -6,7 +6,7 @@ import type { ErrorDetail, FieldDefinition, StoredRecord } from "@socle/protocol
 import type { Reader, Transactor, Value } from "../../store/database/index.ts";
 import { type Counter, counterKey, keepNumber, lastNumber } from "../collections/index.ts";
 import { scopeOf, typeOf } from "../fields/index.ts";
-import type { RecordTable } from "./record-table.ts";
+import { type RecordTable, withoutFields } from "./record-table.ts";
 
 /** Values by the positions of the fields; an undefined value stays unchanged. */
 type Values = readonly (Value | undefined)[];
@@ -18,27 +18,21 @@ interface NumberedRecord {
   readonly record: StoredRecord | null;
 }
 
-/** The new value of a field, or the value of the record. */
-function storedValue({ table, values, record }: NumberedRecord, position: number): Value {
-  const value = values[position];
-  if (value !== undefined || record === null) return value ?? null;
-  const field = table.fields[position];
-  const before = field === undefined ? null : (record[field.name] ?? null);
-  return before === null || field === undefined ? null : (typeOf(field).encode(before) ?? null);
-}
-
-/** The counter of a field for a record. */
-function counterOf(field: FieldDefinition, numbered: NumberedRecord): Counter {
-  const { table } = numbered;
-  const scope = scopeOf(field).map((name) => storedValue(numbered, table.positions.get(name) ?? -1));
+/** The counter of a field for a record: for the new values, or the values of the record. */
+function counterOf(field: FieldDefinition, { table, values, record }: NumberedRecord): Counter {
+  const scope = scopeOf(field).map((name): Value => {
+    const value = values[table.positions.get(name) ?? -1];
+    if (value !== undefined) return value;
+    const [by, before] = [table.field(name), record?.[name] ?? null];
+    return by === null || before === null ? null : (typeOf(by).encode(before) ?? null);
+  });
   return { collection: table.collection.name, field: field.name, scope: counterKey(scope) };
 }
 
 /** Gives a new record its numbers; an imported record may bring numbers. `keepNumbers` follows after the write. */
 export function numberNew(reader: Reader, table: RecordTable, values: (Value | undefined)[]): void {
-  for (const position of table.sequences) {
-    const field = table.fields[position];
-    if (field === undefined || typeof values[position] === "number") continue;
+  for (const [position, field] of table.sequences) {
+    if (typeof values[position] === "number") continue;
     values[position] = lastNumber(reader, counterOf(field, { table, values, record: null })) + 1;
   }
 }
@@ -52,9 +46,7 @@ export function numberChanged(
   table: RecordTable,
   { values, record, problems }: { values: (Value | undefined)[]; record: StoredRecord; problems: ErrorDetail[] },
 ): void {
-  for (const position of table.sequences) {
-    const field = table.fields[position];
-    if (field === undefined) continue;
+  for (const [position, field] of table.sequences) {
     const given = values[position];
     values[position] = undefined;
     if (given !== undefined && given !== record[field.name]) problems.push(readonlyProblem(field.name));
@@ -70,19 +62,15 @@ export function keepNumbers(
   table: RecordTable,
   { values, record }: { values: Values; record: StoredRecord },
 ): void {
-  for (const position of table.sequences) {
-    const [field, number] = [table.fields[position], values[position]];
-    if (field === undefined || typeof number !== "number") continue;
-    keepNumber(tx, counterOf(field, { table, values, record }), number);
+  for (const [position, field] of table.sequences) {
+    const number = values[position];
+    if (typeof number === "number") keepNumber(tx, counterOf(field, { table, values, record }), number);
   }
 }
 
 /** A record without its numbers, as hooks see the record: the numbers are not certain before the commit. */
 export function withoutNumbers(table: RecordTable, record: StoredRecord): StoredRecord {
-  if (table.sequences.length === 0) return record;
-  const seen = { ...record };
-  for (const position of table.sequences) delete seen[table.fields[position]?.name ?? ""];
-  return seen;
+  return withoutFields(record, new Set(table.sequences.map(([, { name }]) => name)));
 }
 
 /** A number is given by the service alone. */

@@ -9,8 +9,8 @@
 import { AppError, newId, type Principal } from "../../base/kernel/index.ts";
 import type { Collection } from "../collections/index.ts";
 import { validateBody } from "./preparation.ts";
+import { isSameValue } from "./record-effects.ts";
 import type { RecordTable } from "./record-table.ts";
-import { isSameValue } from "./saved-record.ts";
 
 export type HookedOperation = "create" | "update" | "delete";
 

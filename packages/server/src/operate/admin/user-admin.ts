@@ -93,14 +93,14 @@ export class UserAdmin {
       return { action: "user.deleted", target: id, before };
     };
     const isDone = await this.#changes.transact(admin, (tx, audit) => {
-      if (this.#records.isUserPointedTo(tx, id)) return false;
+      if (this.#records.deletions.isPointedTo(tx, { collection: "users", id })) return false;
       audit(remove(tx));
       return true;
     });
     if (isDone) return;
     await this.#changes.transactLong(admin, async (tx, audit) => {
       this.#users.get(tx, id);
-      await this.#records.followUser(tx, admin, id);
+      await this.#records.deletions.followUser(tx, admin, id);
       audit(remove(tx));
     });
   }
