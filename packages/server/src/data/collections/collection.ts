@@ -1,4 +1,4 @@
-/** A collection in force, and the names of its table and columns. */
+/** A collection in force, and the names of its tables and columns. */
 import type { CollectionDefinition, FieldDefinition, Operation, PermissionRule } from "@socle/protocol";
 import type { QueryTable } from "../../store/database/index.ts";
 import type { Pattern } from "../fields/index.ts";
@@ -80,4 +80,32 @@ export function columnsOf({ fields }: CollectionDefinition, names: readonly stri
 /** The column of a field that is not the owner. SQLite keeps two names for the place of a row. */
 export function plainColumn(field: string): string {
   return ["rowid", "oid"].includes(field.toLowerCase()) ? `_field_${field}` : field;
+}
+
+/** The unquoted name of the table of the items of a multiple field. No table of a collection begins with `_items_`, and no column has a dot. */
+export function itemTableName(collection: string, field: string): string {
+  return `_items_${tableName(collection)}.${plainColumn(field)}`;
+}
+
+/** The unquoted name of the search table. No table of a collection begins with `_search_`. */
+export function searchTableName(collection: string): string {
+  return `_search_${tableName(collection)}`;
+}
+
+/** The column of the search table that holds the words of a field. */
+export function searchColumn(position: number): string {
+  return `c${position}`;
+}
+
+/** FTS5 keeps a search table in tables of its own, whose names end like this. */
+const shadows = ["data", "idx", "content", "docsize", "config"];
+
+/**
+ * The searched collection that occupies the name of the search table of `collection` with a table of FTS5; null if the name
+ * is free.
+ */
+export function searchNamesake(collection: string, searched: readonly string[]): string | null {
+  const nameOf = (each: string): string => searchTableName(each).toLowerCase();
+  const takenBy = (other: string): boolean => shadows.some((end) => `${nameOf(other)}_${end}` === nameOf(collection));
+  return searched.find(takenBy) ?? null;
 }

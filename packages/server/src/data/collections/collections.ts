@@ -1,5 +1,5 @@
 /** The collections in force, and their migrations. */
-import type { CollectionDefinition, Operation, Rule } from "@socle/protocol";
+import type { CollectionDefinition, FieldOperation, Operation, Rule } from "@socle/protocol";
 import { AppError, type Clock, type Principal, quote, toTimestamp } from "../../base/kernel/index.ts";
 import {
   asSlowReader,
@@ -13,9 +13,18 @@ import {
 } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import { type Expression, type ExpressionPart, parseParts } from "../expressions/index.ts";
-import { isWord, narrowerThan, resolveRules } from "../permissions/index.ts";
-import { type ExpressionOf, marksAfter, toCollection } from "./build-collection.ts";
-import { type Collection, type LogMarks, queryTableOf } from "./collection.ts";
+import type { Pattern } from "../fields/index.ts";
+import {
+  FieldPolicies,
+  type FieldPolicy,
+  isWider,
+  isWord,
+  narrowerThan,
+  Policy,
+  resolveRules,
+  wordOf,
+} from "../permissions/index.ts";
+import { type Collection, type LogMarks, queryTableOf, tableName } from "./collection.ts";
 import {
   type DefinitionRow,
   definitionRows,
@@ -25,11 +34,11 @@ import {
   storedDefinitions,
   updateMarks,
 } from "./definition-table.ts";
-import { expressionSchema, type UserTable } from "./expression-schema.ts";
+import { expressionSchema, type SchemaSource, type UserTable } from "./expression-schema.ts";
+import { storedPattern } from "./pattern.ts";
 import type { CollectionPlan } from "./plan.ts";
 import { type Definitions, planChange, rethrow, type SchemaChange } from "./plan-change.ts";
-import { ruleAt } from "./rule-sites.ts";
-import { parseRule, ruleSource } from "./rules.ts";
+import { parseRule, type RuleSite, ruleAt, ruleSource } from "./rules.ts";
 import { DataCheck } from "./sql/data-check.ts";
 import { lacksIndexes, lastNumber, Table, touchesRecords } from "./table.ts";
 
@@ -40,45 +49,55 @@ const manyBytes = 16 * 1024 ** 2;
 const fewRecords = 100;
 
 /** A migration has stored and dropped definitions. */
-const definitionsChanged = noteKind<{ readonly rows: readonly DefinitionRow[]; readonly dropped: readonly string[] }>(
-  "definitions.changed",
-);
-
-/** A migration that ran: its plans, and the collections in force after the commit, by name. */
-interface Migrated {
-  readonly plans: CollectionPlan[];
-  readonly after: ReadonlyMap<string, Collection>;
+interface DefinitionChange {
+  readonly rows: readonly DefinitionRow[];
+  readonly dropped: readonly string[];
 }
+
+const definitionsChanged = noteKind<DefinitionChange>("definitions.changed");
+
+/** The expression of a rule of a definition, by all definitions in force. */
+type ExpressionOf = (definition: CollectionDefinition, site: RuleSite) => Expression;
 
 /** All collections in force, and their migrations. */
 export class Collections {
   readonly #database: Database;
   readonly #events: EventLog;
   readonly #clock: Clock;
-  readonly #users: UserTable;
+  readonly users: UserTable;
+  readonly #source: SchemaSource;
   readonly #byName = new Map<string, Collection>();
   /** Parsed rules, by definition and text; valid until a definition changes. */
   #expressions = new Map<CollectionDefinition, Map<Rule, Expression>>();
   #epoch = 0;
-  #queryTables: { readonly epoch: number; readonly tables: readonly QueryTable[] } | null = null;
+  #queryTables: readonly QueryTable[] | null = null;
 
   constructor(options: { database: Database; events: EventLog; clock: Clock; users: UserTable }) {
-    this.#users = options.users;
+    this.users = options.users;
+    this.#source = ruleSource(options.users, (name) => this.#byName.get(name)?.definition);
     this.#database = options.database;
     this.#events = options.events;
     this.#clock = options.clock;
-    options.database.projection.on(definitionsChanged, ({ rows, dropped }) => {
+    options.database.projection.on(definitionsChanged, (change) => {
       this.#epoch += 1;
       this.#expressions = new Map();
-      for (const name of dropped) this.#byName.delete(name);
-      for (const row of rows) put(this.#byName, toCollection(row, this.#expressionOf));
+      this.#queryTables = null;
+      this.#apply(change, this.#byName);
     });
   }
 
   /** Reads the definitions from the database. Call `start` once. */
   async start(): Promise<void> {
     await this.#markOlder();
-    for (const row of definitionRows(this.#database.reader)) put(this.#byName, toCollection(row, this.#expressionOf));
+    this.#apply({ rows: definitionRows(this.#database.reader), dropped: [] }, this.#byName);
+  }
+
+  #apply({ rows, dropped }: DefinitionChange, collections: Map<string, Collection>): void {
+    for (const name of dropped) collections.delete(name);
+    for (const row of rows) {
+      const collection = toCollection(row, this.#expressionOf);
+      collections.set(collection.name, collection);
+    }
   }
 
   /**
@@ -102,7 +121,7 @@ export class Collections {
   async completeIndexes({ name, definition }: Collection): Promise<boolean> {
     if (!(await lacksIndexes(asSlowReader(this.#database.reader), definition))) return false;
     const complete = (tx: Migration): Promise<void> =>
-      new Table(tx.slow, name, this.#now()).completeIndexes(definition);
+      new Table(tx.slow, name, this.#now()).reconcileIndexes(definition);
     await this.#database.migrate(complete, "event-loop");
     return true;
   }
@@ -112,19 +131,10 @@ export class Collections {
     return this.#epoch;
   }
 
-  /**
-   * The tables with fields whose column has another name. The same array until a definition changes.
-   */
+  /** The tables with fields whose column has another name. The same array until a definition changes. */
   queryTables(): readonly QueryTable[] {
-    if (this.#queryTables?.epoch !== this.#epoch) {
-      const tables = this.all().flatMap((collection) => queryTableOf(collection) ?? []);
-      this.#queryTables = { epoch: this.#epoch, tables };
-    }
-    return this.#queryTables.tables;
-  }
-
-  get users(): UserTable {
-    return this.#users;
+    this.#queryTables ??= this.all().flatMap((collection) => queryTableOf(collection) ?? []);
+    return this.#queryTables;
   }
 
   get(name: string): Collection | undefined {
@@ -159,32 +169,20 @@ export class Collections {
    * @throws AppError as `planChange`.
    */
   plan(change: SchemaChange, current: Definitions = this.definitions()): CollectionPlan[] {
-    return planChange(change, current, this.#users);
+    return planChange(change, current, this.users);
   }
 
-  readonly #expressionOf: ExpressionOf = (definition, site) => {
-    let byRule = this.#expressions.get(definition);
-    if (byRule === undefined) {
-      byRule = new Map();
-      this.#expressions.set(definition, byRule);
-    }
-    const rule = ruleAt(definition, site);
-    let expression = byRule.get(rule);
-    if (expression === undefined) {
-      const source = ruleSource(this.#users, (name) => this.#byName.get(name)?.definition);
-      expression = parseRule(definition, site, source);
-      byRule.set(rule, expression);
-    }
-    return expression;
-  };
+  readonly #expressionOf: ExpressionOf = (definition, site) =>
+    this.#expressions
+      .getOrInsertComputed(definition, () => new Map())
+      .getOrInsertComputed(ruleAt(definition, site), () => parseRule(definition, site, this.#source));
 
   /** The rule of an operation in its parts; null for a rule word. */
   partsOfRule(collection: Collection, operation: Operation): ExpressionPart | null {
     const { definition, policies } = collection;
     const { rule } = policies[operation];
     if (isWord(rule)) return null;
-    const source = ruleSource(this.#users, (name) => this.#byName.get(name)?.definition);
-    return parseParts(rule, expressionSchema(definition, source));
+    return parseParts(rule, expressionSchema(definition, this.#source));
   }
 
   /** @throws MigrationError with the number of records that contradict a plan, and some of their ids. */
@@ -204,7 +202,11 @@ export class Collections {
    * @returns the plans, and the collections in force after the commit, by name.
    * @throws AppError `bad_request` when data or another definition contradicts, `not_found`; the transaction has then changed nothing.
    */
-  async migrate(tx: Migration, change: SchemaChange, principal: Principal): Promise<Migrated> {
+  async migrate(
+    tx: Migration,
+    change: SchemaChange,
+    principal: Principal,
+  ): Promise<{ plans: CollectionPlan[]; after: ReadonlyMap<string, Collection> }> {
     const plans = this.plan(change);
     await this.check(tx.slow, plans);
     const now = this.#now();
@@ -217,9 +219,9 @@ export class Collections {
       await new Table(tx.slow, plan.after.name, now).apply(plan);
       rows.push(this.#store(tx, { before, plan }, principal));
     }
-    for (const name of change.drop) after.delete(name);
-    for (const row of rows) put(after, toCollection(row, this.#expressionOf));
-    tx.note(definitionsChanged.of({ rows, dropped: change.drop }));
+    const changed = { rows, dropped: change.drop };
+    this.#apply(changed, after);
+    tx.note(definitionsChanged.of(changed));
     return { plans, after };
   }
 
@@ -273,10 +275,65 @@ function sorted(collections: ReadonlyMap<string, Collection>): Collection[] {
   return [...collections.values()].sort(byName);
 }
 
-function put(collections: Map<string, Collection>, collection: Collection): void {
-  collections.set(collection.name, collection);
-}
-
 function byName(a: { name: string }, b: { name: string }): number {
   return a.name < b.name ? -1 : 1;
+}
+
+function policyOf(definition: CollectionDefinition, site: RuleSite, expressionOf: ExpressionOf): Policy {
+  const { name: collection } = definition;
+  const expression = (): Expression => expressionOf(definition, site);
+  return new Policy({ collection, operation: site.operation, rule: ruleAt(definition, site), expression });
+}
+
+function fieldPoliciesOf(definition: CollectionDefinition, expressionOf: ExpressionOf): FieldPolicies | null {
+  const fields = definition.fields.filter(({ permissions }) => permissions !== undefined);
+  const policies = fields.map(({ name: field }): [string, FieldPolicy] => {
+    const policy = (operation: FieldOperation): Policy => policyOf(definition, { field, operation }, expressionOf);
+    return [field, { read: policy("read"), update: policy("update") }];
+  });
+  return policies.length === 0 ? null : new FieldPolicies(new Map(policies));
+}
+
+function policiesOf(definition: CollectionDefinition, expressionOf: ExpressionOf): Collection["policies"] {
+  const policy = (operation: Operation): Policy => policyOf(definition, { field: null, operation }, expressionOf);
+  return { read: policy("read"), create: policy("create"), update: policy("update"), delete: policy("delete") };
+}
+
+function toCollection(row: DefinitionRow, expressionOf: ExpressionOf): Collection {
+  // The definition was validated when it was stored.
+  const definition = JSON.parse(row.definition) as CollectionDefinition;
+  const patterns = new Map<string, Pattern>();
+  for (const field of definition.fields)
+    if (field.regex !== undefined) patterns.set(field.name, storedPattern(field.regex));
+  return {
+    name: definition.name,
+    definition,
+    table: tableName(definition.name),
+    policies: policiesOf(definition, expressionOf),
+    fieldPolicies: fieldPoliciesOf(definition, expressionOf),
+    patterns,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+    // The text was written from a `LogMarks`.
+    logMarks: JSON.parse(row.places) as LogMarks,
+  };
+}
+
+/** The marks of a collection after a migration whose event has a seq. */
+function marksAfter({ after, steps }: CollectionPlan, before: Collection | null, seq: number): LogMarks {
+  if (before === null) return { created: seq, fields: seq, widened: {} };
+  const { created, fields, widened } = before.logMarks;
+  // Older events may hold values that the new rules of a field hide.
+  const movesFields = steps.some(
+    (each) =>
+      ["drop", "rename", "multiple"].includes(each.step) || (each.step === "permissions" && each.field !== undefined),
+  );
+  const { rule } = before.policies.read;
+  const isWidened = isWider(resolveRules(after.permissions).read, rule);
+  const word = wordOf(rule);
+  return {
+    created,
+    fields: movesFields ? seq : fields,
+    widened: isWidened ? { ...widened, [word]: seq } : widened,
+  };
 }

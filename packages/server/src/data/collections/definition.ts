@@ -4,6 +4,9 @@ import {
   FIELD_OPERATIONS,
   FIELD_TYPES,
   type FieldDefinition,
+  type IndexDefinition,
+  isReservedCollectionName,
+  NAME_PATTERN,
   OPERATIONS,
   PERMISSION_RULES,
   type Rule,
@@ -11,17 +14,20 @@ import {
 import * as z from "zod/mini";
 import { AppError, allOf, isObject, messageOf, nearest, oneOf, quote } from "../../base/kernel/index.ts";
 import { ExpressionError, syntaxOf } from "../expressions/index.ts";
-import { attributeProblems, type Pattern, scopeProblems, typeOf, typesWith } from "../fields/index.ts";
+import { attributeProblems, type Pattern, scopeProblems, typeNamed, typeOf, typesWith } from "../fields/index.ts";
 import { isWord } from "../permissions/index.ts";
-import { nameProblem } from "./names.ts";
-import { type FieldTypes, parseIndexes } from "./parse-indexes.ts";
-import { parseSearch } from "./parse-search.ts";
+import { recordTimes } from "./collection.ts";
 import { compilePattern } from "./pattern.ts";
 import type { ParsedDefinition } from "./renames.ts";
-import { shapeProblems, unknownAttributes } from "./shapes.ts";
 
 /** SQLite allows 2,000 columns; a form of more fields is not readable. */
 const maxFields = 500;
+
+/** Each field that is searched makes changes dearer. */
+const maxSearched = 10;
+/** The most indexes: every write of a record writes all indexes. */
+const maxIndexes = 20;
+const maxIndexFields = 8;
 
 const allowedRules = [...PERMISSION_RULES, "an expression"];
 
@@ -56,7 +62,49 @@ const definitionShape = {
   $schema: z.unknown(),
 };
 
+const indexShape = {
+  fields: z.array(z.unknown(), "must be an array of names of fields"),
+  unique: z.optional(z.boolean("must be true or false")),
+};
+
 const fieldSchema = z.object(fieldShape);
+const indexSchema = z.object(indexShape);
+
+const reservedFields = ["id", "createdat", "updatedat"];
+
+const form = "a name starts with a letter, goes on with letters, digits or _, and has at most 63 characters";
+
+/** The problem of a name of a collection or a field, or null. */
+function nameProblem(kind: "collection" | "field", name: unknown): string | null {
+  if (typeof name !== "string") return `a ${kind} needs a "name", a string`;
+  if (!NAME_PATTERN.test(name)) return `${quote(name)} is not a ${kind} name: ${form}`;
+  const isReserved =
+    kind === "collection" ? isReservedCollectionName(name) : reservedFields.includes(name.toLowerCase());
+  if (isReserved) return `${quote(name)} is a reserved ${kind} name`;
+  return null;
+}
+
+/** The problems of an object's attributes that its shape does not have. */
+function unknownAttributes(object: object, shape: object, where: string): string[] {
+  const known = Object.keys(shape).filter((name) => name !== "$schema");
+  return Object.keys(object)
+    .filter((name) => !Object.hasOwn(shape, name))
+    .map((name) => {
+      const near = nearest(name, known);
+      const hint = near === null ? `; allowed: ${known.join(", ")}` : `; did you mean "${near}"?`;
+      return `${where}: unknown attribute ${quote(name)}${hint}`;
+    });
+}
+
+/** The problems that zod finds in an object, each with the attribute and its value. */
+function shapeProblems(error: z.core.$ZodError, value: object, where: string): string[] {
+  return error.issues.map((issue) => {
+    const [attribute = ""] = issue.path.map(String);
+    const given = Object.hasOwn(value, attribute) ? Reflect.get(value, attribute) : undefined;
+    if (given === undefined) return `${where}: "${attribute}" is missing; it ${issue.message}`;
+    return `${where}: "${attribute}" ${issue.message}, not ${quote(given)}`;
+  });
+}
 
 function parseField(
   input: unknown,
@@ -167,12 +215,6 @@ function parseRules<O extends string>(
   return rules;
 }
 
-/** The types of all fields, also of invalid fields, so that an index of an invalid field is not called unknown. */
-function fieldTypes(input: unknown): FieldTypes {
-  if (!Array.isArray(input) || input.length > maxFields) return null;
-  return new Map(input.filter(isObject).map(({ name, type }) => [name, type]));
-}
-
 function collectionProblems(fields: readonly FieldDefinition[]): string[] {
   const problems: string[] = [];
   const seen = new Map<string, string>();
@@ -185,6 +227,103 @@ function collectionProblems(fields: readonly FieldDefinition[]): string[] {
   const owners = fields.filter((field) => field.owner === true).map((field) => `"${field.name}"`);
   if (owners.length > 1) problems.push(`only one field can carry "owner": ${owners.join(", ")} do`);
   return [...problems, ...scopeProblems(fields)];
+}
+
+/**
+ * The types of the fields by their names, also of invalid fields, so that an index of an invalid field is not called
+ * unknown; null if the fields are not readable.
+ */
+type FieldTypes = ReadonlyMap<unknown, unknown> | null;
+
+function fieldTypes(input: unknown): FieldTypes {
+  if (!Array.isArray(input) || input.length > maxFields) return null;
+  return new Map(input.filter(isObject).map(({ name, type }) => [name, type]));
+}
+
+function indexedProblem(name: unknown, types: FieldTypes): string | null {
+  if (typeof name !== "string") return `a field is named by a string, not ${quote(name)}`;
+  if (name === "id") return `"id" is indexed already`;
+  if (types === null || recordTimes.some((time) => time === name)) return null;
+  const type = typeNamed(types.get(name));
+  if (type?.isIndexable === false) return `field ${quote(name)} is ${type.name}, which cannot be indexed`;
+  if (types.has(name)) return null;
+  const known = [...types.keys()].filter((each) => typeof each === "string");
+  const near = nearest(name, [...known, ...recordTimes]);
+  const hint = near === null ? "allowed: those of the collection, createdAt, updatedAt" : `did you mean "${near}"?`;
+  return `there is no field ${quote(name)}; ${hint}`;
+}
+
+function listProblems(names: readonly unknown[], types: FieldTypes): string[] {
+  if (names.length === 0 || names.length > maxIndexFields)
+    return [`1 to ${maxIndexFields} fields are allowed, not ${names.length}`];
+  return names.flatMap((name, i) => {
+    const problem = names.indexOf(name) < i ? `field ${quote(name)} is named twice` : indexedProblem(name, types);
+    return problem ?? [];
+  });
+}
+
+function parseIndex(input: unknown, types: FieldTypes, report: { where: string; problems: string[] }): IndexDefinition {
+  const { where, problems } = report;
+  if (!Array.isArray(input) && !isObject(input)) {
+    problems.push(`${where} must be an array of names of fields, or an object with "fields", not ${quote(input)}`);
+    return [];
+  }
+  const object = Array.isArray(input) ? { fields: input } : input;
+  problems.push(...unknownAttributes(object, indexShape, where));
+  const result = indexSchema.safeParse(object);
+  if (!result.success) {
+    problems.push(...shapeProblems(result.error, object, where));
+    return [];
+  }
+  const { fields: names, unique } = result.data;
+  problems.push(...listProblems(names, types).map((problem) => `${where}: ${problem}`));
+  const fields = names.filter((name) => typeof name === "string");
+  return Array.isArray(input) ? fields : { fields, ...(unique !== undefined && { unique }) };
+}
+
+/** Reads the indexes of a definition, each in its given form, and adds problems to `problems`. */
+function parseIndexes(input: unknown, types: FieldTypes, problems: string[]): IndexDefinition[] {
+  if (input === undefined || input === null) return [];
+  if (!Array.isArray(input)) {
+    problems.push(`"indexes" must be an array of indexes, not ${quote(input)}`);
+    return [];
+  }
+  if (input.length > maxIndexes) {
+    problems.push(`${input.length} indexes are too many; at most ${maxIndexes} are allowed`);
+    return [];
+  }
+  const places = new Map<string, number>();
+  return input.map((item: unknown, i) => {
+    const where = `index ${i + 1}`;
+    const before = problems.length;
+    const index = parseIndex(item, types, { where, problems });
+    if (problems.length > before) return index;
+    const key = JSON.stringify(Array.isArray(index) ? index : index.fields);
+    const twin = places.get(key);
+    if (twin !== undefined) problems.push(`${where} has the same fields as index ${twin}`);
+    places.set(key, twin ?? i + 1);
+    return index;
+  });
+}
+
+/** Reads the fields whose words are searched. @returns undefined without searched fields. */
+function parseSearch(input: unknown, types: FieldTypes, problems: string[]): string[] | undefined {
+  if (input === undefined || input === null) return undefined;
+  if (!Array.isArray(input) || input.some((name) => typeof name !== "string")) {
+    problems.push(`"search" must be an array of names of fields, not ${quote(input)}`);
+    return undefined;
+  }
+  const names = input.map(String);
+  if (names.length > maxSearched)
+    problems.push(`"search" names ${names.length} fields; at most ${maxSearched} are allowed`);
+  for (const [i, name] of names.entries()) {
+    if (names.indexOf(name) < i) problems.push(`"search" names ${quote(name)} twice`);
+    const type = types?.get(name);
+    if (types !== null && type === undefined) problems.push(`"search" names ${quote(name)}, which is no field`);
+    else if (type !== undefined && type !== "string" && type !== "text")
+      problems.push(`"search" names ${quote(name)}, which is of type ${String(type)}; only string and text have words`);
+  }
+  return names.length === 0 ? undefined : names;
 }
 
 /**

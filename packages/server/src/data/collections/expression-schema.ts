@@ -5,9 +5,8 @@ import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { quote } from "../../base/kernel/index.ts";
 import type { Expression, ExpressionSchema, SchemaField } from "../expressions/index.ts";
 import { typeOf } from "../fields/index.ts";
-import { columnName, indexColumn, orderColumn, tableName } from "./collection.ts";
-import { itemTableName } from "./item-table.ts";
-import { tableIndexes } from "./table-indexes.ts";
+import { columnName, indexColumn, itemTableName, orderColumn, tableName } from "./collection.ts";
+import { tableIndexes } from "./indexes.ts";
 
 /** The table of users, for relations to users. */
 export interface UserTable {
@@ -62,22 +61,13 @@ function fieldsOf(definition: CollectionDefinition): ReadonlyMap<string, SchemaF
 
 const known = new WeakMap<CollectionDefinition, ReadonlyMap<string, SchemaField>>();
 
-function knownFields(definition: CollectionDefinition): ReadonlyMap<string, SchemaField> {
-  let fields = known.get(definition);
-  if (fields === undefined) {
-    fields = fieldsOf(definition);
-    known.set(definition, fields);
-  }
-  return fields;
-}
-
 /** The schema of the records of a collection. @param condition see `ExpressionSchema`. */
 export function expressionSchema(
   definition: CollectionDefinition,
   source: SchemaSource,
   condition: Expression | null = null,
 ): ExpressionSchema {
-  const fields = knownFields(definition);
+  const fields = known.getOrInsertComputed(definition, fieldsOf);
   const closed = source.closed(definition.name);
   return {
     name: definition.name,

@@ -1,10 +1,15 @@
-/** Indexes of a definition: both forms of an index, and the steps of a migration. */
-import type { CollectionDefinition, IndexDefinition } from "@socle/protocol";
-import { AppError, quote } from "../../base/kernel/index.ts";
-import { findRenames, newNames, type ParsedDefinition, type Renames } from "./renames.ts";
+/**
+ * Indexes: the indexes of a definition in both forms, the steps of a migration, and the indexes of the collection's table,
+ * some of which are automatic.
+ */
+import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
+import { scopeOf, typeOf } from "../fields/index.ts";
+import { ownerColumn, resolveRules, selectsByOwner } from "../permissions/index.ts";
+import { columnsOf, indexColumn } from "./collection.ts";
+import type { NewName } from "./renames.ts";
 
 /** An index, of either form. */
-export interface Index {
+interface Index {
   readonly fields: readonly string[];
   readonly unique: boolean;
 }
@@ -17,41 +22,11 @@ export interface IndexStep {
   on: boolean;
 }
 
-function read(index: IndexDefinition): Index {
-  if (Array.isArray(index)) return { fields: index, unique: false };
-  return { fields: index.fields, unique: index.unique === true };
-}
-
 /** The indexes that a definition asks for. The service makes others unasked. */
 export function indexesOf({ indexes = [] }: CollectionDefinition): Index[] {
-  return indexes.map(read);
-}
-
-/** The same index of other names. */
-function renamed(index: IndexDefinition, fields: string[]): IndexDefinition {
-  return Array.isArray(index) ? fields : { ...index, fields };
-}
-
-/**
- * Adds the indexes of the stored definition to a definition without `indexes`, under the new names of the fields.
- * @throws AppError `bad_request` when a field of an index is gone.
- */
-export function keepIndexes(before: CollectionDefinition, parsed: ParsedDefinition): ParsedDefinition {
-  if (before.indexes === undefined) return parsed;
-  const newName = newNames(before, parsed.definition, findRenames(before, parsed));
-  const problems: string[] = [];
-  const indexes = before.indexes.map((index) => {
-    const { fields } = read(index);
-    const lost = fields.filter((name) => newName(name) === null);
-    for (const name of lost) problems.push(`field ${quote(name)} is gone, and the index ${quote(fields)} needs it`);
-    return renamed(
-      index,
-      fields.map((name) => newName(name) ?? name),
-    );
-  });
-  if (problems.length > 0)
-    throw new AppError("bad_request", `${problems.join("; ")}: send "indexes", too, with the indexes that stay`);
-  return { ...parsed, definition: { ...parsed.definition, indexes } };
+  return indexes.map((index) =>
+    Array.isArray(index) ? { fields: index, unique: false } : { fields: index.fields, unique: index.unique === true },
+  );
 }
 
 /**
@@ -61,9 +36,8 @@ export function keepIndexes(before: CollectionDefinition, parsed: ParsedDefiniti
 export function compareIndexes(
   before: CollectionDefinition,
   after: CollectionDefinition,
-  renames: Renames,
+  newName: NewName,
 ): IndexStep[] {
-  const newName = newNames(before, after, renames);
   const ownerOf = ({ fields }: CollectionDefinition) => fields.find((field) => field.owner === true)?.name;
   const [oldOwner, owner] = [ownerOf(before), ownerOf(after)];
   const takesOwner = owner !== undefined && (oldOwner === undefined || newName(oldOwner) !== owner);
@@ -79,4 +53,52 @@ export function compareIndexes(
     return { step: "index", fields: [...fields], unique, on: false };
   });
   return [...gone, ...steps];
+}
+
+/** An index of a collection's table. */
+export interface TableIndex {
+  readonly columns: readonly string[];
+  readonly unique: boolean;
+}
+
+/** SQLite compares the names of columns without regard to case. */
+export function isSameColumn(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase();
+}
+
+function hasSameColumns(a: TableIndex, b: TableIndex): boolean {
+  return a.columns.join().toLowerCase() === b.columns.join().toLowerCase();
+}
+
+export function isSameIndex(a: TableIndex, b: TableIndex): boolean {
+  return a.unique === b.unique && hasSameColumns(a, b);
+}
+
+/** A multiple field has a table of its items. */
+function isReference(field: FieldDefinition): boolean {
+  return typeOf(field).reference !== null && field.multiple !== true;
+}
+
+/**
+ * The indexes of a collection's table: for unique fields, relations and files, for the owner if a rule searches by the
+ * owner, and the indexes of the definition. No two have the same columns; a unique index serves both purposes.
+ */
+export function tableIndexes(definition: CollectionDefinition): TableIndex[] {
+  const wanted: TableIndex[] = definition.fields
+    .filter((field) => field.unique === true || isReference(field))
+    .map((field) => ({ columns: [indexColumn(field)], unique: field.unique === true }));
+  // A sequence gives each number once, and records are looked up by number.
+  for (const field of definition.fields)
+    if (field.sequence !== undefined)
+      wanted.push({ columns: columnsOf(definition, [...scopeOf(field), field.name]), unique: true });
+  const hasOwner = wanted.some(({ columns }) => columns[0] === ownerColumn);
+  if (!hasOwner && selectsByOwner(resolveRules(definition.permissions).read))
+    wanted.push({ columns: [ownerColumn], unique: false });
+  for (const { fields, unique } of indexesOf(definition)) {
+    const index = { columns: columnsOf(definition, fields), unique };
+    const twin = wanted.findIndex((other) => hasSameColumns(index, other));
+    if (twin === -1) wanted.push(index);
+    else if (unique) wanted[twin] = index;
+  }
+  return wanted;
 }

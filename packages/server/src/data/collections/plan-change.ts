@@ -4,12 +4,20 @@
  */
 import type { CollectionDefinition, ErrorDetail } from "@socle/protocol";
 import { AppError, nearest, quote } from "../../base/kernel/index.ts";
+import { searchNamesake } from "./collection.ts";
 import type { SchemaSource, UserTable } from "./expression-schema.ts";
 import { type CollectionPlan, type PlanStep, planMigration, successorOf } from "./plan.ts";
 import type { ParsedDefinition } from "./renames.ts";
-import { givenRuleAt, withRule } from "./rule-sites.ts";
-import { checkRules, type FieldRenames, type RenamedRule, RuleError, renamedRules, ruleSource } from "./rules.ts";
-import { searchNamesake } from "./search-table.ts";
+import {
+  checkRules,
+  type FieldRenames,
+  givenRuleAt,
+  type RenamedRule,
+  RuleError,
+  renamedRules,
+  ruleSource,
+  withRule,
+} from "./rules.ts";
 
 /** Definitions by name. */
 export type Definitions = ReadonlyMap<string, CollectionDefinition>;

@@ -3,8 +3,7 @@ import type { CollectionDefinition, FieldDefinition, JsonValue } from "@socle/pr
 import { AppError } from "../../base/kernel/index.ts";
 import { fillOf, maxItemsOf } from "../fields/index.ts";
 import { compareIndexes, type IndexStep } from "./indexes.ts";
-import type { ParsedDefinition } from "./renames.ts";
-import { findRenames, newNames } from "./renames.ts";
+import { findRenames, newNames, type ParsedDefinition } from "./renames.ts";
 
 /** One change of a collection's table or rules, in the words of the spec's table "Schema migration". */
 export type PlanStep =
@@ -181,7 +180,7 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
     if (change.step === "multiple") return change.on ? 3 : 1;
     return change.step === "owner" ? (change.on ? 2 : 1) : 3;
   };
-  steps.push(...additions, ...changes.sort((a, b) => rank(a) - rank(b)), ...compareIndexes(before, after, renames));
+  steps.push(...additions, ...changes.sort((a, b) => rank(a) - rank(b)), ...compareIndexes(before, after, newName));
   if (JSON.stringify(before.permissions ?? null) !== JSON.stringify(after.permissions ?? null))
     steps.push({ step: "permissions" });
   if (isSearchChanged({ before, after, steps })) steps.push({ step: "search", fields: [...(after.search ?? [])] });

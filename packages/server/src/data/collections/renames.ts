@@ -1,5 +1,5 @@
-/** Renames of a migration: the old field of each renamed field. */
-import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
+/** Renames of a migration: the old field of each renamed field, and the attributes that follow. */
+import type { CollectionDefinition, FieldDefinition, IndexDefinition } from "@socle/protocol";
 import { AppError, quote } from "../../base/kernel/index.ts";
 
 const howToTell = `give each renamed field "renamedFrom": its old name, and each new one "renamedFrom": null`;
@@ -12,7 +12,7 @@ export interface ParsedDefinition {
 }
 
 /** Which old field a new field continues under another name: new name → old name. */
-export type Renames = ReadonlyMap<string, string>;
+type Renames = ReadonlyMap<string, string>;
 
 /**
  * The renames from one definition to another (contract, "Admin"): the renames by `renamedFrom`, or, in a definition without
@@ -51,12 +51,10 @@ export function findRenames(before: CollectionDefinition, parsed: ParsedDefiniti
   return renames;
 }
 
-/** Maps an old name to the new name: null for a dropped field, the name itself for an unknown field. */
-export function newNames(
-  before: CollectionDefinition,
-  after: CollectionDefinition,
-  renames: Renames,
-): (name: string) => string | null {
+/** The new name of an old field: null for a dropped field, the name itself for an unknown field. */
+export type NewName = (name: string) => string | null;
+
+export function newNames(before: CollectionDefinition, after: CollectionDefinition, renames: Renames): NewName {
   const names = new Map<string, string | null>(before.fields.map(({ name }) => [name, null]));
   for (const { name } of after.fields) if (names.has(name) && !renames.has(name)) names.set(name, name);
   for (const [name, oldName] of renames) names.set(oldName, name);
@@ -64,4 +62,49 @@ export function newNames(
     const found = names.get(name);
     return found === undefined ? name : found;
   };
+}
+
+/**
+ * A definition with the stored indexes and the stored search in place of the attributes that were not sent, under the new
+ * names of the fields.
+ * @throws AppError `bad_request` when a field of an index or of the search is gone.
+ */
+export function keepUnsent(
+  before: CollectionDefinition,
+  parsed: ParsedDefinition,
+  sent: { readonly indexes: unknown; readonly search: unknown },
+): ParsedDefinition {
+  const indexes = sent.indexes === undefined ? before.indexes : undefined;
+  const search = sent.search === undefined ? before.search : undefined;
+  if (indexes === undefined && search === undefined) return parsed;
+  const newName = newNames(before, parsed.definition, findRenames(before, parsed));
+  const definition = { ...parsed.definition };
+  if (indexes !== undefined) definition.indexes = keptIndexes(indexes, newName);
+  if (search !== undefined) definition.search = keptSearch(search, newName);
+  return { ...parsed, definition };
+}
+
+function keptIndexes(indexes: readonly IndexDefinition[], newName: NewName): IndexDefinition[] {
+  const problems: string[] = [];
+  const kept = indexes.map((index) => {
+    const old = Array.isArray(index) ? index : index.fields;
+    const fields = old.map((name) => newName(name) ?? name);
+    for (const name of old)
+      if (newName(name) === null) problems.push(`field ${quote(name)} is gone, and the index ${quote(old)} needs it`);
+    return Array.isArray(index) ? fields : { ...index, fields };
+  });
+  if (problems.length > 0)
+    throw new AppError("bad_request", `${problems.join("; ")}: send "indexes", too, with the indexes that stay`);
+  return kept;
+}
+
+function keptSearch(search: readonly string[], newName: NewName): string[] {
+  return search.map((old) => {
+    const name = newName(old);
+    if (name !== null) return name;
+    throw new AppError(
+      "bad_request",
+      `field ${quote(old)} is gone, and it is searched: send "search", too, with the fields that are searched from now on`,
+    );
+  });
 }

@@ -1,14 +1,13 @@
 /** Table of a collection: created, changed and dropped by the steps of a migration. */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
-import { identifier, literal, type SlowReader, type SlowTransactor } from "../../store/database/index.ts";
+import { identifier, literal, type SlowReader, type SlowTransactor, type Value } from "../../store/database/index.ts";
 import { noItems, positionSql, storedDefault, typeOf } from "../fields/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
 import { indexColumn, orderColumn, plainColumn, tableName } from "./collection.ts";
 import { Counters } from "./counter-table.ts";
-import { ItemTables } from "./item-table.ts";
+import { isSameColumn, isSameIndex, type TableIndex, tableIndexes } from "./indexes.ts";
 import { type CollectionPlan, originOf, type PlanStep } from "./plan.ts";
-import { SearchTable } from "./search-table.ts";
-import { isSameColumn, isSameIndex, type TableIndex, tableIndexes } from "./table-indexes.ts";
+import { ItemTables, SearchTable } from "./side-table.ts";
 
 /** The seq of the newest record: about as many records as the collection ever had. */
 export async function lastNumber(reader: SlowReader, collection: string): Promise<number> {
@@ -99,18 +98,19 @@ export class Table {
   /** Changes the table. Whether its records allow that was asked before. */
   async apply(plan: CollectionPlan): Promise<void> {
     const { before, after } = plan;
-    await this.#search.release(before);
-    await this.#items.release(before);
+    await this.#dropTriggers();
     if (before === null) await this.#create(after);
     else await this.#change(before, plan);
-    await this.#reconcileIndexes(tableIndexes(after));
+    await this.reconcileIndexes(after);
     await this.#search.restore(plan);
     await this.#items.restore(plan);
   }
 
-  /** Makes the indexes that are missing. */
-  async completeIndexes(definition: CollectionDefinition): Promise<void> {
-    await this.#reconcileIndexes(tableIndexes(definition));
+  /** Drops the triggers of the searched words and of the items: triggers name columns, which may change. */
+  async #dropTriggers(): Promise<void> {
+    const sql = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE";
+    for (const { name } of await this.#tx.all<{ name: string }>(sql, this.#name))
+      await this.#tx.run(`DROP TRIGGER ${identifier(name)}`);
   }
 
   async #create(definition: CollectionDefinition): Promise<void> {
@@ -145,31 +145,15 @@ export class Table {
     for (const step of plan.steps) {
       const field = "field" in step ? newField.get(step.field) : undefined;
       if (field === undefined) continue;
-      if (step.step === "sequence")
-        await (step.on ? this.#counters.begin(plan.after, field) : this.#counters.drop(field.name));
-      else if (step.step === "values") await this.#changeOrder(oldField.get(originOf(plan, field.name)), field);
-      else if (step.step === "multiple")
-        await this.#turn(plan, { old: oldField.get(originOf(plan, field.name)), field });
-      else await this.#applyStep(step, field);
+      const old = oldField.get(originOf(plan, field.name));
+      await this.#applyStep(plan, step, { old, field });
     }
-  }
-
-  /** A value becomes the only item, or the only item the value. */
-  async #turn(
-    plan: CollectionPlan,
-    { old, field }: { old: FieldDefinition | undefined; field: FieldDefinition },
-  ): Promise<void> {
-    const column = identifier(plainColumn(field.name));
-    await this.#tx.run(`UPDATE ${this.#sqlName} SET ${column} = ${turnedSql(field, `${this.#sqlName}.${column}`)}`);
-    const isChanged = plan.steps.some((step) => step.step === "values" && step.field === field.name);
-    if (!isChanged) await this.#changeOrder(old, field);
   }
 
   /** A column of positions is computed, not stored: another order is another column, and its indexes are made anew. */
   async #changeOrder(old: FieldDefinition | undefined, field: FieldDefinition): Promise<void> {
     await this.#dropOrder(old && { ...old, name: field.name });
-    for (const declaration of this.#orderDeclaration(field))
-      await this.#tx.run(`ALTER TABLE ${this.#sqlName} ADD COLUMN ${declaration}`);
+    for (const declaration of this.#orderDeclaration(field)) await this.#addColumn(declaration);
   }
 
   async #dropOrder(field: FieldDefinition | undefined): Promise<void> {
@@ -186,31 +170,47 @@ export class Table {
     if (field.sequence !== undefined) await this.#counters.rename(field.name, to);
   }
 
-  async #applyStep(step: PlanStep, field: FieldDefinition): Promise<void> {
-    const column = identifier(plainColumn(field.name));
+  async #applyStep(
+    plan: CollectionPlan,
+    step: PlanStep,
+    { old, field }: { old: FieldDefinition | undefined; field: FieldDefinition },
+  ): Promise<void> {
+    const plain = plainColumn(field.name);
+    const column = identifier(plain);
+    const setAll = (value: string, ...values: Value[]): Promise<unknown> =>
+      this.#tx.run(`UPDATE ${this.#sqlName} SET ${column} = ${value}`, ...values);
     switch (step.step) {
       case "add":
         if (field.owner === true) return;
         for (const declaration of [this.#declaration(field), ...this.#orderDeclaration(field)])
-          await this.#tx.run(`ALTER TABLE ${this.#sqlName} ADD COLUMN ${declaration}`);
-        if (step.default !== undefined)
-          await this.#tx.run(
-            `UPDATE ${this.#sqlName} SET ${column} = ?`,
-            storedDefault(field, { now: this.#now, userId: null }),
-          );
+          await this.#addColumn(declaration);
+        if (step.default !== undefined) await setAll("?", storedDefault(field, { now: this.#now, userId: null }));
         return;
       case "owner":
         if (step.on) {
           // The creator stays the owner of a record with an empty field.
           await this.#tx.run(`UPDATE ${this.#sqlName} SET ${ownerColumn} = coalesce(${column}, ${ownerColumn})`);
-          await this.#dropColumn(plainColumn(field.name));
+          await this.#dropColumn(plain);
         } else {
-          await this.#tx.run(`ALTER TABLE ${this.#sqlName} ADD COLUMN ${this.#declaration(field)}`);
-          await this.#tx.run(`UPDATE ${this.#sqlName} SET ${column} = ${ownerColumn}`);
+          await this.#addColumn(this.#declaration(field));
+          await setAll(ownerColumn);
         }
         return;
+      case "sequence":
+        return step.on ? this.#counters.begin(plan.after, field) : this.#counters.drop(field.name);
+      case "multiple":
+        // A value becomes the only item, or the only item the value.
+        await setAll(turnedSql(field, `${this.#sqlName}.${column}`));
+        if (plan.steps.some((each) => each.step === "values" && each.field === field.name)) return;
+        return this.#changeOrder(old, field);
+      case "values":
+        return this.#changeOrder(old, field);
       default:
     }
+  }
+
+  async #addColumn(declaration: string): Promise<void> {
+    await this.#tx.run(`ALTER TABLE ${this.#sqlName} ADD COLUMN ${declaration}`);
   }
 
   #declaration(field: FieldDefinition): string {
@@ -231,18 +231,15 @@ export class Table {
   }
 
   async #dropColumn(column: string): Promise<void> {
-    for (const { name, columns } of await this.#indexes())
+    for (const { name, columns } of await presentIndexes(this.#tx, this.#sqlName))
       if (columns.some((each) => isSameColumn(each, column))) await this.#tx.run(`DROP INDEX ${identifier(name)}`);
     await this.#tx.run(`ALTER TABLE ${this.#sqlName} DROP COLUMN ${identifier(column)}`);
   }
 
-  #indexes(): Promise<(TableIndex & { name: string })[]> {
-    return presentIndexes(this.#tx, this.#sqlName);
-  }
-
   /** Drops superfluous indexes, and makes missing indexes. */
-  async #reconcileIndexes(wanted: readonly TableIndex[]): Promise<void> {
-    const present = await this.#indexes();
+  async reconcileIndexes(definition: CollectionDefinition): Promise<void> {
+    const wanted = tableIndexes(definition);
+    const present = await presentIndexes(this.#tx, this.#sqlName);
     for (const index of present)
       if (!wanted.some((other) => isSameIndex(index, other)))
         await this.#tx.run(`DROP INDEX ${identifier(index.name)}`);

@@ -6,8 +6,7 @@ import type { CollectionDefinition } from "@socle/protocol";
 import { AppError, isObject, nearest, oneOf, quote } from "../../base/kernel/index.ts";
 import {
   type Definitions,
-  keepIndexes,
-  keepSearch,
+  keepUnsent,
   type ParsedDefinition,
   parseDefinition,
   type SchemaChange,
@@ -68,8 +67,7 @@ async function changedBy(body: Record<string, unknown>, definition: CollectionDe
     indexes,
     search,
   });
-  const indexed = indexes === undefined ? keepIndexes(definition, parsed) : parsed;
-  return { define: [search === undefined ? keepSearch(definition, indexed) : indexed], drop: [] };
+  return { define: [keepUnsent(definition, parsed, { indexes, search })], drop: [] };
 }
 
 /** A collection that is not defined is dropped. */

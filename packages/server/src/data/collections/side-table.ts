@@ -1,17 +1,17 @@
 /**
- * Item tables: for each multiple field of a collection, the items of the records, found by value. A row is an item and the
- * record that holds the item; the record's JSON leads to the items. Triggers keep the table in the statement of each
- * change.
+ * Side tables of a collection, made and changed by migrations; triggers keep the tables in the statement of each change.
+ *
+ * An item table holds the items of a multiple field, found by value: a row is an item and the record that holds the item.
+ * The search table is an FTS5 index without content over the words of the searched fields. Its columns are named by
+ * position, so that fields may have any names.
  */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { identifier, type SlowTransactor } from "../../store/database/index.ts";
-import { plainColumn, tableName } from "./collection.ts";
-import { type CollectionPlan, originOf } from "./plan.ts";
+import { itemTableName, plainColumn, searchColumn, searchTableName, tableName } from "./collection.ts";
+import { type CollectionPlan, isSearchChanged, originOf } from "./plan.ts";
 
-/** The unquoted name. No table of a collection begins with `_items_`, and no column has a dot. */
-export function itemTableName(collection: string, field: string): string {
-  return `_items_${tableName(collection)}.${plainColumn(field)}`;
-}
+/** `_search_text` cuts a text into words; the tokenizer only splits at the separators that `_search_text` left. */
+const tokenizer = "unicode61 remove_diacritics 0 categories ''L* N* Co M*''";
 
 function isMultiple({ multiple }: FieldDefinition): boolean {
   return multiple === true;
@@ -26,13 +26,6 @@ export class ItemTables {
     this.#tx = tx;
     this.#collection = collection;
     this.#records = identifier(tableName(collection));
-  }
-
-  /** Before columns change, which triggers name. */
-  async release(before: CollectionDefinition | null): Promise<void> {
-    for (const { name } of before?.fields.filter(isMultiple) ?? [])
-      for (const event of ["insert", "update", "delete"])
-        await this.#tx.run(`DROP TRIGGER ${this.#trigger(name, event)}`);
   }
 
   /**
@@ -101,4 +94,65 @@ export class ItemTables {
 function oldFieldOf(plan: CollectionPlan, name: string): string | null {
   const isNew = plan.steps.some((step) => (step.step === "add" || step.step === "multiple") && step.field === name);
   return plan.before === null || isNew ? null : originOf(plan, name);
+}
+
+export class SearchTable {
+  readonly #tx: SlowTransactor;
+  readonly #records: string;
+  readonly #name: string;
+
+  constructor(tx: SlowTransactor, collection: string) {
+    this.#tx = tx;
+    this.#records = tableName(collection);
+    this.#name = searchTableName(collection);
+  }
+
+  /**
+   * Makes or drops the search table, after the columns have changed. The words of all records are read again if other
+   * fields are searched.
+   */
+  async restore({ before, ...plan }: CollectionPlan): Promise<void> {
+    const { search } = plan.after;
+    const isSame = before !== null && !isSearchChanged({ before, ...plan });
+    if (before?.search !== undefined && !isSame) await this.drop();
+    if (search === undefined) return;
+    const columns = search.map(plainColumn);
+    if (!isSame) await this.#fill(columns);
+    await this.#watch(columns);
+  }
+
+  async drop(): Promise<void> {
+    await this.#tx.run(`DROP TABLE ${identifier(this.#name)}`);
+  }
+
+  async #fill(columns: readonly string[]): Promise<void> {
+    const [name, names] = [identifier(this.#name), columns.map((_, i) => searchColumn(i)).join(", ")];
+    const options = `content='', contentless_delete=1, tokenize='${tokenizer}'`;
+    await this.#tx.run(`CREATE VIRTUAL TABLE ${name} USING fts5(${names}, ${options})`);
+    const words = columns.map((column) => `_search_text(${identifier(column)})`).join(", ");
+    await this.#tx.run(`INSERT INTO ${name} (rowid, ${names}) SELECT _seq, ${words} FROM ${identifier(this.#records)}`);
+  }
+
+  async #watch(columns: readonly string[]): Promise<void> {
+    const [name, records] = [identifier(this.#name), identifier(this.#records)];
+    const names = columns.map((_, i) => searchColumn(i));
+    const words = columns.map((column) => `_search_text(new.${identifier(column)})`);
+    const of = columns.map(identifier).join(", ");
+    await this.#tx.run(
+      `CREATE TRIGGER ${this.#trigger("insert")} AFTER INSERT ON ${records} BEGIN
+         INSERT INTO ${name} (rowid, ${names.join(", ")}) VALUES (new._seq, ${words.join(", ")}); END`,
+    );
+    await this.#tx.run(
+      `CREATE TRIGGER ${this.#trigger("update")} AFTER UPDATE OF ${of} ON ${records} BEGIN
+         UPDATE ${name} SET ${names.map((each, i) => `${each} = ${words[i]}`).join(", ")} WHERE rowid = new._seq; END`,
+    );
+    await this.#tx.run(
+      `CREATE TRIGGER ${this.#trigger("delete")} AFTER DELETE ON ${records} BEGIN
+         DELETE FROM ${name} WHERE rowid = old._seq; END`,
+    );
+  }
+
+  #trigger(event: string): string {
+    return identifier(`${this.#name}_${event}`);
+  }
 }
