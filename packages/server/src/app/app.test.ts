@@ -7,7 +7,7 @@ import { loadConfig } from "../base/config/index.ts";
 import { SetupError } from "../base/kernel/index.ts";
 import { Logger, LogRing, type LogSink } from "../base/logging/index.ts";
 import { DatabaseFile } from "../store/database/index.ts";
-import { App } from "./index.ts";
+import { type App, startApp } from "./index.ts";
 
 test("a start that fails after the port is open closes it, and the database", async () => {
   const folder = temporaryFolder();
@@ -22,7 +22,7 @@ test("a start that fails after the port is open closes it, and the database", as
   };
   const logger = new Logger({ level: "DEBUG", sinks: [tellsOfPort] });
   const log = new LogRing();
-  const start = App.start({
+  const start = startApp({
     config,
     effective,
     logger,
@@ -36,7 +36,7 @@ test("a start that fails after the port is open closes it, and the database", as
   await expect(fetch(`${url}/health`)).rejects.toThrow();
   // The database's lock is free again.
   isBroken = false;
-  const again = await App.start({
+  const again = await startApp({
     config,
     effective,
     logger,
@@ -59,7 +59,7 @@ async function startWith(folder: string, settings: object): Promise<App> {
   const { config, effective } = await loadConfig({ file, environment: {} });
   const logger = new Logger({ level: "DEBUG", sinks: [] });
   const words = { environment: {}, onFatal: () => undefined, adminCommand: "socle admin create" };
-  return App.start({ config, effective, logger, log: new LogRing(), ...words });
+  return startApp({ config, effective, logger, log: new LogRing(), ...words });
 }
 
 test.each<[name: string, settings: object, message: RegExp]>([

@@ -1,24 +1,29 @@
 /** The composition root: builds, wires and starts the service. */
 import { join } from "node:path";
-import type { EffectiveConfig } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
-import { AppError, type Clock, count, messageOf, quote, SetupError } from "../base/kernel/index.ts";
-import { EventLoopLag, type Logger, type LogRing } from "../base/logging/index.ts";
+import { AppError, count, messageOf, quote, SetupError } from "../base/kernel/index.ts";
+import { EventLoopLag, type Logger } from "../base/logging/index.ts";
 import { applyDefinitionFiles } from "../data/collections/index.ts";
-import { type Certificate, dashboardPath, dashboardSetupPath, firstAdminPath, HttpServer } from "../edge/http/index.ts";
-import type { Admin } from "../operate/admin/index.ts";
-import { checkBackups } from "../operate/backup/index.ts";
+import {
+  type ApiParts,
+  dashboardPath,
+  dashboardSetupPath,
+  firstAdminPath,
+  type HttpServer,
+} from "../edge/http/index.ts";
+import { type Backups, checkBackups } from "../operate/backup/index.ts";
 import { asSetupError, hasMetDamage } from "../store/database/index.ts";
 import { EventRetention } from "../store/events/index.ts";
-import { buildApi, disksOf } from "./api.ts";
+import { type ApiOptions, buildApi, disksOf } from "./api.ts";
 import { type ControlAnswer, ControlServer } from "./control.ts";
-import { controlAnswer } from "./control-answer.ts";
+import { definitionsOf } from "./definitions.ts";
 import { firstSteps } from "./first-steps.ts";
-import { openHttps } from "./https.ts";
-import { Readiness } from "./readiness.ts";
+import { openDashboard, openHttps, openServer, openStaticFiles } from "./http-parts.ts";
+import { Readiness, type ReadinessOptions } from "./readiness.ts";
 import { Scripts } from "./scripts.ts";
-import { openDashboard, openStaticFiles } from "./served-files.ts";
-import { dataPathsOf, openService, type Service } from "./service.ts";
+import { seedFrom } from "./seed.ts";
+import { dataPathsOf, openService, type Service, type ServiceOptions } from "./service.ts";
+import { exportFile, importFile } from "./transfer-file.ts";
 import { typesFile, writeTypes } from "./types-file.ts";
 import { version } from "./version.ts";
 import { definitionsState, watchFiles } from "./watch-files.ts";
@@ -32,167 +37,94 @@ const closeMs = 1_000;
 /** The last part of the wait: requests are given up, and their answers leave. */
 const answerMs = 500;
 
-export interface AppOptions {
-  config: Config;
-  /** The configuration in the form for admins. */
-  effective: () => EffectiveConfig;
-  logger: Logger;
-  /** The most recent entries of the logger. */
-  log: LogRing;
-  onFatal: (error: unknown) => void;
+export interface AppOptions extends ServiceOptions, Pick<ApiOptions, "effective" | "log"> {
   /** The `process.env` of the user's code, without the variables of the service. */
   environment: { readonly [name: string]: string | undefined };
   /** The command that makes an admin, for messages. */
   adminCommand: string;
-  /** See `ServiceOptions`. */
-  clock?: Clock;
   /** Loads functions and jobs again after each change, and keeps `.socle/types.d.ts` up to date. */
   isDevelopment?: boolean;
 }
 
-/** Everything of a running service that its stop, its reload and its owner need. */
-interface AppParts {
-  readonly service: Service;
-  readonly http: HttpServer;
-  readonly scripts: Scripts;
-  readonly stopping: AbortController;
-  readonly config: Config;
-  readonly readiness: Readiness;
-  readonly certificate: Certificate | null;
-  /** All started parts; the last part is stopped first. */
-  readonly started: AsyncDisposableStack;
-  readonly grace: Grace;
+/** The running service: everything built, wired and started, until `stop`. */
+export type App = Awaited<ReturnType<typeof start>>;
+
+/** @throws SetupError with a readable line; all parts are closed then. */
+export async function startApp(options: AppOptions): Promise<App> {
+  try {
+    return await start(options);
+  } catch (thrown) {
+    throw hasMetDamage(thrown) ? asSetupError(options.config.database, thrown) : thrown;
+  }
 }
 
-/** The running service: everything built, wired and started, until `stop`. */
-export class App {
-  readonly #parts: AppParts;
+async function start(options: AppOptions) {
+  const { config, logger, environment } = options;
+  await using starting = new AsyncDisposableStack();
+  // The end of the time to stop, which all parts share. During the start, parts have no time.
+  let end = 0;
+  const leftMs = (): number => Math.max(0, end - performance.now());
+  // A setting that prevents the start must do so before the database is opened and migrated.
+  const files = openStaticFiles(config);
+  const dashboard = await openDashboard(config, logger);
+  await checkBackups(config, dataPathsOf(config));
+  const https = await openHttps(config, logger.for("tls"));
+  const applied = definitionsState(join(config.folder, "collections"));
+  const service = starting.adopt(await openService(options), (opened) => opened.close(Math.max(closeMs, leftMs())));
+  const stopping = starting.adopt(new AbortController(), (controller) => controller.abort());
+  const { signal } = stopping;
+  const scripts = new Scripts({ service, config, logger, environment });
+  starting.defer(() => scripts.stop(leftMs()));
+  await seedAdmin(service, config, logger);
+  const names = service.collections.all().map(({ name }) => name);
+  logger.info(`Database ${config.database}, ${count(names.length, "collection")}`, { collections: names });
+  const lag = new EventLoopLag(signal);
+  const readiness = readinessOf(service, config, { lag, stopping: signal });
+  const given = { ...options, service, scripts, version, lag, files, dashboard };
+  const { parts, backups } = buildApi({ ...given, readiness: () => readiness.reasons() });
+  starting.adopt(backups, () => backups.stop()).start();
+  await scripts.start();
+  const retention = openRetention(service, config, logger);
+  starting.defer(() => retention.settled());
+  const http = openServer(parts, config, { ...https, stopping: signal });
+  starting.defer(() => stopHttp(http, service, leftMs()));
+  retention.start(signal);
+  starting.defer(() => stopping.abort());
+  const control = openControl(config.database, controlAnswer({ config, service, scripts, backups }), logger);
+  starting.defer(() => control?.stop());
+  announce(http, parts, options);
+  if (https.certificate !== null) void https.acme?.keep(https.certificate, signal);
+  if (options.isDevelopment === true) await develop({ service, scripts, config, logger, applied, signal });
+  // Its work is told to end with the signal; the stack waits for the end.
+  signal.addEventListener("abort", () => void backups.stop());
+  const started = starting.move();
+  return {
+    url: http.url,
+    service,
+    scripts,
+    /** Commands for a shell that lead to a first record; empty with records, or when the commands would need an admin. */
+    firstSteps: () => firstSteps(service, http.url, config),
+    /** See `Readiness`. */
+    works: () => readiness.works(),
+    /** Loads functions, jobs and the certificate again. */
+    async reload(): Promise<void> {
+      await Promise.all([scripts.reload(), https.certificate?.look(true)]);
+    },
+    /** Stops accepting, finishes running requests, flushes and closes the database. */
+    async stop(): Promise<void> {
+      end = performance.now() + graceMs;
+      stopping.abort();
+      await started.disposeAsync();
+    },
+  };
+}
 
-  private constructor(parts: AppParts) {
-    this.#parts = parts;
-  }
-
-  /** @throws SetupError with a readable line; all parts are closed then. */
-  static async start(options: AppOptions): Promise<App> {
-    try {
-      return await App.#start(options);
-    } catch (thrown) {
-      throw hasMetDamage(thrown) ? asSetupError(options.config.database, thrown) : thrown;
-    }
-  }
-
-  static async #start(options: AppOptions): Promise<App> {
-    const { config, logger } = options;
-    await using starting = new AsyncDisposableStack();
-    const grace = new Grace();
-    // A setting that prevents the start must do so before the database is opened and migrated.
-    const files = openStaticFiles(config);
-    const dashboard = await openDashboard(config, logger);
-    await checkBackups(config, dataPathsOf(config));
-    const { certificate, acme } = await openHttps(config, logger.for("tls"));
-    const applied = definitionsState(join(config.folder, "collections"));
-    const service = starting.adopt(await openService(options), (opened) =>
-      opened.close(Math.max(closeMs, grace.leftMs)),
-    );
-    const stopping = starting.adopt(new AbortController(), (controller) => controller.abort());
-    const scripts = starting.adopt(
-      new Scripts({ service, config, logger, environment: options.environment }),
-      (running) => running.stop(grace.leftMs),
-    );
-    await seedAdmin(service, config, logger);
-    announce(service, config, logger);
-    const lag = new EventLoopLag(stopping.signal);
-    const readiness = new Readiness({
-      lag,
-      database: service.database,
-      paths: disksOf(config),
-      minFree: config["limits.diskFree"],
-      stopping: stopping.signal,
-    });
-    const { parts, backups } = buildApi({
-      ...options,
-      service,
-      scripts,
-      version,
-      lag,
-      readiness: () => readiness.reasons(),
-      files,
-      dashboard,
-    });
-    starting.defer(() => backups.stop());
-    backups.start();
-    await scripts.start();
-    const retention = openRetention(service, config, logger);
-    starting.defer(() => retention.settled());
-    const http = new HttpServer({
-      ...parts,
-      host: config.host,
-      port: config.port,
-      maxConnections: config["limits.connections"],
-      certificate,
-      answerTo: (token) => acme?.answerTo(token),
-      redirectPort: config["tls.redirectPort"],
-      stopping: stopping.signal,
-      trustedProxies: config.trustedProxies,
-    });
-    starting.defer(() => stopHttp(http, service, grace.leftMs));
-    retention.start(stopping.signal);
-    starting.defer(() => stopping.abort());
-    const control = openControl(config.database, controlAnswer({ config, service, scripts, backups }), logger);
-    starting.defer(() => control?.stop());
-    const setupPath = parts.dashboard === null ? firstAdminPath : dashboardSetupPath;
-    inviteFirstAdmin(parts.admin, `${http.url}${setupPath}`, options);
-    logger.info(`The API is at ${http.url}/api/{collection}`);
-    if (parts.dashboard !== null) logger.info(`The dashboard is at ${http.url}${dashboardPath}`);
-    logger.notice(`Listening on ${http.url}`);
-    if (certificate !== null) void acme?.keep(certificate, stopping.signal);
-    if (http.redirectPort !== null) logger.info(`Plain HTTP on port ${http.redirectPort} redirects to HTTPS`);
-    if (options.isDevelopment === true)
-      await develop({ service, scripts, config, logger, applied, signal: stopping.signal });
-    // Its work is told to end with the signal; the stack waits for the end.
-    stopping.signal.addEventListener("abort", () => void backups.stop());
-    const started = starting.move();
-    return new App({ service, http, scripts, stopping, config, readiness, certificate, started, grace });
-  }
-
-  get url(): string {
-    return this.#parts.http.url;
-  }
-
-  /**
-   * Commands for a shell that lead to a first record; empty for a service with records, or when the commands would need
-   * an admin.
-   */
-  firstSteps(): string[] {
-    return firstSteps(this.#parts.service, this.url, this.#parts.config);
-  }
-
-  /** Everything but the network, for `socle test`. */
-  get service(): Service {
-    return this.#parts.service;
-  }
-
-  /** The user's code, for `socle test`. */
-  get scripts(): Scripts {
-    return this.#parts.scripts;
-  }
-
-  /** See `Readiness`. */
-  works(): Promise<boolean> {
-    return this.#parts.readiness.works();
-  }
-
-  /** Loads functions, jobs and the certificate again. */
-  async reload(): Promise<void> {
-    await Promise.all([this.#parts.scripts.reload(), this.#parts.certificate?.look(true)]);
-  }
-
-  /** Stops accepting, finishes running requests, flushes and closes the database. */
-  async stop(): Promise<void> {
-    this.#parts.grace.begin();
-    this.#parts.stopping.abort();
-    await this.#parts.started.disposeAsync();
-  }
+function readinessOf(
+  { database }: Service,
+  config: Config,
+  more: Pick<ReadinessOptions, "lag" | "stopping">,
+): Readiness {
+  return new Readiness({ database, paths: disksOf(config), minFree: config["limits.diskFree"], ...more });
 }
 
 function openRetention(service: Service, config: Config, logger: Logger): EventRetention {
@@ -205,26 +137,10 @@ function openRetention(service: Service, config: Config, logger: Logger): EventR
   });
 }
 
-/**
- * The time that the parts of a service have to stop: no time during the start, afterwards a time that all parts
- * share.
- */
-class Grace {
-  #end = 0;
-
-  begin(): void {
-    this.#end = performance.now() + graceMs;
-  }
-
-  get leftMs(): number {
-    return Math.max(0, this.#end - performance.now());
-  }
-}
-
 /** Work that has not ended is given up a little before connections are closed, so that its callers get an answer. */
 async function stopHttp(http: HttpServer, service: Service, leftMs: number): Promise<void> {
   const giveUp = (): void => {
-    service.giveUp();
+    service.database.giveUp();
     // The database gives up first, because its errors tell more.
     setTimeout(() => http.giveUp(), answerMs / 2);
   };
@@ -243,6 +159,37 @@ function openControl(database: string, answer: ControlAnswer, logger: Logger): C
     logger.warn(`Commands such as socle run and socle backup cannot reach this service: ${messageOf(thrown)}`);
     return null;
   }
+}
+
+/**
+ * The answers of a service. The value of an outcome: of `admin`, "made" or "promoted"; of `definitions`, the
+ * definitions of the next start; of `seed`, a `SeedReport`; of `import`, an `ImportReport`; of `export`, the number of
+ * records.
+ */
+function controlAnswer(parts: { config: Config; service: Service; scripts: Scripts; backups: Backups }): ControlAnswer {
+  const { config, service, scripts, backups } = parts;
+  return async (request, { onLog, onProgress }) => {
+    switch (request.kind) {
+      case "backup":
+        await backups.toFile(request.file, request.passphrase, {
+          onProgress: (done, total) => onProgress({ done, total }),
+          onMissing: (message) => onLog({ level: "WARN", message }),
+        });
+        return { error: null };
+      case "admin":
+        return { error: null, value: await service.auth.makeAdmin(request) };
+      case "seed":
+        return { error: null, value: await seedFrom(request.file, service) };
+      case "import":
+        return { error: null, value: await importFile(service, request, onProgress) };
+      case "export":
+        return { error: null, value: await exportFile(service, request, onProgress) };
+      case "definitions":
+        return { error: null, value: await definitionsOf(service, config) };
+      default:
+        return { error: await scripts.run(request, onLog) };
+    }
+  };
 }
 
 /** Reloads changed files, and keeps the types up to date. */
@@ -281,19 +228,19 @@ async function develop(options: {
   watchFiles({ stateOf: () => definitionsState(folder), applied, apply, signal });
 }
 
-/** Logs the state of the service before it accepts requests. */
-function announce(service: Service, config: Config, logger: Logger): void {
-  const names = service.collections.all().map(({ name }) => name);
-  logger.info(`Database ${config.database}, ${count(names.length, "collection")}`, { collections: names });
-}
-
-/** While no admin exists, the reader of the log may make the first admin at this address. */
-function inviteFirstAdmin({ firstAdmin }: Admin, address: string, options: AppOptions): void {
+/** Logs the addresses of the service. While no admin exists, the reader of the log may make the first admin. */
+function announce({ url, redirectPort }: HttpServer, { admin, dashboard }: ApiParts, options: AppOptions): void {
   const { logger, adminCommand } = options;
-  const token = firstAdmin.invite();
-  if (token === null) return;
-  logger.notice(`There is no admin yet. Make one with: ${adminCommand}`);
-  logger.notice(`Or make the first admin with this link, once and within 30 minutes: ${address}?token=${token}`);
+  const token = admin.firstAdmin.invite();
+  if (token !== null) {
+    const address = `${url}${dashboard === null ? firstAdminPath : dashboardSetupPath}?token=${token}`;
+    logger.notice(`There is no admin yet. Make one with: ${adminCommand}`);
+    logger.notice(`Or make the first admin with this link, once and within 30 minutes: ${address}`);
+  }
+  logger.info(`The API is at ${url}/api/{collection}`);
+  if (dashboard !== null) logger.info(`The dashboard is at ${url}${dashboardPath}`);
+  logger.notice(`Listening on ${url}`);
+  if (redirectPort !== null) logger.info(`Plain HTTP on port ${redirectPort} redirects to HTTPS`);
 }
 
 async function seedAdmin(service: Service, config: Config, logger: Logger): Promise<void> {

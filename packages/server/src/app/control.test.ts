@@ -3,8 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { temporaryFolder } from "../../test/kit.ts";
-import { askService, ControlServer } from "./control.ts";
-import type { LogLine } from "./run-request.ts";
+import { askService, ControlServer, type LogLine } from "./control.ts";
 
 const lines = 40_000;
 const request = { kind: "job", name: "noisy" } as const;

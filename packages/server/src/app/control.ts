@@ -1,15 +1,98 @@
-/** The control socket: how commands reach the running service of a database. */
+/**
+ * The control socket: how commands reach the running service of a database, with their requests. The socket is closed to
+ * other users of the machine, so passwords may pass.
+ */
 import { lstatSync, mkdirSync, rmSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
-import { isObject, reasonsOf } from "../base/kernel/index.ts";
-import {
-  type ControlOutcome,
-  type ControlRequest,
-  type LogLine,
-  type ProgressLine,
-  parseRequest,
-  type RequestListener,
-} from "./run-request.ts";
+import type { Config } from "../base/config/index.ts";
+import { AppError, isObject, messageOf, reasonsOf, SetupError } from "../base/kernel/index.ts";
+import type { Logger, LogLevel } from "../base/logging/index.ts";
+import type { Service, ServiceOptions } from "./service.ts";
+
+/** The kinds of requests with the types of their fields; `?` marks a field that may be null. */
+const requests = {
+  /**
+   * A backup into a file of the service's machine, by an absolute path. The passphrase encrypts the backup; null for
+   * `backup.recipient`, if the configuration has a recipient.
+   */
+  backup: { file: "string", passphrase: "string?" },
+  /** `socle admin create` beside a service. */
+  admin: { email: "string", password: "string" },
+  /** The definitions of the collections in the database, for `socle types` and its like. */
+  definitions: {},
+  /** An import from a file of the service's machine, by an absolute path; with the most bytes of a row. */
+  import: { collection: "string", file: "string", maxRow: "number" },
+  export: { collection: "string", file: "string", maxRow: "number" },
+  /** The users and records of a file, by an absolute path, for `socle seed`. */
+  seed: { file: "string" },
+  /** `socle run job`. */
+  job: { name: "string" },
+  /**
+   * `socle run function`: a file with or without its ending, for a record or user by its id. The handler is an export; null
+   * for the first export.
+   */
+  function: { collection: "string", file: "string", record: "string", handler: "string?" },
+} as const;
+
+type Requests = typeof requests;
+interface FieldTypes {
+  readonly string: string;
+  readonly "string?": string | null;
+  readonly number: number;
+}
+type RequestOf<K extends keyof Requests> = { readonly kind: K } & {
+  readonly [F in keyof Requests[K]]: Requests[K][F] extends keyof FieldTypes ? FieldTypes[Requests[K][F]] : never;
+};
+
+/** Everything that the command line asks of a running service. */
+type ControlRequest = { [K in keyof Requests]: RequestOf<K> }[keyof Requests];
+/** A run of `socle run`. */
+export type RunRequest = RequestOf<"job"> | RequestOf<"function">;
+export type TransferRequest = RequestOf<"import"> | RequestOf<"export">;
+
+/** @throws Error for a malformed request: the two sides may be of different versions. */
+function parseRequest(value: unknown): ControlRequest {
+  const given = isObject(value) ? value : {};
+  const [kind, types] = Object.entries(requests).find(([name]) => name === given["kind"]) ?? [];
+  const fields = Object.entries<string>(types ?? {}).map(([name, type]) => ({
+    name,
+    type,
+    field: given[name] ?? null,
+  }));
+  const isValid = fields.every(({ field, type }) => typeof field === type.replace("?", "") || isNull(field, type));
+  if (kind === undefined || !isValid) throw new Error("The service does not know such a request");
+  // Each field has its type.
+  return Object.fromEntries([["kind", kind], ...fields.map(({ name, field }) => [name, field])]) as ControlRequest;
+}
+
+function isNull(field: unknown, type: string): boolean {
+  return field === null && type.endsWith("?");
+}
+
+/** The end of a request: the cause of a failure, or null and the answer. */
+interface ControlOutcome {
+  readonly error: string | null;
+  readonly value?: unknown;
+}
+
+/** Something that a run has logged. */
+export interface LogLine {
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly fields?: { readonly [name: string]: unknown };
+}
+
+/** How far something is, in bytes or records. */
+export interface ProgressLine {
+  readonly done: number;
+  readonly total: number;
+}
+
+/** Hears of a request while the request is done. */
+interface RequestListener {
+  onLog?: (line: LogLine) => void;
+  onProgress?: (line: ProgressLine) => void;
+}
 
 /** The longest path that a socket can have on every system, in bytes. */
 const longestPath = 100;
@@ -215,4 +298,37 @@ async function readLines(response: Response, listener: RequestListener): Promise
     }
   }
   return { error: lost };
+}
+
+/** The work of a command, done by the running service, or by the command on the data of a stopped service. */
+interface ServiceWork<T> {
+  readonly config: Config;
+  readonly logger: Logger;
+  /** The request to a running service, which answers with the result of `alone`. */
+  readonly request: ControlRequest;
+  readonly listener?: RequestListener;
+  /** Opens the data of a stopped service. */
+  readonly open: (options: ServiceOptions) => Promise<Service>;
+  readonly alone: (service: Service) => Promise<T>;
+}
+
+/** @throws SetupError with the reasons of the service or of `alone`, Error when the disk refuses a write. */
+export async function doServiceWork<T>({ config, logger, request, listener, open, alone }: ServiceWork<T>): Promise<T> {
+  const asked = await askService(config.database, request, listener ?? {});
+  if (asked !== null) {
+    if (asked.error !== null) throw new SetupError(asked.error);
+    // The service is this program.
+    return asked.value as T;
+  }
+  let refusal: unknown;
+  const onFatal = (error: unknown): void => {
+    refusal = error;
+  };
+  await using service = await open({ config, logger, onFatal });
+  try {
+    return await alone(service);
+  } catch (thrown) {
+    if (refusal !== undefined) throw new Error(`The disk refused a write: ${messageOf(refusal)}`);
+    throw thrown instanceof AppError ? new SetupError(reasonsOf(thrown)) : thrown;
+  }
 }

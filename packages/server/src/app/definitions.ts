@@ -9,8 +9,8 @@ import type { Config } from "../base/config/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import { changedDefinitions, planChange, type SchemaChange } from "../data/collections/index.ts";
 import { userTable } from "../people/auth/index.ts";
+import { doServiceWork } from "./control.ts";
 import { buildService, type Service } from "./service.ts";
-import { doServiceWork } from "./service-work.ts";
 
 /**
  * The definitions as the next start would have them, also while the service runs.

@@ -1,16 +1,13 @@
 /** The composition root: builds every module, passes each module its dependencies by name, and starts and stops the service. */
 export { buildApi } from "./api.ts";
-export { App } from "./app.ts";
-export { checkScripts } from "./check-scripts.ts";
-export { askService } from "./control.ts";
+export { type App, startApp } from "./app.ts";
+export { askService, doServiceWork, type LogLine, type RunRequest, type TransferRequest } from "./control.ts";
 export { readDefinitions } from "./definitions.ts";
 export { keepFilesPrivate, shellCommand } from "./file-modes.ts";
-export type { LogLine, RunRequest, TransferRequest } from "./run-request.ts";
-export { Scripts } from "./scripts.ts";
+export { checkScripts, Scripts } from "./scripts.ts";
 export { seedFrom } from "./seed.ts";
 export { buildService, dataPathsOf, knownSchemas, openService, type Service } from "./service.ts";
 export { ServiceManager } from "./service-manager.ts";
-export { doServiceWork } from "./service-work.ts";
 export { type TestKit, testKit } from "./test-kit.ts";
 export { exportFile, formatOfFile, importFile } from "./transfer-file.ts";
 export { checkFile, typesFile, writeCheckSettings, writeTypes } from "./types-file.ts";

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../test/kit.ts";
 import { loadConfig } from "../base/config/index.ts";
-import { refuseMissingDatabase } from "./missing-database.ts";
+import { refuseMissingDatabase } from "./service.ts";
 
 async function start(folder: string, content: object = {}): Promise<string | null> {
   const file = join(folder, "config.json");

@@ -1,24 +1,28 @@
-/** Scripts of the service: builds functions and jobs with their processes, and loads, reloads and stops them. */
+/** Scripts of the service: builds functions and jobs with their processes, and loads, checks, reloads and stops them. */
 
+import { realpathSync } from "node:fs";
 import type { Config } from "../base/config/index.ts";
-import { AppError, nearest, nextTurn, quote, system } from "../base/kernel/index.ts";
+import { AppError, adviceOnName, nextTurn, quote, system } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
-import { Endpoints } from "../code/endpoints/index.ts";
-import { Functions } from "../code/functions/index.ts";
-import { Jobs } from "../code/jobs/index.ts";
+import { checkEndpoint, Endpoints } from "../code/endpoints/index.ts";
+import { Functions, triggersOf } from "../code/functions/index.ts";
+import { Jobs, jobOf } from "../code/jobs/index.ts";
 import {
   fingerprint,
   QueryPool,
   ScriptHost,
+  type ScriptHostOptions,
+  type ScriptKind,
   type ScriptOutcome,
   type ScriptOwners,
+  type ScriptProblem,
   ServiceApi,
 } from "../code/script-host/index.ts";
 import { fileQueryTable } from "../files/storage/index.ts";
 import { userQueryTable } from "../people/auth/index.ts";
 import { eventQueryTable } from "../store/events/index.ts";
-import type { LogLine, RunRequest } from "./run-request.ts";
-import { scriptProcess } from "./script-process.ts";
+import type { LogLine, RunRequest } from "./control.ts";
+import { usualUmask } from "./file-modes.ts";
 import type { Service } from "./service.ts";
 import { watchFiles } from "./watch-files.ts";
 
@@ -208,8 +212,74 @@ export class Scripts {
 }
 
 function missing(kind: string, name: string, names: readonly string[]): AppError {
-  const near = nearest(name, names);
-  const advice =
-    near === null ? (names.length === 0 ? "" : ` There are: ${names.join(", ")}.`) : ` Did you mean ${near}?`;
-  return new AppError("not_found", `There is no ${kind} ${quote(name)}.${advice}`);
+  return new AppError("not_found", `There is no ${kind} ${quote(name)}.${adviceOnName(name, names)}`);
+}
+
+/** The options by which a project's code is found and run. A folder that is a link is followed anew each time. */
+function scriptProcess(
+  config: Config,
+  environment: { readonly [name: string]: string | undefined },
+): Pick<ScriptHostOptions, "root" | "env" | "process" | "memoryLimit"> {
+  const env = config["scripts.env"];
+  let real = realpathSync(config.folder);
+  return {
+    root: () => {
+      try {
+        real = realpathSync(config.folder);
+      } catch {
+        // The link is being replaced: its last target counts.
+      }
+      return real;
+    },
+    env,
+    process: (root) => ({
+      cwd: root,
+      environment,
+      word: "script-host",
+      options: {
+        root,
+        env,
+        bodyLimit: config["limits.body"],
+        batchBodyLimit: config["limits.batchBody"],
+        umask: usualUmask(),
+      },
+    }),
+    memoryLimit: config["scripts.memory"],
+  };
+}
+
+/**
+ * Checks functions, jobs and endpoints: loads every file once. Its top level runs, as at a start of the service; no service
+ * answers its calls. Answers the files that do not load, and the declared variables of the environment that are not set.
+ */
+export async function checkScripts(options: {
+  config: Config;
+  logger: Logger;
+  environment: { readonly [name: string]: string | undefined };
+}): Promise<{ problems: readonly ScriptProblem[]; missing: readonly string[] }> {
+  const { config, logger } = options;
+  const timeoutMs = config["scripts.timeout"];
+  const refusal = { code: "unavailable", message: "No service runs during a check." } as const;
+  const host = new ScriptHost({ ...scriptProcess(config, options.environment), processes: 1, logger });
+  const owners = {
+    kinds: [
+      kindOf("functions", (script) => triggersOf(script, timeoutMs)),
+      kindOf("jobs", (script) => jobOf(script, timeoutMs)),
+      kindOf("endpoints", (script, files) => checkEndpoint(script, files, timeoutMs)),
+    ],
+    calls: {
+      answer: () => Promise.reject(new AppError(refusal.code, refusal.message)),
+      toCallError: () => refusal,
+    },
+  };
+  try {
+    await host.load(owners);
+    return { problems: host.problems(), missing: host.missingVariables() };
+  } finally {
+    host.stop();
+  }
+}
+
+function kindOf(folder: ScriptKind["folder"], check: ScriptKind["check"]): ScriptKind {
+  return { folder, check, firstLane: "runs", lanesOf: () => ["runs"], use: async () => undefined };
 }

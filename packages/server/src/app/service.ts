@@ -1,7 +1,8 @@
 /** Service: builds every module but the network, opens the database, and applies the definition files. */
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../base/config/index.ts";
-import { Clock, threadEntry, toTimestamp } from "../base/kernel/index.ts";
+import { Clock, SetupError, threadEntry, toTimestamp } from "../base/kernel/index.ts";
 import { LimitMeter, type Logger } from "../base/logging/index.ts";
 import { functionSchema } from "../code/functions/index.ts";
 import { jobSchema } from "../code/jobs/index.ts";
@@ -15,7 +16,6 @@ import { Auth, authSchema, userTable } from "../people/auth/index.ts";
 import { asSetupError, Database, type ModuleSchema } from "../store/database/index.ts";
 import { EventLog, eventSchema } from "../store/events/index.ts";
 import { keepFilesPrivate, warnOfOpenFiles } from "./file-modes.ts";
-import { refuseMissingDatabase } from "./missing-database.ts";
 
 export interface ServiceOptions {
   config: Config;
@@ -27,22 +27,7 @@ export interface ServiceOptions {
 }
 
 /** Everything except the network: `socle serve` adds HTTP, other commands use the service directly. */
-export interface Service extends AsyncDisposable {
-  readonly limits: LimitMeter;
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly events: EventLog;
-  readonly collections: Collections;
-  readonly auth: Auth;
-  readonly records: Records;
-  readonly queries: Queries;
-  readonly transfers: Transfers;
-  readonly storage: Storage;
-  /** See `Database`. */
-  giveUp(): void;
-  /** Ends the threads of passwords, and closes the database. */
-  close(graceMs?: number): Promise<void>;
-}
+export type Service = Awaited<ReturnType<typeof buildService>>;
 
 const schemas: readonly ModuleSchema[] = [
   eventSchema,
@@ -107,7 +92,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
  * table to this version. No part is started.
  * @throws SetupError with a readable line; the database is closed then.
  */
-export async function buildService({ config, logger, onFatal, clock: given }: ServiceOptions): Promise<Service> {
+export async function buildService({ config, logger, onFatal, clock: given }: ServiceOptions) {
   const paths = dataPathsOf(config);
   if (!hasMoves(paths)) refuseMissingDatabase(config);
   keepFilesPrivate();
@@ -188,6 +173,7 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       isShownByRecord: (id, caller) => queries.isShownByRecord(id, caller),
     });
     await database.prepare(schemas);
+    /** Ends the threads of passwords, and closes the database. */
     const close = async (graceMs?: number): Promise<void> => {
       await Promise.all([auth.close(), database.close(graceMs)]);
     };
@@ -202,7 +188,6 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       queries,
       transfers: new Transfers({ database, records, clock }),
       storage,
-      giveUp: () => database.giveUp(),
       close,
       [Symbol.asyncDispose]: () => close(),
     };
@@ -222,4 +207,37 @@ function warnOfStepsBack(logger: Logger): (from: number, to: number) => void {
       `The machine's clock was set back from ${toTimestamp(from)} to ${toTimestamp(to)}. Times of records and events follow it; their order does not change.`,
     );
   };
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** Whether a folder holds files of a service: `ab/fil_…ab`, as the local driver names files. */
+function holdsFiles(folder: string): boolean {
+  if (isBucket(folder) || !existsSync(folder)) return false;
+  for (const name of readdirSync(folder)) {
+    if (!/^[0-9a-f]{2}$/.test(name)) continue;
+    if (readdirSync(join(folder, name)).some((file) => file.startsWith("fil_"))) return true;
+  }
+  return false;
+}
+
+/**
+ * Refuses a missing database in a place of earlier data: a volume that is not mounted, a wrong path, an emptied file. A
+ * service that made a new database would take writes that nobody finds again, and would offer its first admin to any
+ * visitor.
+ * @throws SetupError when the database is missing or empty, and must not be.
+ */
+export function refuseMissingDatabase(config: Config): void {
+  const { database, storage } = config;
+  // A service that was killed at its very start has everything in its log.
+  if (sizeOf(database) > 0 || sizeOf(`${database}-wal`) > 0) return;
+  const state = existsSync(database) ? "is empty" : "is missing";
+  if (config["database.mustExist"])
+    throw new SetupError(`database ${database}: ${state}, and database.mustExist says that it must be there`);
+  if (holdsFiles(storage))
+    throw new SetupError(
+      `database ${database}: ${state}, but ${storage} holds the files of a service. Mount the database, or restore a backup with socle restore; to begin anew, move these files away`,
+    );
 }

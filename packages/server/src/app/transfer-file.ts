@@ -7,7 +7,7 @@ import { extname } from "node:path";
 import type { ImportReport } from "@socle/protocol";
 import { refuseIrreplaceable, SetupError, system } from "../base/kernel/index.ts";
 import { formatOfEnding, type TransferFormat } from "../data/transfer/index.ts";
-import type { ProgressLine, TransferRequest } from "./run-request.ts";
+import type { ProgressLine, TransferRequest } from "./control.ts";
 import type { Service } from "./service.ts";
 
 /** The format of a file by its ending. @throws SetupError for another ending. */

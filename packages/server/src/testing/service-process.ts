@@ -4,7 +4,7 @@
  */
 import { resolve } from "node:path";
 import type { TestCall, TestUser } from "@socle/protocol";
-import { App, seedFrom } from "../app/index.ts";
+import { type App, seedFrom, startApp } from "../app/index.ts";
 import { duration } from "../base/config/index.ts";
 import {
   AppError,
@@ -77,7 +77,7 @@ class TestService {
       ],
     });
     const clock = new TestClock();
-    const app = await App.start({
+    const app = await startApp({
       config,
       effective,
       logger,

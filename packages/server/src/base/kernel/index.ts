@@ -50,6 +50,7 @@ export {
 } from "./search-terms.ts";
 export { isSameSecret, randomToken, Secret } from "./secret.ts";
 export {
+  adviceOnName,
   allOf,
   compareText,
   containsText,

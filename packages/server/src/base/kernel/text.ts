@@ -67,6 +67,13 @@ export function nearest(word: string, candidates: Iterable<string>): string | nu
   return best;
 }
 
+/** Advice for a name that is not among some names: the nearest name, or all names. */
+export function adviceOnName(name: string, names: readonly string[]): string {
+  const near = nearest(name, names);
+  if (near !== null) return ` Did you mean ${near}?`;
+  return names.length === 0 ? "" : ` There are: ${names.join(", ")}.`;
+}
+
 /** "a, b or c". */
 export function oneOf(words: readonly string[]): string {
   if (words.length < 2) return words.join("");

@@ -1,7 +1,7 @@
 /** `socle serve` and `socle dev`: run the service until a signal, a failed disk or a defect ends it. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { App, ServiceManager, shellCommand } from "../../app/index.ts";
+import { type App, ServiceManager, shellCommand, startApp } from "../../app/index.ts";
 import { supervisionOf, supervisionVariables } from "../../base/config/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { type Command, type CommandInvocation, textOption } from "../command.ts";
@@ -64,7 +64,7 @@ async function runWith(
       .reloading(() => loading.reload())
       .catch((error) => logger.error("Functions and jobs could not be loaded again", { error }));
   });
-  const running = await App.start({
+  const running = await startApp({
     config,
     effective,
     logger,

@@ -1,4 +1,4 @@
-/** Endpoint files: the path that the place of a file stands for, and its exports. */
+/** Endpoint files: the path that the place of a file stands for, its exports, and the file of a path. */
 import { oneOf, quote } from "../../base/kernel/index.ts";
 import { exportAdvice, parseOptions, parseTimeout, type Script } from "../script-host/index.ts";
 
@@ -82,4 +82,32 @@ function accessOf(value: unknown): Access {
   const access = accesses.find((each) => each === value);
   if (access !== undefined) return access;
   throw new Error(`access: ${quote(value)} is not valid; allowed: ${oneOf(accesses)}`);
+}
+
+/** An endpoint with the values of its parameters. */
+export interface FoundEndpoint {
+  readonly endpoint: Endpoint;
+  readonly params: { readonly [name: string]: string };
+}
+
+/** The table of endpoints: finds the endpoint of a path. A word goes before a parameter, from the left to the right. */
+export class RouteTable {
+  /** In the order of precedence, by the number of parts. */
+  readonly #endpoints: ReadonlyMap<number, readonly Endpoint[]>;
+
+  constructor(endpoints: readonly Endpoint[]) {
+    const rankOf = ({ parts }: Endpoint): string => parts.map((part) => ("param" in part ? "1" : "0")).join("");
+    const ordered = endpoints.toSorted((a, b) => (rankOf(a) < rankOf(b) ? -1 : 1));
+    this.#endpoints = Map.groupBy(ordered, ({ parts }) => parts.length);
+  }
+
+  /** @param parts the decoded parts of the path behind `/api/function`. Null without an endpoint. */
+  find(parts: readonly string[]): FoundEndpoint | null {
+    const endpoint = this.#endpoints
+      .get(parts.length)
+      ?.find((each) => each.parts.every((part, i) => "param" in part || part.word === parts[i]));
+    if (endpoint === undefined) return null;
+    const params = endpoint.parts.flatMap((part, i) => ("param" in part ? [[part.param, parts[i] ?? ""]] : []));
+    return { endpoint, params: Object.fromEntries(params) };
+  }
 }

@@ -4,7 +4,7 @@
  */
 import type { User } from "@socle/protocol";
 import { actingFor, type Clock, newId } from "../../base/kernel/index.ts";
-import { FailureBudget, type Logger } from "../../base/logging/index.ts";
+import { FailureBudget, Histogram, type Logger } from "../../base/logging/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type {
@@ -16,9 +16,15 @@ import type {
   ScriptKind,
   ScriptResponse,
 } from "../script-host/index.ts";
-import { type Endpoint, type EndpointMethod, endpointOf, pathParts, routeKey } from "./endpoint-file.ts";
-import { EndpointMeter } from "./endpoint-meter.ts";
-import { type FoundEndpoint, RouteTable } from "./route-table.ts";
+import {
+  type Endpoint,
+  type EndpointMethod,
+  endpointOf,
+  type FoundEndpoint,
+  pathParts,
+  RouteTable,
+  routeKey,
+} from "./endpoint-file.ts";
 
 export interface EndpointsOptions {
   readonly database: Database;
@@ -48,7 +54,9 @@ interface EndpointAnswer {
 export class Endpoints implements ScriptKind {
   readonly folder = "endpoints";
   readonly firstLane = "endpoints";
-  readonly meter = new EndpointMeter();
+  readonly durations = new Histogram();
+  /** The numbers of requests by `file method class`, with the class of the status. */
+  readonly #requests = new Map<string, number>();
   readonly #options: EndpointsOptions;
   #endpoints: readonly Endpoint[] = [];
   #table = new RouteTable([]);
@@ -78,6 +86,14 @@ export class Endpoints implements ScriptKind {
   /** Every endpoint, by file. */
   list(): readonly Endpoint[] {
     return this.#endpoints;
+  }
+
+  /** The requests that have ended, by file, method and class of the status. */
+  requests(): [labels: { file: string; method: string; status: string }, requests: number][] {
+    return [...this.#requests].map(([key, requests]) => {
+      const [file = "", method = "", status = ""] = key.split(" ");
+      return [{ file, method, status }, requests];
+    });
   }
 
   /** @param parts the decoded parts of the path behind `/api/function`. */
@@ -118,8 +134,10 @@ export class Endpoints implements ScriptKind {
   #ended({ found, method, user, requestId }: EndpointCall, { runId, end, response, ms }: EndedCall): void {
     const { endpoint } = found;
     const { database, events, logger } = this.#options;
-    const status = end.status === "answered" ? (response?.status ?? 500) : statusOfEnd(end);
-    this.meter.observe({ path: endpoint.path, method, status, ms });
+    const status = end.status === "answered" ? (response?.status ?? 500) : (statusOfEnd[end.status] ?? 503);
+    const key = `${endpoint.path} ${method} ${Math.floor(status / 100)}xx`;
+    this.#requests.set(key, (this.#requests.get(key) ?? 0) + 1);
+    this.durations.observe(ms);
     const failure = failureOf(end, endpoint);
     if (failure === null || !this.#failures.take()) return;
     const { error, stack } = failure;
@@ -157,25 +175,21 @@ interface EndedCall {
   readonly ms: number;
 }
 
-interface Failure {
-  readonly error: string;
-  readonly stack?: string | undefined;
-}
-
 /** The failure of the user's code; null for an end with another cause. */
-function failureOf(end: CallOutcome, { timeoutMs }: Endpoint): Failure | null {
+function failureOf(end: CallOutcome, { timeoutMs }: Endpoint): { error: string; stack?: string | undefined } | null {
   if (end.status === "failed") return { error: end.error.message, stack: end.error.stack };
   if (end.status === "late") return { error: `ran longer than its timeout of ${timeoutMs / 1_000} s` };
   return end.status === "lost" ? { error: end.message } : null;
 }
 
-/** The status of the answer to a request that has ended without a whole response. */
-function statusOfEnd({ status }: Exclude<CallOutcome, { status: "answered" }>): number {
-  if (status === "failed") return 500;
-  if (status === "lost") return 502;
-  if (status === "late") return 504;
-  return status === "left" || status === "unread" ? 499 : 503;
-}
+/** The status of the answer to a request that has ended without a whole response; 503 after any other end. */
+const statusOfEnd: { readonly [end in CallOutcome["status"]]?: number } = {
+  failed: 500,
+  lost: 502,
+  late: 504,
+  left: 499,
+  unread: 499,
+};
 
 /** @throws Error that says why a file is no endpoint. @param files the paths of all files of endpoints. */
 export function checkEndpoint(script: Script, files: readonly string[], timeoutMs: number): void {

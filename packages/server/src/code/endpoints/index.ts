@@ -1,4 +1,3 @@
 /** Endpoints: the files of `endpoints/`, their paths, and the calls of their handlers. */
-export { ENDPOINT_METHODS, type EndpointMethod } from "./endpoint-file.ts";
+export { ENDPOINT_METHODS, type EndpointMethod, type FoundEndpoint } from "./endpoint-file.ts";
 export { checkEndpoint, Endpoints } from "./endpoints.ts";
-export type { FoundEndpoint } from "./route-table.ts";

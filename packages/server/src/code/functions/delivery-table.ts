@@ -17,13 +17,13 @@ import {
   parseEventId,
 } from "../../store/events/index.ts";
 import {
-  type IdFilter,
-  idConditions,
   pageSize,
   type RunHead,
   type RunRow,
   type RunSource,
   RunTable,
+  type StatusFilter,
+  statusCondition,
 } from "../runs/index.ts";
 import { chainTooLong, type Trigger } from "./function-file.ts";
 
@@ -103,7 +103,7 @@ export interface OpenRow extends RunHead {
 }
 
 /** The deliveries that are meant. */
-interface OpenFilter extends IdFilter {
+interface OpenFilter extends StatusFilter {
   /** The path of a file; null for any. */
   readonly path: string | null;
 }
@@ -267,7 +267,7 @@ export class Deliveries extends RunTable {
     filter: OpenFilter,
     { limit, offset }: { limit: number; offset: number },
   ): Promise<{ rows: OpenRow[]; total: number }> {
-    const { conditions, values } = idConditions("r.id", filter);
+    const { conditions, values } = statusCondition("r.id", filter);
     if (filter.path !== null) {
       conditions.push("h.path = ?");
       values.push(filter.path);

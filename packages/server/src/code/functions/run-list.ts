@@ -44,12 +44,7 @@ export async function listRuns(options: ListOptions): Promise<RunPage> {
  * @throws AppError `unavailable` when the query takes too long, or too many queries wait.
  */
 function openRuns({ database, deliveries, events, running, filter, page }: ListOptions): Promise<RunPage> {
-  const { status, filePath } = filter;
-  const chosen = {
-    path: filePath,
-    among: status === "running" ? [...running] : null,
-    except: status === "waiting" ? [...running] : null,
-  };
+  const chosen = { path: filter.filePath, status: filter.status, underWay: [...running] };
   return database.query(async (reader) => {
     const { rows, total } = await deliveries.search(reader, chosen, page);
     const logged = await events.headsAt(rows.map(eventSeqOf), reader);

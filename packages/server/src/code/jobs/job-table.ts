@@ -2,29 +2,23 @@
  * The table of runs of jobs (runs/run-table.ts): runs that wait or are under way, and queues' runs that have failed for good.
  * A run of a queue has a payload; a run of a schedule has no payload.
  */
-import { type Database, noteKind, type Reader, type Transactor, type Value } from "../../store/database/index.ts";
+import { type Database, noteKind, type Reader, type Transactor } from "../../store/database/index.ts";
 import {
   type HandlerName,
   type HandlerRun,
-  type IdFilter,
-  idConditions,
   type Postponement,
   pageSize,
   type RunPage,
   type RunRow,
   RunTable,
+  type StatusFilter,
+  statusCondition,
   type WaitingRun,
 } from "../runs/index.ts";
 import { type JobDefinition, jobHandler } from "./job-file.ts";
 
-/** A run of a queue or of a schedule. */
-type JobKind = "queue" | "schedule";
-
 /** The file of a job, and its kind. */
-export interface JobOfRun {
-  readonly path: string;
-  readonly kind: JobKind;
-}
+type JobOfRun = Pick<JobDefinition, "path" | "kind">;
 
 /** An attempt of a run of a job. */
 export interface JobAttempt extends HandlerRun {
@@ -81,7 +75,7 @@ const headColumns = "id, runId, key, failures, notBefore, firstAt";
 const rowColumns =
   "id, runId, key, failures, notBefore, firstAt AS createdAt, failedAt, error, octet_length(payload) AS payloadSize";
 /** The unfinished runs of a file, in the words of the indexes. The dispatcher does not start runs by hand. */
-const open: { readonly [kind in JobKind]: string } = {
+const open: { readonly [kind in JobDefinition["kind"]]: string } = {
   queue: "handler = ? AND payload IS NOT NULL AND failedAt IS NULL",
   schedule: "handler = ? AND payload IS NULL AND isByHand = 0",
 };
@@ -273,21 +267,16 @@ export class JobTable extends RunTable<RunOfJob> {
     );
   }
 
-  /** The unfinished runs of a queue, in the order of their due times. */
-  openRuns(path: string, ids: IdFilter, page: Page): QueueRow[] {
-    const { conditions, values } = idConditions("id", ids);
-    const condition = [open.queue, ...conditions].join(" AND ");
-    return this.#page(`${condition} ORDER BY notBefore, id`, [this.#number(path), ...values], page);
-  }
-
-  /** Runs of a queue that have failed for good, newest first. */
-  failedRuns(path: string, page: Page): QueueRow[] {
-    return this.#page(`${failed} ORDER BY failedAt DESC, id DESC`, [this.#number(path)], page);
-  }
-
-  #page(condition: string, values: readonly Value[], { limit, offset }: Page): QueueRow[] {
+  /** The unfinished runs of a queue, in the order of their due times; or runs that have failed for good, newest first. */
+  runs(path: string, filter: StatusFilter, { limit, offset }: Page): QueueRow[] {
+    const { conditions, values } = statusCondition("id", filter);
+    const chosen =
+      filter.status === "failed"
+        ? `${failed} ORDER BY failedAt DESC, id DESC`
+        : `${[open.queue, ...conditions].join(" AND ")} ORDER BY notBefore, id`;
     return this.database.reader.all(
-      `SELECT ${rowColumns}, NULL AS payload FROM _job_queue WHERE ${condition} LIMIT ? OFFSET ?`,
+      `SELECT ${rowColumns}, NULL AS payload FROM _job_queue WHERE ${chosen} LIMIT ? OFFSET ?`,
+      this.#number(path),
       ...values,
       limit,
       offset,

@@ -22,7 +22,7 @@ import type { BrokenScript, Lane, Script, ScriptKind, ScriptOutcome, ScriptTask 
 import { JobHistory } from "./history-table.ts";
 import { type JobDefinition, jobHandler, jobOf, type QueueJob, type ScheduledJob } from "./job-file.ts";
 import { type JobAttempt, type JobHead, type JobInput, JobTable } from "./job-table.ts";
-import { Queues } from "./queues.ts";
+import { Queues, type QueuesOptions } from "./queues.ts";
 import { type Scheduled, Schedules } from "./schedules.ts";
 
 /** The input of a run of a schedule. */
@@ -30,12 +30,9 @@ const noInput: JobInput = { payload: null, actor: null, depth: 0 };
 /** The most waiting runs of a job in memory. */
 const windowSize = pageSize + 32;
 
-export interface JobsOptions extends MachineOptions {
+export interface JobsOptions extends MachineOptions, Pick<QueuesOptions, "maxRuns" | "maxPayload"> {
   readonly timeoutMs: number;
   readonly auth: Auth;
-  /** Bounds of queues (see `QueuesOptions`). */
-  readonly maxRuns: number;
-  readonly maxPayload: number;
   /** The clock for due times, in milliseconds since 1970: the machine's clock, except in tests. */
   readonly now?: () => number;
 }

@@ -1,25 +1,39 @@
 /**
  * Queues: jobs that run once for each payload. A run is a row before the answer to its enqueuing,
- * and is made at least once, whatever ends in between.
+ * and is made at least once, whatever ends in between. Requests to enqueue a run are checked here, whoever asks.
  */
 import type { JsonValue, QueueRun, QueueRunDetail } from "@socle/protocol";
 import {
   AppError,
   actorOf,
+  adviceOnName,
   type Clock,
   depthOf,
-  nearest,
+  isObject,
   newId,
   overloaded,
   type Principal,
+  parseDatetime,
   quote,
   toTimestamp,
 } from "../../base/kernel/index.ts";
+import { referencesIn, resolve } from "../../data/records/index.ts";
 import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import type { Dispatcher } from "../runs/index.ts";
-import { batchRuns, type EnqueueRequest, enqueueRequest } from "./enqueue-request.ts";
 import type { QueueJob } from "./job-file.ts";
 import type { JobHead, JobTable, Page, QueueRow } from "./job-table.ts";
+
+/** Characters of a key. */
+const maxKey = 200;
+/** Runs of a batch. */
+const maxBatchRuns = 1_000;
+
+interface EnqueueRequest {
+  readonly payload: string;
+  /** The time from which on the run is due, in milliseconds since 1970; 0 for at once. */
+  readonly at: number;
+  readonly key: string | null;
+}
 
 export interface QueuesOptions {
   readonly database: Database;
@@ -76,9 +90,22 @@ export class Queues {
     return this.#options.database.transact((tx) => this.add(tx, { name, request, principal }));
   }
 
-  /** @throws AppError `bad_request`, `payload_too_large`. */
+  /** @param payload JSON. @param options from JSON. @throws AppError `bad_request`, `payload_too_large`. */
   request(payload: string, options: unknown): EnqueueRequest {
-    return enqueueRequest(payload, options, this.#options.maxPayload);
+    const { maxPayload } = this.#options;
+    const size = Buffer.byteLength(payload);
+    if (size > maxPayload)
+      throw new AppError(
+        "payload_too_large",
+        `The payload has ${size} bytes; limits.payload allows ${maxPayload}. Put the data into a record or a file, and its id into the payload.`,
+      );
+    if (options !== undefined && options !== null && !isObject(options))
+      throw new AppError("bad_request", `The options must be an object such as { at, key }, not ${quote(options)}.`);
+    const { at, key, ...others } = options ?? {};
+    const [other] = Object.keys(others);
+    if (other !== undefined)
+      throw new AppError("bad_request", `${quote(other)} is no option beside the payload; allowed: at, key.`);
+    return { payload, at: timeOf(at), key: keyOf(key) };
   }
 
   /** Like `enqueue`, in a transaction of the caller's. */
@@ -111,8 +138,10 @@ export class Queues {
   forBatch(value: unknown, principal: Principal): (tx: Transactor, ids: readonly string[]) => void {
     const runs = batchRuns(value);
     return (tx, ids) => {
-      for (const { name, options, payloadWith } of runs)
-        this.add(tx, { name, request: this.request(payloadWith(ids), options), principal });
+      for (const { name, payload, options } of runs) {
+        const request = this.request(JSON.stringify(withIds(payload, ids)), options);
+        this.add(tx, { name, request, principal });
+      }
     };
   }
 
@@ -137,17 +166,11 @@ export class Queues {
    */
   runs(name: string, status: QueueRun["status"] | null, page: Page): { items: QueueRun[]; total: number } {
     const { path } = this.#queueOf(name);
-    const { waiting, running, failed } = this.counts(name);
+    const counts = this.counts(name);
     const underWay = this.#dispatcher.underWay(path);
-    const entry = (row: QueueRow): QueueRun => entryOf(row, underWay.includes(row.id));
-    if (status === "failed") return { items: this.#table.failedRuns(path, page).map(entry), total: failed };
-    const filter = {
-      among: status === "running" ? underWay : null,
-      except: status === "waiting" ? underWay : null,
-    };
-    const rows = this.#table.openRuns(path, filter, page);
-    const total = { running, waiting, all: waiting + running }[status ?? "all"];
-    return { items: rows.map(entry), total };
+    const rows = this.#table.runs(path, { status, underWay }, page);
+    const total = status === null ? counts.waiting + counts.running : counts[status];
+    return { items: rows.map((row) => entryOf(row, underWay.includes(row.id))), total };
   }
 
   /** A run with its payload. @throws AppError `not_found` for a run that is over. */
@@ -196,11 +219,7 @@ export class Queues {
   #queueOf(name: string): QueueJob {
     const queue = this.#queues.get(name);
     if (queue !== undefined) return queue;
-    const names = [...this.#queues.keys()];
-    const near = nearest(name, names);
-    const advice =
-      near === null ? (names.length === 0 ? "" : ` There are: ${names.join(", ")}.`) : ` Did you mean ${near}?`;
-    throw new AppError("not_found", `There is no queue ${quote(name)}.${advice}`);
+    throw new AppError("not_found", `There is no queue ${quote(name)}.${adviceOnName(name, [...this.#queues.keys()])}`);
   }
 }
 
@@ -217,4 +236,42 @@ function entryOf(row: QueueRow, isUnderWay: boolean): QueueRun {
     error,
     payloadSize,
   };
+}
+
+function timeOf(at: unknown): number {
+  if (at === undefined || at === null) return 0;
+  const time = typeof at === "string" ? parseDatetime(at) : null;
+  if (time !== null) return Math.max(0, Date.parse(time));
+  throw new AppError("bad_request", `"at" must be a Date, or a text such as "2026-11-22T09:00:00Z", not ${quote(at)}.`);
+}
+
+function keyOf(key: unknown): string | null {
+  if (key === undefined || key === null) return null;
+  if (typeof key === "string" && key.length >= 1 && key.length <= maxKey && key.isWellFormed()) return key;
+  throw new AppError("bad_request", `"key" must be a text of 1 to ${maxKey} characters, not ${quote(key)}.`);
+}
+
+/** The runs of a batch: `{ name, payload, at, key }` each. @throws AppError `bad_request`. */
+function batchRuns(value: unknown): { name: string; payload: unknown; options: object }[] {
+  if (!Array.isArray(value))
+    throw new AppError("bad_request", `"enqueue" must be an array of { name, payload, at, key }, not ${quote(value)}.`);
+  if (value.length > maxBatchRuns)
+    throw new AppError("bad_request", `"enqueue" has ${value.length} runs; at most ${maxBatchRuns} are possible.`);
+  return value.map((run: unknown) => {
+    if (!isObject(run)) throw new AppError("bad_request", `A run to enqueue must be an object, not ${quote(run)}.`);
+    const { name, payload = null, ...options } = run;
+    if (typeof name === "string") return { name, payload, options };
+    throw new AppError("bad_request", `"name" must be that of a queue, not ${quote(name)}.`);
+  });
+}
+
+/** A copy of a payload, with the ids of a batch's records in the place of its references. @throws AppError `bad_request`. */
+function withIds(payload: unknown, ids: readonly string[]): unknown {
+  const holder = { payload: structuredClone(payload) };
+  const references = referencesIn(holder);
+  const wrong = references.find(({ operation }) => ids[operation] === undefined);
+  if (wrong !== undefined)
+    throw new AppError("bad_request", `"$ref": ${wrong.operation} names no operation of the batch.`);
+  resolve(references, ids);
+  return holder.payload;
 }

@@ -14,9 +14,9 @@ export {
 export {
   type HandlerName,
   handlerTable,
-  type IdFilter,
-  idConditions,
   type RunHead,
   type RunRow,
   RunTable,
+  type StatusFilter,
+  statusCondition,
 } from "./run-table.ts";

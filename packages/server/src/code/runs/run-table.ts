@@ -57,26 +57,21 @@ export interface RunRow {
   readonly id: number | null;
 }
 
-/** The runs that are meant by their ids; null for any. */
-export interface IdFilter {
-  /** Only these. */
-  readonly among: readonly number[] | null;
-  /** All but these. */
-  readonly except: readonly number[] | null;
+/** The runs that are meant by their status; null for any. */
+export interface StatusFilter {
+  readonly status: string | null;
+  /** The ids of the runs that are under way, which only the dispatcher knows. */
+  readonly underWay: readonly number[];
 }
 
-/** The conditions of a filter, as SQL. @param column the column of ids. */
-export function idConditions(column: string, { among, except }: IdFilter): { conditions: string[]; values: string[] } {
-  const [conditions, values]: [string[], string[]] = [[], []];
-  for (const [test, ids] of [
-    ["IN", among],
-    ["NOT IN", except],
-  ] as const) {
-    if (ids === null) continue;
-    conditions.push(`${column} ${test} (SELECT value FROM json_each(?))`);
-    values.push(JSON.stringify(ids));
-  }
-  return { conditions, values };
+/** The condition of a filter on runs that are not over, as SQL. @param column the column of ids. */
+export function statusCondition(
+  column: string,
+  { status, underWay }: StatusFilter,
+): { conditions: string[]; values: string[] } {
+  if (status !== "running" && status !== "waiting") return { conditions: [], values: [] };
+  const test = status === "running" ? "IN" : "NOT IN";
+  return { conditions: [`${column} ${test} (SELECT value FROM json_each(?))`], values: [JSON.stringify(underWay)] };
 }
 
 /** Runs that have failed for good are kept for a look or a retry: the newest, bounded in number and bytes. */

@@ -201,12 +201,12 @@ function codeMetrics({ functions, endpoints }: OverviewSources): string[] {
     counter(
       "socle_endpoint_requests_total",
       "Requests to endpoints that have ended; a client that left counts as 499.",
-      endpoints.meter.totals().map(({ labels, requests }) => [labels, requests] as const),
+      endpoints.requests(),
     ),
     histogram(
       "socle_endpoint_duration_seconds",
       "Time until an endpoint's answer was whole.",
-      endpoints.meter.durations.totals(),
+      endpoints.durations.totals(),
     ),
   ];
 }

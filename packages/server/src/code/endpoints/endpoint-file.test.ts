@@ -2,8 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { randomSeed } from "../../../test/random.ts";
-import { type Endpoint, pathParts, routeKey } from "./endpoint-file.ts";
-import { RouteTable } from "./route-table.ts";
+import { type Endpoint, pathParts, RouteTable, routeKey } from "./endpoint-file.ts";
 
 function endpoint(path: string): Endpoint {
   return { path, parts: pathParts(path), route: path, methods: ["GET"], access: "public", timeoutMs: 1 };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { loadConfig } from "../base/config/index.ts";
 import type { Dashboard } from "../edge/http/index.ts";
-import { openDashboard, openStaticFiles } from "./served-files.ts";
+import { openDashboard, openStaticFiles } from "./http-parts.ts";
 
 describe("the dashboard", () => {
   async function open(settings: object): Promise<{ dashboard: Dashboard | null; log: string[] }> {
