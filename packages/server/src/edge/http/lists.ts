@@ -3,7 +3,14 @@
  * and collected for the memory on its way out.
  */
 
-import { BoundedMap, JsonText, nextTurn, type Principal, randomToken } from "../../base/kernel/index.ts";
+import {
+  BoundedMap,
+  JsonText,
+  nextTurn,
+  type Principal,
+  randomToken,
+  releasedMemory,
+} from "../../base/kernel/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
 import type { LaterPages, PreparedList, Queries, RecordPages } from "../../data/queries/index.ts";
 import type { Pieces } from "./answer-stream.ts";
@@ -12,6 +19,8 @@ import { cacheHeaders, hasTag, jsonType } from "./headers.ts";
 
 const encoder = new TextEncoder();
 const comma = 0x2c;
+/** Characters of a page with large records. The garbage of shorter pages is collected without help. */
+const largeText = 64 * 1024;
 
 /** A list that is asked for, and is to be read. */
 interface ListRequest {
@@ -171,7 +180,13 @@ interface Collecting {
 
 /** The beginning of a long list's body: the opening and the first page. */
 function openingOf({ first }: RecordPages): Uint8Array {
-  return encoder.encode(`{"items":${JSON.stringify(first).slice(0, -1)}`);
+  return encoded(`{"items":${JSON.stringify(first).slice(0, -1)}`);
+}
+
+/** The bytes of a page's JSON. The JSON and the texts of the rows are garbage then; large garbage is collected soon. */
+function encoded(text: string): Uint8Array {
+  if (text.length > largeText) releasedMemory(2 * text.length);
+  return encoder.encode(text);
 }
 
 /**
@@ -218,7 +233,7 @@ class ListPieces implements Pieces {
       return encoder.encode("]}");
     }
     // The array's brackets go in the bytes, which spares two copies of the text: "[" becomes ",", "]" is left out.
-    const piece = encoder.encode(JSON.stringify(page.value));
+    const piece = encoded(JSON.stringify(page.value));
     piece[0] = comma;
     return piece.subarray(0, -1);
   }
