@@ -26,7 +26,7 @@ export interface Exceptions {
 const exceptions: Exceptions = {
   statements: [
     "operate/backup/pack-worker.ts",
-    "operate/backup/unpacked.ts",
+    "operate/backup/restore.ts",
     "operate/backup/verify.ts",
     "cli/commands/backup.ts",
     // The only users of the tables of their module.
@@ -38,7 +38,7 @@ const exceptions: Exceptions = {
   ],
   tables: [
     "operate/backup/pack-worker.ts",
-    "operate/backup/unpacked.ts",
+    "operate/backup/restore.ts",
     "operate/backup/verify.ts",
     "cli/commands/backup.ts",
     "code/jobs/schema.ts",

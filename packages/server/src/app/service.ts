@@ -165,7 +165,7 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       events,
       clock,
       logger: storageLogger,
-      driver: await openDriver({ ...paths.files, logger: storageLogger }),
+      driver: openDriver({ ...paths.files, logger: storageLogger }),
       thumbsCacheSize: config["thumbs.cacheSize"],
       maxThumbnails: config["limits.thumbnails"],
       quota: { total: config["limits.storage"], perUser: config["limits.storagePerUser"] },

@@ -10,11 +10,11 @@ import { openDriver, type StorageDriver } from "./index.ts";
 const noS3 = { endpoint: undefined, region: undefined, accessKeyId: undefined, secretAccessKey: undefined };
 const s3 = await startS3();
 
-function local(address: string): Promise<StorageDriver> {
+async function local(address: string): Promise<StorageDriver> {
   return openDriver({ address, workFolder: "unused", s3: noS3, logger: quietLogger() });
 }
 
-function remote(options: { address?: string; endpoint?: string; secret?: string; log?: string[] } = {}) {
+async function remote(options: { address?: string; endpoint?: string; secret?: string; log?: string[] } = {}) {
   const { address = `s3://${bucket}/some/prefix`, endpoint = s3.endpoint, secret = s3Key, log } = options;
   const keys = { accessKeyId: s3Key, secretAccessKey: new Secret(secret) };
   const workFolder = temporaryFolder();

@@ -3,9 +3,8 @@
  * browser. A link is signed and not stored: the link works until the link expires or the file is gone, also after its
  * maker has lost the right.
  */
-import { timingSafeEqual } from "node:crypto";
 import type { FileLink } from "@socle/protocol";
-import { toTimestamp } from "../../base/kernel/index.ts";
+import { isSameSecret, toTimestamp } from "../../base/kernel/index.ts";
 
 export interface FileLinksOptions {
   /** The secret of signatures, made on demand. */
@@ -38,8 +37,7 @@ export class FileLinks {
   isValid(id: string, { expires, signature }: LinkParameters): boolean {
     if (expires === null || signature === null || !/^[1-9]\d{0,11}$/.test(expires)) return false;
     if (Number(expires) * 1_000 <= Date.now()) return false;
-    const [given, expected] = [Buffer.from(signature), Buffer.from(this.#sign(id, Number(expires)))];
-    return given.length === expected.length && timingSafeEqual(given, expected);
+    return isSameSecret(signature, this.#sign(id, Number(expires)));
   }
 
   #sign(id: string, expires: number): string {

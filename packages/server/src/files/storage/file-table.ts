@@ -35,10 +35,6 @@ export function remakeOwnerIndex(tx: Transactor): void {
   tx.run("CREATE INDEX _files_user ON _files (userId, size)");
 }
 
-export function fileExists(reader: Reader, id: string): boolean {
-  return reader.get("SELECT 1 FROM _files WHERE id = ?", id) !== null;
-}
-
 export function findFile(reader: Reader, id: string): FileRow | null {
   return reader.get<FileRow>(`SELECT ${fileColumns} FROM _files WHERE id = ?`, id);
 }

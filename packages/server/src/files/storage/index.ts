@@ -1,11 +1,10 @@
 /** Storage: the metadata of files, a driver for their bytes, streamed uploads, thumbnails. */
 export { Bucket, type BucketObject, isBucket, keysFor, partsOf } from "./bucket.ts";
 export type { ByteRange, DriverOptions, FileBody, S3Keys, StorageDriver } from "./driver.ts";
+export { openDriver } from "./drivers.ts";
 export { eachFile, type FileFilter, fileQueryTable } from "./file-table.ts";
-export { cleanName } from "./filename.ts";
 export { typeOfName } from "./mime.ts";
-export { openDriver } from "./open-driver.ts";
 export { storageSchema } from "./schema.ts";
 export { isReadableFile, missingFile, Storage } from "./storage.ts";
 export { nameOfSize, parseThumbSize } from "./thumbnails.ts";
-export type { Upload } from "./upload.ts";
+export { cleanName, type Upload } from "./upload.ts";

@@ -2,7 +2,6 @@
  * The storage quota: bounds on the bytes of stored files, of each user and in all (`limits.storagePerUser`,
  * `limits.storage`).
  */
-
 import { AppError } from "../../base/kernel/index.ts";
 import { type Database, noteKind, type Reader, type Transactor } from "../../store/database/index.ts";
 import { bytesOf, fileTotals } from "./file-table.ts";
@@ -36,12 +35,12 @@ export function assertFits(rooms: readonly QuotaRoom[], size: number): void {
 
 /** Stored files, and their bytes. */
 export interface StoredTotals {
-  files: number;
-  size: number;
+  readonly files: number;
+  readonly size: number;
 }
 
 /** The numbers by which a transaction changes the totals. */
-const filesChanged = noteKind<Readonly<StoredTotals>>("files.changed");
+const filesChanged = noteKind<StoredTotals>("files.changed");
 
 /**
  * The bounds, and the totals for the bounds and the overview. The totals are counted once; from then on each commit
@@ -59,26 +58,24 @@ export class Quota {
   /** To be called once, at start. */
   start({ reader, projection }: Database): void {
     projection.on(filesChanged, ({ files, size }) => {
-      if (this.#counted === null) return;
-      this.#counted.files += files;
-      this.#counted.size += size;
+      const known = this.#counted;
+      if (known !== null) this.#counted = { files: known.files + files, size: known.size + size };
     });
     if (this.#max.total > 0) this.totals(reader);
   }
 
   /** The committed totals. */
-  totals(reader: Reader): Readonly<StoredTotals> {
+  totals(reader: Reader): StoredTotals {
     this.#counted ??= fileTotals(reader);
-    return { ...this.#counted };
+    return this.#counted;
   }
 
   /** The bounds for a further file of a user, or of a caller without a user. Empty without bounds. */
   roomsFor(reader: Reader, userId: string | null): QuotaRoom[] {
     const { total, perUser } = this.#max;
     const rooms: QuotaRoom[] = [];
-    if (perUser > 0 && userId !== null) {
+    if (perUser > 0 && userId !== null)
       rooms.push({ limit: "storagePerUser", max: perUser, used: bytesOf(reader, userId) });
-    }
     if (total > 0) rooms.push({ limit: "storage", max: total, used: this.#counted?.size ?? 0 });
     return rooms;
   }

@@ -22,7 +22,6 @@ import {
   deleteFile,
   type FileFilter,
   type FileRow,
-  fileExists,
   findFile,
   hasRemains,
   insertFile,
@@ -151,7 +150,7 @@ export class Storage {
   }
 
   /** The number of files, and their bytes. */
-  totals(): Readonly<StoredTotals> {
+  totals(): StoredTotals {
     return this.#quota.totals(this.#options.database.reader);
   }
 
@@ -204,7 +203,7 @@ export class Storage {
   async read(file: StoredFile, range: ByteRange | null): Promise<FileBody> {
     const body = await this.#options.driver.read(file.id, range).catch(unavailable);
     if (body !== null) return body;
-    if (!fileExists(this.#options.database.reader, file.id)) throw missingFile();
+    if (this.find(file.id) === null) throw missingFile();
     throw new Error(`The bytes of the file ${file.id} are missing from the storage`);
   }
 
@@ -216,7 +215,7 @@ export class Storage {
   async thumbnail(file: StoredFile, size: ThumbSize, asker: Asker): Promise<Blob> {
     const thumbnail = await this.#thumbnails.get({ file, size, read: () => this.read(file, null) }, asker);
     // The file may have been deleted since.
-    if (!fileExists(this.#options.database.reader, file.id)) await this.#thumbnails.forget(file.id);
+    if (this.find(file.id) === null) await this.#thumbnails.forget(file.id);
     return thumbnail;
   }
 

@@ -11,8 +11,7 @@ import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { dataPathsOf, knownSchemas } from "../../app/index.ts";
 import { SetupError } from "../../base/kernel/index.ts";
 import type { HeldState } from "../../store/database/index.ts";
-import { writeArchive } from "./archive-writer.ts";
-import { firstLine, lastLine } from "./manifest.ts";
+import { firstLine, lastLine, writeArchive } from "./archive.ts";
 import { putRight } from "./moves.ts";
 
 const files = await openFiles();

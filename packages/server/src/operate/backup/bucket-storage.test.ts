@@ -30,7 +30,7 @@ test("files go from one prefix to another, and what is lost there is found", asy
   const { head } = await restoreTo(paths, backup);
   expect(head.counts.files).toBe(2);
   expect(await wrong(paths)).toEqual([]);
-  const driver = await driverOf(paths);
+  const driver = driverOf(paths);
   expect(await new Response(await driver.read(first, null)).text()).toBe("one");
   await driver.remove(second);
   expect(await wrong(paths)).toEqual([expect.stringContaining(`${second} (file.bin): its bytes are missing`)]);

@@ -17,7 +17,7 @@ export function restoreFolder(database: string): string {
 
 const quiet = new Logger({ level: "ERROR", sinks: [] });
 
-export function driverOf({ files }: Pick<DataPaths, "files">): Promise<StorageDriver> {
+export function driverOf({ files }: Pick<DataPaths, "files">): StorageDriver {
   return openDriver({ ...files, logger: quiet });
 }
 
@@ -27,6 +27,6 @@ export function fileWorkFolder({ database, files }: DataPaths): string {
 }
 
 /** A driver that keeps files in a folder, as the local driver does. */
-export function folderDriver(folder: string, { files }: Pick<DataPaths, "files">): Promise<StorageDriver> {
+export function folderDriver(folder: string, { files }: Pick<DataPaths, "files">): StorageDriver {
   return openDriver({ address: folder, workFolder: folder, s3: files.s3, logger: quiet });
 }

@@ -4,7 +4,6 @@ export type { DataPaths } from "./data-paths.ts";
 export { backupIdentity, encryptionFor, type Identity } from "./encryption.ts";
 export { makeBackup } from "./make-backup.ts";
 export { hasMoves, putRight } from "./moves.ts";
-export { restoreBackup } from "./restore.ts";
+export { restoreBackup, unpack } from "./restore.ts";
 export { sourceOf } from "./target.ts";
-export { unpack } from "./unpacked.ts";
 export { type Finding, verifyData } from "./verify.ts";

@@ -10,20 +10,20 @@ import { isObject, messageOf, Secret } from "../../base/kernel/index.ts";
 import { eachFile, type StorageDriver } from "../../files/storage/index.ts";
 import { DatabaseFile, type HeldState, mergeLog } from "../../store/database/index.ts";
 import { eventId } from "../../store/events/index.ts";
-import { type AddEntry, PacedFile, writeArchive } from "./archive-writer.ts";
-import { type DataPaths, driverOf } from "./data-paths.ts";
-import type { Encryption } from "./encryption.ts";
 import {
+  type AddEntry,
   databaseEntry,
-  entryLine,
   fileEntry,
   firstLine,
   formatVersion,
   lastLine,
-  type ManifestEntry,
   type ManifestHead,
   manifestEntry,
-} from "./manifest.ts";
+  PacedFile,
+  writeArchive,
+} from "./archive.ts";
+import { type DataPaths, driverOf } from "./data-paths.ts";
+import type { Encryption } from "./encryption.ts";
 
 declare const self: Worker;
 
@@ -120,9 +120,9 @@ class Packing {
     const createdAt = new Date(this.#request.createdAt);
     const { s3 } = files;
     const secretAccessKey = s3.secretAccessKey === undefined ? undefined : new Secret(s3.secretAccessKey);
-    const driver = await driverOf({ files: { ...files, s3: { ...s3, secretAccessKey } } });
+    const driver = driverOf({ files: { ...files, s3: { ...s3, secretAccessKey } } });
     await writeArchive(output, { encryption, createdAt }, async (add) => {
-      writeFileSync(this.#lines, entryLine(await this.#addFile(add, { name: databaseEntry, path: this.#copy })));
+      writeFileSync(this.#lines, await this.#addFile(add, { name: databaseEntry, path: this.#copy }));
       for (const file of eachFile(copy)) await this.#packFile(add, driver, file);
       const head = { format: formatVersion, socle: version, createdAt: createdAt.toISOString() };
       const state = {
@@ -143,7 +143,7 @@ class Packing {
     const bytes = body === null ? null : await new Response(body).bytes();
     if (bytes?.byteLength === size) {
       // The lines go to a file, because a service may have many files.
-      appendFileSync(this.#lines, `,\n${entryLine(await add(fileEntry(id), size, [bytes]))}`);
+      appendFileSync(this.#lines, `,\n${await add(fileEntry(id), size, [bytes])}`);
     } else {
       this.#missing.push(id);
       if (this.#missing.length > maxMissing)
@@ -159,7 +159,7 @@ class Packing {
   async #addFile(
     add: AddEntry,
     { name, path, head = "", tail = "" }: { name: string; path: string; head?: string; tail?: string },
-  ): Promise<ManifestEntry> {
+  ): Promise<string> {
     const [first, last] = [Buffer.from(head), Buffer.from(tail)];
     const file = openSync(path, "r");
     try {

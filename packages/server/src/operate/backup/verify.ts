@@ -52,7 +52,7 @@ export async function verifyData(paths: DataPaths, { isRepair }: { isRepair: boo
       const damage = damageOf(database);
       // Further findings in a damaged database say little.
       if (damage.some(({ state }) => state === "error")) return damage;
-      const driver = await driverOf(paths);
+      const driver = driverOf(paths);
       const missing = await missingFiles(database, driver);
       const strays = await strayFiles(database, driver, isRepair ? asideOf(path) : null);
       return [...damage, ...references(database), ...missing, ...strays];

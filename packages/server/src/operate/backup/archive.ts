@@ -1,0 +1,325 @@
+/**
+ * The file of a backup: entries of a tar, compressed with zstd, encrypted if asked for, written and read in bounded memory.
+ * The last entry is the manifest, which lists the other entries. The manifest is JSON, written and read line by line,
+ * because a service may have many files: the first line has everything but the entries, then each entry has a line.
+ */
+import { closeSync, fdatasyncSync, fsyncSync, openSync, writeSync } from "node:fs";
+import { createTarDecoder, createTarPacker, type ParsedTarEntry } from "modern-tar";
+import { isObject, messageOf } from "../../base/kernel/index.ts";
+import { type Bytes, decrypt, type Encryption, encrypt, type Identity, isEncrypted } from "./encryption.ts";
+
+/** The layout that this build writes, and the newest layout that this build reads. */
+export const formatVersion = 1;
+
+export const databaseEntry = "socle.db";
+export const manifestEntry = "manifest.json";
+const filePattern = /^files\/(fil_[A-Za-z0-9_-]{1,100})$/;
+
+export interface ManifestHead {
+  /** The version of the layout: `formatVersion`. */
+  readonly format: number;
+  /** The version of the program. */
+  readonly socle: string;
+  /** The moment of the state. ISO 8601, UTC. */
+  readonly createdAt: string;
+  /** The version of each module's tables. */
+  readonly schema: { readonly [module: string]: number };
+  /** The last event in the log: a client may resume from it. */
+  readonly event: string | null;
+  readonly counts: { readonly records: number; readonly users: number; readonly files: number };
+  /** Ids of files whose bytes were missing or incomplete when the backup was made. */
+  readonly missing: readonly string[];
+}
+
+interface ManifestEntry {
+  readonly name: string;
+  readonly size: number;
+  readonly sha256: string;
+}
+
+export function fileEntry(id: string): string {
+  return `files/${id}`;
+}
+
+function entryLine({ name, size, sha256 }: ManifestEntry): string {
+  return JSON.stringify({ name, size, sha256 });
+}
+
+export function firstLine(head: ManifestHead): string {
+  return `${JSON.stringify(head).slice(0, -1)},"entries":[\n`;
+}
+
+export const lastLine = "]}\n";
+
+const end = lastLine.trim();
+
+/** A line of a manifest; the first has the ids of up to 1,000 missing files. */
+const longestLine = 1024 ** 2;
+
+/** Bytes between two flushes, so that no flush of the log waits behind much. */
+const flushBytes = 1024 ** 2;
+
+/** So much is compressed at a time, as a frame of its own (RFC 8878, 3.1). */
+const frameBytes = 1024 ** 2;
+
+/**
+ * Compresses on this thread, which has a lower priority than requests. The runtime's own stream compresses on threads
+ * without that priority.
+ */
+function compressor(): TransformStream<Uint8Array, Uint8Array<ArrayBuffer>> {
+  let waiting: Uint8Array[] = [];
+  let length = 0;
+  const compress = (controller: TransformStreamDefaultController<Uint8Array<ArrayBuffer>>): void => {
+    controller.enqueue(new Uint8Array(Bun.zstdCompressSync(Buffer.concat(waiting))));
+    waiting = [];
+    length = 0;
+  };
+  return new TransformStream({
+    transform(piece, controller) {
+      waiting.push(piece);
+      length += piece.byteLength;
+      if (length >= frameBytes) compress(controller);
+    },
+    flush: (controller) => (length > 0 ? compress(controller) : undefined),
+  });
+}
+
+/** Writes to a disk that others need as well: after each flush the writer rests as long as the flush took. */
+export class PacedFile {
+  readonly #file: number;
+  #unflushed = 0;
+  #isClosed = false;
+
+  constructor(path: string) {
+    this.#file = openSync(path, "w", 0o600);
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    const start = performance.now();
+    for (let at = 0; at < bytes.byteLength; ) at += writeSync(this.#file, bytes, at);
+    this.#unflushed += bytes.byteLength;
+    if (this.#unflushed < flushBytes) return;
+    this.#unflushed = 0;
+    fdatasyncSync(this.#file);
+    await Bun.sleep(performance.now() - start);
+  }
+
+  /** @param isWhole whether the file must survive a power cut. */
+  close(isWhole: boolean): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    try {
+      if (isWhole) fsyncSync(this.#file);
+    } finally {
+      closeSync(this.#file);
+    }
+  }
+}
+
+/**
+ * Adds an entry of exactly `size` bytes to an archive. Answers the entry's line of the manifest.
+ * @throws Error when the pieces have more or fewer bytes, or the file cannot be written.
+ */
+export type AddEntry = (
+  name: string,
+  size: number,
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+) => Promise<string>;
+
+/**
+ * Writes an archive of the entries that `fill` adds. Resolves once the archive would survive a power cut.
+ * After a failure, the unfinished file stays for the caller to remove.
+ */
+export async function writeArchive(
+  path: string,
+  { encryption, createdAt }: { encryption: Encryption | null; createdAt: Date },
+  fill: (add: AddEntry) => Promise<void>,
+): Promise<void> {
+  const file = new PacedFile(path);
+  const { readable, controller } = createTarPacker();
+  const add: AddEntry = async (name, size, pieces) => {
+    const writer = controller.add({ name, size, type: "file", mode: 0o600, mtime: createdAt }).getWriter();
+    const hasher = new Bun.CryptoHasher("sha256");
+    let length = 0;
+    for await (const piece of pieces) {
+      hasher.update(piece);
+      length += piece.byteLength;
+      await writer.ready;
+      await writer.write(piece);
+    }
+    if (length !== size) throw new Error(`${name} has ${length} bytes in place of ${size}`);
+    await writer.close();
+    return entryLine({ name, size, sha256: hasher.digest("hex") });
+  };
+  // An error of `fill` goes through the stream to the loop below; an error of the file goes back to `fill`.
+  const filled = fill(add)
+    .then(() => controller.finalize())
+    .catch((thrown) => controller.error(thrown));
+  try {
+    const compressed = readable.pipeThrough(compressor());
+    const bytes = encryption === null ? compressed : await encrypt(compressed, encryption);
+    for await (const piece of bytes) await file.write(piece);
+    file.close(true);
+  } catch (thrown) {
+    controller.error(thrown);
+    await filled;
+    throw thrown;
+  } finally {
+    file.close(false);
+  }
+}
+
+/** A backup that is whole and cannot be used all the same, or a disk that does not take the backup. */
+export class Refusal extends Error {}
+
+/**
+ * Reads a manifest. Answers its head, and a checksum over the lines of the entries.
+ * @throws Refusal for a manifest of a newer version, Error for a manifest that is not whole.
+ */
+export async function readManifest(
+  body: ReadableStream<Uint8Array>,
+  known: ManifestHead["schema"],
+): Promise<{ head: ManifestHead; entries: string }> {
+  const entries = new Bun.CryptoHasher("sha256");
+  let head: ManifestHead | null = null;
+  let isComplete = false;
+  for await (const line of linesOf(body)) {
+    if (isComplete) throw new Error("there is something after its end");
+    if (head === null) head = parseHead(line, known);
+    else if (line === end) isComplete = true;
+    else entries.update(`${line.replace(/,$/, "")}\n`);
+  }
+  if (head === null || !isComplete) throw new Error("its end is missing");
+  return { head, entries: entries.digest("hex") };
+}
+
+async function* linesOf(body: ReadableStream<Uint8Array>): AsyncIterable<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const piece of body) {
+    const lines = (rest + decoder.decode(piece, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > longestLine) throw new Error("a line of its manifest is too long");
+    yield* lines;
+  }
+}
+
+function parseHead(line: string, known: ManifestHead["schema"]): ManifestHead {
+  const value: unknown = JSON.parse(line + end);
+  if (!isObject(value) || typeof value["format"] !== "number") throw new Error("it has no format");
+  const { format, socle, createdAt, schema, event, counts, missing } = value;
+  // A newer layout may have other members; its number is enough to refuse the backup.
+  const isNewer =
+    format > formatVersion ||
+    (isNumbers(schema) && Object.entries(schema).some(([name, version]) => version > (known[name] ?? 0)));
+  if (isNewer) throw new Refusal(`was made by a newer version (${socle}); restore it with that one, or a later one`);
+  const isGood =
+    typeof socle === "string" &&
+    typeof createdAt === "string" &&
+    isNumbers(schema) &&
+    (event === null || typeof event === "string") &&
+    isNumbers(counts) &&
+    Array.isArray(missing) &&
+    missing.every((id) => typeof id === "string");
+  if (!isGood) throw new Error("its first line is not complete");
+  const { records = 0, users = 0, files = 0 } = counts;
+  return { format, socle, createdAt, schema, event, counts: { records, users, files }, missing };
+}
+
+function isNumbers(value: unknown): value is { [name: string]: number } {
+  return isObject(value) && Object.values(value).every((number) => typeof number === "number");
+}
+
+const zstdStart = [0x28, 0xb5, 0x2f, 0xfd];
+
+/** Takes an entry's bytes: of the database (`id` is null) or of a file. */
+type EntrySink = (entry: { id: string | null; size: number }, pieces: AsyncIterable<Uint8Array>) => Promise<void>;
+
+export interface ArchiveSource {
+  /** As messages name the backup. */
+  name: string;
+  /** The file of the backup. */
+  source: Blob;
+  /** Asked for when the backup is encrypted. */
+  identity: () => Promise<Identity>;
+  /** The versions of the tables that this build knows. */
+  schemas: ManifestHead["schema"];
+  /** Called with the bytes of the file that were read so far. */
+  onProgress?: (done: number) => void;
+}
+
+/**
+ * Reads all of a backup. The bytes that `onEntry` was given may not be used before this resolves.
+ * @throws Error with one line: damaged, cut off, not a backup, made by a newer version, a wrong passphrase.
+ */
+export async function readArchive(archive: ArchiveSource, onEntry: EntrySink): Promise<ManifestHead> {
+  const { name, source, schemas, onProgress } = archive;
+  const start = await source.slice(0, 64).bytes();
+  const encrypted = isEncrypted(start);
+  if (!encrypted && !zstdStart.every((byte, i) => start[i] === byte))
+    throw new Error(`${name}: is not a backup of Socle`);
+  const raw = counted(source.stream(), onProgress);
+  // Whether the key is right is known before the first entry.
+  const bytes = encrypted ? await decrypted(raw, archive) : raw;
+  try {
+    return await readEntries(bytes, schemas, onEntry);
+  } catch (thrown) {
+    if (thrown instanceof Refusal) throw new Error(`${name}: ${thrown.message}`);
+    throw new Error(`${name}: is damaged or cut off, and was not used: ${messageOf(thrown)}`);
+  }
+}
+
+async function decrypted(raw: Bytes, { name, identity }: ArchiveSource): Promise<Bytes> {
+  const key = await identity();
+  try {
+    return await decrypt(raw, key);
+  } catch (thrown) {
+    throw new Error(`${name}: cannot be opened: ${messageOf(thrown)}`);
+  }
+}
+
+function counted(bytes: Bytes, onProgress: ((done: number) => void) | undefined): Bytes {
+  let done = 0;
+  return bytes.pipeThrough(
+    new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+      transform(piece, controller) {
+        done += piece.byteLength;
+        onProgress?.(done);
+        controller.enqueue(piece);
+      },
+    }),
+  );
+}
+
+async function readEntries(bytes: Bytes, schemas: ManifestHead["schema"], onEntry: EntrySink): Promise<ManifestHead> {
+  const seen = new Bun.CryptoHasher("sha256");
+  let manifest: { head: ManifestHead; entries: string } | null = null;
+  let isFirst = true;
+  const entries: ReadableStream<ParsedTarEntry> = bytes
+    .pipeThrough(new DecompressionStream("zstd"))
+    .pipeThrough(createTarDecoder({ strict: true }));
+  for await (const { header, body } of entries) {
+    if (manifest !== null) throw new Error("an entry follows the manifest");
+    if (header.name === manifestEntry) {
+      manifest = await readManifest(body, schemas);
+      continue;
+    }
+    const id = filePattern.exec(header.name)?.[1] ?? null;
+    if (isFirst !== (header.name === databaseEntry) || (id === null && !isFirst))
+      throw new Refusal("is not a backup of Socle: it has other entries");
+    isFirst = false;
+    const hasher = new Bun.CryptoHasher("sha256");
+    await onEntry({ id, size: header.size }, hashed(body, hasher));
+    seen.update(`${entryLine({ name: header.name, size: header.size, sha256: hasher.digest("hex") })}\n`);
+  }
+  if (manifest === null) throw new Error("its manifest is missing");
+  if (seen.digest("hex") !== manifest.entries) throw new Error("its entries are not those of its manifest");
+  return manifest.head;
+}
+
+async function* hashed(body: ReadableStream<Uint8Array>, hasher: Bun.CryptoHasher): AsyncIterable<Uint8Array> {
+  for await (const piece of body) {
+    hasher.update(piece);
+    yield piece;
+  }
+}
