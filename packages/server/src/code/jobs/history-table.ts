@@ -7,6 +7,7 @@ import type { JobRun } from "@socle/protocol";
 import { toTimestamp } from "../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import type { RunEnd, RunHistory } from "../runs/index.ts";
+import type { JobDefinition } from "./job-file.ts";
 import type { JobAttempt } from "./job-table.ts";
 
 /** Runs of each job that are kept; of a queue, attempts of either end. */
@@ -45,20 +46,22 @@ export class JobHistory implements RunHistory<JobAttempt> {
     this.#database = database;
   }
 
-  /** The attempts of a job, newest first. @param most all, by default. */
-  list(job: string, most = -1): JobRun[] {
-    const sql = `SELECT ${columns} FROM _job_runs WHERE job = ? ORDER BY id DESC LIMIT ?`;
-    return this.#database.reader.all<Row>(sql, job, most).map(toEntry);
+  /** The attempts of a job, newest first. */
+  list(job: string): JobRun[] {
+    const sql = `SELECT ${columns} FROM _job_runs WHERE job = ? ORDER BY id DESC`;
+    return this.#database.reader.all<Row>(sql, job).map(toEntry);
   }
 
-  /** The newest attempt of the newest run of a schedule; null before the first run. */
-  last(job: string): JobRun | null {
-    const row = this.#database.reader.get<Row>(
-      `SELECT ${columns} FROM _job_runs WHERE job = ?1 AND runId = (
-         SELECT runId FROM _job_runs WHERE job = ?1 AND attempt = 1 ORDER BY id DESC LIMIT 1) ORDER BY id DESC LIMIT 1`,
-      job,
+  /** The newest attempt of the newest run of each schedule, and of each queue the newest attempt, by job. */
+  last(jobs: readonly Pick<JobDefinition, "name" | "kind">[]): ReadonlyMap<string, JobRun> {
+    const rows = this.#database.reader.all<Row & { job: string }>(
+      `SELECT job, ${columns} FROM _job_runs WHERE id IN (SELECT (
+         SELECT r.id FROM _job_runs AS r WHERE r.job = j.value ->> 'name' AND (j.value ->> 'kind' = 'queue' OR r.runId = (
+           SELECT runId FROM _job_runs WHERE job = r.job AND attempt = 1 ORDER BY id DESC LIMIT 1)) ORDER BY r.id DESC LIMIT 1
+       ) FROM json_each(?) AS j)`,
+      JSON.stringify(jobs.map(({ name, kind }) => ({ name, kind }))),
     );
-    return row === null ? null : toEntry(row);
+    return new Map(rows.map((row) => [row.job, toEntry(row)]));
   }
 
   /** The oldest runs of the job are removed at the begin of a run. */

@@ -1,5 +1,5 @@
 /** Jobs: schedules and queues, runs with their attempts, and the history of runs. */
-export { jobOf, nextTime } from "./job-file.ts";
+export { type JobDefinition, jobOf, nextTime } from "./job-file.ts";
 export { Jobs } from "./jobs.ts";
 export { Schedules } from "./schedules.ts";
 export { jobSchema } from "./schema.ts";

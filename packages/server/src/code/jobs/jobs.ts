@@ -127,9 +127,9 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     return this.#history.list(name);
   }
 
-  /** The newest attempt of the newest run; for a queue, the last ended attempt; null before the first run. */
-  lastRun(name: string): JobRun | null {
-    return this.queues.has(name) ? (this.#history.list(name, 1)[0] ?? null) : this.#history.last(name);
+  /** The newest attempt of the newest run of each job; for a queue, the last ended attempt. Nothing before the first run. */
+  lastRuns(): ReadonlyMap<string, JobRun> {
+    return this.#history.last(this.#jobs);
   }
 
   /**

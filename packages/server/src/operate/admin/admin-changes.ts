@@ -3,7 +3,7 @@
  * transaction writes an event of the change, the audit. Only admins see these events: no realtime channel carries the
  * events.
  */
-import { AppError, isAdmin, type Principal, quote, type SignedIn } from "../../base/kernel/index.ts";
+import { AppError, isAdmin, oneOf, type Principal, quote, type SignedIn } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Migration, MigrationSite, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
@@ -37,14 +37,10 @@ export interface AuditEntry {
 type Audit = (entry: AuditEntry) => void;
 
 export class AdminChanges {
-  readonly #database: Database;
-  readonly #events: EventLog;
-  readonly #logger: Logger;
+  readonly #options: { database: Database; events: EventLog; logger: Logger };
 
   constructor(options: { database: Database; events: EventLog; logger: Logger }) {
-    this.#database = options.database;
-    this.#events = options.events;
-    this.#logger = options.logger;
+    this.#options = options;
   }
 
   /**
@@ -52,18 +48,18 @@ export class AdminChanges {
    * @throws AppError `unauthorized` when the session has ended, `forbidden` when the role is another by now.
    */
   transact<T>(admin: SignedIn, work: (tx: Transactor, audit: Audit) => T): Promise<T> {
-    return this.#database.transactFor(admin, (tx, caller) => work(tx, this.#admit(tx, admin, caller)));
+    return this.#options.database.transactFor(admin, (tx, caller) => work(tx, this.#admit(tx, admin, caller)));
   }
 
   /** Like `Database.transactLong`, for an admin's change. @throws AppError as `transact`. */
   transactLong<T>(admin: SignedIn, work: (tx: Transactor, audit: Audit) => Promise<T>): Promise<T> {
-    return this.#database.transactLongFor(admin, (tx, caller) => work(tx, this.#admit(tx, admin, caller)));
+    return this.#options.database.transactLongFor(admin, (tx, caller) => work(tx, this.#admit(tx, admin, caller)));
   }
 
   /** Like `Database.migrate`, for an admin's change. @throws AppError as `transact`. */
   migrate<T>(admin: SignedIn, work: (tx: Migration, audit: Audit) => Promise<T>, site: MigrationSite): Promise<T> {
     const guarded = (tx: Migration, caller: Principal): Promise<T> => work(tx, this.#admit(tx, admin, caller));
-    return this.#database.migrateFor(admin, guarded, site);
+    return this.#options.database.migrateFor(admin, guarded, site);
   }
 
   /** Writes an entry of the audit, and logs the entry once it is on disk. */
@@ -72,10 +68,11 @@ export class AdminChanges {
     admin: Pick<SignedIn, "userId" | "role" | "sessionId">,
     { action, target, before = null, after = null }: AuditEntry,
   ): void {
+    const { logger, events } = this.#options;
     const { userId } = admin;
     const payload = { userId, target, before, after };
-    tx.onDurable(() => this.#logger.info(`An admin: ${action}`, { target, userId }));
-    this.#events.append(tx, { type: `admin.${action}`, source: "admin", payload, principal: admin });
+    tx.onDurable(() => logger.info(`An admin: ${action}`, { target, userId }));
+    events.append(tx, { type: `admin.${action}`, source: "admin", payload, principal: admin });
   }
 
   /** Answers the audit of an admin's change. @throws AppError `forbidden` for a caller who is no admin any more. */
@@ -90,4 +87,12 @@ export function refuseOthers(body: Record<string, unknown>, allowed: readonly st
   for (const key of Object.keys(body))
     if (!allowed.includes(key))
       throw new AppError("bad_request", `${quote(key)} cannot be set here; allowed: ${allowed.join(", ")}.`);
+}
+
+/** A member of a body or query that takes one of a few texts. @throws AppError `bad_request` for another value. */
+export function readChoice<T extends string>(name: string, value: unknown, allowed: readonly T[]): T {
+  const choice = allowed.find((each) => each === value);
+  if (choice !== undefined) return choice;
+  const given = value === undefined ? "; it is missing" : `, not ${quote(value)}`;
+  throw new AppError("bad_request", `"${name}" must be ${oneOf(allowed)}${given}.`);
 }

@@ -1,10 +1,10 @@
 /** Stored files for admins: search, the right to download a file, and the records that use a file. */
-import { type FileUse, type StoredFile, VISIBILITIES, type Visibility } from "@socle/protocol";
-import { AppError, oneOf, quote, type SignedIn } from "../../base/kernel/index.ts";
+import { type FileUse, type StoredFile, VISIBILITIES } from "@socle/protocol";
+import type { SignedIn } from "../../base/kernel/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
 import { type FileFilter, missingFile, type Storage } from "../../files/storage/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
-import { type AdminChanges, refuseOthers } from "./admin-changes.ts";
+import { type AdminChanges, readChoice, refuseOthers } from "./admin-changes.ts";
 
 interface Page {
   limit: number;
@@ -13,14 +13,10 @@ interface Page {
 }
 
 export class FileAdmin {
-  readonly #changes: AdminChanges;
-  readonly #storage: Storage;
-  readonly #queries: Queries;
+  readonly #options: { changes: AdminChanges; storage: Storage; queries: Queries };
 
   constructor(options: { changes: AdminChanges; storage: Storage; queries: Queries }) {
-    this.#changes = options.changes;
-    this.#storage = options.storage;
-    this.#queries = options.queries;
+    this.#options = options;
   }
 
   /**
@@ -34,15 +30,15 @@ export class FileAdmin {
   ): Promise<{ items: StoredFile[]; total: number }> {
     const filter = {
       search: search || null,
-      visibility: visibility === null ? null : readVisibility(visibility),
+      visibility: visibility === null ? null : readChoice("visibility", visibility, VISIBILITIES),
       userId: userId || null,
     };
-    return this.#storage.search(filter, page);
+    return this.#options.storage.search(filter, page);
   }
 
   /** @throws AppError `not_found`. */
   get(id: string): StoredFile {
-    const file = this.#storage.find(id);
+    const file = this.#options.storage.find(id);
     if (file === null) throw missingFile();
     return file;
   }
@@ -53,9 +49,9 @@ export class FileAdmin {
    */
   async setVisibility(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<StoredFile> {
     refuseOthers(body, ["visibility"]);
-    const visibility = readVisibility(body["visibility"]);
-    return this.#changes.transact(admin, (tx, audit) => {
-      const { before, file } = this.#storage.setVisibility(tx, id, visibility);
+    const visibility = readChoice("visibility", body["visibility"], VISIBILITIES);
+    return this.#options.changes.transact(admin, (tx, audit) => {
+      const { before, file } = this.#options.storage.setVisibility(tx, id, visibility);
       if (before.visibility !== visibility) audit({ action: "file.updated", target: id, before, after: file });
       return file;
     });
@@ -68,13 +64,6 @@ export class FileAdmin {
   async uses(id: string, { waiter, limit, offset }: Page): Promise<{ items: FileUse[]; total: number }> {
     this.get(id);
     const caller = { principal: waiter.principal ?? null, caller: () => waiter.caller, signal: () => waiter.signal };
-    return this.#queries.fileUses(id, { limit, offset }, caller);
+    return this.#options.queries.fileUses(id, { limit, offset }, caller);
   }
-}
-
-function readVisibility(value: unknown): Visibility {
-  const visibility = VISIBILITIES.find((each) => each === value);
-  if (visibility !== undefined) return visibility;
-  const given = value === undefined ? "; it is missing" : `, not ${quote(value)}`;
-  throw new AppError("bad_request", `"visibility" must be ${oneOf(VISIBILITIES)}${given}.`);
 }

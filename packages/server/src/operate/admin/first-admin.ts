@@ -12,37 +12,33 @@ const lifetimeMs = 30 * 60_000;
  * works once, for half an hour, and never beside an admin; a restart makes another token.
  */
 export class FirstAdmin {
-  readonly #auth: Auth;
-  readonly #changes: AdminChanges;
-  readonly #clock: Clock;
+  readonly #options: { auth: Auth; changes: AdminChanges; clock: Clock };
   #token: string | null = null;
   #expiresAt = 0;
 
   constructor(options: { auth: Auth; changes: AdminChanges; clock: Clock }) {
-    this.#auth = options.auth;
-    this.#changes = options.changes;
-    this.#clock = options.clock;
+    this.#options = options;
   }
 
   /** A new token; null beside an admin. */
   invite(): string | null {
-    if (this.#auth.users.adminExists()) return null;
+    if (this.#options.auth.users.adminExists()) return null;
     this.#token = randomToken(32);
-    this.#expiresAt = this.#clock.now() + lifetimeMs;
+    this.#expiresAt = this.#options.clock.now() + lifetimeMs;
     return this.#token;
   }
 
   /** Whether the service waits for its first admin, and the link of its start still works. */
   status(): SetupStatus["status"] {
-    const isOver = this.#token === null || this.#clock.now() >= this.#expiresAt;
-    return isOver || this.#auth.users.adminExists() ? "over" : "open";
+    const isOver = this.#token === null || this.#options.clock.now() >= this.#expiresAt;
+    return isOver || this.#options.auth.users.adminExists() ? "over" : "open";
   }
 
   /** When the token expires, and how long the password must be. @throws AppError as `create` does. */
   check(token: unknown): SetupInvitation {
-    if (this.#token === null || this.#auth.users.adminExists()) throw over();
+    if (this.#token === null || this.#options.auth.users.adminExists()) throw over();
     this.#confirm(token);
-    return { expiresAt: toTimestamp(this.#expiresAt), passwordMinLength: this.#auth.users.passwordMinLength };
+    return { expiresAt: toTimestamp(this.#expiresAt), passwordMinLength: this.#options.auth.users.passwordMinLength };
   }
 
   /**
@@ -51,11 +47,11 @@ export class FirstAdmin {
    */
   async create(body: Record<string, unknown>, token: unknown, caller?: PasswordCaller): Promise<TokenResponse> {
     this.check(token);
-    const values = await this.#auth.users.prepare(readCredentials(body), caller);
-    const made = await this.#auth.signInFirstAdmin(values, {
+    const values = await this.#options.auth.users.prepare(readCredentials(body), caller);
+    const made = await this.#options.auth.signInFirstAdmin(values, {
       confirm: () => this.#confirm(token),
       record: (tx, { admin, user, before }) =>
-        this.#changes.record(tx, admin, {
+        this.#options.changes.record(tx, admin, {
           action: before === null ? "user.created" : "user.updated",
           target: user.id,
           before,
@@ -68,7 +64,7 @@ export class FirstAdmin {
 
   /** Makes sure that the token is the current token. @throws AppError as `create` does. */
   #confirm(token: unknown): void {
-    if (this.#token === null || this.#clock.now() >= this.#expiresAt) throw over();
+    if (this.#token === null || this.#options.clock.now() >= this.#expiresAt) throw over();
     if (typeof token !== "string" || !isSameSecret(token, this.#token))
       throw new AppError("unauthorized", "This is not the token of the set-up link; the log of the last start has it.");
   }

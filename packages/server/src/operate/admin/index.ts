@@ -3,4 +3,4 @@ export { Admin } from "./admin.ts";
 export { FirstAdmin } from "./first-admin.ts";
 export type { Overviews } from "./overview.ts";
 export type { TrialOutcome } from "./rule-trials.ts";
-export { additionOf, changeOf, removalOf } from "./schema-change.ts";
+export { additionOf, changeOf, removalOf } from "./schema-admin.ts";

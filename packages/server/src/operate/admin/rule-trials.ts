@@ -2,7 +2,7 @@
  * Admin API of trials: an operation as a user or without a user, the answer that this caller would get, and the rules
  * that decide. Nothing is changed.
  */
-import { OPERATIONS, type RuleTrial, type User } from "@socle/protocol";
+import { OPERATIONS, type RuleTrial } from "@socle/protocol";
 import {
   AppError,
   isObject,
@@ -39,48 +39,40 @@ export interface TrialOutcome extends Pick<RuleTrial, "as" | "operation" | "rule
   readonly answer: JsonText | null;
 }
 
-interface AskingAdmin {
-  readonly waiter: Waiter & { principal: SignedIn };
-}
+/** The trial with the admin who asks. */
+type Asking = AskedTrial & { readonly waiter: Waiter & { principal: SignedIn } };
 
 type Outcome = Pick<TrialOutcome, "error" | "answer" | "rules">;
 
 export class RuleTrials {
-  readonly #users: Users;
-  readonly #records: Records;
-  readonly #queries: Queries;
+  readonly #options: { users: Users; records: Records; queries: Queries };
 
   constructor(options: { users: Users; records: Records; queries: Queries }) {
-    this.#users = options.users;
-    this.#records = options.records;
-    this.#queries = options.queries;
+    this.#options = options;
   }
 
   /** @throws AppError `not_found` for the collection, `bad_request` for a malformed trial or a missing user. */
-  async try(name: string, given: Record<string, unknown>, waiter: AskingAdmin["waiter"]): Promise<TrialOutcome> {
-    const collection = this.#records.collection(name);
+  async try(name: string, given: Record<string, unknown>, waiter: Asking["waiter"]): Promise<TrialOutcome> {
+    const { records, users } = this.#options;
+    const collection = records.collection(name);
     const asked = readTrial(given);
-    const { operation } = asked;
-    const user = asked.as === null ? null : this.#userOf(asked.as);
+    const { operation, as } = asked;
+    const user = as === null ? null : users.find(as);
+    if (as !== null && user === null) throw new AppError("bad_request", `"as": there is no user ${quote(as)}.`);
     const principal = user && { userId: user.id, role: user.role };
     return { as: user, operation, ...(await this.#outcome(collection, principal, { ...asked, waiter })) };
   }
 
-  #userOf(id: string): User {
-    const user = this.#users.find(id);
-    if (user === null) throw new AppError("bad_request", `"as": there is no user ${quote(id)}.`);
-    return user;
-  }
-
-  async #outcome(collection: Collection, principal: Principal, asked: AskedTrial & AskingAdmin): Promise<Outcome> {
+  async #outcome(collection: Collection, principal: Principal, asked: Asking): Promise<Outcome> {
+    const { trials } = this.#options.records;
     const { operation, id, body, waiter } = asked;
     if (operation === "create" || operation === "update") {
       const change = { collection, principal, id: operation === "create" ? null : id, body };
-      const { json, error, rules } = await this.#records.trials.change(waiter.principal, change);
+      const { json, error, rules } = await trials.change(waiter.principal, change);
       return { answer: json, error, rules: [...rules] };
     }
     const operations = operation === "delete" ? (["delete", "read"] as const) : (["read"] as const);
-    const rules = id === null ? [] : this.#records.trials.rules({ collection, principal, id }, operations);
+    const rules = id === null ? [] : trials.rules({ collection, principal, id }, operations);
     try {
       return { answer: await this.#answer(collection, principal, asked), error: null, rules };
     } catch (thrown) {
@@ -93,16 +85,17 @@ export class RuleTrials {
   async #answer(
     collection: Collection,
     principal: Principal,
-    { operation, id, search, waiter }: AskedTrial & AskingAdmin,
+    { operation, id, search, waiter }: Asking,
   ): Promise<TrialOutcome["answer"]> {
+    const { records, queries } = this.#options;
     if (operation === "delete") {
-      this.#records.admit(collection.name, "delete", { principal, id: id ?? "" });
+      records.admit(collection.name, "delete", { principal, id: id ?? "" });
       return null;
     }
     const caller = { principal, caller: () => waiter.caller, signal: () => waiter.signal };
-    if (id !== null) return (await this.#queries.one(collection, id, { search, ...caller })).json;
+    if (id !== null) return (await queries.one(collection, id, { search, ...caller })).json;
     collection.policies.read.admit(principal);
-    return this.#queries.page(collection, this.#queries.prepare(collection, principal, search), caller);
+    return queries.page(collection, queries.prepare(collection, principal, search), caller);
   }
 }
 

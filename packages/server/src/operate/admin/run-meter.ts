@@ -2,7 +2,6 @@
  * Runs of functions and jobs, counted from their events: how the runs ended, how long the runs took, when a job last
  * completed.
  */
-
 import { BoundedMap } from "../../base/kernel/index.ts";
 import { Histogram, type HistogramTotals } from "../../base/logging/index.ts";
 import type { EventLog, LoggedEvent } from "../../store/events/index.ts";
@@ -19,7 +18,7 @@ export class RunMeter {
   readonly #lastSuccess = new BoundedMap<string, number>(maxJobs);
 
   constructor(events: EventLog) {
-    events.listen((event) => this.#hear(event));
+    events.listen((event) => this.#hear(event), new Set(this.#ended.keys()));
   }
 
   /** Runs that have ended, by kind and end. */
@@ -41,9 +40,7 @@ export class RunMeter {
   }
 
   #hear(event: LoggedEvent): void {
-    const runs = this.#ended.get(event.type);
-    if (runs === undefined) return;
-    this.#ended.set(event.type, runs + 1);
+    this.#ended.set(event.type, (this.#ended.get(event.type) ?? 0) + 1);
     const { durationMs, name } = event.payload;
     const kind = event.source === "jobs" ? "job" : "function";
     if (typeof durationMs === "number") this.#durations[kind].observe(durationMs);

@@ -1,5 +1,9 @@
-/** The schema as admins change it: definitions, their plans, and the whole schema of an installation. */
+/**
+ * The schema as admins change it: definitions, their plans, and the whole schema of an installation. A request (add, remove,
+ * change, replace everything) becomes the definitions that the request asks for.
+ */
 import {
+  type CollectionDefinition,
   type CollectionEntry,
   FIELD_OPERATIONS,
   type MigrationPlan,
@@ -7,13 +11,16 @@ import {
   OPERATIONS,
   type Schema,
 } from "@socle/protocol";
-import { AppError, type SignedIn } from "../../base/kernel/index.ts";
+import { AppError, isObject, nearest, oneOf, quote, type SignedIn } from "../../base/kernel/index.ts";
 import {
   type Collection,
   type CollectionPlan,
   type Collections,
   type Definitions,
+  keepUnsent,
   MigrationError,
+  type ParsedDefinition,
+  parseDefinition,
   type RuleSite,
   rulesAt,
   type SchemaChange,
@@ -27,14 +34,112 @@ import {
   type Waiter,
 } from "../../store/database/index.ts";
 import type { AdminChanges, AuditEntry } from "./admin-changes.ts";
-import {
-  type ChangeBuilder,
-  type CollectionChange,
-  type Expected,
-  fingerprintOf,
-  parseSchema,
-  wholeChange,
-} from "./schema-change.ts";
+
+/** Makes a change from the definitions before the change. */
+type ChangeBuilder = (definitions: Definitions) => SchemaChange | Promise<SchemaChange>;
+
+/** The fingerprints of the schemas that the caller is ready to change; null for any. */
+type Expected = readonly string[] | null;
+
+/** The attributes that PUT of a collection takes. */
+const attributes = ["name", "fields", "permissions", "indexes", "search"];
+/** Attributes that GET answers beside these. PUT ignores the attributes, so that an answer can be sent back. */
+const answered = ["$schema", "definition", "createdAt", "updatedAt", "records"];
+
+/** A change of a collection. */
+interface CollectionChange {
+  readonly name: string;
+  /** @throws AppError as the change says. */
+  readonly build: ChangeBuilder;
+}
+
+/** A new collection. @throws AppError `bad_request` for a malformed definition; `build` for a name that is taken. */
+export async function additionOf(body: unknown): Promise<CollectionChange> {
+  const parsed = await parseDefinition(body);
+  const { name } = parsed.definition;
+  return {
+    name,
+    build(definitions) {
+      if (definitions.has(name))
+        throw new AppError("bad_request", `There is a collection "${name}" already; PUT changes it.`);
+      return { define: [parsed], drop: [] };
+    },
+  };
+}
+
+/** Drops a collection. `build` throws `not_found`, the migration `bad_request` while another collection points to it. */
+export function removalOf(name: string): CollectionChange {
+  return { name, build: (definitions) => ({ define: [], drop: [existing(definitions, name).name] }) };
+}
+
+/** Attributes that the body leaves out are unchanged. `build` throws `not_found` and `bad_request`. */
+export function changeOf(name: string, body: Record<string, unknown>): CollectionChange {
+  return { name, build: (definitions) => changedBy(body, existing(definitions, name)) };
+}
+
+async function changedBy(body: Record<string, unknown>, definition: CollectionDefinition): Promise<SchemaChange> {
+  const { name } = definition;
+  refuseUnknown(body, attributes, answered);
+  if (body["name"] !== undefined && body["name"] !== name)
+    throw new AppError("bad_request", `"name" must be "${name}" or left out: a collection cannot be renamed.`);
+  const { fields = definition.fields, permissions = definition.permissions, indexes, search } = body;
+  const kept = permissions === undefined ? {} : { permissions };
+  const parsed = await parseDefinition({ name, fields, ...kept, indexes, search });
+  return { define: [keepUnsent(definition, parsed, { indexes, search })], drop: [] };
+}
+
+/** A collection that is not defined is dropped. */
+function wholeChange(define: ParsedDefinition[], expected: Expected): ChangeBuilder {
+  const names = new Set(define.map(({ definition }) => definition.name));
+  return (definitions) => {
+    if (expected !== null && !expected.includes(fingerprintOf(definitions)))
+      throw new AppError("conflict", "The schema has changed since it was read.");
+    return { define, drop: [...definitions.keys()].filter((name) => !names.has(name)) };
+  };
+}
+
+function existing(definitions: Definitions, name: string): CollectionDefinition {
+  const definition = definitions.get(name);
+  if (definition === undefined) throw new AppError("not_found", `There is no collection ${quote(name)}.`);
+  return definition;
+}
+
+/** Definitions are kept in the order of their names, so that the same ones give the same text. */
+function fingerprintOf(definitions: Definitions): string {
+  return Bun.SHA256.hash(JSON.stringify([...definitions.values()]), "hex").slice(0, 32);
+}
+
+function refuseUnknown(body: Record<string, unknown>, allowed: readonly string[], ignored: readonly string[]): void {
+  for (const key of Object.keys(body)) {
+    if (allowed.includes(key) || ignored.includes(key)) continue;
+    const near = nearest(key, allowed);
+    const advice = near === null ? `allowed: ${oneOf(allowed)}` : `did you mean "${near}"?`;
+    throw new AppError("bad_request", `Unknown attribute ${quote(key)}; ${advice}`);
+  }
+}
+
+async function parseSchema(body: Record<string, unknown>): Promise<ParsedDefinition[]> {
+  const { collections } = body;
+  refuseUnknown(body, ["collections"], ["$schema"]);
+  if (!Array.isArray(collections)) {
+    const given = collections === undefined ? "; it is missing" : `, not ${quote(collections)}`;
+    throw new AppError("bad_request", `"collections" must be an array of collection definitions${given}.`);
+  }
+  const parsed: ParsedDefinition[] = [];
+  const seen = new Set<string>();
+  for (const [i, item] of collections.entries()) {
+    const name =
+      isObject(item) && typeof item["name"] === "string" ? `collection ${quote(item["name"])}` : `collection ${i + 1}`;
+    const one = await parseDefinition(item).catch((thrown: unknown) => {
+      throw thrown instanceof AppError ? new AppError("bad_request", `${name}: ${thrown.message}`) : thrown;
+    });
+    const key = one.definition.name.toLowerCase();
+    if (seen.has(key)) throw new AppError("bad_request", `${name} is there twice, also without regard to case.`);
+    seen.add(key);
+    parsed.push(one);
+  }
+  return parsed;
+}
 
 /** The plan of a change, and the schema before the change. */
 interface PlannedSchema {
@@ -45,23 +150,21 @@ interface PlannedSchema {
 /** Called in the transaction of a change, before anything is changed. */
 type Before = (tx: Migration, change: SchemaChange) => Promise<void> | void;
 
+interface SchemaAdminOptions {
+  database: Database;
+  changes: AdminChanges;
+  collections: Collections;
+  records: Records;
+}
+
 /** Collections for admins: every change is a migration, with its events and its audit entries. */
 export class SchemaAdmin {
-  readonly #database: Database;
-  readonly #changes: AdminChanges;
+  readonly #options: SchemaAdminOptions;
   readonly #collections: Collections;
-  readonly #records: Records;
 
-  constructor(options: {
-    database: Database;
-    changes: AdminChanges;
-    collections: Collections;
-    records: Records;
-  }) {
-    this.#database = options.database;
-    this.#changes = options.changes;
+  constructor(options: SchemaAdminOptions) {
+    this.#options = options;
     this.#collections = options.collections;
-    this.#records = options.records;
   }
 
   /** In the order of their names. */
@@ -73,7 +176,7 @@ export class SchemaAdmin {
 
   /** @throws AppError `not_found`. */
   get(name: string): CollectionEntry {
-    return this.#entryOf(this.#records.collection(name));
+    return this.#entryOf(this.#options.records.collection(name));
   }
 
   /** Migrates a collection. Answers the collection as of the moment of the commit. */
@@ -139,7 +242,7 @@ export class SchemaAdmin {
     ): Promise<ReadonlyMap<string, Collection>> => {
       const change = await build(this.#collections.definitions());
       await before?.(tx, change);
-      const dropped = change.drop.map((name) => this.#records.collection(name));
+      const dropped = change.drop.map((name) => this.#options.records.collection(name));
       const { plans, after } = await this.#collections.migrate(tx, change, admin);
       for (const { name, definition } of dropped)
         audit({ action: "collection.deleted", target: name, before: definition });
@@ -151,13 +254,13 @@ export class SchemaAdmin {
       }
       return after;
     };
-    return this.#changes.migrate(admin, migrate, site);
+    return this.#options.changes.migrate(admin, migrate, site);
   }
 
   /** Definitions and records are read as of the same moment, whatever is migrated meanwhile. */
   async #plan(build: ChangeBuilder, waiter: Waiter): Promise<PlannedSchema> {
     const definitions = this.#collections.definitions();
-    const reader = this.#database.longRead();
+    const reader = this.#options.database.longRead();
     try {
       const change = await build(definitions);
       const site = await this.#collections.siteOf(change, this.#collections.plan(change, definitions));
@@ -165,7 +268,7 @@ export class SchemaAdmin {
     } finally {
       reader.end();
     }
-    return this.#database.readOnThread(
+    return this.#options.database.readOnThread(
       async (thread) => this.#planWith(thread, await this.#collections.read(thread), build),
       waiter,
     );
@@ -186,31 +289,32 @@ export class SchemaAdmin {
       told.push({ collection: name, action: "delete", steps: [{ step: "delete", records }], records });
     }
     for (const plan of plans) {
-      const records = this.#recordsOf(plan.after.name);
+      const all = this.#recordsOf(plan.after.name);
       const steps: MigrationStep[] = [];
       for (const step of plan.steps) {
         const { stricter: _, ...shown } = { stricter: null, ...step };
-        const isDrop = step.step === "drop";
-        const all = "field" in step || step.step === "index" || step.step === "search" ? records : 0;
+        const concerned = "field" in step || step.step === "index" || step.step === "search" ? all : 0;
         const rules = step.step === "permissions" ? { rules: changedRules(plan, step.field ?? null) } : {};
-        steps.push({
-          ...shown,
-          ...rules,
-          records: isDrop ? await this.#collections.dropped(reader, plan, step.field) : all,
-        });
+        const records = step.step === "drop" ? await this.#collections.dropped(reader, plan, step.field) : concerned;
+        steps.push({ ...shown, ...rules, records });
       }
-      told.push({ collection: plan.after.name, action: plan.before === null ? "create" : "update", steps, records });
+      told.push({
+        collection: plan.after.name,
+        action: plan.before === null ? "create" : "update",
+        steps,
+        records: all,
+      });
     }
     return told;
   }
 
   #recordsOf(name: string): number {
     const collection = this.#collections.get(name);
-    return collection === undefined ? 0 : this.#records.count(collection);
+    return collection === undefined ? 0 : this.#options.records.count(collection);
   }
 
   #entryOf(collection: Collection): CollectionEntry {
-    return entryOf(collection, this.#records.count(collection));
+    return entryOf(collection, this.#options.records.count(collection));
   }
 }
 

@@ -9,13 +9,13 @@ import type {
   QueueRunDetail,
   ScriptFileEntry,
 } from "@socle/protocol";
-import { AppError, oneOf, quote, type SignedIn, toTimestamp } from "../../base/kernel/index.ts";
+import { AppError, quote, type SignedIn, toTimestamp } from "../../base/kernel/index.ts";
 import type { Endpoints } from "../../code/endpoints/index.ts";
 import type { Functions } from "../../code/functions/index.ts";
-import type { Jobs } from "../../code/jobs/index.ts";
+import type { JobDefinition, Jobs } from "../../code/jobs/index.ts";
 import type { FileState } from "../../code/script-host/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
-import type { AdminChanges } from "./admin-changes.ts";
+import { type AdminChanges, readChoice } from "./admin-changes.ts";
 
 /** The types of functions. A hook has its name. */
 const types: { readonly [handler: string]: FunctionEntry["type"] } = {
@@ -31,80 +31,54 @@ const statuses = ["waiting", "running", "completed", "failed"] as const satisfie
 
 const queueStatuses = ["waiting", "running", "failed"] as const satisfies QueueRun["status"][];
 
-/** @throws AppError `bad_request`. */
-function statusOf<S extends string>(text: string | null, allowed: readonly S[]): S | null {
-  if (text === null) return null;
-  const status = allowed.find((each) => each === text);
-  if (status !== undefined) return status;
-  throw new AppError("bad_request", `"status" must be ${oneOf(allowed)}, not ${quote(text)}.`);
+interface ScriptAdminOptions {
+  changes: AdminChanges;
+  functions: Functions;
+  jobs: Jobs;
+  endpoints: Endpoints;
+  scriptFiles: () => readonly FileState[];
 }
 
 export class ScriptAdmin {
-  readonly #changes: AdminChanges;
-  readonly #functions: Functions;
-  readonly #jobs: Jobs;
-  readonly #endpoints: Endpoints;
-  readonly #files: () => readonly FileState[];
+  readonly #options: ScriptAdminOptions;
 
-  constructor(options: {
-    changes: AdminChanges;
-    functions: Functions;
-    jobs: Jobs;
-    endpoints: Endpoints;
-    scriptFiles: () => readonly FileState[];
-  }) {
-    this.#changes = options.changes;
-    this.#functions = options.functions;
-    this.#jobs = options.jobs;
-    this.#endpoints = options.endpoints;
-    this.#files = options.scriptFiles;
+  constructor(options: ScriptAdminOptions) {
+    this.#options = options;
   }
 
   /** Every file, also a file that was never loaded. */
   files(): ScriptFileEntry[] {
-    return this.#files().map(({ file, loadedAt, problem }) => ({
+    return this.#options.scriptFiles().map(({ file, loadedAt, problem }) => ({
       filePath: file.path,
       kind: kinds[file.folder],
       collection: file.collection,
       loadedAt: loadedAt === null ? null : toTimestamp(loadedAt),
-      problem:
-        problem === null
-          ? null
-          : { message: problem.message, stack: problem.stack ?? null, since: toTimestamp(problem.since) },
+      problem: problem && {
+        message: problem.message,
+        stack: problem.stack ?? null,
+        since: toTimestamp(problem.since),
+      },
     }));
   }
 
   /** Functions and hooks, by file. */
   functions(): FunctionEntry[] {
-    const { hooks } = this.#functions;
-    const functions = this.#functions.triggers().map(
-      ({ collection, handler, eventType, path, timeoutMs, policy }): FunctionEntry => ({
-        collection,
-        type: types[handler] ?? "create",
-        eventType,
-        filePath: path,
-        handler,
-        timeout: timeoutMs,
-        retries: policy.retries,
-      }),
-    );
-    const before = hooks.list().map(
-      (hook): FunctionEntry => ({
-        collection: hook.collection,
-        type: hook.handler,
-        eventType: hook.eventType,
-        filePath: hook.path,
-        handler: hook.handler,
-        timeout: hooks.timeoutMs,
-        retries: 0,
-        calls: { ...hook.calls },
-      }),
-    );
+    const { hooks } = this.#options.functions;
+    const functions = this.#options.functions
+      .triggers()
+      .map(({ collection, handler, eventType, path: filePath, timeoutMs: timeout, policy: { retries } }) => {
+        const type = types[handler] ?? "create";
+        return { collection, type, eventType, filePath, handler, timeout, retries };
+      });
+    const before = hooks.list().map(({ collection, handler, eventType, path: filePath, calls }): FunctionEntry => {
+      const head = { collection, type: handler, eventType, filePath, handler };
+      return { ...head, timeout: hooks.timeoutMs, retries: 0, calls: { ...calls } };
+    });
     return [...functions, ...before].sort((a, b) => (a.filePath < b.filePath ? -1 : Number(a.filePath > b.filePath)));
   }
 
   endpoints(): EndpointEntry[] {
-    return this.#endpoints.list().map(({ path, route, methods, access, timeoutMs }) => ({
+    return this.#options.endpoints.list().map(({ path, route, methods, access, timeoutMs }) => ({
       path: route,
       filePath: path,
       methods: [...methods],
@@ -118,41 +92,43 @@ export class ScriptAdmin {
     filter: { status: string | null; filePath: string | null },
     page: { limit: number; offset: number; waiter: Waiter },
   ): Promise<{ items: FunctionRun[]; total: number }> {
-    return this.#functions.runs({ status: statusOf(filter.status, statuses), filePath: filter.filePath || null }, page);
+    const status = filter.status === null ? null : readChoice("status", filter.status, statuses);
+    return this.#options.functions.runs({ status, filePath: filter.filePath || null }, page);
   }
 
   /** @throws AppError `not_found`, or `bad_request` for a run that is not over. */
   async retryFunction(runId: string, admin: SignedIn): Promise<void> {
-    await this.#changes.transact(admin, (tx, audit) => {
-      const { path, handler } = this.#functions.retry(tx, runId);
-      const after = { filePath: path, handler };
-      audit({ action: "function.retried", target: runId, after });
+    await this.#options.changes.transact(admin, (tx, audit) => {
+      const { path: filePath, handler } = this.#options.functions.retry(tx, runId);
+      audit({ action: "function.retried", target: runId, after: { filePath, handler } });
     });
   }
 
   /** Jobs and queues, by name. */
   jobs(): JobEntry[] {
-    const { queues } = this.#jobs;
-    const scheduled = this.#jobs.list().map(
-      ({ job, due }): JobEntry => ({
-        ...this.#headOf(job),
-        schedule: job.schedule,
-        timezone: job.timezone,
-        nextRun: Number.isFinite(due) ? toTimestamp(due) : null,
-        overlap: job.overlap,
-        queue: null,
-      }),
-    );
-    const queued = queues.list().map(
-      (queue): JobEntry => ({
-        ...this.#headOf(queue),
-        schedule: null,
-        timezone: null,
-        nextRun: null,
-        overlap: queue.concurrency > 1,
-        queue: { concurrency: queue.concurrency, backoff: queue.backoff, ...queues.counts(queue.name) },
-      }),
-    );
+    const { jobs } = this.#options;
+    const { queues } = jobs;
+    const lastRuns = jobs.lastRuns();
+    const entryOf = ({ name, path, timeoutMs, policy, concurrency }: JobDefinition): JobEntry => ({
+      name,
+      filePath: path,
+      timeout: timeoutMs,
+      retries: policy.retries,
+      lastRun: lastRuns.get(name) ?? null,
+      schedule: null,
+      timezone: null,
+      nextRun: null,
+      overlap: concurrency > 1,
+      queue: null,
+    });
+    const scheduled = jobs.list().map(({ job, due }): JobEntry => {
+      const { schedule, timezone, overlap } = job;
+      return { ...entryOf(job), schedule, timezone, overlap, nextRun: Number.isFinite(due) ? toTimestamp(due) : null };
+    });
+    const queued = queues.list().map((queue): JobEntry => {
+      const { name, concurrency, backoff } = queue;
+      return { ...entryOf(queue), queue: { concurrency, backoff, ...queues.counts(name) } };
+    });
     return [...scheduled, ...queued].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
@@ -165,9 +141,9 @@ export class ScriptAdmin {
     { payload = null, ...options }: Record<string, unknown>,
     admin: SignedIn,
   ): Promise<{ runId: string }> {
-    const { queues } = this.#jobs;
+    const { queues } = this.#options.jobs;
     const request = queues.request(JSON.stringify(payload), options);
-    const runId = await this.#changes.transact(admin, (tx, audit) => {
+    const runId = await this.#options.changes.transact(admin, (tx, audit) => {
       const id = queues.add(tx, { name, request, principal: admin });
       audit({ action: "job.enqueued", target: name, after: { runId: id } });
       return id;
@@ -181,62 +157,53 @@ export class ScriptAdmin {
     status: string | null,
     page: { limit: number; offset: number },
   ): { items: QueueRun[]; total: number } {
-    return this.#jobs.queues.runs(name, statusOf(status, queueStatuses), page);
+    const wanted = status === null ? null : readChoice("status", status, queueStatuses);
+    return this.#options.jobs.queues.runs(name, wanted, page);
   }
 
   /** @throws AppError `not_found`. */
   queueRun(name: string, runId: string): QueueRunDetail {
-    return this.#jobs.queues.find(name, runId);
+    return this.#options.jobs.queues.find(name, runId);
   }
 
   /** @throws AppError `not_found`, or `bad_request` for a run that is not over. */
   async retryQueued(name: string, runId: string, admin: SignedIn): Promise<void> {
-    await this.#changes.transact(admin, (tx, audit) => {
-      this.#jobs.queues.retry(tx, name, runId);
+    await this.#options.changes.transact(admin, (tx, audit) => {
+      this.#options.jobs.queues.retry(tx, name, runId);
       audit({ action: "job.retried", target: runId, after: { name } });
     });
   }
 
   /** @throws AppError `not_found`, or `bad_request` for a run that is under way. */
   async deleteQueued(name: string, runId: string, admin: SignedIn): Promise<void> {
-    await this.#changes.transact(admin, (tx, audit) => {
-      this.#jobs.queues.delete(tx, name, runId);
+    await this.#options.changes.transact(admin, (tx, audit) => {
+      this.#options.jobs.queues.delete(tx, name, runId);
       audit({ action: "job.deleted", target: runId, before: { name } });
     });
   }
 
   /** Attempts, newest first; also of a job whose file is gone. @throws AppError `not_found` for an unknown job. */
   jobRuns(name: string): JobRun[] {
-    const runs = this.#jobs.runs(name);
+    const runs = this.#options.jobs.runs(name);
     if (runs.length === 0) this.#refuseUnknown(name);
     return runs;
   }
 
   /** Starts a job now, once. Answers its run. @throws AppError `not_found`. */
   async runJob(name: string, admin: SignedIn): Promise<{ runId: string }> {
-    this.#jobs.refuseQueue(name);
+    this.#options.jobs.refuseQueue(name);
     this.#refuseUnknown(name);
     // The audit is written first: without the audit, the job is not started.
-    await this.#changes.transact(admin, (_, audit) => audit({ action: "job.run", target: name }));
-    const run = this.#jobs.runByHand(name);
+    await this.#options.changes.transact(admin, (_, audit) => audit({ action: "job.run", target: name }));
+    const run = this.#options.jobs.runByHand(name);
     if (run === undefined) throw missingJob(name);
     // A caller that has the id finds the run, even after a crash.
     await run.noted;
     return { runId: run.runId };
   }
 
-  /** The members of an entry that a schedule and a queue have in common. */
-  #headOf({
-    name,
-    path,
-    timeoutMs,
-    policy,
-  }: Pick<ReturnType<Jobs["queues"]["list"]>[number], "name" | "path" | "timeoutMs" | "policy">) {
-    return { name, filePath: path, timeout: timeoutMs, retries: policy.retries, lastRun: this.#jobs.lastRun(name) };
-  }
-
   #refuseUnknown(name: string): void {
-    if (!this.#jobs.names().includes(name)) throw missingJob(name);
+    if (!this.#options.jobs.names().includes(name)) throw missingJob(name);
   }
 }
 

@@ -6,20 +6,14 @@ import type { User, UserEntry } from "@socle/protocol";
 import type { SignedIn } from "../../base/kernel/index.ts";
 import type { Records } from "../../data/records/index.ts";
 import { readCredentials, readPassword, readRole, type Users } from "../../people/auth/index.ts";
-import type { Database, Transactor } from "../../store/database/index.ts";
+import type { Transactor } from "../../store/database/index.ts";
 import { type AdminChanges, type AuditEntry, refuseOthers } from "./admin-changes.ts";
 
 export class UserAdmin {
-  readonly #database: Database;
-  readonly #changes: AdminChanges;
-  readonly #users: Users;
-  readonly #records: Records;
+  readonly #options: { changes: AdminChanges; users: Users; records: Records };
 
-  constructor(options: { database: Database; changes: AdminChanges; users: Users; records: Records }) {
-    this.#database = options.database;
-    this.#changes = options.changes;
-    this.#users = options.users;
-    this.#records = options.records;
+  constructor(options: { changes: AdminChanges; users: Users; records: Records }) {
+    this.#options = options;
   }
 
   /**
@@ -31,13 +25,13 @@ export class UserAdmin {
     page: { limit: number; offset: number },
   ): { items: User[]; total: number } {
     const role = filter.role === null ? null : readRole(filter.role);
-    return this.#users.search({ search: filter.search, role, ...page });
+    return this.#options.users.search({ search: filter.search, role, ...page });
   }
 
   /** @throws AppError `not_found`. */
   get(id: string): UserEntry {
-    const user = this.#users.get(this.#database.reader, id);
-    return { ...user, sessions: this.#users.sessions(id) };
+    const { users } = this.#options;
+    return { ...users.get(id), sessions: users.sessions(id) };
   }
 
   /**
@@ -47,9 +41,9 @@ export class UserAdmin {
   async create(body: Record<string, unknown>, admin: SignedIn): Promise<User> {
     refuseOthers(body, ["email", "password", "role"]);
     const role = body["role"] === undefined ? "authenticated" : readRole(body["role"]);
-    const values = await this.#users.prepare(readCredentials(body), { key: admin.userId });
-    return this.#changes.transact(admin, (tx, audit) => {
-      const user = this.#users.create(tx, { ...values, role }, admin);
+    const values = await this.#options.users.prepare(readCredentials(body), { key: admin.userId });
+    return this.#options.changes.transact(admin, (tx, audit) => {
+      const user = this.#options.users.create(tx, { ...values, role }, admin);
       audit({ action: "user.created", target: user.id, after: user });
       return user;
     });
@@ -59,10 +53,10 @@ export class UserAdmin {
   async setRole(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
     refuseOthers(body, ["role"]);
     const role = readRole(body["role"]);
-    return this.#changes.transact(admin, (tx, audit) => {
-      const old = this.#users.get(tx, id);
+    return this.#options.changes.transact(admin, (tx, audit) => {
+      const old = this.#options.users.get(id, tx);
       if (old.role === role) return old;
-      const user = this.#users.setRole(tx, id, role);
+      const user = this.#options.users.setRole(tx, id, role);
       audit({ action: "user.updated", target: id, before: old, after: user });
       return user;
     });
@@ -74,10 +68,10 @@ export class UserAdmin {
    */
   async setPassword(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
     refuseOthers(body, ["password"]);
-    const passwordHash = await this.#users.preparePassword(readPassword(body), { key: admin.userId });
+    const passwordHash = await this.#options.users.preparePassword(readPassword(body), { key: admin.userId });
     const keptSession = id === admin.userId ? admin.sessionId : null;
-    return this.#changes.transact(admin, (tx, audit) => {
-      const user = this.#users.setPassword(tx, id, { passwordHash, keptSession });
+    return this.#options.changes.transact(admin, (tx, audit) => {
+      const user = this.#options.users.setPassword(tx, id, { passwordHash, keptSession });
       audit({ action: "user.password", target: id });
       return user;
     });
@@ -89,31 +83,27 @@ export class UserAdmin {
    */
   async delete(id: string, admin: SignedIn): Promise<void> {
     const remove = (tx: Transactor): AuditEntry => {
-      const before = this.#users.delete(tx, id);
+      const before = this.#options.users.delete(tx, id);
       return { action: "user.deleted", target: id, before };
     };
-    const isDone = await this.#changes.transact(admin, (tx, audit) => {
-      if (this.#records.deletions.isPointedTo(tx, { collection: "users", id })) return false;
+    const isDone = await this.#options.changes.transact(admin, (tx, audit) => {
+      if (this.#options.records.deletions.isPointedTo(tx, { collection: "users", id })) return false;
       audit(remove(tx));
       return true;
     });
     if (isDone) return;
-    await this.#changes.transactLong(admin, async (tx, audit) => {
-      this.#users.get(tx, id);
-      await this.#records.deletions.followUser(tx, admin, id);
+    await this.#options.changes.transactLong(admin, async (tx, audit) => {
+      this.#options.users.get(id, tx);
+      await this.#options.records.deletions.followUser(tx, admin, id);
       audit(remove(tx));
     });
   }
 
   /** @throws AppError `not_found`. */
   async endSession(id: string, sessionId: string, admin: SignedIn): Promise<void> {
-    await this.#changes.transact(admin, (tx, audit) => {
-      this.#users.endSession(tx, id, sessionId);
-      audit({
-        action: "session.deleted",
-        target: sessionId,
-        before: { userId: id },
-      });
+    await this.#options.changes.transact(admin, (tx, audit) => {
+      this.#options.users.endSession(tx, id, sessionId);
+      audit({ action: "session.deleted", target: sessionId, before: { userId: id } });
     });
   }
 }

@@ -185,7 +185,7 @@ export class Users {
    * @throws AppError `not_found`, or `bad_request` for the last admin.
    */
   setRole(tx: Transactor, id: string, role: Role): User {
-    const user = this.get(tx, id);
+    const user = this.get(id, tx);
     tx.run("UPDATE _users SET role = ? WHERE id = ?", role, id);
     this.#keepAnAdmin(tx, user, "must stay one");
     if (role !== "admin") this.#spendAdminEmail(tx, user);
@@ -195,7 +195,7 @@ export class Users {
 
   /** Gives a user another password, and ends the sessions but a kept session. @throws AppError `not_found`. */
   setPassword(tx: Transactor, id: string, change: { passwordHash: string; keptSession: string | null }): User {
-    const user = this.get(tx, id);
+    const user = this.get(id, tx);
     tx.run("UPDATE _users SET passwordHash = ? WHERE id = ?", change.passwordHash, id);
     this.#options.sessions.endAll(tx, id, change.keptSession);
     return user;
@@ -206,7 +206,7 @@ export class Users {
    * @throws AppError `not_found`, or `bad_request` for the last admin.
    */
   delete(tx: Transactor, id: string): User {
-    const user = this.get(tx, id);
+    const user = this.get(id, tx);
     // Before the deletion, so that each session is found and its sockets are told.
     this.#options.sessions.endAll(tx, id);
     tx.run("DELETE FROM _users WHERE id = ?", id);
@@ -218,14 +218,14 @@ export class Users {
   /** @throws AppError `not_found` for a session that is over or is not this user's. */
   endSession(tx: Transactor, userId: string, sessionId: string): void {
     const { sessions } = this.#options;
-    this.get(tx, userId);
+    this.get(userId, tx);
     if (!sessions.list(userId, tx).some(({ id }) => id === sessionId))
       throw new AppError("not_found", "There is no such session.");
     sessions.end(tx, sessionId);
   }
 
   /** @throws AppError `not_found`. */
-  get(reader: Reader, id: string): User {
+  get(id: string, reader?: Reader): User {
     const user = this.find(id, reader);
     if (user === null) throw new AppError("not_found", "There is no such user.");
     return user;

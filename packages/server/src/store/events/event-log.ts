@@ -254,11 +254,13 @@ export class EventLog {
     return surplus <= 0 ? 0 : (markFrom(reader, surplus)?.seq ?? 0);
   }
 
-  /** Calls `listener` with every event from now on. Answers a function that ends the calls. */
-  listen(listener: EventListener): () => void {
-    this.#listeners = [...this.#listeners, listener];
+  /** Calls `listener` with every event from now on, or with the events of some types. Answers a function that ends the calls. */
+  listen(listener: EventListener, types: ReadonlySet<string> | null = null): () => void {
+    const chosen: EventListener = (event) => (types?.has(event.type) === true ? listener(event) : undefined);
+    const added = types === null ? listener : chosen;
+    this.#listeners = [...this.#listeners, added];
     return () => {
-      this.#listeners = this.#listeners.filter((each) => each !== listener);
+      this.#listeners = this.#listeners.filter((each) => each !== added);
     };
   }
 
