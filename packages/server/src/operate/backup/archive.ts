@@ -176,7 +176,7 @@ export class Refusal extends Error {}
  * Reads a manifest. Answers its head, and a checksum over the lines of the entries.
  * @throws Refusal for a manifest of a newer version, Error for a manifest that is not whole.
  */
-export async function readManifest(
+async function readManifest(
   body: ReadableStream<Uint8Array>,
   known: ManifestHead["schema"],
 ): Promise<{ head: ManifestHead; entries: string }> {
