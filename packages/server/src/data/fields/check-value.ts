@@ -1,11 +1,14 @@
 /** The check of one value: the type of the field, and the rules without the database. */
 import type { ErrorRule, FieldDefinition } from "@socle/protocol";
-import { count, quote } from "../../base/kernel/index.ts";
+import { count, nearest, oneOf, quote } from "../../base/kernel/index.ts";
 import type { Value } from "../../store/database/index.ts";
-import { valuesProblem } from "./attributes/values.ts";
-import type { FieldType, Pattern } from "./field-type.ts";
-import { maxItemLength, maxItemsOf } from "./multiple.ts";
-import { emptyOf, typeOf } from "./registry.ts";
+import { emptyOf, type FieldType, maxItemLength, maxItemsOf, typeOf } from "./types.ts";
+
+/** A compiled `regex` rule. The test takes time linear in the text, whatever the pattern. */
+export interface Pattern {
+  /** Whether the pattern occurs in the text. */
+  test(text: string): boolean;
+}
 
 /**
  * The broken rule, with the end of a sentence that begins with the field's name. `item` is the position of the bad item,
@@ -19,6 +22,9 @@ interface ValueProblem {
 
 /** The value to store, or its problem. */
 export type CheckedValue = { readonly stored: Value } | ValueProblem;
+
+/** The most `values` that a message lists. */
+const maxShown = 20;
 
 function codePoints(text: string): number {
   let length = text.length;
@@ -47,8 +53,17 @@ function boundProblem(field: FieldDefinition, type: FieldType, value: Value): Va
 function checkType(field: FieldDefinition, type: FieldType, value: unknown): CheckedValue {
   const stored = type.encode(value);
   if (stored === undefined) return { rule: "type", message: `must be ${type.expected}` };
-  const outside = field.values === undefined ? null : valuesProblem(field.values, stored);
+  const outside = field.values === undefined ? null : valuesProblem(field.values, String(stored));
   return outside === null ? { stored } : { rule: "type", message: outside };
+}
+
+/** The problem of a text that is not among the `values` of its field; null for an allowed text. */
+function valuesProblem(all: readonly string[], text: string): string | null {
+  if (all.includes(text)) return null;
+  const shown = all.slice(0, maxShown).map(quote);
+  const list = all.length > maxShown ? `${shown.join(", ")}, …` : oneOf(shown);
+  const near = all.length === 1 ? null : nearest(text, all);
+  return `must be ${list}${near === null ? "" : `; did you mean ${quote(near)}?`}`;
 }
 
 function patternProblem(field: FieldDefinition, stored: Value, pattern: Pattern | undefined): ValueProblem | null {

@@ -1,10 +1,21 @@
 /** Permissions: a policy for each operation on a collection and for each field with rules; decides for callers and for records. */
 export {
+  type Audience,
+  audienceOf,
   type ConditionalDecision,
+  callerOf,
+  type Decision,
   type FieldLimits,
   FieldPolicies,
   type FieldPolicy,
+  isOwnRecord,
+  isWider,
+  isWord,
+  narrowerThan,
+  ownerColumn,
+  Policy,
   resolveFieldRules,
-} from "./field-policies.ts";
-export { type Audience, audienceOf, callerOf, type Decision, isOwnRecord, ownerColumn, Policy } from "./policy.ts";
-export { isWider, isWord, narrowerThan, resolveRules, selectsByOwner, wordOf } from "./rules.ts";
+  resolveRules,
+  selectsByOwner,
+  wordOf,
+} from "./policy.ts";

@@ -1,11 +1,19 @@
 /**
- * A policy decides which callers may do an operation on the records of a collection. Lists, single records, expansions,
- * versions of lists, realtime and replays ask the policy; only this module knows the rule words.
+ * A policy decides which callers may do an operation on the records of a collection, or on a field. Lists, single records,
+ * expansions, versions of lists, realtime and replays ask the policy; only this module knows the rule words.
  *
  * A decision needs only the caller. The result is all records, no record, or a condition on the record. The word `owner` is a
  * condition that is checked in memory; the database checks an expression.
  */
-import type { Operation, PermissionRule, Rule } from "@socle/protocol";
+import {
+  type FieldOperation,
+  type FieldPermissions,
+  type Operation,
+  PERMISSION_RULES,
+  type PermissionRule,
+  type Permissions,
+  type Rule,
+} from "@socle/protocol";
 import { AppError, isAdmin, type Principal } from "../../base/kernel/index.ts";
 import {
   type Expression,
@@ -15,7 +23,50 @@ import {
   type SchemaField,
   toPredicate,
 } from "../expressions/index.ts";
-import { isWord } from "./rules.ts";
+
+/**
+ * The rule of every operation. The default of an operation is the rule of the operation before; the default of `read` is
+ * public.
+ */
+export function resolveRules(given: Permissions = {}): Required<Permissions> {
+  const read = given.read ?? "public";
+  const create = given.create ?? read;
+  const update = given.update ?? create;
+  return { read, create, update, delete: given.delete ?? update };
+}
+
+/** Whether a rule is a word. Any other text is an expression. */
+export function isWord(rule: Rule): rule is PermissionRule {
+  return (PERMISSION_RULES as readonly string[]).includes(rule);
+}
+
+/** Whether records are selected by their owner, so that the owner needs an index. */
+export function selectsByOwner(rule: Rule): boolean {
+  return rule === "owner";
+}
+
+/** Read rules, from the narrowest to the widest. */
+const byWidth: readonly PermissionRule[] = ["admin", "owner", "authenticated", "public"];
+
+/**
+ * The word that judges events of the past: an event was closed to every caller whom the word does not let read. The callers
+ * who fulfilled an expression then are not known, so such events are for admins.
+ */
+export function wordOf(rule: Rule): PermissionRule {
+  return isWord(rule) ? rule : "admin";
+}
+
+/** Whether a read rule may let more callers read than another. An expression may let anybody read. */
+export function isWider(rule: Rule, than: Rule): boolean {
+  if (rule === than) return false;
+  const width = isWord(rule) ? byWidth.indexOf(rule) : byWidth.length - 1;
+  return width > byWidth.indexOf(wordOf(than));
+}
+
+/** Every word that may let fewer callers read than this rule, from the narrowest. */
+export function narrowerThan(rule: Rule): readonly PermissionRule[] {
+  return isWord(rule) ? byWidth.slice(0, byWidth.indexOf(rule)) : byWidth.slice(0, -1);
+}
 
 /** The column of a record's owner. An owner field shows this column. */
 export const ownerColumn = "_owner";
@@ -135,4 +186,56 @@ export class Policy {
 /** Whether the caller owns a record. A record without an owner belongs to no caller. */
 export function isOwnRecord(principal: Principal, owner: string | null): boolean {
   return fulfilsOwn({ [ownerColumn]: owner }, { now: 0, user: callerOf(principal), related: () => null });
+}
+
+/** The rules of a field. The default of `read` is public, the default of `update` is the rule of `read`. */
+export function resolveFieldRules({
+  read = "public",
+  update = read,
+}: FieldPermissions = {}): Required<FieldPermissions> {
+  return { read, update };
+}
+
+/** A decision that depends on the record. */
+export type ConditionalDecision = Extract<Decision, { condition: unknown }>;
+
+/** The fields that a caller may not read, or not write, in every record. */
+export interface FieldLimits {
+  /** The fields that are closed in every record. */
+  readonly closed: ReadonlySet<string>;
+  /** The fields that are closed in the records that do not fulfil a condition. */
+  readonly conditional: ReadonlyMap<string, ConditionalDecision>;
+}
+
+export type FieldPolicy = { readonly [operation in FieldOperation]: Policy };
+
+/**
+ * The fields with rules of their own, and the decisions of these rules. Field policies narrow the policies of the collection: a
+ * caller who may not read a record may read no field of the record.
+ */
+export class FieldPolicies {
+  readonly #policies: ReadonlyMap<string, FieldPolicy>;
+  /** Whether a field hides values from readers of the record. */
+  readonly hidesValues: boolean;
+  /** The same for the same read rules. */
+  readonly key: string;
+
+  /** @param policies by field, of the fields that have rules. */
+  constructor(policies: ReadonlyMap<string, FieldPolicy>) {
+    this.#policies = policies;
+    this.key = JSON.stringify([...policies].map(([field, { read }]) => [field, read.rule]));
+    this.hidesValues = [...policies.values()].some(({ read }) => !read.isOpen);
+  }
+
+  /** The fields that an operation is closed for; null if the caller may do the operation on every field of every record. */
+  limits(operation: FieldOperation, principal: Principal): FieldLimits | null {
+    const closed = new Set<string>();
+    const conditional = new Map<string, ConditionalDecision>();
+    for (const [field, policy] of this.#policies) {
+      const decision = policy[operation].decide(principal);
+      if (decision.access === "none") closed.add(field);
+      else if (decision.access !== "all") conditional.set(field, decision);
+    }
+    return closed.size === 0 && conditional.size === 0 ? null : { closed, conditional };
+  }
 }

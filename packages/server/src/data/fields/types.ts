@@ -1,0 +1,269 @@
+/**
+ * Field types: the column, the stored form and the JSON form of each type, and the rules that apply. Every question about a type is
+ * asked here. A new type is an object below and its line in `types`.
+ */
+import type { FieldDefinition, FieldType as FieldTypeName, JsonValue } from "@socle/protocol";
+import { parseDatetime } from "../../base/kernel/index.ts";
+import type { Value } from "../../store/database/index.ts";
+
+/** How expressions compare the values of a field. Ids of records and of files are text. */
+export type ValueType = "text" | "number" | "boolean" | "datetime" | "json";
+
+/** A type of fields (spec, "Field definition"; contract, "Collections and fields"). */
+export interface FieldType {
+  readonly name: FieldTypeName;
+  /** The type of its column. */
+  readonly column: "TEXT" | "INTEGER" | "REAL";
+  /** The type of the value; for a multiple field, the type of an item. */
+  readonly valueType: ValueType;
+  /** The accepted values, in the words of an error message. */
+  readonly expected: string;
+  /** The stored form of a JSON value, or undefined for a value of another type. Nothing is coerced. */
+  encode(value: unknown): Value | undefined;
+  /** The JSON value of a stored value. Absent if both are the same. */
+  decode?(stored: Exclude<Value, null>): JsonValue;
+  /** The rules that mean something on this type. */
+  readonly rules: {
+    /** `min` and `max` bound the length in code points, the value, or the number of items; null if the type has no bounds. */
+    readonly bounds: "length" | "value" | "items" | null;
+    readonly regex: boolean;
+    readonly unique: boolean;
+  };
+  /** The stored value, as an SQL literal, that counts as empty beside null; null if only null is empty. */
+  readonly emptyLiteral: string | null;
+  /** Whether an index may hold the value. */
+  readonly isIndexable: boolean;
+  /** The kind of thing whose id the value is. */
+  readonly reference: "record" | "file" | null;
+  /** Whether a value of the field may be longer than 100 characters. */
+  mayBeLong(field: FieldDefinition): boolean;
+  /** For a multiple field: the type of an item. */
+  readonly item?: FieldType;
+  /** The type in the generated declarations, and a note. */
+  readonly typescript: { readonly type: string; readonly note?: string };
+}
+
+/** The parts of a type whose values are short, unique if the definition says so, and without bounds. */
+const scalar = {
+  rules: { bounds: null, regex: false, unique: true },
+  emptyLiteral: null,
+  isIndexable: true,
+  reference: null,
+  mayBeLong: () => false,
+} as const;
+
+/** The parts of a type that is stored as text. */
+const textual = {
+  ...scalar,
+  column: "TEXT",
+  valueType: "text",
+  encode: encodeText,
+  emptyLiteral: "''",
+  typescript: { type: "string" },
+} as const;
+
+/** Text that every reader of the database gets back unchanged: without lone surrogates, and without NUL, which ends a C string. */
+export function encodeText(value: unknown): string | undefined {
+  return typeof value === "string" && value.isWellFormed() && !value.includes("\0") ? value : undefined;
+}
+
+/** Unicode text of one line. */
+const string: FieldType = {
+  ...textual,
+  name: "string",
+  expected: "a string of Unicode text without NUL",
+  rules: { bounds: "length", regex: true, unique: true },
+  // `max` bounds the length.
+  mayBeLong: ({ max }) => max === undefined || max > 100,
+};
+
+/** A string of many lines. The dashboard gives a larger control to the type. */
+const text: FieldType = { ...string, name: "text" };
+
+/** A whole number that a double holds exactly. */
+const integer: FieldType = {
+  ...scalar,
+  name: "integer",
+  column: "INTEGER",
+  valueType: "number",
+  expected: "a whole number between -(2^53-1) and 2^53-1",
+  // `+ 0` turns -0 into 0.
+  encode: (value) => (typeof value === "number" && Number.isSafeInteger(value) ? value + 0 : undefined),
+  rules: { bounds: "value", regex: false, unique: true },
+  typescript: { type: "number", note: "a whole number" },
+};
+
+/** A finite double. */
+const float: FieldType = {
+  ...integer,
+  name: "float",
+  column: "REAL",
+  expected: "a finite number",
+  encode: (value) => (typeof value === "number" && Number.isFinite(value) ? value + 0 : undefined),
+  typescript: { type: "number" },
+};
+
+/** A boolean, stored as 0 and 1. */
+const boolean: FieldType = {
+  ...scalar,
+  name: "boolean",
+  column: "INTEGER",
+  valueType: "boolean",
+  expected: "true or false",
+  encode: (value) => (typeof value === "boolean" ? Number(value) : undefined),
+  decode: (stored) => stored === 1,
+  typescript: { type: "boolean" },
+};
+
+/** A moment, stored and answered as ISO 8601 in UTC with milliseconds, so that texts sort by time. */
+const datetime: FieldType = {
+  ...textual,
+  name: "datetime",
+  valueType: "datetime",
+  expected: 'a date such as "2026-03-01" or an RFC 3339 date-time such as "2026-03-01T09:30:00Z"',
+  encode: (value) => (typeof value === "string" ? (parseDatetime(value) ?? undefined) : undefined),
+  typescript: { type: "string", note: "ISO 8601, UTC, with milliseconds" },
+};
+
+/** The most levels of nesting in JSON, which bound every walk over a value. */
+const maxDepth = 100;
+
+/** Whether JSON holds the value without loss: not too deep, and without numbers that JavaScript reads as infinite. */
+function isFaithful(value: unknown, depth: number): boolean {
+  if (typeof value === "number") return Number.isFinite(value);
+  if (typeof value === "string") return value.isWellFormed();
+  if (typeof value !== "object" || value === null) return true;
+  if (depth >= maxDepth) return false;
+  if (!Array.isArray(value) && !Object.keys(value).every((name) => name.isWellFormed())) return false;
+  for (const item of Array.isArray(value) ? value : Object.values(value))
+    if (!isFaithful(item, depth + 1)) return false;
+  return true;
+}
+
+/** The JSON value of a text that JSON.stringify wrote. */
+function parsed(stored: Exclude<Value, null>): JsonValue {
+  return JSON.parse(String(stored)) as JsonValue;
+}
+
+/** Any JSON value, stored as its text. */
+const json: FieldType = {
+  ...scalar,
+  name: "json",
+  column: "TEXT",
+  valueType: "json",
+  expected: `a JSON value, at most ${maxDepth} levels deep, with finite numbers and without lone surrogates`,
+  encode: (value) => (isFaithful(value, 0) ? JSON.stringify(value) : undefined),
+  decode: parsed,
+  rules: { bounds: null, regex: false, unique: false },
+  emptyLiteral: `'""'`,
+  isIndexable: false,
+  mayBeLong: () => true,
+  typescript: { type: "JsonValue" },
+};
+
+/** The id of a record of another collection, or of a user. */
+const relation: FieldType = {
+  ...textual,
+  name: "relation",
+  expected: "the id of a record, a string",
+  reference: "record",
+};
+
+/** The id of a stored file. */
+const file: FieldType = {
+  ...textual,
+  name: "file",
+  expected: "the id of a stored file, a string",
+  reference: "file",
+  typescript: { type: "string", note: "the id of a stored file" },
+};
+
+const types: { readonly [name in FieldTypeName]: FieldType } = {
+  string,
+  text,
+  integer,
+  float,
+  boolean,
+  datetime,
+  json,
+  relation,
+  file,
+};
+
+/** The stored form of a multiple field without items, which is never null. */
+export const noItems = "[]";
+/** The most code points of an item, which an index holds. */
+export const maxItemLength = 1_000;
+
+/** The type of a multiple field, whose value is an array of distinct items in their order, stored as its JSON. */
+function multipleOf(item: FieldType): FieldType {
+  return {
+    ...item,
+    column: "TEXT",
+    expected: `an array, each item of it ${item.expected}`,
+    encode(value) {
+      const isEncoded = Array.isArray(value) && value.every((each) => item.encode(each) !== undefined);
+      return isEncoded ? JSON.stringify(value) : undefined;
+    },
+    decode: parsed,
+    rules: { ...item.rules, bounds: "items" },
+    emptyLiteral: `'${noItems}'`,
+    isIndexable: false,
+    mayBeLong: () => true,
+    item,
+    typescript: { ...item.typescript, type: `${item.typescript.type}[]` },
+  };
+}
+
+const multipleTypes: { readonly [name in FieldTypeName]?: FieldType } = {
+  string: multipleOf(string),
+  relation: multipleOf(relation),
+  file: multipleOf(file),
+};
+
+/** The names of the types that a multiple field may have. */
+export const multipleTypeNames = Object.keys(multipleTypes);
+
+/** The most items of a multiple field. */
+export function maxItemsOf({ max = 100 }: FieldDefinition): number {
+  return max;
+}
+
+/** The type of a field. */
+export function typeOf({ type, multiple }: Pick<FieldDefinition, "type" | "multiple">): FieldType {
+  return multiple === true ? (multipleTypes[type] ?? types[type]) : types[type];
+}
+
+/** The stored value of a field without a value. */
+export function emptyOf({ multiple }: Pick<FieldDefinition, "multiple">): Value {
+  return multiple === true ? noItems : null;
+}
+
+/** The type of a name; undefined for an unknown name. */
+export function typeNamed(name: unknown): FieldType | undefined {
+  return Object.values(types).find((type) => type.name === name);
+}
+
+/** The names of the types to which a rule applies. */
+export function typesWith(holds: (type: FieldType) => boolean): string[] {
+  return Object.values(types)
+    .filter(holds)
+    .map(({ name }) => name);
+}
+
+/** The JSON value of a stored value. */
+export function decode(field: FieldDefinition, stored: Value): JsonValue {
+  const { decode: decodeStored } = typeOf(field);
+  return stored === null || decodeStored === undefined ? stored : decodeStored(stored);
+}
+
+/** Whether `decode` changes values of the field. */
+export function needsDecoding(field: FieldDefinition): boolean {
+  return typeOf(field).decode !== undefined;
+}
+
+/** A condition, as SQL, that holds if `required` refuses the value. `value` is an SQL expression. */
+export function isEmptySql(field: FieldDefinition, value: string): string {
+  const { emptyLiteral } = typeOf(field);
+  return emptyLiteral === null ? `${value} IS NULL` : `(${value} IS NULL OR ${value} = ${emptyLiteral})`;
+}
