@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
 import { bind } from "../expressions/index.ts";
+import { segmentsAfter } from "./cursor.ts";
 import { parseListQuery } from "./list-query.ts";
 import { ReadScope } from "./read-scope.ts";
-import { segmentsAfter } from "./sql/keyset.ts";
 import { orderBy } from "./sql/rows.ts";
 
 const fields = [

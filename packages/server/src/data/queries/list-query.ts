@@ -1,35 +1,51 @@
 /**
  * List queries: the parameters of a list, parsed and checked, and the plan by which its pages are read. Each feature of a list is a
- * file of its own, which is entered only when a parameter asks for the feature: `sort.ts`, `search.ts`, `groups.ts`,
+ * file of its own, which is entered only when a parameter asks for the feature: `sort.ts`, `search.ts`, `sql/groups.ts`,
  * `selection.ts` (`fields` and `expand`), and `cursor.ts`.
+ *
+ * The definition decides whether a single index answers a list: all conditions of the list are comparisons of own fields with
+ * constants, and the index holds the fields that are compared for equality, then the fields of the order, and nothing more. SQLite then reads a single range of the
+ * index, in order, and no row in vain: the size of the page bounds the work, and the list runs on the event loop.
+ *
+ * A rule by membership, as `team.members(team)[user = @user.id]`, leads from the caller's records to the ids that a field may hold. An
+ * index that answers the list for one id has a range for each. SQLite reads a page of each range at most, so the caller's memberships
+ * bound the work, and the list is tried on the event loop with a bound on the rows.
  */
 
 import { AppError, quote } from "../../base/kernel/index.ts";
-import type { Collection } from "../collections/index.ts";
+import { type Collection, type TableIndex, tableIndexes } from "../collections/index.ts";
 import {
+  columnOf,
   type Expression,
   ExpressionError,
   type ExpressionSchema,
+  isConstant,
+  isNull,
+  lookedUpColumn,
+  type Operand,
+  type Path,
   parseExpression,
   type SqlOptions,
   separated,
 } from "../expressions/index.ts";
 import type { Decision } from "../permissions/index.ts";
-import { parseGroups } from "./groups.ts";
-import { indexUseOf } from "./index-use.ts";
 import type { GroupsPlan, PagePlan, SearchPlan, SortPlan } from "./plan.ts";
 import { type QueryParameter, type QueryText, queryParameters, refuseParameter } from "./query-text.ts";
-import type { ReadScope, Source } from "./read-scope.ts";
-import { whereOf } from "./read-scope.ts";
-import { parseSearchText } from "./search.ts";
+import { isForEverybody, type ReadScope, type Source, whereOf } from "./read-scope.ts";
+import { matchOrder, parseSearchText } from "./search.ts";
 import { parseSelection, type Selected } from "./selection.ts";
 import { keyPlans, newestFirst, parseSort, type Sort } from "./sort.ts";
-import { foundIn, matchOrder } from "./sql/search.ts";
+import { foundIn, parseGroups } from "./sql/groups.ts";
 
-/** Records, or groups, of a page, unless the query says how many. */
-const maxLimit = 1_000;
+/** The bounds of a page, and the values without the parameter. */
+const wholeNumbers = {
+  limit: { min: 1, max: 1_000, usual: 1_000 },
+  offset: { min: 0, max: Number.MAX_SAFE_INTEGER, usual: 0 },
+} as const;
 /** A page of more records is read on a thread. */
 const maxLoopLimit = 200;
+/** Records that may be skipped on the event loop. */
+const maxOffset = 1_000;
 
 /** A query of a list: everything but the caller's id, the time, and the position of a page. */
 export interface ListQuery {
@@ -74,14 +90,11 @@ export function readQueryText(
   return seen.size > 0 ? found : null;
 }
 
-/** @throws AppError `bad_request` for anything but a whole number between the two. */
-function readWhole(
-  query: QueryText,
-  name: "limit" | "offset",
-  { min, max }: { min: number; max: number },
-): number | null {
+/** @throws AppError `bad_request` for anything but a whole number within the bounds. */
+function readWhole(query: QueryText, name: keyof typeof wholeNumbers): number {
   const text = query[name];
-  if (text === undefined) return null;
+  const { min, max, usual } = wholeNumbers[name];
+  if (text === undefined) return usual;
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (!(value >= min && value <= max))
     throw refuseParameter(name, `it must be a whole number from ${min} to ${max}, not ${quote(text)}`);
@@ -133,7 +146,7 @@ function queryOfRecords(listed: Listed): QueryParts {
   const use = indexUseOf(collection, conditions, { sort, offset });
   const isSmall = limit <= maxLoopLimit && !selected.leadsToMany && !selected.isGuarded;
   const isOnLoop = text.search === undefined && use.isBounded && isSmall && !(hasTotal && conditions.length > 0);
-  const options: SqlOptions = { isProbed: !isOnLoop || use.isLookedUp, users: scope.users.table };
+  const options: SqlOptions = { isProbed: !isOnLoop || use.isLookedUp, users: scope.collections.users.table };
   const where = whereOf(conditions, source.table, options);
   const isAlone = text.sort === undefined && where === null;
   const isSearched = text.search !== undefined || text.snippet !== undefined;
@@ -161,14 +174,10 @@ function queryOfRecords(listed: Listed): QueryParts {
   };
 }
 
-function limitOf(text: QueryText): number {
-  return readWhole(text, "limit", { min: 1, max: maxLimit }) ?? maxLimit;
-}
-
 /** The part of the list that is asked for. */
 function extentOf(text: QueryText): { limit: number; offset: number; hasTotal: boolean } {
-  const limit = limitOf(text);
-  const offset = readWhole(text, "offset", { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0;
+  const limit = readWhole(text, "limit");
+  const offset = readWhole(text, "offset");
   if (text.offset !== undefined && text.cursor !== undefined)
     throw refuseParameter("offset", 'it cannot stand beside "cursor", which says where the page begins');
   if (text.count !== undefined && text.count !== "exact")
@@ -200,13 +209,12 @@ function sortPlan(
 /** A query of groups. No index bounds the records of a group, so the query runs on a thread. */
 function queryOfGroups({ collection, text, scope, schema, source, conditions }: Listed): QueryParts {
   const { table } = source;
-  const options: SqlOptions = { isProbed: true, users: scope.users.table };
+  const options: SqlOptions = { isProbed: true, users: scope.collections.users.table };
   const where = whereOf(conditions, table, options);
   const search = parseSearchText({ ...text, snippet: undefined }, { collection, source, isAlone: false });
   const parts = [where, search && foundIn(search, table)].filter((part) => part !== null);
   const found = parts.length === 0 ? null : separated(parts, " AND ");
-  const limit = limitOf(text);
-  const plan = parseGroups(text, { schema, table, options }, { where: found, limit });
+  const plan = parseGroups(text, { schema, table, options, where: found, limit: readWhole(text, "limit") });
   const orders = plan.columns.map(({ texts }) => texts);
   return {
     sort: newestFirst,
@@ -217,11 +225,6 @@ function queryOfGroups({ collection, text, scope, schema, source, conditions }: 
   };
 }
 
-/** Whether all callers get the same of a collection. */
-export function isForEverybody({ policies, fieldPolicies }: Collection): boolean {
-  return policies.read.isOpen && fieldPolicies?.hidesValues !== true;
-}
-
 function parseFilter(text: string, schema: ExpressionSchema): Expression {
   try {
     return parseExpression(text, schema);
@@ -229,4 +232,136 @@ function parseFilter(text: string, schema: ExpressionSchema): Expression {
     if (!(thrown instanceof ExpressionError)) throw thrown;
     throw refuseParameter("filter", thrown.message);
   }
+}
+
+/** Whether an index answers a list, decided before the list is read. */
+interface IndexUse {
+  /** Whether SQLite reads the rows of the page and no others. */
+  readonly isBounded: boolean;
+  /** Whether the bound holds for each id that a condition leads to: how many ids there are is not known before. */
+  readonly isLookedUp: boolean;
+  /** Whether an index, or the table itself, gives the order. */
+  readonly isOrdered: boolean;
+}
+
+/** The columns that conditions compare with constants. */
+interface Compared {
+  /** Compared with `=`. */
+  readonly equal: Set<string>;
+  /** Compared with `=` or `in`, and not with null: a unique index has a single row for each value. */
+  readonly points: Set<string>;
+  /** Compared with the ids that a condition leads to. */
+  readonly lookedUp: Set<string>;
+  /** Compared with `in`: an index has several ranges for the values, in no common order. */
+  readonly listed: Set<string>;
+  /** Bounds, as `count >`: SQLite looks at a second bound of a kind row by row. */
+  readonly bounds: Map<string, string>;
+}
+
+/** @param conditions that must all hold. */
+function indexUseOf(
+  collection: Collection,
+  conditions: readonly Expression[],
+  { sort, offset }: { sort: Sort; offset: number },
+): IndexUse {
+  const compared: Compared = {
+    equal: new Set(),
+    points: new Set(),
+    lookedUp: new Set(),
+    listed: new Set(),
+    bounds: new Map(),
+  };
+  const isPlain = conditions.every((condition) => compare(condition, compared));
+  const indexes = known.getOrInsertComputed(collection, indexesOf);
+  const { equal, points, lookedUp, listed, bounds } = compared;
+  const isOne = indexes.some(({ columns, unique }) => unique && columns.every((column) => points.has(column)));
+  const sorted = columnsOfSort(sort)?.filter((column) => !equal.has(column)) ?? null;
+  const orders = [[], ...indexes.map(({ columns }) => columns)].filter(
+    (columns) => sorted !== null && givesOrder(columns, equal, sorted),
+  );
+  const answers = (columns: readonly string[]): boolean =>
+    listed.size === 0 &&
+    columns.length === equal.size + (sorted?.length ?? 0) &&
+    [...bounds.values()].every((column) => column === sorted?.[0]);
+  const isNear = offset <= (lookedUp.size > 0 ? 0 : maxOffset);
+  const isBounded = isPlain && isNear && (isOne || orders.some(answers));
+  return { isBounded, isLookedUp: isBounded && lookedUp.size > 0, isOrdered: orders.length > 0 };
+}
+
+/** The indexes of collections, looked up once for a definition. */
+const known = new WeakMap<Collection, readonly TableIndex[]>();
+
+function indexesOf({ definition }: Collection): readonly TableIndex[] {
+  return [{ columns: ["id"], unique: true }, ...tableIndexes(definition)];
+}
+
+/** Whether an index has some of the equal columns, then the sorted columns and nothing more: rows with the same key follow `_seq`. */
+function givesOrder(columns: readonly string[], equal: ReadonlySet<string>, sorted: readonly string[]): boolean {
+  const start = columns.length - sorted.length;
+  return (
+    start >= 0 &&
+    columns.slice(0, start).every((column) => equal.has(column)) &&
+    sorted.every((column, i) => columns[start + i] === column)
+  );
+}
+
+/** The columns of an order that an index can give: own fields, all in the direction of the order of creation. */
+function columnsOfSort({ keys, isSeqDescending }: Sort): string[] | null {
+  const isIndexable = keys.every(({ path, isDescending }) => isOwnColumn(path) && isDescending === isSeqDescending);
+  return isIndexable ? keys.map(({ path }) => columnOf(path)) : null;
+}
+
+/** Notes the columns of a condition; false for a condition that no index answers. */
+function compare(condition: Expression, compared: Compared): boolean {
+  switch (condition.type) {
+    case "some": {
+      const column = lookedUpColumn(condition);
+      const { equal, lookedUp } = compared;
+      if (column === null || lookedUp.size > 0) return false;
+      // A unique index has a row for each of the ids: an order that no index gives would sort all of these rows.
+      for (const columns of [equal, lookedUp]) columns.add(column);
+      return true;
+    }
+    case "and":
+      return condition.items.every((item) => compare(item, compared));
+    case "in": {
+      const { left, items } = condition;
+      if (!isOwnColumn(left) || !items.every((item) => isConstant(item) && !isNull(item))) return false;
+      compared.points.add(columnOf(left));
+      compared.listed.add(columnOf(left));
+      return true;
+    }
+    case "compare":
+      return compareColumn(condition, compared);
+    default:
+      return false;
+  }
+}
+
+function compareColumn(
+  { operator, left, right }: Extract<Expression, { type: "compare" }>,
+  { equal, points, lookedUp, bounds }: Compared,
+): boolean {
+  const path = isOwnColumn(left) ? left : isOwnColumn(right) ? right : null;
+  const constant = path === left ? right : left;
+  // SQLite computes a function of a field, as lower(name), for each row.
+  if (path === null || !isConstant(constant)) return false;
+  const column = columnOf(path);
+  if (operator === "=") {
+    // A second comparison of the same column is looked at row by row.
+    if (equal.has(column) && !lookedUp.has(column)) return false;
+    equal.add(column);
+    if (!isNull(constant)) points.add(column);
+    return true;
+  }
+  if (operator === "!=" || operator === "~" || operator === "!~") return false;
+  const isLower = operator.startsWith(">") === (path === left);
+  const bound = `${column} ${isLower ? ">" : "<"}`;
+  if (bounds.has(bound)) return false;
+  bounds.set(bound, column);
+  return true;
+}
+
+function isOwnColumn(operand: Operand): operand is Path {
+  return operand.type === "path" && operand.hops.length === 0 && operand.valueType !== "json";
 }

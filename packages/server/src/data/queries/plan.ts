@@ -7,7 +7,6 @@ import type { LongText, SearchTerm } from "../../base/kernel/index.ts";
 import type { Value } from "../../store/database/index.ts";
 import type { EvaluationContext, SqlPart } from "../expressions/index.ts";
 import type { ValueType } from "../fields/index.ts";
-import type { CursorPosition } from "./cursor.ts";
 
 /** A sort key as SQL. */
 export interface KeyPlan extends SqlPart {
@@ -47,16 +46,14 @@ export interface SelectionPlan {
 export interface ExpansionPlan {
   /** The name in the query, and in the answer. */
   readonly name: string;
-  /** `forward`: a field of the record holds the id. `backward`: a field of theirs does. */
-  readonly direction: "forward" | "backward";
-  /** The field that holds the id, or several. */
+  /** The field that holds the id, or several: of the record, or of the records that point here. */
   readonly field: string;
   /** The records that the path leads to; null for records that the caller may not read. */
   readonly target: {
     /** The collection, for error messages. */
     readonly name: string;
     readonly selection: SelectionPlan;
-    /** The pointer of a backward field. */
+    /** The column of the field by which records point here; null for a field of the record. */
     readonly pointer: PointerPlan | null;
     /** A condition on the records that the caller may read; null for all. */
     readonly condition: SqlPart | null;
@@ -102,13 +99,23 @@ export interface PagePlan {
   readonly isCounted: boolean;
 }
 
-/** A column of groups: a value that the records of a group share, or a value over them. */
+/** A column of groups: a key, which is a value that the records of a group share, or an aggregate over these records. */
 export interface GroupColumn extends SqlPart {
   /** The name in the query, and in the answer. */
   readonly name: string;
+  readonly valueType: ValueType;
   /** The texts whose positions are the values; null for values that stand for themselves. */
   readonly texts: readonly string[] | null;
-  readonly isBoolean: boolean;
+  readonly isNullable: boolean;
+}
+
+/** The content of a cursor. */
+export interface CursorPosition {
+  /** The id of the last record of the page before. */
+  readonly id: string;
+  /** Null for values that were too long: the values are read again, and must have this digest. */
+  readonly values: readonly Value[] | null;
+  readonly digest: string | null;
 }
 
 /** A page of groups. */

@@ -3,9 +3,9 @@
  *
  * 1. **Text → query.** `list-query.ts` picks the parameters and parses them against the read scope
  *    (`read-scope.ts`): filter, sort (`sort.ts`), fields and expansions (`selection.ts`), cursor (`cursor.ts`).
- * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with its SQL (`sql/`). `index-use.ts` tells whether a single
- *    index of the definition answers the query.
- * 3. **Plan → records.** `sql/run.ts` reads a page (`sql/keyset.ts` finds its start), `sql/expand.ts` reads the related records. A list
+ * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with its SQL (`sql/`). `list-query.ts` tells whether a
+ *    single index of the definition answers the query.
+ * 3. **Plan → records.** `sql/run.ts` reads a page (`cursor.ts` finds its start), `sql/expand.ts` reads the related records. A list
  *    that an index answers runs on the event loop. Every other list, and a list that meets too many rows there, runs on a
  *    reader thread (`query-thread.ts`) with a limit of time.
  */
@@ -26,12 +26,20 @@ import {
   type TaggedRecord,
 } from "../records/index.ts";
 
-import { type CursorPosition, Cursors } from "./cursor.ts";
+import { Cursors } from "./cursor.ts";
 import { indexAdvice } from "./index-advice.ts";
-import { isForEverybody, type ListQuery, parseListQuery, readQueryText } from "./list-query.ts";
-import type { FileShownInput, FileUsesInput, PageInput, PageOutcome, QueryInput, RecordInput } from "./plan.ts";
+import { type ListQuery, parseListQuery, readQueryText } from "./list-query.ts";
+import type {
+  CursorPosition,
+  FileShownInput,
+  FileUsesInput,
+  PageInput,
+  PageOutcome,
+  QueryInput,
+  RecordInput,
+} from "./plan.ts";
 import { selectionParameters } from "./query-text.ts";
-import { classOf, ReadScope } from "./read-scope.ts";
+import { classOf, isForEverybody, ReadScope } from "./read-scope.ts";
 import { parseSelection } from "./selection.ts";
 import { type FileUses, fileColumns, readableFileColumns } from "./sql/file-uses.ts";
 import { TooMuchForLoop } from "./sql/rows.ts";
@@ -228,7 +236,7 @@ export class Queries {
   /** The records that hold the id of a file, for admins: no rule is checked. */
   async fileUses(fileId: string, page: { limit: number; offset: number }, caller: QueryCaller): Promise<FileUses> {
     const plan = (): Planned<FileUsesInput> => {
-      const columns = fileColumns(this.#options.collections);
+      const columns = this.#options.collections.all().flatMap(fileColumns);
       const input: FileUsesInput = { type: "file uses", columns, fileId, ...page, ...this.#basics(caller) };
       return { input, site: "thread", entered: new Map() };
     };
@@ -244,9 +252,8 @@ export class Queries {
       (isOpen: boolean): (() => Planned<FileShownInput>) =>
       () => {
         const scope = this.#scope(caller.principal);
-        const columns = readableFileColumns(this.#options.collections, scope, { isProbed: true }).filter(
-          ({ condition }) => (condition === null) === isOpen,
-        );
+        const readable = readableFileColumns(scope, { isProbed: true });
+        const columns = readable.filter(({ condition }) => (condition === null) === isOpen);
         const input: FileShownInput = { type: "file shown", columns, fileId, ...this.#basics(caller) };
         return { input, site: isOpen ? "event-loop" : "thread", entered: scope.entered };
       };

@@ -56,6 +56,11 @@ export interface Source {
   column(name: string): string;
 }
 
+/** Whether all callers get the same of a collection. */
+export function isForEverybody({ policies, fieldPolicies }: Collection): boolean {
+  return policies.read.isOpen && fieldPolicies?.hidesValues !== true;
+}
+
 /** The class of a caller: all callers of a class have the same decisions and conditions. */
 export function classOf(principal: Principal): "admin" | "user" | "nobody" {
   return isAdmin(principal) ? "admin" : principal === null ? "nobody" : "user";
@@ -186,14 +191,14 @@ const nothing: ReadonlySet<string> = new Set();
 const isSelf = isCaller(systemField("id", true));
 
 export class ReadScope {
+  readonly collections: Collections;
   readonly principal: Principal;
-  readonly #collections: Collections;
   readonly #schemaSource: SchemaSource;
   readonly #entered = new Map<Collection, Decision>();
   #hasVersion = true;
 
   constructor(collections: Collections, principal: Principal) {
-    this.#collections = collections;
+    this.collections = collections;
     this.principal = principal;
     this.#schemaSource = {
       users: collections.users,
@@ -202,10 +207,6 @@ export class ReadScope {
       enterUsers: () => this.#conditionOfUsers(),
       closed: (name) => this.closed(name),
     };
-  }
-
-  get users(): UserTable {
-    return this.#collections.users;
   }
 
   /** The collections that were entered, each with the caller's decision. */
@@ -238,7 +239,7 @@ export class ReadScope {
 
   /** The fields of a collection that the caller cannot search or sort by, or follow; see `Source.closed`. */
   closed(name: string): ReadonlySet<string> {
-    const collection = this.#collections.get(name);
+    const collection = this.collections.get(name);
     return collection === undefined ? nothing : this.#sourceOf(collection).closed;
   }
 
@@ -249,31 +250,14 @@ export class ReadScope {
     return { access: "none", refusal: new AppError("unauthorized", "To query users, sign in.") };
   }
 
-  /** The collection that a relation leads to; null for the users. */
-  target(field: FieldDefinition): Collection | null {
-    if (field.collection === "users") return null;
-    const target = this.#collections.get(field.collection ?? "");
-    // Definitions whose relations lead nowhere are refused.
-    if (target === undefined) throw new Error(`The relation ${field.name} leads nowhere`);
-    return target;
-  }
-
-  /** The collection of a name. */
-  named(name: string): Collection | undefined {
-    return this.#collections.get(name);
-  }
-
   /** Whether the caller may read anything of a collection; the collection is not entered. */
   canRead(collection: Collection): boolean {
     return collection.policies.read.decide(this.principal).access !== "none";
   }
 
-  /** The names of the collections that the caller may read something of. */
-  readableNames(): string[] {
-    return this.#collections
-      .all()
-      .filter((collection) => this.canRead(collection))
-      .map(({ name }) => name);
+  /** The collections that the caller may read something of. */
+  readable(): Collection[] {
+    return this.collections.all().filter((collection) => this.canRead(collection));
   }
 
   /** The schema of a collection for expressions. */
@@ -282,7 +266,7 @@ export class ReadScope {
   }
 
   #enterNamed(name: string): Expression | null {
-    const collection = this.#collections.get(name);
+    const collection = this.collections.get(name);
     if (collection === undefined) throw new Error(`There is no collection ${name} to enter`);
     collection.policies.read.admit(this.principal);
     return this.source(collection).condition;
@@ -295,7 +279,7 @@ export class ReadScope {
   }
 
   #sourceOf(collection: Collection): Source {
-    return sourceOf(this.#collections, collection, this.principal);
+    return sourceOf(this.collections, collection, this.principal);
   }
 }
 

@@ -1,5 +1,6 @@
 /** The parameters `fields` and `expand`: the fields of a record that are answered, and the records beside the record. */
 
+import type { FieldDefinition } from "@socle/protocol";
 import { isName } from "@socle/protocol/filter";
 import { type AppError, quote } from "../../base/kernel/index.ts";
 import { identifier } from "../../store/database/index.ts";
@@ -118,8 +119,7 @@ function pointerOf(source: Source, field: string): PointerPlan {
 
 function expansionPlan({ name, isBackward, field, selection }: Expansion, options: SqlOptions): ExpansionPlan {
   const { source } = selection;
-  const direction = isBackward ? "backward" : "forward";
-  if (source.decision.access === "none") return { name, direction, field, target: null };
+  if (source.decision.access === "none") return { name, field, target: null };
   const { condition } = source;
   const target = {
     name: source.name,
@@ -127,7 +127,7 @@ function expansionPlan({ name, isBackward, field, selection }: Expansion, option
     pointer: isBackward ? pointerOf(source, field) : null,
     condition: condition === null ? null : toSql(condition, source.table, options),
   };
-  return { name, direction, field, target };
+  return { name, field, target };
 }
 
 /** A step to the records of a collection whose field points here: `comments(post)`. */
@@ -212,15 +212,22 @@ class SelectionParser {
       throw this.#pointingHere(from, name) ?? this.#unknown(from, name);
     }
     if (typeOf(field).reference !== "record") throw this.#noRelation(name);
-    const target = this.#scope.target(field);
-    const source =
-      target === null ? userSource(this.#scope.users, this.#scope.enterUsers()) : this.#scope.source(target);
-    return { name, isBackward: false, field: name, selection: new Selection(source) };
+    return { name, isBackward: false, field: name, selection: new Selection(this.#target(field)) };
+  }
+
+  /** The records that a relation leads to. */
+  #target({ name, collection = "" }: FieldDefinition): Source {
+    const { collections } = this.#scope;
+    if (collection === "users") return userSource(collections.users, this.#scope.enterUsers());
+    const target = collections.get(collection);
+    // Definitions whose relations lead nowhere are refused.
+    if (target === undefined) throw new Error(`The relation ${name} leads nowhere`);
+    return this.#scope.source(target);
   }
 
   #backward(from: Selection, { name, collectionName, fieldName }: BackwardStep): Expansion {
     const target = from.source.name;
-    const collection = this.#scope.named(collectionName);
+    const collection = this.#scope.collections.get(collectionName);
     const fields = collection === undefined ? [] : recordTableOf(collection).fields;
     const closed = this.#scope.closed(collectionName);
     const pointing = fields.filter(
@@ -231,7 +238,8 @@ class SelectionParser {
       return { name, isBackward: true, field: fieldName, selection: new Selection(source, fieldName) };
     }
     if (collection === undefined || !this.#scope.canRead(collection)) {
-      const hint = hintFor(collectionName, this.#scope.readableNames());
+      const readable = this.#scope.readable().map((each) => each.name);
+      const hint = hintFor(collectionName, readable);
       throw refuseParameter(this.#parameter, `there is no ${quote(name)} that points to "${target}"${hint}`);
     }
     const hint =
@@ -243,7 +251,7 @@ class SelectionParser {
 
   /** The hint for the name of a collection whose records point here. */
   #pointingHere(from: Selection, name: string): AppError | null {
-    const collection = this.#scope.named(name);
+    const collection = this.#scope.collections.get(name);
     if (collection === undefined || !this.#scope.canRead(collection)) return null;
     const closed = this.#scope.closed(name);
     const field = recordTableOf(collection).fields.find(
@@ -299,5 +307,5 @@ export function parseSelection(source: Source, text: Pick<QueryText, "fields" | 
   }
   const { leadsToMany, isGuarded } = selection;
   // On the event loop, too: the rules of expansions may look at many records.
-  return { plan: selection.plan({ isProbed: true, users: scope.users.table }), leadsToMany, isGuarded };
+  return { plan: selection.plan({ isProbed: true, users: scope.collections.users.table }), leadsToMany, isGuarded };
 }

@@ -13,6 +13,8 @@ import {
   conditionSql,
   count,
   decodeRows,
+  inList,
+  pointingTo,
   type Row,
   type Run,
   refuseOnLoop,
@@ -30,6 +32,7 @@ const maxReadBytes = 8 * 1024 ** 2;
 const maxAnswerBytes = 16 * 1024 ** 2;
 
 type Target = NonNullable<ExpansionPlan["target"]>;
+type BackwardTarget = Target & { readonly pointer: PointerPlan };
 
 /** A record that is answered, or the value that a path brings, and its bytes, expansions included. */
 interface Weighed<T extends JsonValue = JsonValue> {
@@ -64,27 +67,27 @@ export class Expander {
   }
 
   #weighed(selection: SelectionPlan, rows: Row[]): Weighed<Row>[] {
-    const { expansions } = selection;
     const weights = rows.map(rowBytes);
     decodeRows(selection, rows);
-    if (expansions.length === 0)
-      return rows.map((row, i) => ({ value: shapeRecord(selection, row, null), bytes: weights[i] ?? 0 }));
-    const beside: Row[] = rows.map(() => ({}));
-    for (const expansion of expansions) {
-      const expanded = this.#expand(expansion, rows);
-      for (const [i, row] of rows.entries()) {
-        const { value, bytes } = expanded(row);
-        weights[i] = (weights[i] ?? 0) + bytes;
-        const into = beside[i];
-        if (into !== undefined) into[expansion.name] = value;
+    const expansions = selection.expansions.map(({ name, field, target }) => {
+      return { name, expanded: this.#expand(field, target, rows) };
+    });
+    return rows.map((row, i) => {
+      const beside: Row = {};
+      let bytes = weights[i] ?? 0;
+      for (const { name, expanded } of expansions) {
+        const each = expanded(row);
+        beside[name] = each.value;
+        bytes += each.bytes;
       }
-    }
-    return rows.map((row, i) => ({ value: shapeRecord(selection, row, beside[i] ?? null), bytes: weights[i] ?? 0 }));
+      return { value: shapeRecord(selection, row, expansions.length === 0 ? null : beside), bytes };
+    });
   }
 
-  #expand({ direction, field, target }: ExpansionPlan, rows: readonly Row[]): Expanded {
+  #expand(field: string, target: ExpansionPlan["target"], rows: readonly Row[]): Expanded {
     if (rows.length === 0 || target === null) return () => nothing;
-    return direction === "forward" ? this.#forward(field, target, rows) : this.#backward(field, target, rows);
+    const { pointer } = target;
+    return pointer === null ? this.#forward(field, target, rows) : this.#backward(field, { ...target, pointer }, rows);
   }
 
   #forward(field: string, target: Target, rows: readonly Row[]): Expanded {
@@ -102,20 +105,16 @@ export class Expander {
   }
 
   /** The newest first. Of too many records, each row gets its newest, and no row gets more than its share. */
-  #backward(field: string, target: Target, rows: readonly Row[]): Expanded {
+  #backward(field: string, target: BackwardTarget, rows: readonly Row[]): Expanded {
     const ids = rows.flatMap(({ id }) => (typeof id === "string" ? [id] : []));
-    const pointer = pointerOf(target);
-    const every = pointingTo(target, pointer, ids);
+    const { pointer } = target;
+    const every = pointingTo(target.selection.table, pointer, ids);
     const matches = this.#isTooMany(target, every) ? this.#newest(target, ids) : every;
     const found = this.#read(target, matches, " ORDER BY _seq DESC");
     const parents = found.map((row) => idsIn(pointer.items === null ? row[field] : storedItems(row[field])));
     const byParent = new Map<string, Weighed[]>();
     for (const [i, each] of this.#weighed(target.selection, found).entries())
-      for (const parent of parents[i] ?? []) {
-        const own = byParent.get(parent) ?? [];
-        if (own.length === 0) byParent.set(parent, own);
-        own.push(each);
-      }
+      for (const parent of parents[i] ?? []) byParent.getOrInsert(parent, []).push(each);
     return ({ id }) => several(byParent.get(String(id)) ?? []);
   }
 
@@ -127,7 +126,7 @@ export class Expander {
   }
 
   /** The newest of each parent, so many that all together are not too many. */
-  #newest(target: Target, ids: readonly string[]): SqlPart {
+  #newest(target: BackwardTarget, ids: readonly string[]): SqlPart {
     const counts = all<{ n: number }>(this.#run, countEachSql(this.#run, target, ids)).map(({ n }) => n);
     return newestOfEach(this.#run, target, { ids, limit: shareOf(counts, maxRecords) });
   }
@@ -163,11 +162,6 @@ function several(records: readonly Weighed[]): Weighed {
   return { value: records.map(({ value }) => value), bytes };
 }
 
-function pointerOf({ pointer }: Target): PointerPlan {
-  if (pointer === null) throw new Error("A forward path has no pointer");
-  return pointer;
-}
-
 /** The largest share with which all rows together have no more than `total`; at least 1. */
 function shareOf(counts: readonly number[], total: number): number {
   let [left, share] = [total, 0];
@@ -193,17 +187,10 @@ function readable(run: Run, { selection: { table }, condition }: Target, matches
   return conditionSql(run, table, [matches, isReadable]);
 }
 
-/** The condition that a record points to a parent. The index of the pointer, or the table of its items, finds the records. */
-function pointingTo({ selection: { table } }: Target, { column, items }: PointerPlan, ids: readonly string[]): SqlPart {
-  if (items === null) return inList(column, ids);
-  const { text, values } = inList("value", ids);
-  return { text: `${table}._seq IN (SELECT record FROM ${items} WHERE ${text})`, values };
-}
-
 /** The number of records for each parent, as `n`. */
-function countEachSql(run: Run, target: Target, ids: readonly string[]): SqlPart {
+function countEachSql(run: Run, target: BackwardTarget, ids: readonly string[]): SqlPart {
   const { table } = target.selection;
-  const { column, items } = pointerOf(target);
+  const { column, items } = target.pointer;
   const [parent, tables] = items === null ? [column, table] : ["_item.value", `${table}, ${items} _item`];
   const among = inList(parent, ids);
   const matches = items === null ? among : { ...among, text: `${among.text} AND _item.record = ${table}._seq` };
@@ -211,9 +198,13 @@ function countEachSql(run: Run, target: Target, ids: readonly string[]): SqlPart
 }
 
 /** The condition that a record is among the newest of a parent. @param limit records for each. */
-function newestOfEach(run: Run, target: Target, { ids, limit }: { ids: readonly string[]; limit: number }): SqlPart {
+function newestOfEach(
+  run: Run,
+  target: BackwardTarget,
+  { ids, limit }: { ids: readonly string[]; limit: number },
+): SqlPart {
   const { table } = target.selection;
-  const { column, items } = pointerOf(target);
+  const { column, items } = target.pointer;
   const text =
     items === null
       ? `${column} = _parents.column1`
@@ -226,13 +217,4 @@ function newestOfEach(run: Run, target: Target, { ids, limit }: { ids: readonly 
     readable(run, target, { text, values: [] }),
     ` ORDER BY _seq DESC LIMIT ${limit}))`,
   ]);
-}
-
-/** The condition that a column has a value of a list. The last value is repeated up to a power of two, so that statements are reused. */
-function inList(column: string, values: readonly string[]): SqlPart {
-  let length = 1;
-  while (length < values.length) length *= 2;
-  const last = values.at(-1) ?? "";
-  const all = [...values, ...Array.from({ length: length - values.length }, () => last)];
-  return { text: `${column} IN (${all.map(() => "?").join(", ")})`, values: all };
 }

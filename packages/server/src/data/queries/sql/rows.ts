@@ -6,7 +6,7 @@ import type { JsonValue } from "@socle/protocol";
 import { type Reader, stopProbe } from "../../../store/database/index.ts";
 import { bind, type EvaluationContext, join, plain, type SqlPart, separated } from "../../expressions/index.ts";
 import { decode } from "../../fields/index.ts";
-import type { SelectionPlan, SortPlan } from "../plan.ts";
+import type { PointerPlan, SelectionPlan, SortPlan } from "../plan.ts";
 
 /** A reader of a snapshot, with the time and the caller. */
 export interface Run {
@@ -57,6 +57,21 @@ export function conditionSql(
   const probe = isProbed ? [plain(stopProbe(table))] : [];
   const conditions = [...probe, ...parts.filter((part) => part !== null)];
   return join([conditions.length === 0 ? "" : " WHERE ", separated(conditions, " AND ")]);
+}
+
+/** The condition that a record points to some ids. The index of the pointer, or the table of its items, finds the records. */
+export function pointingTo(table: string, { column, items }: PointerPlan, ids: readonly string[]): SqlPart {
+  if (items === null) return inList(column, ids);
+  const { text, values } = inList("value", ids);
+  return { text: `${table}._seq IN (SELECT record FROM ${items} WHERE ${text})`, values };
+}
+
+/** The condition that a column has a value of a list. The last value is repeated up to a power of two, so that statements are reused. */
+export function inList(column: string, values: readonly string[]): SqlPart {
+  let length = 1;
+  while (length < values.length) length *= 2;
+  const padded = [...values, ...Array<string>(length - values.length).fill(values.at(-1) ?? "")];
+  return { text: `${column} IN (${padded.map(() => "?").join(", ")})`, values: padded };
 }
 
 /** The text after ORDER BY. */

@@ -5,22 +5,22 @@
 import type { LongText } from "../../../base/kernel/index.ts";
 import type { Reader, Value } from "../../../store/database/index.ts";
 import { join, type SqlPart } from "../../expressions/index.ts";
-import { type CursorPosition, digestOf } from "../cursor.ts";
-import type { PageOutcome, PagePlan, QueryInput, RecordInput, SelectionPlan } from "../plan.ts";
-import { refuseParameter } from "../query-text.ts";
-import { snippetOf } from "../snippet.ts";
-import { Expander } from "./expand.ts";
-import { runFileShown, runFileUses } from "./file-uses.ts";
-import { groupsSql, runGroups } from "./groups.ts";
 import {
   allSegments,
+  digestOf,
   keyNames,
   positionColumns,
   positionOf,
   positionOrder,
   type SortPosition,
   segmentsAfter,
-} from "./keyset.ts";
+} from "../cursor.ts";
+import type { CursorPosition, PageOutcome, PagePlan, QueryInput, RecordInput, SelectionPlan } from "../plan.ts";
+import { refuseParameter } from "../query-text.ts";
+import { snippetOf } from "../search.ts";
+import { Expander } from "./expand.ts";
+import { runFileShown, runFileUses } from "./file-uses.ts";
+import { groupsSql, runGroups } from "./groups.ts";
 import {
   all,
   concealValues,
