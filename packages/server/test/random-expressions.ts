@@ -1,10 +1,10 @@
 /** For the property tests of expressions: random records and expressions, and the records that an expression finds, by SQL and by predicate. */
 import fc from "fast-check";
-import { bind, type EvaluationContext } from "../src/data/expressions/expression.ts";
+import type { EvaluationContext } from "../src/data/expressions/expression.ts";
 import { parseExpression } from "../src/data/expressions/parse.ts";
 import { type Fields, toPredicate } from "../src/data/expressions/predicate.ts";
 import { toSql } from "../src/data/expressions/sql/conditions.ts";
-import type { SqlOptions } from "../src/data/expressions/sql/scope.ts";
+import { bind, type SqlOptions } from "../src/data/expressions/sql/scope.ts";
 import type { Database } from "../src/store/database/index.ts";
 import { schemaOf, statuses } from "./expression-schemas.ts";
 

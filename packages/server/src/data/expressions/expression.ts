@@ -1,10 +1,9 @@
 /**
- * Expressions: conditions over a record whose names are known and whose types fit, and their operands.
+ * Expressions: conditions over a record whose names are known and whose types fit, and their operands. The names of a path are looked
+ * up from a record through relations to a value and into its JSON.
  */
-
-import type { Call, Comparison, Macro } from "@socle/protocol/filter";
-import { AppError } from "../../base/kernel/index.ts";
-import type { Value } from "../../store/database/index.ts";
+import type { Call, Comparison, Macro, Step } from "@socle/protocol/filter";
+import { AppError, nearest, quote } from "../../base/kernel/index.ts";
 import type { ValueType } from "../fields/index.ts";
 
 /** An error in the text of an expression: the message names the position and the problem. */
@@ -233,48 +232,43 @@ export function partsOf(expression: Expression): readonly Expression[] {
   }
 }
 
+/** An expression and the expressions inside, each with the number of steps to several on the way. */
+function* within(expression: Expression, steps = 0): Generator<[expression: Expression, steps: number]> {
+  yield [expression, steps];
+  const isOfSeveral = expression.type === "some" || expression.type === "someItem";
+  for (const part of partsOf(expression)) yield* within(part, isOfSeveral ? steps + 1 : steps);
+}
+
 /** The columns of the record itself that an expression needs. */
 export function ownColumnsIn(expression: Expression): Set<string> {
   const columns = new Set<string>();
-  const visit = (each: Expression, depth: number): void => {
+  for (const [each, steps] of within(expression)) {
     for (const operand of operandsOf(each)) {
       const path = pathOf(operand);
-      if (path !== null && path.up === depth) columns.add(path.hops[0]?.field.column ?? path.field.column);
+      if (path?.up === steps) columns.add(path.hops[0]?.field.column ?? path.field.column);
     }
-    if (each.type === "some" && depth === 0) columns.add(each.from[0]?.field.column ?? "id");
-    if (each.type === "someItem" && depth === 0) columns.add(each.from[0]?.field.column ?? each.field.column);
-    const isInside = each.type === "some" || each.type === "someItem";
-    for (const part of partsOf(each)) visit(part, isInside ? depth + 1 : depth);
-  };
-  visit(expression, 0);
+    if (each.type === "some" && steps === 0) columns.add(each.from[0]?.field.column ?? "id");
+    if (each.type === "someItem" && steps === 0) columns.add(each.from[0]?.field.column ?? each.field.column);
+  }
   return columns;
 }
 
 /** The names of the collections that an expression enters, "users" included. */
 export function collectionsIn(expression: Expression): Set<string> {
   const names = new Set<string>();
-  const follow = (hops: readonly Hop[]): void => {
-    for (const { target } of hops) names.add(target.name);
-  };
-  const visit = (each: Expression): void => {
-    for (const operand of operandsOf(each)) follow(pathOf(operand)?.hops ?? []);
-    if (each.type === "some") {
-      follow(each.from);
-      names.add(each.target.name);
-    }
-    if (each.type === "someItem") {
-      follow(each.from);
-      if (each.record !== null) names.add(each.record.name);
-    }
-    for (const part of partsOf(each)) visit(part);
-  };
-  visit(expression);
+  for (const [each] of within(expression)) {
+    const paths = operandsOf(each).map((operand) => pathOf(operand)?.hops ?? []);
+    const from = each.type === "some" || each.type === "someItem" ? each.from : [];
+    for (const { target } of [...paths.flat(), ...from]) names.add(target.name);
+    if (each.type === "some") names.add(each.target.name);
+    if (each.type === "someItem" && each.record !== null) names.add(each.record.name);
+  }
   return names;
 }
 
 /** All operands, also inside backward steps and of items. */
 export function operandsIn(expression: Expression): Operand[] {
-  return [...operandsOf(expression), ...partsOf(expression).flatMap(operandsIn)];
+  return [...within(expression)].flatMap(([each]) => operandsOf(each));
 }
 
 /** Whether an expression depends on the caller. */
@@ -282,11 +276,119 @@ export function namesCaller(expression: Expression): boolean {
   return operandsIn(expression).some((operand) => operand.type === "macro" && operand.name.startsWith("user."));
 }
 
-/** The values for the `?` of an SQL text, in their order. */
-export function bind(values: readonly (Value | Constant)[], context: EvaluationContext): Value[] {
-  return values.map((value) => {
-    if (typeof value !== "object" || value === null) return value;
-    const bound = constantValue(value, context);
-    return typeof bound === "boolean" ? Number(bound) : bound;
-  });
+/** The relations that a path may go through, forward and backward. */
+const maxHops = 5;
+
+export const valueTypeNames: { readonly [valueType in ValueType]: string } = {
+  text: "a text",
+  number: "a number",
+  boolean: "a boolean",
+  datetime: "a datetime",
+  json: "JSON",
+};
+
+/** A field that an expression names, and the place of the name in the text, from 0. */
+export interface FieldReference {
+  readonly collection: string;
+  readonly field: string;
+  readonly offset: number;
+}
+
+/** The collection in which a comparison is looked up: of the record, or of the last backward step or step to items. */
+export interface LookupScope {
+  /** The fields that were looked up so far. */
+  readonly references: FieldReference[];
+  readonly schema: ExpressionSchema;
+  /** Relations that lie between the record and here. */
+  readonly hops: number;
+}
+
+/** The part of a path that leads forward. `rest` begins with a backward step, or is empty. */
+export interface Forward {
+  readonly hops: Hop[];
+  readonly at: ExpressionSchema;
+  readonly rest: readonly Step[];
+}
+
+/** Goes through relations to a single record as long as another step follows. */
+export function followRelations(scope: LookupScope, steps: readonly Step[]): Forward {
+  const hops: Hop[] = [];
+  let at = scope.schema;
+  for (const [i, step] of steps.entries()) {
+    const next = steps[i + 1];
+    if (step.type !== "name" || next === undefined || next.type === "item") return { hops, at, rest: steps.slice(i) };
+    const field = at.field(step.name);
+    if (field === undefined) throw unknownField(at, step);
+    if (!field.isRelation || field.items !== undefined) return { hops, at, rest: steps.slice(i) };
+    scope.references.push({ collection: at.name, field: step.name, offset: step.offset });
+    refuseLong(scope.hops + hops.length + 1, next);
+    const target = at.follow(field);
+    hops.push({ field, target });
+    at = target;
+  }
+  return { hops, at, rest: [] };
+}
+
+export function refuseLong(hops: number, { offset }: Step): void {
+  if (hops > maxHops) throw new ExpressionError(offset, `a path may go through ${maxHops} relations, not more`);
+}
+
+/**
+ * Looks up a path to a single value. With `isWhole`, a path to a multiple field stands for the JSON of its items.
+ * @throws ExpressionError for an unknown name; the errors of the schema.
+ */
+export function pathIn(
+  scope: LookupScope,
+  steps: readonly Step[],
+  { up, offset, isWhole = false }: { up: number; offset: number; isWhole?: boolean },
+): Path {
+  const { hops, at, rest } = followRelations(scope, steps);
+  const [step, ...further] = rest;
+  if (step === undefined) throw new ExpressionError(offset, "expected a field");
+  if (step.type === "backward" || step.type === "items")
+    throw new ExpressionError(
+      step.offset,
+      "a path that leads back to several records can stand only left of a comparison",
+    );
+  if (step.type === "item") throw new ExpressionError(step.offset, "only an array in json has items");
+  const field = at.field(step.name);
+  if (field === undefined) throw unknownField(at, step);
+  scope.references.push({ collection: at.name, field: step.name, offset: step.offset });
+  const [next] = further;
+  if (field.items !== undefined) {
+    if (isWhole && next === undefined) return { type: "path", up, hops, field, members: [], valueType: "json" };
+    throw new ExpressionError(
+      step.offset,
+      `${quote(step.name)} has several items; only the left side of a comparison can name it`,
+    );
+  }
+  if (next !== undefined && field.valueType !== "json") {
+    const what = `${quote(step.name)} is ${valueTypeNames[field.valueType]}`;
+    throw new ExpressionError(next.offset, `${what}: only relations and json have something in them`);
+  }
+  const members = further.map(memberOf);
+  if (members.filter((member) => member === null).length > 1)
+    throw new ExpressionError(offset, "a path may name any item, [*], once");
+  return { type: "path", up, hops, field, members, valueType: field.valueType };
+}
+
+function memberOf(step: Step): Member {
+  if (step.type === "name") return step.name;
+  if (step.type === "item") return step.index;
+  throw new ExpressionError(step.offset, "no relation leads on from json");
+}
+
+export function unknownField(
+  schema: ExpressionSchema,
+  { name, offset }: Pick<Step & { type: "name" }, "name" | "offset">,
+): ExpressionError {
+  const hint = hintFor(name, schema.fieldNames());
+  return new ExpressionError(offset, `"${schema.name}" has no field ${quote(name)}${hint}`);
+}
+
+/** "title" → `; did you mean "title"?`, or the known names. */
+export function hintFor(name: string, names: readonly string[]): string {
+  const near = nearest(name, names);
+  if (near !== null) return `; did you mean "${near}"?`;
+  return `; there are: ${names.slice(0, 20).join(", ")}${names.length > 20 ? ", …" : ""}`;
 }

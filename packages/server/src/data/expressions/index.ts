@@ -1,6 +1,5 @@
 /** The filter language: a text becomes a typed tree, then parameterised SQL or a predicate in memory. */
 export {
-  bind,
   collectionsIn,
   columnOf,
   type EvaluationContext,
@@ -8,6 +7,8 @@ export {
   type ExpressionCaller,
   ExpressionError,
   type ExpressionSchema,
+  type FieldReference,
+  hintFor,
   inOrder,
   isCaller,
   isConstant,
@@ -21,8 +22,7 @@ export {
 } from "./expression.ts";
 export { parseExpression, parsePath, referencesOf, syntaxOf } from "./parse.ts";
 export { type ExpressionPart, parseParts } from "./parts.ts";
-export { type FieldReference, hintFor } from "./paths.ts";
 export { toPredicate } from "./predicate.ts";
 export { pathSql, toSql } from "./sql/conditions.ts";
 export { lookedUpColumn } from "./sql/related.ts";
-export { join, plain, type SqlOptions, type SqlPart, separated } from "./sql/scope.ts";
+export { bind, join, plain, type SqlOptions, type SqlPart, separated } from "./sql/scope.ts";

@@ -1,6 +1,9 @@
 /**
  * Parsing: the text of an expression, or of a path, becomes a checked tree. Every name is looked up, and the two sides of every
  * comparison fit.
+ *
+ * Beside one of its values, a field with `values` stands for the position of its text, so that `<` and `>` follow the order that sorts,
+ * and the same index serves both. Beside anything else the field is a text.
  */
 
 import {
@@ -13,18 +16,21 @@ import {
   type Term,
   textOf,
 } from "@socle/protocol/filter";
-import { parseDatetime, quote } from "../../base/kernel/index.ts";
+import { nearest, parseDatetime, quote } from "../../base/kernel/index.ts";
 import type { ValueType } from "../fields/index.ts";
-import { checkItem, comparedInOrder, listedInOrder, type Side } from "./enums.ts";
 import {
   type CallOperand,
   type Expression,
   ExpressionError,
   type ExpressionSchema,
+  type FieldReference,
+  inOrder,
+  type LookupScope,
   type Operand,
   type Path,
+  pathIn,
+  valueTypeNames,
 } from "./expression.ts";
-import { type FieldReference, type LookupScope, pathIn, valueTypeNames } from "./paths.ts";
 import { alongPath, type PathFrom } from "./several.ts";
 
 /** The tree of an expression's text; no name is looked up. @throws ExpressionError. */
@@ -81,6 +87,12 @@ const examples: { readonly [valueType in ValueType]: string } = {
   datetime: 'a datetime such as "2026-03-01" or "2026-03-01T09:30:00Z", or @now',
   json: "a text, a number, true, false or null",
 };
+
+/** A side of a comparison. */
+interface Side {
+  readonly term: Term;
+  readonly operand: Operand;
+}
 
 /** Looks a term up in a scope. `up` backward steps lie between that scope and the comparison. */
 function operandOf(term: Term, scope: LookupScope, up: number): Operand {
@@ -170,8 +182,7 @@ function contained(operator: "~" | "!~", left: Side, right: Side): [Operand, Ope
 function compared(operator: Comparison | "in", first: Side, second: Side): [Operand, Operand] {
   if (operator === "~" || operator === "!~") return contained(operator, first, second);
   const inOrder = isOfValues(first) || isOfValues(second) ? comparedAsValues(operator, first, second) : null;
-  const hasNull = first.operand.valueType === "null" || second.operand.valueType === "null";
-  if (inOrder !== null && (operator === "=" || operator === "!=" || !hasNull)) return inOrder;
+  if (inOrder !== null) return inOrder;
   const isTime = first.operand.valueType === "datetime" || second.operand.valueType === "datetime";
   const left = isTime ? asDatetime(first) : first;
   const right = isTime ? asDatetime(second) : second;
@@ -185,14 +196,87 @@ function compared(operator: Comparison | "in", first: Side, second: Side): [Oper
   return [left.operand, right.operand];
 }
 
+/** Values that a message lists. */
+const maxShown = 20;
+
+type Order = NonNullable<Path["field"]["order"]>;
+type Compares = Exclude<Comparison, "~" | "!~">;
+
 /** Whether a side is a field with `values`. */
 function isOfValues({ operand }: Side): boolean {
   return operand.type === "path" && (operand.field.order ?? operand.field.allowed) !== undefined;
 }
 
-function comparedAsValues(operator: Comparison | "in", first: Side, second: Side): [Operand, Operand] | null {
-  checkItem(operator, first, second);
-  return operator === "in" ? null : comparedInOrder(operator, first, second);
+function orderOf({ operand }: Side): Order | null {
+  return operand.type === "path" && operand.valueType === "text" ? (operand.field.order ?? null) : null;
+}
+
+/** A text of the expression, or null. */
+function isLiteral({ operand }: Side): boolean {
+  return operand.type === "value" && (operand.value === null || typeof operand.value === "string");
+}
+
+/**
+ * The two sides of a comparison as positions; null for a comparison of texts.
+ * @throws ExpressionError for a text that is not among the values, and for an order of fields with different values.
+ */
+function comparedAsValues(operator: Compares | "in", left: Side, right: Side): [Operand, Operand] | null {
+  checkItem(operator, left, right);
+  const [ofLeft, ofRight] = [orderOf(left), orderOf(right)];
+  const order = ofLeft ?? ofRight;
+  if (order === null || operator === "in") return null;
+  const other = ofLeft === null ? left : right;
+  const isEquality = operator === "=" || operator === "!=";
+  const isAlike = ofLeft !== null && ofRight !== null && hasSameValues(ofLeft, ofRight);
+  if (isAlike || isLiteral(other)) {
+    const sides: [Operand, Operand] = [inOrderOf(order, left), inOrderOf(order, right)];
+    return isEquality || other.operand.valueType !== "null" ? sides : null;
+  }
+  if (isEquality || other.operand.valueType !== "text") return null;
+  throw new ExpressionError(
+    other.term.offset,
+    `${operator} follows the order of the values of a field, and needs one of them, or a field with the same values`,
+  );
+}
+
+function hasSameValues(a: Order, b: Order): boolean {
+  return JSON.stringify(a.values) === JSON.stringify(b.values);
+}
+
+/**
+ * Checks a comparison of an item of a multiple field with `values`.
+ * @throws ExpressionError for a text that is not among the values, and for an operator of order: items have no order.
+ */
+function checkItem(operator: Compares | "in", { operand }: Side, other: Side): void {
+  const allowed = operand.type === "path" ? operand.field.allowed : undefined;
+  if (allowed === undefined) return;
+  if (operator !== "=" && operator !== "!=" && operator !== "in")
+    throw new ExpressionError(other.term.offset, `${operator} means nothing for the items of a field with "values"`);
+  const value = other.operand.type === "value" ? other.operand.value : null;
+  if (typeof value === "string" && !allowed.includes(value)) throw notAllowed(allowed, other, value);
+}
+
+function notAllowed(values: readonly string[], { term }: Side, value: string): ExpressionError {
+  const near = nearest(value, values);
+  const shown = `${values.slice(0, maxShown).map(quote).join(", ")}${values.length > maxShown ? ", …" : ""}`;
+  const hint = near === null ? `; allowed: ${shown}` : `; did you mean ${quote(near)}?`;
+  return new ExpressionError(term.offset, `${quote(value)} is none of the values of the field${hint}`);
+}
+
+function inOrderOf({ values }: Order, side: Side): Operand {
+  const { operand } = side;
+  if (operand.type === "path") return inOrder(operand);
+  if (operand.type !== "value" || typeof operand.value !== "string") return operand;
+  const position = values.indexOf(operand.value);
+  if (position >= 0) return { type: "value", value: position, valueType: "number" };
+  throw notAllowed(values, side, operand.value);
+}
+
+/** The same for a list; null unless every item is a text or null. */
+function listedInOrder(left: Side, items: readonly Side[]): { left: Operand; items: Operand[] } | null {
+  const order = orderOf(left);
+  if (order === null || !items.every(isLiteral)) return null;
+  return { left: inOrderOf(order, left), items: items.map((item) => inOrderOf(order, item)) };
 }
 
 function refuseAnyItem({ term, operand }: Side, problem: string): void {

@@ -9,12 +9,16 @@ import {
   type Expression,
   ExpressionError,
   type ExpressionSchema,
+  type Forward,
+  followRelations,
   isNull,
   itemOf,
+  type LookupScope,
   type Operand,
+  refuseLong,
   type SomeItem,
+  unknownField,
 } from "./expression.ts";
-import { type Forward, followRelations, type LookupScope, refuseLong, unknownField } from "./paths.ts";
 
 /** A path from the records of a scope, which `up` steps to several have reached. */
 export interface PathFrom {

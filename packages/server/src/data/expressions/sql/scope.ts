@@ -6,6 +6,8 @@ import { identifier, stopProbe, type Value } from "../../../store/database/index
 import {
   type Constant,
   columnOf,
+  constantValue,
+  type EvaluationContext,
   type Expression,
   type ExpressionSchema,
   type Hop,
@@ -17,6 +19,15 @@ import {
 export interface SqlPart {
   readonly text: string;
   readonly values: readonly (Value | Constant)[];
+}
+
+/** The values for the `?` of an SQL text, in their order. */
+export function bind(values: readonly (Value | Constant)[], context: EvaluationContext): Value[] {
+  return values.map((value) => {
+    if (typeof value !== "object" || value === null) return value;
+    const bound = constantValue(value, context);
+    return typeof bound === "boolean" ? Number(bound) : bound;
+  });
 }
 
 export function plain(text: string): SqlPart {
