@@ -35,11 +35,6 @@ export type Predicate = (record: Fields, surroundings: Surroundings) => boolean;
 
 type Read = (record: Fields, surroundings: Surroundings) => JsonValue;
 
-/** An array has no members with a name. */
-function isFields(value: JsonValue): value is { [name: string]: JsonValue } {
-  return isObject(value);
-}
-
 function memberOf(fields: Fields, name: string): JsonValue {
   return Object.hasOwn(fields, name) ? (fields[name] ?? null) : null;
 }
@@ -63,7 +58,7 @@ function valuesOf(path: Path, record: Fields, surroundings: Surroundings): JsonV
     values = values.flatMap((value): JsonValue[] => {
       if (member === null) return Array.isArray(value) ? value : [];
       if (typeof member === "number") return [Array.isArray(value) ? (value[member] ?? null) : null];
-      return [isFields(value) ? memberOf(value, member) : null];
+      return [isObject(value) ? memberOf(value, member) : null];
     });
   const { order } = path.field;
   return order !== undefined && isPosition(path) ? values.map((value) => positionOf(value, order.values)) : values;
@@ -95,21 +90,17 @@ function called(call: "lower" | "length", value: JsonValue): JsonValue {
   return call === "lower" ? value.toLowerCase() : [...value].length;
 }
 
-function isOrdered(left: JsonValue, right: JsonValue, operator: ">" | ">=" | "<" | "<="): boolean {
-  let order: number;
-  if (typeof left === "number" && typeof right === "number") order = left - right;
-  else if (typeof left === "string" && typeof right === "string") order = compareText(left, right);
-  else return false;
-  switch (operator) {
-    case ">":
-      return order > 0;
-    case ">=":
-      return order >= 0;
-    case "<":
-      return order < 0;
-    case "<=":
-      return order <= 0;
-  }
+/** Whether an order, which is negative for the lesser left side, fulfils an operator. */
+const orders: { readonly [operator in ">" | ">=" | "<" | "<="]: (order: number) => boolean } = {
+  ">": (order) => order > 0,
+  ">=": (order) => order >= 0,
+  "<": (order) => order < 0,
+  "<=": (order) => order <= 0,
+};
+
+function isOrdered(left: JsonValue, right: JsonValue, operator: keyof typeof orders): boolean {
+  if (typeof left === "number" && typeof right === "number") return orders[operator](left - right);
+  return typeof left === "string" && typeof right === "string" && orders[operator](compareText(left, right));
 }
 
 function holds(value: JsonValue, wanted: JsonValue): boolean {
@@ -162,31 +153,33 @@ function forAnyItem(left: Operand, make: (left: Operand) => Predicate): Predicat
     });
 }
 
-function some({ from, target, pointer, item }: Some): Predicate {
+/** Some of the records, or items, that are found at the end of a path fulfils a condition. */
+function someOf(
+  { from, item }: Some | SomeItem,
+  find: (at: Fields, surroundings: Surroundings) => readonly Fields[],
+): Predicate {
   const fulfils = item === null ? () => true : toPredicate(item);
   return (record, surroundings) => {
     const at = recordAt(from, record, surroundings);
     if (at === null) return false;
-    const id = memberOf(at, "id");
-    const found = surroundings.pointing?.(target.name, pointer.name, String(id)) ?? [];
     const outer = [...(surroundings.outer ?? []), record];
-    return found.some((each) => fulfils(each, { ...surroundings, outer }));
+    return find(at, surroundings).some((each) => fulfils(each, { ...surroundings, outer }));
   };
 }
 
-/** The record that an item names, or the item in place of its field. */
-function someItem({ from, field, record: named, item }: SomeItem): Predicate {
-  const fulfils = item === null ? () => true : toPredicate(item);
-  return (record, surroundings) => {
-    const at = recordAt(from, record, surroundings);
-    const items = at === null ? null : memberOf(at, field.name);
-    const outer = [...(surroundings.outer ?? []), record];
-    const found = (Array.isArray(items) ? items : []).flatMap((each): Fields[] => {
-      if (named === null) return [{ [field.name]: each }];
-      return [surroundings.related(named.name, String(each)) ?? []].flat();
-    });
-    return found.some((each) => fulfils(each, { ...surroundings, outer }));
-  };
+/** The records that point to a record. */
+function pointing({ target, pointer }: Some, at: Fields, surroundings: Surroundings): readonly Fields[] {
+  return surroundings.pointing?.(target.name, pointer.name, String(memberOf(at, "id"))) ?? [];
+}
+
+/** The records that the items of a field name, or the items in place of their field. */
+function itemsOf({ field, record }: SomeItem, at: Fields, surroundings: Surroundings): Fields[] {
+  const items = memberOf(at, field.name);
+  return (Array.isArray(items) ? items : []).flatMap((each): Fields[] => {
+    if (record === null) return [{ [field.name]: each }];
+    const named = surroundings.related(record.name, String(each));
+    return named === null ? [] : [named];
+  });
 }
 
 /**
@@ -213,8 +206,8 @@ export function toPredicate(expression: Expression): Predicate {
         return (record, surroundings) => equalities.some((equal) => equal(record, surroundings));
       });
     case "some":
-      return some(expression);
+      return someOf(expression, (at, surroundings) => pointing(expression, at, surroundings));
     case "someItem":
-      return someItem(expression);
+      return someOf(expression, (at, surroundings) => itemsOf(expression, at, surroundings));
   }
 }

@@ -4,7 +4,7 @@ import type { FieldDefinition } from "@socle/protocol";
 import { isName } from "@socle/protocol/filter";
 import { type AppError, quote } from "../../base/kernel/index.ts";
 import { identifier } from "../../store/database/index.ts";
-import { itemTableName } from "../collections/index.ts";
+import { type Collection, itemTableName } from "../collections/index.ts";
 import { hintFor, type SqlOptions, toSql } from "../expressions/index.ts";
 import { typeOf } from "../fields/index.ts";
 import { recordTableOf } from "../records/index.ts";
@@ -19,36 +19,26 @@ const systemNames = ["id", "createdAt", "updatedAt"];
 /** Paths that a request may name. */
 const maxPaths = { fields: 200, expand: 20 } as const;
 
-/** Records that are answered beside a record under `expand`. */
-interface Expansion {
-  /** The name in the query, and in the answer. */
-  readonly name: string;
-  /** Whether records of the other collection point here. */
-  readonly isBackward: boolean;
-  /** The field that holds the id: of this record, or backward of the other records. */
-  readonly field: string;
-  readonly selection: Selection;
-}
-
 /** The fields of a record that are answered, and the records beside it. */
 class Selection {
   readonly source: Source;
-  readonly expansions: Expansion[] = [];
+  /** Of a backward path, the field by which records of the source point back; null for any other selection. */
+  readonly pointer: string | null;
+  /** The records that are answered beside a record under `expand`, by their names in the query and in the answer. */
+  readonly expansions = new Map<string, Selection>();
   /** The fields of the query, each with the paths into its JSON; null for all fields. */
   #fields: Map<string, string[][] | null> | null = null;
-  readonly #pointer: string | null;
 
-  /** @param pointer of a backward path: the field by which records of the source point back. */
   constructor(source: Source, pointer: string | null = null) {
     this.source = source;
-    this.#pointer = pointer;
+    this.pointer = pointer;
   }
 
   /** Whether a record has several records beside it: by a backward path, or by a multiple field. */
   get leadsToMany(): boolean {
-    return this.expansions.some(
-      ({ isBackward, field, selection }) =>
-        isBackward || this.source.field(field)?.multiple === true || selection.leadsToMany,
+    return [...this.expansions].some(
+      ([name, { pointer, leadsToMany }]) =>
+        pointer !== null || this.source.field(name)?.multiple === true || leadsToMany,
     );
   }
 
@@ -56,7 +46,7 @@ class Selection {
   get isGuarded(): boolean {
     return (
       [...this.source.conditional.keys()].some((name) => this.#isRead(name)) ||
-      this.expansions.some(({ selection }) => selection.isGuarded)
+      [...this.expansions.values()].some(({ isGuarded }) => isGuarded)
     );
   }
 
@@ -66,16 +56,16 @@ class Selection {
   }
 
   /** From now on only fields that were asked for are answered. */
-  narrow(): void {
+  narrow(): Map<string, string[][] | null> {
     this.#fields ??= new Map();
+    return this.#fields;
   }
 
   /** @param members a path into JSON; without any, the whole field is answered. */
-  ask(name: string, members: readonly string[]): void {
-    this.narrow();
-    const paths = this.#fields?.get(name);
-    if (members.length === 0 || paths === null) this.#fields?.set(name, null);
-    else this.#fields?.set(name, [...(paths ?? []), [...members]]);
+  ask(name: string, members: string[]): void {
+    const fields = this.narrow();
+    const paths = fields.get(name);
+    fields.set(name, members.length === 0 || paths === null ? null : [...(paths ?? []), members]);
   }
 
   askAll(): void {
@@ -96,18 +86,26 @@ class Selection {
         fields === null
           ? null
           : source.names.filter((name) => fields.has(name)).map((name) => [name, fields.get(name) ?? null] as const),
-      expansions: this.expansions.map((expansion) => expansionPlan(expansion, options)),
+      expansions: [...this.expansions].map(([name, selection]) => selection.#expansionPlan(name, options)),
     };
   }
 
+  #expansionPlan(name: string, options: SqlOptions): ExpansionPlan {
+    const { condition, decision, name: collection, table } = this.source;
+    const field = this.pointer ?? name;
+    if (decision.access === "none") return { name, field, target: null };
+    const target = {
+      name: collection,
+      selection: this.plan(options),
+      pointer: this.pointer === null ? null : pointerOf(this.source, this.pointer),
+      condition: condition === null ? null : toSql(condition, table, options),
+    };
+    return { name, field, target };
+  }
+
   #isRead(name: string): boolean {
-    return (
-      name === "id" ||
-      name === this.#pointer ||
-      this.#fields === null ||
-      this.#fields.has(name) ||
-      this.expansions.some((expansion) => !expansion.isBackward && expansion.field === name)
-    );
+    const isAnswered = this.#fields === null || this.#fields.has(name);
+    return isAnswered || name === "id" || name === this.pointer || this.expansions.has(name);
   }
 }
 
@@ -117,30 +115,8 @@ function pointerOf(source: Source, field: string): PointerPlan {
   return { column: source.column(field), items };
 }
 
-function expansionPlan({ name, isBackward, field, selection }: Expansion, options: SqlOptions): ExpansionPlan {
-  const { source } = selection;
-  if (source.decision.access === "none") return { name, field, target: null };
-  const { condition } = source;
-  const target = {
-    name: source.name,
-    selection: selection.plan(options),
-    pointer: isBackward ? pointerOf(source, field) : null,
-    condition: condition === null ? null : toSql(condition, source.table, options),
-  };
-  return { name, field, target };
-}
-
 /** A step to the records of a collection whose field points here: `comments(post)`. */
-interface BackwardStep {
-  readonly name: string;
-  readonly collectionName: string;
-  readonly fieldName: string;
-}
-
-function backwardStep(name: string): BackwardStep | null {
-  const [, collectionName, fieldName] = /^([A-Za-z][A-Za-z0-9_]*)\(([A-Za-z][A-Za-z0-9_]*)\)$/.exec(name) ?? [];
-  return collectionName === undefined || fieldName === undefined ? null : { name, collectionName, fieldName };
-}
+const backwardStep = /^([A-Za-z][A-Za-z0-9_]*)\(([A-Za-z][A-Za-z0-9_]*)\)$/;
 
 /** Reads `fields` and `expand`. */
 class SelectionParser {
@@ -197,22 +173,17 @@ class SelectionParser {
       );
     if (depth > maxDepth)
       throw refuseParameter(this.#parameter, `${quote(path)} leads more than ${maxDepth} relations deep`);
-    const known = from.expansions.find((expansion) => expansion.name === name);
-    if (known !== undefined) return known.selection;
-    const step = backwardStep(name);
-    const expansion = step === null ? this.#forward(from, name) : this.#backward(from, step);
-    from.expansions.push(expansion);
-    return expansion.selection;
+    return from.expansions.getOrInsertComputed(name, () => this.#backward(from, name) ?? this.#forward(from, name));
   }
 
-  #forward(from: Selection, name: string): Expansion {
+  #forward(from: Selection, name: string): Selection {
     const field = from.source.field(name);
     if (field === null) {
       if (from.source.names.includes(name)) throw this.#noRelation(name);
       throw this.#pointingHere(from, name) ?? this.#unknown(from, name);
     }
     if (typeOf(field).reference !== "record") throw this.#noRelation(name);
-    return { name, isBackward: false, field: name, selection: new Selection(this.#target(field)) };
+    return new Selection(this.#target(field));
   }
 
   /** The records that a relation leads to. */
@@ -225,18 +196,15 @@ class SelectionParser {
     return this.#scope.source(target);
   }
 
-  #backward(from: Selection, { name, collectionName, fieldName }: BackwardStep): Expansion {
+  /** Null for a name that is no backward step. */
+  #backward(from: Selection, name: string): Selection | null {
+    const [, collectionName, fieldName] = backwardStep.exec(name) ?? [];
+    if (collectionName === undefined) return null;
     const target = from.source.name;
     const collection = this.#scope.collections.get(collectionName);
-    const fields = collection === undefined ? [] : recordTableOf(collection).fields;
-    const closed = this.#scope.closed(collectionName);
-    const pointing = fields.filter(
-      (field) => typeOf(field).reference === "record" && field.collection === target && !closed.has(field.name),
-    );
-    if (collection !== undefined && pointing.some((field) => field.name === fieldName)) {
-      const source = this.#scope.source(collection);
-      return { name, isBackward: true, field: fieldName, selection: new Selection(source, fieldName) };
-    }
+    const pointing = collection === undefined ? [] : this.#pointing(collection, target);
+    if (collection !== undefined && pointing.some((field) => field.name === fieldName))
+      return new Selection(this.#scope.source(collection), fieldName);
     if (collection === undefined || !this.#scope.canRead(collection)) {
       const readable = this.#scope.readable().map((each) => each.name);
       const hint = hintFor(collectionName, readable);
@@ -249,24 +217,27 @@ class SelectionParser {
     throw refuseParameter(this.#parameter, `${quote(name)} does not point to "${target}"; ${hint}`);
   }
 
+  /** The relations of a collection that lead to a target and may be followed. */
+  #pointing(collection: Collection, target: string): FieldDefinition[] {
+    const closed = this.#scope.closed(collection.name);
+    const fields = recordTableOf(collection).fields.filter((field) => typeOf(field).reference === "record");
+    return fields.filter((field) => field.collection === target && !closed.has(field.name));
+  }
+
   /** The hint for the name of a collection whose records point here. */
   #pointingHere(from: Selection, name: string): AppError | null {
     const collection = this.#scope.collections.get(name);
     if (collection === undefined || !this.#scope.canRead(collection)) return null;
-    const closed = this.#scope.closed(name);
-    const field = recordTableOf(collection).fields.find(
-      (candidate) => candidate.collection === from.source.name && !closed.has(candidate.name),
-    );
+    const [field] = this.#pointing(collection, from.source.name);
     if (field === undefined) return null;
     return refuseParameter(this.#parameter, `${quote(name)} is no field; did you mean "${name}(${field.name})"?`);
   }
 
   /** The error for a path of `fields` that ends with records in place of a field. */
   #records(from: Selection, name: string, path: string): AppError | null {
-    const step = backwardStep(name);
-    if (step === null) return this.#pointingHere(from, name);
-    const { names } = this.#backward(from, step).selection.source;
-    const field = names.find((each) => !systemNames.includes(each)) ?? "*";
+    const records = this.#backward(from, name);
+    if (records === null) return this.#pointingHere(from, name);
+    const field = records.source.names.find((each) => !systemNames.includes(each)) ?? "*";
     const hint = `name a field of theirs, such as "${path}.${field}", or "${path}.*"`;
     return refuseParameter(this.#parameter, `${quote(path)} stands for records; ${hint}`);
   }

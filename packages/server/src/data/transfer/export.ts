@@ -8,7 +8,7 @@ import { nextTurn } from "../../base/kernel/index.ts";
 import type { Database, LongRead } from "../../store/database/index.ts";
 import type { Collection } from "../collections/index.ts";
 import { recordTableOf } from "../records/index.ts";
-import { cellOf } from "./csv-values.ts";
+import { cellOf } from "./csv.ts";
 import type { TransferFormat } from "./format.ts";
 
 /** Records and bytes of a piece. */

@@ -6,8 +6,7 @@ import type { ErrorDetail, ErrorRule, ImportReport } from "@socle/protocol";
 import { AppError, type Clock, type Principal, parseDatetime, toTimestamp } from "../../base/kernel/index.ts";
 import type { Collection } from "../collections/index.ts";
 import { type ImportedRecord, isRecordId, type Records } from "../records/index.ts";
-import { CsvRows } from "./csv-rows.ts";
-import { NoValue } from "./csv-values.ts";
+import { CsvRows, noValue } from "./csv.ts";
 import type { TransferFormat } from "./format.ts";
 import { type ImportRow, NdjsonRows } from "./ndjson-rows.ts";
 
@@ -127,7 +126,7 @@ export class Import {
     };
     const { id: givenId, createdAt: givenCreated, updatedAt: givenUpdated, ...body } = values;
     for (const [name, value] of Object.entries(body)) {
-      if (!(value instanceof NoValue)) continue;
+      if (value !== noValue) continue;
       refuse(name, "type", "must be JSON");
       delete body[name];
     }

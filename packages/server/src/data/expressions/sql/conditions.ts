@@ -147,7 +147,7 @@ function positiveSql(scope: Scope, { operator, left, right }: Positive): SqlPart
 function isNullSql(scope: Scope, operand: Operand): SqlPart {
   if (operand.valueType !== "json" || operand.type !== "path") return join([valueSql(scope, operand), " IS NULL"]);
   // JSON's null, a missing member and a missing value.
-  return join(["coalesce(", jsonTypeSql(scope, operand), ", 'null') = 'null'"]);
+  return join(["coalesce(", askJson(scope, operand, "json_type"), ", 'null') = 'null'"]);
 }
 
 interface JsonComparison {
@@ -157,10 +157,10 @@ interface JsonComparison {
 }
 
 function jsonSql(scope: Scope, { operator, json, other }: JsonComparison): SqlPart {
-  const type = jsonTypeSql(scope, json);
+  const type = askJson(scope, json, "json_type");
   const scalar = valueSql(scope, other);
   const isNumber = other.valueType === "number";
-  const value = isNumber ? jsonNumberSql(scope, json) : jsonValueSql(scope, json);
+  const value = isNumber ? jsonNumberSql(scope, json) : askJson(scope, json, "json_extract");
   const types = jsonTypes[isNumber ? "number" : "text"];
   const condition =
     other.valueType === "boolean"
@@ -172,9 +172,17 @@ function jsonSql(scope: Scope, { operator, json, other }: JsonComparison): SqlPa
 
 function containsSql(scope: Scope, left: Operand, right: Operand): SqlPart {
   if (left.type !== "path" || left.valueType !== "json") return textContains(scope, valueSql(scope, left), right);
-  const text = textContains(scope, jsonValueSql(scope, left), right);
-  const list = join(["_contains_item(", jsonValueSql(scope, left), ", ", valueSql(scope, right), ")"]);
-  return join(["CASE ", jsonTypeSql(scope, left), " WHEN 'text' THEN ", text, " WHEN 'array' THEN ", list, " END"]);
+  const text = textContains(scope, askJson(scope, left, "json_extract"), right);
+  const list = join(["_contains_item(", askJson(scope, left, "json_extract"), ", ", valueSql(scope, right), ")"]);
+  return join([
+    "CASE ",
+    askJson(scope, left, "json_type"),
+    " WHEN 'text' THEN ",
+    text,
+    " WHEN 'array' THEN ",
+    list,
+    " END",
+  ]);
 }
 
 /** Whether a text contains another. ASCII does without our own SQL function, which takes three times as long. */
@@ -200,8 +208,8 @@ function jsonIn(scope: Scope, json: Path, constants: readonly Operand[]): SqlPar
   for (const valueType of ["text", "number"] as const) {
     const alike = constants.filter((item) => item.valueType === valueType);
     if (alike.length === 0) continue;
-    const value = valueType === "number" ? jsonNumberSql(scope, json) : jsonValueSql(scope, json);
-    const isOfType = join([jsonTypeSql(scope, json), ` IN ${jsonTypes[valueType]}`]);
+    const value = valueType === "number" ? jsonNumberSql(scope, json) : askJson(scope, json, "json_extract");
+    const isOfType = join([askJson(scope, json, "json_type"), ` IN ${jsonTypes[valueType]}`]);
     parts.push(join(["(", isOfType, " AND ", value, " IN ", listSql(scope, alike), ")"]));
   }
   return parts;
@@ -252,21 +260,13 @@ function pathSqlIn(scope: Scope, path: Path): SqlPart {
 }
 
 /** The answer of an SQL function of JSON about the end of a path. */
-function askJson(name: "json_type" | "json_extract" | "json_array_length", scope: Scope, path: Path): SqlPart {
+function askJson(scope: Scope, path: Path, name: "json_type" | "json_extract" | "json_array_length"): SqlPart {
   return scope.along(path, (column) => join([`${name}(${column}, `, wayInto(scope, path), ")"]));
-}
-
-function jsonTypeSql(scope: Scope, path: Path): SqlPart {
-  return askJson("json_type", scope, path);
-}
-
-function jsonValueSql(scope: Scope, path: Path): SqlPart {
-  return askJson("json_extract", scope, path);
 }
 
 /** A number inside JSON; see `pathSqlIn`. */
 function jsonNumberSql(scope: Scope, path: Path): SqlPart {
-  return join(["CAST(", jsonValueSql(scope, path), " AS REAL)"]);
+  return join(["CAST(", askJson(scope, path, "json_extract"), " AS REAL)"]);
 }
 
 /** The way into JSON that a path goes; while any item is compared, from the item on. */
@@ -278,8 +278,8 @@ function wayInto(scope: Scope, { members }: Path): SqlPart {
 
 function lengthSql(scope: Scope, path: Path): SqlPart {
   if (path.valueType !== "json") return join(["length(", pathSqlIn(scope, path), ")"]);
-  const length = askJson("json_array_length", scope, path);
-  const [type, text] = [jsonTypeSql(scope, path), jsonValueSql(scope, path)];
+  const length = askJson(scope, path, "json_array_length");
+  const [type, text] = [askJson(scope, path, "json_type"), askJson(scope, path, "json_extract")];
   return join(["CASE ", type, " WHEN 'array' THEN ", length, " WHEN 'text' THEN length(", text, ") END"]);
 }
 

@@ -1,11 +1,11 @@
 /**
- * Rows of CSV (RFC 4180). The first row names the fields. An empty cell is null; an empty cell in quotes is the empty text.
- * The delimiter is the most frequent of comma, semicolon and tab in the first line. Papa Parse finds the cells.
+ * CSV (RFC 4180): rows, and values in cells as text that keeps the types of JSON apart. The first row names the fields. An empty cell
+ * is null; an empty cell in quotes is the empty text. The delimiter is the most frequent of comma, semicolon and tab in the first line.
+ * Papa Parse finds the cells.
  */
-import type { FieldDefinition } from "@socle/protocol";
+import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import Papa, { type ParseResult } from "papaparse";
 import { AppError, allOf, count } from "../../base/kernel/index.ts";
-import { valueOfCell } from "./csv-values.ts";
 import type { ImportRow } from "./ndjson-rows.ts";
 
 const delimiters = [",", ";", "\t"] as const;
@@ -165,4 +165,46 @@ function quotedEmpties(raw: string, cells: readonly string[], delimiter: string)
     at = next + delimiter.length;
   }
   return found;
+}
+
+/** The value of a cell that the type of its field refuses. */
+export const noValue = Symbol("no value");
+
+const number = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
+const booleans: { readonly [text: string]: boolean } = { true: true, false: false, "1": true, "0": false };
+
+/** The value of a cell. A text that is no number or boolean stays a text, which the field refuses. */
+function valueOfCell(field: FieldDefinition, cell: string): unknown {
+  if (field.multiple === true) return itemsOfCell(cell);
+  switch (field.type) {
+    case "integer":
+    case "float":
+      return number.test(cell) ? Number(cell) : cell;
+    case "boolean":
+      return booleans[cell.trim().toLowerCase()] ?? cell;
+    case "json":
+      return jsonOfCell(cell);
+    default:
+      return cell;
+  }
+}
+
+function jsonOfCell(cell: string): unknown {
+  try {
+    return JSON.parse(cell);
+  } catch {
+    return noValue;
+  }
+}
+
+/** The items of a multiple field: a JSON array, as in an export, or a single item. */
+function itemsOfCell(cell: string): unknown {
+  return cell.trimStart().startsWith("[") ? jsonOfCell(cell) : [cell];
+}
+
+/** The cell of a value; null for an empty value. */
+export function cellOf(field: FieldDefinition | null, value: JsonValue): string | null {
+  if (value === null) return null;
+  if (field?.type === "json" || typeof value === "object") return JSON.stringify(value);
+  return String(value);
 }
