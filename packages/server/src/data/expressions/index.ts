@@ -25,4 +25,4 @@ export { type ExpressionPart, parseParts } from "./parts.ts";
 export { toPredicate } from "./predicate.ts";
 export { pathSql, toSql } from "./sql/conditions.ts";
 export { lookedUpColumn } from "./sql/related.ts";
-export { bind, join, plain, type SqlOptions, type SqlPart, separated } from "./sql/scope.ts";
+export { bind, plain, type SqlOptions, type SqlPart, separated, sqlPart, whereSql } from "./sql/scope.ts";

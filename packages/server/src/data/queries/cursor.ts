@@ -11,7 +11,7 @@
  */
 import { timingSafeEqual } from "node:crypto";
 import type { Value } from "../../store/database/index.ts";
-import { join, type SqlPart, separated } from "../expressions/index.ts";
+import { plain, type SqlPart, separated, sqlPart } from "../expressions/index.ts";
 import type { ValueType } from "../fields/index.ts";
 import type { CursorPosition, KeyPlan, SortPlan } from "./plan.ts";
 import { refuseParameter } from "./query-text.ts";
@@ -90,7 +90,8 @@ export function keyNames({ keys }: SortPlan): string[] {
 
 /** The columns of a position: `_seq`, which no field is called, and the sort keys. */
 export function positionColumns({ keys, seq }: SortPlan): SqlPart {
-  return join([`${seq} AS _seq`, ...keys.flatMap((key, i) => [", ", key, ` AS _k${i}`])]);
+  const values = keys.map((key, i) => sqlPart`${key} AS _k${i}`);
+  return separated([plain(`${seq} AS _seq`), ...values], ", ");
 }
 
 /** The order of rows of `positionColumns`. @param of their alias with a dot, or nothing. */
@@ -114,8 +115,8 @@ export function segmentsAfter(sort: SortPlan, { seq, values }: SortPosition): Sq
     for (const segment of after(key, values[level] ?? null))
       segments.push(separated([...ties.slice(0, level), segment], " AND "));
   if (isIndexed || segments.length === 1) return segments;
-  const ranges = segments.map((segment) => join(["(", segment, ")"]));
-  return [join(["(", separated(ranges, " OR "), ")"])];
+  const ranges = segments.map((segment) => sqlPart`(${segment})`);
+  return [sqlPart`(${separated(ranges, " OR ")})`];
 }
 
 /**

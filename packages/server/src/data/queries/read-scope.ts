@@ -18,13 +18,13 @@ import {
   type Expression,
   type ExpressionSchema,
   isCaller,
-  join,
   operandsIn,
   parseExpression,
   plain,
   type SqlOptions,
   type SqlPart,
   separated,
+  sqlPart,
   toSql,
 } from "../expressions/index.ts";
 import { needsDecoding } from "../fields/index.ts";
@@ -166,7 +166,7 @@ export function columnsSql(
     if (condition === undefined) continue;
     // No field begins with an underscore.
     const column = `_guard${guards.length}`;
-    columns.push(join(["(", toSql(condition, source.table, options), `) IS TRUE AS ${column}`]));
+    columns.push(sqlPart`(${toSql(condition, source.table, options)}) IS TRUE AS ${column}`);
     guards.push({ column, fields });
   }
   return { columns: separated(columns, ", "), guards };

@@ -15,7 +15,6 @@ import { identifier } from "../../../store/database/index.ts";
 import { type Constant, type Expression, isConstant, isNull, type Operand, type Path } from "../expression.ts";
 import { lookUpColumn, someSql } from "./related.ts";
 import {
-  join,
   memberPath,
   opposite,
   parameter,
@@ -24,6 +23,7 @@ import {
   type SqlOptions,
   type SqlPart,
   separated,
+  sqlPart,
   textParameter,
 } from "./scope.ts";
 
@@ -51,7 +51,7 @@ function compile(scope: Scope, expression: Expression, negated: boolean): SqlPar
     case "or": {
       const sign = (expression.type === "and") !== negated ? " AND " : " OR ";
       const items = expression.items.map((item) => compile(scope, item, negated));
-      return join(["(", separated(items, sign), ")"]);
+      return sqlPart`(${separated(items, sign)})`;
     }
     case "compare":
     case "in":
@@ -98,7 +98,7 @@ function inSql(scope: Scope, { left, items }: In): SqlPart {
   const parts = constants.length === 0 ? [] : constantsIn(scope, left, constants);
   for (const item of items)
     if (!constants.includes(item)) parts.push(positiveSql(scope, { operator: "=", left, right: item }));
-  return join(["(", separated(parts, " OR "), ")"]);
+  return sqlPart`(${separated(parts, " OR ")})`;
 }
 
 /** A condition on any item of the JSON array that a path names. @param condition compiles the condition for an item. */
@@ -107,18 +107,8 @@ function anyItemSql(scope: Scope, path: Path, condition: (scope: Scope) => SqlPa
   const column = scope.along({ ...path, members: [] }, plain);
   const inner = condition(scope.withItem(alias));
   const way = textParameter(`$${memberPath(path.members.slice(0, path.members.indexOf(null)))}`);
-  const isArray = join(["json_type(", column, ", ", way, ") = 'array'"]);
-  return join([
-    "EXISTS (SELECT 1 FROM json_each(CASE WHEN ",
-    isArray,
-    " THEN ",
-    column,
-    " END, ",
-    way,
-    `) ${alias} WHERE `,
-    inner,
-    ")",
-  ]);
+  const array = sqlPart`CASE WHEN json_type(${column}, ${way}) = 'array' THEN ${column} END`;
+  return sqlPart`EXISTS (SELECT 1 FROM json_each(${array}, ${way}) ${alias} WHERE ${inner})`;
 }
 
 interface Positive {
@@ -135,19 +125,19 @@ function positiveSql(scope: Scope, { operator, left, right }: Positive): SqlPart
   if (right.type === "path" && right.valueType === "json")
     return jsonSql(scope, { operator: swapped[operator], json: right, other: left });
   if (operator === "=" && crossesRelation(left) && isConstant(right))
-    return lookUpColumn(scope, left, (column) => join([`${column} = `, valueSql(scope, right)]));
+    return lookUpColumn(scope, left, (column) => sqlPart`${column} = ${valueSql(scope, right)}`);
   if (operator === "=" && crossesRelation(right) && isConstant(left))
     return positiveSql(scope, { operator, left: right, right: left });
   // Two fields without a value are equal; a missing caller equals no field.
   const areFields = !isConstant(left) && !isConstant(right);
   const sign = operator === "=" && areFields ? "IS" : operator;
-  return join([valueSql(scope, left), ` ${sign} `, valueSql(scope, right)]);
+  return sqlPart`${valueSql(scope, left)} ${sign} ${valueSql(scope, right)}`;
 }
 
 function isNullSql(scope: Scope, operand: Operand): SqlPart {
-  if (operand.valueType !== "json" || operand.type !== "path") return join([valueSql(scope, operand), " IS NULL"]);
+  if (operand.valueType !== "json" || operand.type !== "path") return sqlPart`${valueSql(scope, operand)} IS NULL`;
   // JSON's null, a missing member and a missing value.
-  return join(["coalesce(", askJson(scope, operand, "json_type"), ", 'null') = 'null'"]);
+  return sqlPart`coalesce(${askJson(scope, operand, "json_type")}, 'null') = 'null'`;
 }
 
 interface JsonComparison {
@@ -164,38 +154,30 @@ function jsonSql(scope: Scope, { operator, json, other }: JsonComparison): SqlPa
   const types = jsonTypes[isNumber ? "number" : "text"];
   const condition =
     other.valueType === "boolean"
-      ? join([type, " = CASE ", scalar, " WHEN 1 THEN 'true' WHEN 0 THEN 'false' END"])
-      : join(["(", type, ` IN ${types} AND `, value, ` ${operator} `, scalar, ")"]);
+      ? sqlPart`${type} = CASE ${scalar} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END`
+      : sqlPart`(${type} IN ${types} AND ${value} ${operator} ${scalar})`;
   if (operator !== "=" || isConstant(other)) return condition;
-  return join(["(", condition, " OR (", isNullSql(scope, json), " AND ", scalar, " IS NULL))"]);
+  return sqlPart`(${condition} OR (${isNullSql(scope, json)} AND ${scalar} IS NULL))`;
 }
 
 function containsSql(scope: Scope, left: Operand, right: Operand): SqlPart {
   if (left.type !== "path" || left.valueType !== "json") return textContains(scope, valueSql(scope, left), right);
   const text = textContains(scope, askJson(scope, left, "json_extract"), right);
-  const list = join(["_contains_item(", askJson(scope, left, "json_extract"), ", ", valueSql(scope, right), ")"]);
-  return join([
-    "CASE ",
-    askJson(scope, left, "json_type"),
-    " WHEN 'text' THEN ",
-    text,
-    " WHEN 'array' THEN ",
-    list,
-    " END",
-  ]);
+  const list = sqlPart`_contains_item(${askJson(scope, left, "json_extract")}, ${valueSql(scope, right)})`;
+  return sqlPart`CASE ${askJson(scope, left, "json_type")} WHEN 'text' THEN ${text} WHEN 'array' THEN ${list} END`;
 }
 
 /** Whether a text contains another. ASCII does without our own SQL function, which takes three times as long. */
 function textContains(scope: Scope, text: SqlPart, wanted: Operand): SqlPart {
   if (wanted.type === "value" && typeof wanted.value === "string" && isAscii(wanted.value))
-    return join(["instr(lower(", text, "), ", textParameter(wanted.value.toLowerCase()), ") > 0"]);
-  return join(["_contains(", text, ", ", valueSql(scope, wanted), ")"]);
+    return sqlPart`instr(lower(${text}), ${textParameter(wanted.value.toLowerCase())}) > 0`;
+  return sqlPart`_contains(${text}, ${valueSql(scope, wanted)})`;
 }
 
 /** The value is in a list of constants, all of them not null. */
 function constantsIn(scope: Scope, left: Operand, constants: readonly Operand[]): SqlPart[] {
   if (left.type === "path" && left.valueType === "json") return jsonIn(scope, left, constants);
-  const within = (column: SqlPart): SqlPart => join([column, " IN ", listSql(scope, constants)]);
+  const within = (column: SqlPart): SqlPart => sqlPart`${column} IN ${listSql(scope, constants)}`;
   if (!crossesRelation(left)) return [within(valueSql(scope, left))];
   return [lookUpColumn(scope, left, (column) => within(plain(column)))];
 }
@@ -209,8 +191,8 @@ function jsonIn(scope: Scope, json: Path, constants: readonly Operand[]): SqlPar
     const alike = constants.filter((item) => item.valueType === valueType);
     if (alike.length === 0) continue;
     const value = valueType === "number" ? jsonNumberSql(scope, json) : askJson(scope, json, "json_extract");
-    const isOfType = join([askJson(scope, json, "json_type"), ` IN ${jsonTypes[valueType]}`]);
-    parts.push(join(["(", isOfType, " AND ", value, " IN ", listSql(scope, alike), ")"]));
+    const isOfType = sqlPart`${askJson(scope, json, "json_type")} IN ${jsonTypes[valueType]}`;
+    parts.push(sqlPart`(${isOfType} AND ${value} IN ${listSql(scope, alike)})`);
   }
   return parts;
 }
@@ -226,7 +208,7 @@ function valueSql(scope: Scope, operand: Operand): SqlPart {
       return pathSqlIn(scope, operand);
     case "call":
       return operand.call === "lower"
-        ? join(["_lower(", pathSqlIn(scope, operand.argument), ")"])
+        ? sqlPart`_lower(${pathSqlIn(scope, operand.argument)})`
         : lengthSql(scope, operand.argument);
     case "macro":
       return macroSql(scope, operand);
@@ -238,7 +220,7 @@ function valueSql(scope: Scope, operand: Operand): SqlPart {
 /** Values in parentheses, for IN. */
 function listSql(scope: Scope, items: readonly Operand[]): SqlPart {
   const values = items.map((item) => valueSql(scope, item));
-  return join(["(", separated(values, ", "), ")"]);
+  return sqlPart`(${separated(values, ", ")})`;
 }
 
 /** The scalar that a path leads to: also a text, a number or, as 0 and 1, a boolean inside JSON. */
@@ -247,47 +229,40 @@ function pathSqlIn(scope: Scope, path: Path): SqlPart {
     if (path.members.length === 0) return plain(column);
     const way = wayInto(scope, path);
     // A number in JSON may have more digits than a double: a sent-back number must stay the same.
-    return join([
-      `CASE json_type(${column}, `,
-      way,
-      `) WHEN 'integer' THEN CAST(json_extract(${column}, `,
-      way,
-      `) AS REAL) ELSE json_extract(${column}, `,
-      way,
-      ") END",
-    ]);
+    const value = sqlPart`json_extract(${column}, ${way})`;
+    return sqlPart`CASE json_type(${column}, ${way}) WHEN 'integer' THEN CAST(${value} AS REAL) ELSE ${value} END`;
   });
 }
 
 /** The answer of an SQL function of JSON about the end of a path. */
 function askJson(scope: Scope, path: Path, name: "json_type" | "json_extract" | "json_array_length"): SqlPart {
-  return scope.along(path, (column) => join([`${name}(${column}, `, wayInto(scope, path), ")"]));
+  return scope.along(path, (column) => sqlPart`${name}(${column}, ${wayInto(scope, path)})`);
 }
 
 /** A number inside JSON; see `pathSqlIn`. */
 function jsonNumberSql(scope: Scope, path: Path): SqlPart {
-  return join(["CAST(", askJson(scope, path, "json_extract"), " AS REAL)"]);
+  return sqlPart`CAST(${askJson(scope, path, "json_extract")} AS REAL)`;
 }
 
 /** The way into JSON that a path goes; while any item is compared, from the item on. */
 function wayInto(scope: Scope, { members }: Path): SqlPart {
   const any = members.indexOf(null);
   if (any < 0 || scope.item === null) return textParameter(`$${memberPath(members)}`);
-  return join([`(${scope.item}.fullkey || `, textParameter(memberPath(members.slice(any + 1))), ")"]);
+  return sqlPart`(${scope.item}.fullkey || ${textParameter(memberPath(members.slice(any + 1)))})`;
 }
 
 function lengthSql(scope: Scope, path: Path): SqlPart {
-  if (path.valueType !== "json") return join(["length(", pathSqlIn(scope, path), ")"]);
+  if (path.valueType !== "json") return sqlPart`length(${pathSqlIn(scope, path)})`;
   const length = askJson(scope, path, "json_array_length");
   const [type, text] = [askJson(scope, path, "json_type"), askJson(scope, path, "json_extract")];
-  return join(["CASE ", type, " WHEN 'array' THEN ", length, " WHEN 'text' THEN length(", text, ") END"]);
+  return sqlPart`CASE ${type} WHEN 'array' THEN ${length} WHEN 'text' THEN length(${text}) END`;
 }
 
 function macroSql({ options: { caller, users } }: Scope, macro: Constant & { type: "macro" }): SqlPart {
   if (!macro.name.startsWith("user.")) return parameter(macro);
   if (macro.name === "user.email" && users !== undefined) {
     const id = caller === undefined ? parameter({ ...macro, name: "user.id" }) : plain(`${caller}.id`);
-    return join([`(SELECT email FROM ${identifier(users)} WHERE id = `, id, ")"]);
+    return sqlPart`(SELECT email FROM ${identifier(users)} WHERE id = ${id})`;
   }
   return caller === undefined ? parameter(macro) : plain(`${caller}.${macro.name.slice("user.".length)}`);
 }

@@ -17,7 +17,7 @@ import {
   type Some,
   type SomeItem,
 } from "../expression.ts";
-import { fromWhere, join, plain, type Scope, type SqlPart } from "./scope.ts";
+import { fromWhere, plain, type Scope, type SqlPart, sqlPart } from "./scope.ts";
 
 /**
  * Some record that points to the end of `from`, some item of its field, or the record of an item, fulfils `item`. The items are read
@@ -32,7 +32,7 @@ export function someSql(scope: Scope, some: Some | SomeItem): SqlPart {
     return lookUp(scope, from, (at) => (some.type === "some" ? pointedBy(at, some) : holdersOf(at, some, item)));
   const { tables, conditions, inner } = enter(scope, some);
   const all = [...conditions, ...(item === null ? [] : [inner.compile(item)])];
-  return join(["EXISTS (SELECT 1", fromWhere(tables, all), ")"]);
+  return sqlPart`EXISTS (SELECT 1${fromWhere(tables, all)})`;
 }
 
 /** The tables of a condition, their joins, and the scope at the end. */
@@ -102,7 +102,7 @@ function lookUp(scope: Scope, hops: readonly Hop[], atEnd: (scope: Scope) => Sql
   const isOfOne = scope.options.isOfOneRecord === true;
   if (isOfOne) conditions.unshift(plain(`${inner.alias}.id = ${column}`));
   const opening = isOfOne ? "EXISTS (SELECT 1" : `${column} IN (SELECT ${inner.alias}.id`;
-  return join([opening, fromWhere([table], conditions), ")"]);
+  return sqlPart`${opening}${fromWhere([table], conditions)})`;
 }
 
 /**
@@ -119,7 +119,7 @@ function callersAmong(scope: Scope, some: Some | SomeItem): SqlPart | null {
   if (path === null) return null;
   const { tables, conditions, inner } = enter(scope, some);
   const all = [...conditions, ...terms.filter((term) => term !== naming).map((term) => inner.compile(term))];
-  return join([`${caller}.id IN (SELECT ${inner.column(path.field.column)}`, fromWhere(tables, all), ")"]);
+  return sqlPart`${caller}.id IN (SELECT ${inner.column(path.field.column)}${fromWhere(tables, all)})`;
 }
 
 /** Some record that fulfils `item` points to this record. */
@@ -130,7 +130,7 @@ function pointedBy(scope: Scope, { target, pointer, item }: Some): SqlPart {
   const [items, column] = [scope.newAlias(), inner.column(pointer.column)];
   const [id, tables] =
     pointer.items === undefined ? [column, [table]] : [`${items}.value`, [table, `json_each(${column}) ${items}`]];
-  return join([`${scope.alias}.id IN (SELECT ${id}`, fromWhere(tables, conditions), ")"]);
+  return sqlPart`${scope.alias}.id IN (SELECT ${id}${fromWhere(tables, conditions)})`;
 }
 
 /** This record holds an item that fulfils `item`, or whose record does. */
@@ -144,7 +144,7 @@ function holdersOf(scope: Scope, { field, record }: SomeItem, item: Expression):
     conditions.push(plain(`${items}.value = ${inner.alias}.id`), ...inner.readable(record));
   }
   const all = [...conditions, inner.compile(item)];
-  return join([`${scope.alias}._seq IN (SELECT ${items}.record`, fromWhere(tables, all), ")"]);
+  return sqlPart`${scope.alias}._seq IN (SELECT ${items}.record${fromWhere(tables, all)})`;
 }
 
 /** The column that holds an id of those that the lookup of a step finds; null for a step that looks at each record. */

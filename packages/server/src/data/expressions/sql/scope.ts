@@ -47,28 +47,38 @@ export function textParameter(value: string): SqlPart {
   return parameter({ type: "value", value, valueType: "text" });
 }
 
-export function join(parts: readonly (string | SqlPart)[]): SqlPart {
-  return {
-    text: parts.map((part) => (typeof part === "string" ? part : part.text)).join(""),
-    values: parts.flatMap((part) => (typeof part === "string" ? [] : part.values)),
-  };
+/** A part of SQL as a template: a text inside stands for itself, and a part brings its values. */
+export function sqlPart(texts: TemplateStringsArray, ...inside: readonly (string | number | SqlPart)[]): SqlPart {
+  const values: (Value | Constant)[] = [];
+  let text = texts[0] ?? "";
+  for (const [i, each] of inside.entries()) {
+    if (typeof each !== "object") text += each;
+    else {
+      text += each.text;
+      for (const value of each.values) values.push(value);
+    }
+    text += texts[i + 1] ?? "";
+  }
+  return { text, values };
 }
 
 export function separated(parts: readonly SqlPart[], separator: string): SqlPart {
-  return join(parts.flatMap((part, i) => (i === 0 ? [part] : [separator, part])));
+  return { text: parts.map(({ text }) => text).join(separator), values: parts.flatMap(({ values }) => values) };
+}
+
+/** A WHERE of conditions that must all hold: a text that begins with a space, or an empty text. */
+export function whereSql(conditions: readonly SqlPart[]): SqlPart {
+  return conditions.length === 0 ? plain("") : sqlPart` WHERE ${separated(conditions, " AND ")}`;
 }
 
 /** The end of a SELECT, from FROM on. */
 export function fromWhere(tables: readonly string[], conditions: readonly SqlPart[]): SqlPart {
-  return join([
-    ` FROM ${tables.join(", ")}${conditions.length === 0 ? "" : " WHERE "}`,
-    separated(conditions, " AND "),
-  ]);
+  return sqlPart` FROM ${tables.join(", ")}${whereSql(conditions)}`;
 }
 
 /** The condition, or its exact opposite: not true. */
 export function opposite(condition: SqlPart, negated: boolean): SqlPart {
-  return negated ? join(["(", condition, ") IS NOT TRUE"]) : condition;
+  return negated ? sqlPart`(${condition}) IS NOT TRUE` : condition;
 }
 
 /** The names of members as SQLite writes a path into JSON, after its beginning. */
@@ -184,7 +194,7 @@ export class Scope {
     if (path.hops.length === 0) return read(this.column(columnOf(path)));
     const { tables, conditions, alias } = this.enter(path.hops);
     const inner = read(`${alias}.${identifier(columnOf(path))}`);
-    return join(["(SELECT ", inner, fromWhere(tables, conditions), ")"]);
+    return sqlPart`(SELECT ${inner}${fromWhere(tables, conditions)})`;
   }
 
   #climb(up: number): Scope {

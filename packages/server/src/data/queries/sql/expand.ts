@@ -4,7 +4,7 @@
  */
 import type { JsonValue } from "@socle/protocol";
 import { AppError } from "../../../base/kernel/index.ts";
-import { join, type SqlPart } from "../../expressions/index.ts";
+import { type SqlPart, sqlPart } from "../../expressions/index.ts";
 import type { ExpansionPlan, PointerPlan, SelectionPlan } from "../plan.ts";
 import { refuseParameter } from "../query-text.ts";
 import {
@@ -121,7 +121,7 @@ export class Expander {
   #isTooMany(target: Target, matches: SqlPart): boolean {
     const found = readable(this.#run, target, matches);
     const rows = `SELECT 1 FROM ${target.selection.table}`;
-    const upTo = join([`SELECT count(*) AS n FROM (${rows}`, found, ` LIMIT ${maxRecords + 1})`]);
+    const upTo = sqlPart`SELECT count(*) AS n FROM (${rows}${found} LIMIT ${maxRecords + 1})`;
     return count(this.#run, upTo) > maxRecords;
   }
 
@@ -133,7 +133,7 @@ export class Expander {
 
   #read(target: Target, matches: SqlPart, order: string): Row[] {
     const { columns, table } = target.selection;
-    const statement = join(["SELECT ", columns, ` FROM ${table}`, readable(this.#run, target, matches), order]);
+    const statement = sqlPart`SELECT ${columns} FROM ${table}${readable(this.#run, target, matches)}${order}`;
     return some<Row>(this.#run, statement, (row) => {
       concealValues(target.selection, row);
       this.#readBytes += rowBytes(row);
@@ -194,7 +194,7 @@ function countEachSql(run: Run, target: BackwardTarget, ids: readonly string[]):
   const [parent, tables] = items === null ? [column, table] : ["_item.value", `${table}, ${items} _item`];
   const among = inList(parent, ids);
   const matches = items === null ? among : { ...among, text: `${among.text} AND _item.record = ${table}._seq` };
-  return join([`SELECT count(*) AS n FROM ${tables}`, readable(run, target, matches), ` GROUP BY ${parent}`]);
+  return sqlPart`SELECT count(*) AS n FROM ${tables}${readable(run, target, matches)} GROUP BY ${parent}`;
 }
 
 /** The condition that a record is among the newest of a parent. @param limit records for each. */
@@ -210,11 +210,7 @@ function newestOfEach(
       ? `${column} = _parents.column1`
       : `${table}._seq IN (SELECT record FROM ${items} WHERE value = _parents.column1)`;
   const parents = { text: `(VALUES ${ids.map(() => "(?)").join(", ")}) _parents`, values: ids };
-  return join([
-    `${table}._seq IN (SELECT _each._seq FROM `,
-    parents,
-    `, ${table} _each WHERE _each._seq IN (SELECT _seq FROM ${table}`,
-    readable(run, target, { text, values: [] }),
-    ` ORDER BY _seq DESC LIMIT ${limit}))`,
-  ]);
+  const own = readable(run, target, { text, values: [] });
+  const newest = sqlPart`SELECT _seq FROM ${table}${own} ORDER BY _seq DESC LIMIT ${limit}`;
+  return sqlPart`${table}._seq IN (SELECT _each._seq FROM ${parents}, ${table} _each WHERE _each._seq IN (${newest}))`;
 }

@@ -6,7 +6,7 @@ import type { FileUse } from "@socle/protocol";
 import type { Principal } from "../../../base/kernel/index.ts";
 import { identifier, type Reader } from "../../../store/database/index.ts";
 import { type Collection, type Collections, columnName, itemTableName } from "../../collections/index.ts";
-import { join, type SqlPart } from "../../expressions/index.ts";
+import { type SqlPart, sqlPart } from "../../expressions/index.ts";
 import { typeOf } from "../../fields/index.ts";
 import { callerOf } from "../../permissions/index.ts";
 import { fieldLimits } from "../../records/index.ts";
@@ -61,12 +61,12 @@ export function runFileUses(run: Run, { columns, fileId, limit, offset }: FileUs
   const items: FileUse[] = [];
   let total = 0;
   for (const { collection, field, table, ...pointer } of columns) {
-    const uses = join([` FROM ${table}`, conditionSql(run, table, [pointingTo(table, pointer, [fileId])])]);
-    const [found, skipped] = [count(run, join(["SELECT count(*) AS n", uses])), Math.max(0, offset - total)];
+    const uses = sqlPart` FROM ${table}${conditionSql(run, table, [pointingTo(table, pointer, [fileId])])}`;
+    const [found, skipped] = [count(run, sqlPart`SELECT count(*) AS n${uses}`), Math.max(0, offset - total)];
     total += found;
     if (skipped >= found || items.length >= limit) continue;
     const page = { text: " ORDER BY _seq DESC LIMIT ? OFFSET ?", values: [limit - items.length, skipped] };
-    const ids = all<{ id: string }>(run, join(["SELECT id", uses, page]));
+    const ids = all<{ id: string }>(run, sqlPart`SELECT id${uses}${page}`);
     items.push(...ids.map(({ id }) => ({ collection, field, id })));
   }
   return { items, total };
@@ -78,9 +78,7 @@ export function runFileShown(run: Run, { columns, fileId }: FileShownInput): boo
 }
 
 function isIn(run: Run, { table, condition }: ReadableFileColumn, matches: SqlPart): boolean {
-  return (
-    first(run, join([`SELECT 1 FROM ${table}`, conditionSql(run, table, [matches, condition]), " LIMIT 1"])) !== null
-  );
+  return first(run, sqlPart`SELECT 1 FROM ${table}${conditionSql(run, table, [matches, condition])} LIMIT 1`) !== null;
 }
 
 /** The newest records of a column that hold the id of a file. */

@@ -8,13 +8,14 @@ import { stopProbe, type Value } from "../../../store/database/index.ts";
 import {
   type ExpressionSchema,
   inOrder,
-  join,
   type Path,
   pathSql,
   plain,
   type SqlOptions,
   type SqlPart,
   separated,
+  sqlPart,
+  whereSql,
 } from "../../expressions/index.ts";
 import type { ValueType } from "../../fields/index.ts";
 import { digestOf, segmentsAfter } from "../cursor.ts";
@@ -148,28 +149,26 @@ type GroupRow = { readonly [column: string]: Value };
 /** The statement of a plan: the groups behind a position, in their order. */
 export function groupsSql({ isProbed }: Run, plan: GroupsPlan, after: readonly Value[] | null): SqlPart {
   const { table, where, columns, keys, sort } = plan;
-  const selected = columns.map((column, i) => join([column, ` AS _c${i}`]));
+  const selected = columns.map((column, i) => sqlPart`${column} AS _c${i}`);
   const probe = isProbed ? [plain(`(${table}._seq % ${probeEvery} <> 0 OR ${stopProbe(table)})`)] : [];
-  const conditions = [...probe, ...(where === null ? [] : [join(["(", where, ")"])])];
-  const grouped = [...Array(keys).keys()].map((i) => `_c${i}`);
-  const segment = after === null || sort.length === 0 ? null : behind(plan, after);
+  const condition = whereSql(where === null ? probe : [...probe, sqlPart`(${where})`]);
+  const grouped =
+    keys === 0
+      ? ""
+      : ` GROUP BY ${columns
+          .slice(0, keys)
+          .map((_, i) => `_c${i}`)
+          .join(", ")}`;
+  const groups = sqlPart`SELECT ${separated(selected, ", ")} FROM ${table}${condition}${grouped}`;
+  const rest = whereSql(after === null ? [] : behind(plan, after));
   const order = sort.map(({ text, isDescending }) => `${text} ${direction(isDescending)}`);
-  return join([
-    "SELECT * FROM (SELECT ",
-    separated(selected, ", "),
-    ` FROM ${table}`,
-    conditions.length === 0 ? "" : " WHERE ",
-    separated(conditions, " AND "),
-    grouped.length === 0 ? ")" : ` GROUP BY ${grouped.join(", ")})`,
-    ...(segment === null ? [] : [" WHERE ", segment]),
-    order.length === 0 ? "" : ` ORDER BY ${order.join(", ")}`,
-  ]);
+  return sqlPart`SELECT * FROM (${groups})${rest}${order.length === 0 ? "" : ` ORDER BY ${order.join(", ")}`}`;
 }
 
 /** The groups behind a position. No two groups are equal in all columns of the order. */
-function behind({ sort }: GroupsPlan, values: readonly Value[]): SqlPart | null {
-  const order = { keys: sort, seq: "(0 + 0)", isSeqDescending: false, isIndexed: false };
-  return segmentsAfter(order, { seq: 0, values })[0] ?? null;
+function behind({ sort }: GroupsPlan, values: readonly Value[]): SqlPart[] {
+  if (sort.length === 0) return [];
+  return segmentsAfter({ keys: sort, seq: "(0 + 0)", isSeqDescending: false, isIndexed: false }, { seq: 0, values });
 }
 
 /** @throws AppError `bad_request` for a cursor whose group is gone. */

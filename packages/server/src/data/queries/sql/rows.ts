@@ -4,7 +4,15 @@
  */
 import type { JsonValue } from "@socle/protocol";
 import { type Reader, stopProbe } from "../../../store/database/index.ts";
-import { bind, type EvaluationContext, join, plain, type SqlPart, separated } from "../../expressions/index.ts";
+import {
+  bind,
+  type EvaluationContext,
+  plain,
+  type SqlPart,
+  separated,
+  sqlPart,
+  whereSql,
+} from "../../expressions/index.ts";
 import { decode } from "../../fields/index.ts";
 import type { PointerPlan, SelectionPlan, SortPlan } from "../plan.ts";
 
@@ -55,8 +63,7 @@ export function conditionSql(
   parts: readonly (SqlPart | null)[],
 ): SqlPart {
   const probe = isProbed ? [plain(stopProbe(table))] : [];
-  const conditions = [...probe, ...parts.filter((part) => part !== null)];
-  return join([conditions.length === 0 ? "" : " WHERE ", separated(conditions, " AND ")]);
+  return whereSql([...probe, ...parts.filter((part) => part !== null)]);
 }
 
 /** The condition that a record points to some ids. The index of the pointer, or the table of its items, finds the records. */
@@ -76,7 +83,7 @@ export function inList(column: string, values: readonly string[]): SqlPart {
 
 /** The text after ORDER BY. */
 export function orderBy({ keys, seq, isSeqDescending }: SortPlan): SqlPart {
-  const terms = keys.map((key) => join([key, ` ${direction(key.isDescending)}`]));
+  const terms = keys.map((key) => sqlPart`${key} ${direction(key.isDescending)}`);
   return separated([...terms, plain(`${seq} ${direction(isSeqDescending)}`)], ", ");
 }
 

@@ -4,7 +4,7 @@
  */
 import type { LongText } from "../../../base/kernel/index.ts";
 import type { Reader, Value } from "../../../store/database/index.ts";
-import { join, type SqlPart } from "../../expressions/index.ts";
+import { type SqlPart, sqlPart } from "../../expressions/index.ts";
 import {
   allSegments,
   digestOf,
@@ -55,25 +55,15 @@ function pageSql(run: Run, plan: PagePlan, { segment, limit }: { segment: SqlPar
   const extent = offset === 0 ? ` LIMIT ${limit}` : ` LIMIT ${limit} OFFSET ${offset}`;
   const isProbed = run.isProbed || plan.isLookedUp;
   const condition = conditionSql({ isProbed }, probedOf(plan), [matchOf(plan), where, segment]);
-  const select = join(["SELECT ", selection.columns]);
-  if (search === null)
-    return join([select, ` FROM ${selection.table}`, condition, " ORDER BY ", orderBy(sort), extent]);
-  // Positions are put in order without the columns of the records, which are read for the page alone.
-  const found = join([
-    "SELECT ",
-    positionColumns(sort),
-    ` FROM ${fromOf(plan)}`,
-    condition,
-    " ORDER BY ",
-    orderBy(sort),
-    extent,
-  ]);
+  const page = sqlPart`${fromOf(plan)}${condition} ORDER BY ${orderBy(sort)}${extent}`;
+  if (search === null) return sqlPart`SELECT ${selection.columns} FROM ${page}`;
   const texts = search.snippets.map(({ column }, i) => `, ${column} AS ${snippetAlias(i)}`);
   // A rank costs as much as the search: the rank is read with the page, for the cursor.
   texts.push(...["_seq", ...keyNames(sort)].map((name) => `, _found.${name}`));
   const records = `${selection.table} ON ${selection.table}._seq = _found._seq`;
-  const end = `) AS _found CROSS JOIN ${records} ORDER BY ${positionOrder(sort, "_found.")}`;
-  return join([select, `${texts.join("")} FROM (`, found, end]);
+  // Positions are put in order without the columns of the records, which are read for the page alone.
+  const found = sqlPart`(SELECT ${positionColumns(sort)} FROM ${page}) AS _found CROSS JOIN ${records}`;
+  return sqlPart`SELECT ${selection.columns}${texts.join("")} FROM ${found} ORDER BY ${positionOrder(sort, "_found.")}`;
 }
 
 /** The tables of a page. The matches of a search are read first, whatever the conditions on the records are. */
@@ -205,14 +195,14 @@ function readPosition(run: Run, { selection: { table }, sort, search }: PagePlan
   const from = search === null ? table : `${table} JOIN ${search.table} ON ${search.table}.rowid = ${table}._seq`;
   const match = search === null ? "" : { text: `${search.table} MATCH ? AND `, values: [search.match] };
   const isRecord = { text: `${table}.id = ?`, values: [id] };
-  const statement = join(["SELECT ", positionColumns(sort), ` FROM ${from} WHERE `, match, isRecord]);
+  const statement = sqlPart`SELECT ${positionColumns(sort)} FROM ${from} WHERE ${match}${isRecord}`;
   const row = first<{ [column: string]: Value }>(run, statement);
   return row === null ? null : positionOf(sort, row);
 }
 
 function countRows(run: Run, plan: PagePlan): number {
   const condition = conditionSql(run, probedOf(plan), [matchOf(plan), plan.where]);
-  return count(run, join([`SELECT count(*) AS n FROM ${fromOf(plan)}`, condition]));
+  return count(run, sqlPart`SELECT count(*) AS n FROM ${fromOf(plan)}${condition}`);
 }
 
 /** A record with its owner and its version. */
@@ -230,7 +220,7 @@ function runRecord(run: Run, input: RecordInput): RecordOutcome | null {
   const { selection, id } = input;
   const { columns, table } = selection;
   const own = `, ${table}._owner AS ${ownerAlias}, ${table}.updatedAt AS ${updatedAlias} FROM ${table}`;
-  const found = first<Row>(run, join(["SELECT ", columns, own, { text: ` WHERE ${table}.id = ?`, values: [id] }]));
+  const found = first<Row>(run, sqlPart`SELECT ${columns}${own}${{ text: ` WHERE ${table}.id = ?`, values: [id] }}`);
   if (found === null) return null;
   concealValues(selection, found);
   const { [ownerAlias]: owner, [updatedAlias]: updatedAt, ...row } = found;
@@ -285,5 +275,5 @@ function stepsOf(run: Run, input: QueryInput): string[] | null {
   const { plan } = input;
   const statement =
     plan.type === "groups" ? groupsSql(run, plan, null) : pageSql(run, plan, { segment: null, limit: plan.limit + 1 });
-  return all<{ detail: string }>(run, join(["EXPLAIN QUERY PLAN ", statement])).map(({ detail }) => detail);
+  return all<{ detail: string }>(run, sqlPart`EXPLAIN QUERY PLAN ${statement}`).map(({ detail }) => detail);
 }
