@@ -5,7 +5,7 @@
 import { Database } from "bun:sqlite";
 import { cpSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { parseEventId } from "../../packages/server/src/store/events/logged-event.ts";
+import { parseEventId } from "../../packages/server/src/store/events/event-table.ts";
 import { project, type Running, temporaryFolder } from "../kit.ts";
 import { write } from "../scripts-kit.ts";
 import { adminOf, Load, loadCollections, loadFiles } from "./disks-load.ts";

@@ -3,7 +3,7 @@
  * The events are followed from check to check, so that a check costs only the events since the last check.
  */
 import type { Database } from "bun:sqlite";
-import { eventId } from "../../packages/server/src/store/events/logged-event.ts";
+import { eventId } from "../../packages/server/src/store/events/event-table.ts";
 
 export interface LoggedEvent {
   readonly id: string;

@@ -1,12 +1,11 @@
 /** Loading the configuration: file, environment and command line, checked as a whole. */
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { ConfigSource, EffectiveConfig } from "@socle/protocol";
+import type { ConfigEntry, ConfigSource, EffectiveConfig, JsonValue } from "@socle/protocol";
 import { isObject, nearest, quote, readJsonFile, SetupError } from "../kernel/index.ts";
 import type { LogFormat } from "../logging/index.ts";
-import { describeKeys, type KeyState } from "./describe.ts";
 import { type Config, environmentName, type KeyPath, keys, type Values } from "./keys.ts";
-import { secret } from "./values.ts";
+import { rateText, secret } from "./values.ts";
 
 export interface LoadOptions {
   /** The configuration file that was asked for, or null for `./config.json`, which may be missing. */
@@ -27,6 +26,13 @@ export interface LoadedConfig {
   /** Warnings for the log, which does not exist yet. */
   warnings: string[];
   notes: string[];
+}
+
+/** The value in force and the default as the service uses both; undefined for no value. */
+interface KeyState {
+  readonly value: unknown;
+  readonly fallback: unknown;
+  readonly source: ConfigSource;
 }
 
 const paths = Object.keys(keys) as KeyPath[];
@@ -114,7 +120,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
 
   const folder = dirname(file);
   const values: Record<string, unknown> = {};
-  const states: { [path in KeyPath]?: KeyState } = {};
+  const states: [path: KeyPath, state: KeyState][] = [];
   for (const path of paths) {
     const name = environmentName(path);
     const override = options.overrides?.[path];
@@ -132,13 +138,40 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     const [source, value] = given.at(-1) ?? ["default", undefined];
     if (value !== undefined) values[path] = value;
     const [first] = given;
-    states[path] = { value, source, fallback: first?.[0] === "default" ? first[1] : undefined };
+    states.push([path, { value, source, fallback: first?.[0] === "default" ? first[1] : undefined }]);
   }
   // Every key of the table has just been parsed by its own kind.
   const config = Object.freeze({ ...(values as Values), folder });
   const warnings = [...unknownKeys(fromFile, file), ...unknownVariables(options.environment), ...advice(config)];
-  const effective = (): EffectiveConfig => ({ file, fileExists: isThere, keys: describeKeys(states) });
+  const described = (): ConfigEntry[] => states.map(([path, state]) => describeKey(path, state));
+  const effective = (): EffectiveConfig => ({ file, fileExists: isThere, keys: described() });
   return { config, file: { path: file, isThere }, effective, warnings, notes };
+}
+
+/** A key as admins see the key: its value and the source of the value, and nothing of a secret. */
+function describeKey(path: KeyPath, { value, fallback, source }: KeyState): ConfigEntry {
+  const { kind, meaning } = keys[path];
+  const isSecret = kind === secret;
+  return {
+    key: path,
+    value: isSecret ? null : shown(path, value),
+    default: isSecret ? null : shown(path, fallback),
+    source,
+    isSecret,
+    isSet: value !== undefined,
+    unit: kind.unit ?? null,
+    variable: environmentName(path),
+    description: `${meaning}: ${kind.allowed}`,
+  };
+}
+
+/** A value as JSON; a rate as the file would have it. */
+function shown(path: KeyPath, value: unknown): JsonValue {
+  if (value === undefined) return null;
+  if (path.startsWith("limits.rate.")) return rateText(value);
+  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return value;
+  if (Array.isArray(value)) return value.map((item) => shown(path, item));
+  throw new Error(`The value of ${path} has no form for admins`);
 }
 
 /** Relative paths count from the configuration file's folder. */

@@ -62,4 +62,4 @@ export {
   printable,
   quote,
 } from "./text.ts";
-export { LoopTurns, nextTurn, presentTurn, stepsPerLook } from "./turn.ts";
+export { LoopTurns, nextTurn, stepsPerLook } from "./turn.ts";

@@ -22,53 +22,40 @@ const pieces = new RegExp(`${spaceless.source}|[\\p{L}\\p{N}\\p{M}]`, "gu");
 /** The accents of Latin, Greek and Cyrillic letters. Marks of other scripts tell words apart. */
 const accents = /[\u0300-\u036f]/g;
 
-/** A run of letters as its words. */
-function wordsOfRun(text: string): string[] {
-  const folded = text.normalize("NFKD").replace(accents, "").normalize("NFC").toLowerCase().replace(accents, "");
-  return (folded.match(run) ?? []).flatMap((each) => (spaceless.test(each) ? split(each) : [each]));
-}
-
-/** Characters of scripts without spaces become separate words; the text between stays together. */
-function split(text: string): string[] {
-  const words: string[] = [];
-  let open = "";
-  for (const [piece] of text.matchAll(pieces)) {
+/** The parts of a run of letters, with their places: a character of a script without spaces is a separate part. */
+function split(text: string): readonly (readonly [at: number, part: string])[] {
+  if (!spaceless.test(text)) return [[0, text]];
+  const parts: [at: number, part: string][] = [];
+  let [open, from] = ["", 0];
+  for (const { 0: piece, index } of text.matchAll(pieces)) {
     if (!spaceless.test(piece)) {
+      if (open === "") from = index;
       open += piece;
       continue;
     }
-    if (open !== "") words.push(open);
-    words.push(piece);
+    if (open !== "") parts.push([from, open]);
     open = "";
+    parts.push([index, piece]);
   }
-  return open === "" ? words : [...words, open];
+  if (open !== "") parts.push([from, open]);
+  return parts;
+}
+
+/** A run of letters as its words. */
+function wordsOfRun(text: string): string[] {
+  const folded = text.normalize("NFKD").replace(accents, "").normalize("NFC").toLowerCase().replace(accents, "");
+  return (folded.match(run) ?? []).flatMap((each) =>
+    spaceless.test(each) ? split(each).map(([, word]) => word) : [each],
+  );
 }
 
 /** The words of a text, in their order. */
 export function* searchWords(text: string): Generator<SearchWord> {
-  for (const { 0: found, index } of text.matchAll(run)) {
-    if (!spaceless.test(found)) {
-      for (const word of wordsOfRun(found)) yield { word, start: index, end: index + found.length };
-      continue;
+  for (const { 0: found, index } of text.matchAll(run))
+    for (const [at, part] of split(found)) {
+      const start = index + at;
+      for (const word of wordsOfRun(part)) yield { word, start, end: start + part.length };
     }
-    let [open, from] = ["", 0];
-    // Each character of a spaceless script has a place of its own.
-    for (const { 0: piece, index: at } of found.matchAll(pieces)) {
-      if (!spaceless.test(piece)) {
-        if (open === "") from = at;
-        open += piece;
-        continue;
-      }
-      if (open !== "") yield* placed(open, index + from);
-      open = "";
-      yield* placed(piece, index + at);
-    }
-    if (open !== "") yield* placed(open, index + from);
-  }
-}
-
-function* placed(text: string, start: number): Generator<SearchWord> {
-  for (const word of wordsOfRun(text)) yield { word, start, end: start + text.length };
 }
 
 /** The words of a text, joined by spaces, for an index that splits at spaces. ASCII text is returned unchanged. */

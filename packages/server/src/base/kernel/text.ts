@@ -14,21 +14,11 @@ const row = new Uint8Array(longestName + 1);
  */
 function distance(a: string, b: string, limit: number): number {
   const tooFar = limit + 1;
-  let start = 0;
-  let endA = a.length;
-  let endB = b.length;
-  while (start < endA && start < endB && a.charCodeAt(start) === b.charCodeAt(start)) start += 1;
-  while (endA > start && endB > start && a.charCodeAt(endA - 1) === b.charCodeAt(endB - 1)) {
-    endA -= 1;
-    endB -= 1;
-  }
-  const rows = endA - start;
-  const columns = endB - start;
-  for (let j = 0; j <= columns; j++) row[j] = j;
-  for (let i = 1; i <= rows; i++) {
+  for (let j = 0; j <= b.length; j++) row[j] = j;
+  for (let i = 1; i <= a.length; i++) {
     const from = Math.max(1, i - limit);
-    const to = Math.min(columns, i + limit);
-    const unit = a.charCodeAt(start + i - 1);
+    const to = Math.min(b.length, i + limit);
+    const unit = a.charCodeAt(i - 1);
     let diagonal = row[from - 1] ?? 0;
     // Cells outside the band count as too far.
     let left = from === 1 ? i : tooFar;
@@ -36,7 +26,7 @@ function distance(a: string, b: string, limit: number): number {
     let least = left;
     for (let j = from; j <= to; j++) {
       const above = j === i + limit ? tooFar : (row[j] ?? 0);
-      let edits = unit === b.charCodeAt(start + j - 1) ? diagonal : diagonal + 1;
+      let edits = unit === b.charCodeAt(j - 1) ? diagonal : diagonal + 1;
       if (above < edits) edits = above + 1;
       if (left < edits) edits = left + 1;
       diagonal = above;
@@ -46,7 +36,7 @@ function distance(a: string, b: string, limit: number): number {
     }
     if (least > limit) return tooFar;
   }
-  return row[columns] ?? 0;
+  return row[b.length] ?? 0;
 }
 
 /** The candidate nearest to a misspelt word; null if no candidate is near. */
@@ -74,16 +64,18 @@ export function adviceOnName(name: string, names: readonly string[]): string {
   return names.length === 0 ? "" : ` There are: ${names.join(", ")}.`;
 }
 
+function joined(words: readonly string[], last: string): string {
+  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} ${last} ${words.at(-1)}`;
+}
+
 /** "a, b or c". */
 export function oneOf(words: readonly string[]): string {
-  if (words.length < 2) return words.join("");
-  return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+  return joined(words, "or");
 }
 
 /** "a, b and c". */
 export function allOf(words: readonly string[]): string {
-  if (words.length < 2) return words.join("");
-  return `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+  return joined(words, "and");
 }
 
 /** The longest quotation, in characters. */

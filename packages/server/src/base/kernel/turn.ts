@@ -3,21 +3,6 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-let turn = 0;
-let isCounted = false;
-
-/** The number of the present turn of the event loop: a changed number means that other work has had a turn. */
-export function presentTurn(): number {
-  if (!isCounted) {
-    isCounted = true;
-    setImmediate(() => {
-      isCounted = false;
-      turn += 1;
-    });
-  }
-  return turn;
-}
-
 /** The event loop turns after this time of work. */
 const turnMs = 8;
 

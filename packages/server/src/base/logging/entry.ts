@@ -1,4 +1,4 @@
-/** Log entry: its fields, and its forms as text, as JSON and on the wire. */
+/** Log entry: its fields; its forms as text, as JSON and on the wire; and the ring of the most recent entries. */
 import { LOG_LEVELS, type LogLevel, type LogEntry as WireEntry } from "@socle/protocol";
 import { printable } from "../kernel/index.ts";
 
@@ -69,4 +69,34 @@ export function lineOf(entry: LogEntry, format: LogFormat): string {
 /** Writes each entry to `write`. */
 export function lineSink(write: (line: string) => void, format: LogFormat): LogSink {
   return (entry) => write(lineOf(entry, format));
+}
+
+/** The most recent entries, in memory (spec, "Logging"). */
+export class LogRing {
+  readonly #entries: LogEntry[] = [];
+  readonly #capacity: number;
+  readonly #listeners = new Set<LogSink>();
+  #next = 0;
+
+  constructor(capacity = 2_000) {
+    this.#capacity = capacity;
+  }
+
+  add(entry: LogEntry): void {
+    this.#entries[this.#next] = entry;
+    this.#next = (this.#next + 1) % this.#capacity;
+    for (const listener of this.#listeners) listener(entry);
+  }
+
+  /** Calls `listener` with every entry from now on. Answers how to stop that. */
+  listen(listener: LogSink): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Oldest first. */
+  entries(): LogEntry[] {
+    if (this.#entries.length < this.#capacity) return [...this.#entries];
+    return [...this.#entries.slice(this.#next), ...this.#entries.slice(0, this.#next)];
+  }
 }

@@ -4,6 +4,7 @@ export {
   type LogEntry,
   type LogFormat,
   type LogLevel,
+  LogRing,
   type LogSink,
   lineOf,
   lineSink,
@@ -13,4 +14,3 @@ export { LogOutput } from "./log-output.ts";
 export { Logger } from "./logger.ts";
 export { EventLoopLag, Histogram, type HistogramTotals, LimitMeter, RequestMeter } from "./meters.ts";
 export { FailureBudget, Repeats } from "./repeats.ts";
-export { LogRing } from "./ring.ts";

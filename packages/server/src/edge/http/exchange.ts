@@ -1,12 +1,12 @@
 /** Exchange: a request with its parameters, its caller, its limits, and the headers of its answer. */
 import type { ErrorBody } from "@socle/protocol";
-import { AppError, excerpt, JsonText, type Principal, presentTurn, type SignedIn } from "../../base/kernel/index.ts";
+import { AppError, excerpt, JsonText, type Principal, type SignedIn } from "../../base/kernel/index.ts";
 import type { FileBody } from "../../files/storage/index.ts";
 import { lateBody, madePieces, type Pieces, partsOf, streamOf } from "./answer-stream.ts";
 import { type Bodies, required, SlowBody } from "./bodies.ts";
 import type { Cors } from "./headers.ts";
 import { statusOf } from "./headers.ts";
-import { countedBytes, type Hold, type InFlight, NoRoom, pathIn, Stopping } from "./in-flight.ts";
+import { countedBytes, type Hold, type InFlight, NoRoom, pathIn, presentTurn, Stopping } from "./in-flight.ts";
 
 /** Answers the caller of a token. */
 interface Authenticator {

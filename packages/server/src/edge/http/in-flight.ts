@@ -2,15 +2,22 @@
  * Requests in flight: how many requests and sockets an address has open, the bytes of answers that no client has taken yet,
  * and the requests that a stop gives up.
  */
-import {
-  Admission,
-  AppError,
-  BoundedMap,
-  type Holder,
-  type LimitName,
-  type Place,
-  presentTurn,
-} from "../../base/kernel/index.ts";
+import { Admission, AppError, BoundedMap, type Holder, type LimitName, type Place } from "../../base/kernel/index.ts";
+
+let turn = 0;
+let isCounted = false;
+
+/** The number of the present turn of the event loop: a changed number means that other work has had a turn. */
+export function presentTurn(): number {
+  if (!isCounted) {
+    isCounted = true;
+    setImmediate(() => {
+      isCounted = false;
+      turn += 1;
+    });
+  }
+  return turn;
+}
 
 /** Smaller answers are not counted: the system's socket buffers take these answers at once. */
 export const countedBytes = 64 * 1024;

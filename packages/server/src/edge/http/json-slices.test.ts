@@ -1,6 +1,6 @@
 /** Long JSON texts: a text parsed in slices has the value of JSON.parse, and a text that is no JSON is refused. */
 import { expect, test } from "bun:test";
-import { presentTurn } from "../../base/kernel/index.ts";
+import { presentTurn } from "./in-flight.ts";
 import { parseInSlices } from "./json-slices.ts";
 
 const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));

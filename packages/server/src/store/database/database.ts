@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { AppError, isAdmin, type Principal, type SetupError, type SignedIn } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { Checkpointer } from "./sqlite/checkpointer.ts";
-import { SnapshotReader } from "./sqlite/connection.ts";
+import { Connection, SnapshotReader } from "./sqlite/connection.ts";
 import { addFunctions } from "./sqlite/functions.ts";
 import { type HeldState, type HoldOptions, holdState } from "./sqlite/held-state.ts";
 import { Flusher, flushOf, SqliteMeter } from "./sqlite/jobs.ts";
@@ -12,7 +12,6 @@ import {
   asSetupError,
   DatabaseLock,
   openDescriptor,
-  openReader,
   openWriter,
   resolvePath,
   upgradeTables,
@@ -113,7 +112,7 @@ export class Database {
       const writer = openWriter(path);
       this.#closers.push(() => writer.close());
       this.#reader = new SnapshotReader((onProbe) => {
-        const connection = openReader(path);
+        const connection = new Connection(path, { readonly: true });
         addFunctions(connection, onProbe);
         return connection;
       });
@@ -280,7 +279,7 @@ export class Database {
    * @param onProbe is called for each row that a `stopProbe` meets; its error ends the statement.
    */
   openScratch(onProbe: () => void): ScratchConnection {
-    const connection = openReader(this.path);
+    const connection = new Connection(this.path, { readonly: true });
     addFunctions(connection, onProbe);
     this.#closers.push(() => connection.close());
     return connection;

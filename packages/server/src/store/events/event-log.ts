@@ -20,19 +20,30 @@ import {
   type Waiter,
 } from "../database/index.ts";
 import {
+  type EventBasis,
+  type EventHead,
+  type EventStamp,
   eventAt,
   eventsAfter,
+  firstMark,
   headsOf,
   insertEvent,
+  insertMark,
+  LoggedEvent,
   lastGiven,
   lastTrimmed,
+  markEvery,
+  markFrom,
+  measureSize,
   oldestEvent,
+  parseEventId,
   positionOf,
+  rowBytes,
   stampsAt,
+  trimEvents,
+  type WrittenRow,
 } from "./event-table.ts";
-import { type EventBasis, type EventHead, LoggedEvent, parseEventId, type WrittenRow } from "./logged-event.ts";
 import { type EventFilter, searchEvents, seqRange } from "./sql/search.ts";
-import { firstMark, insertMark, markEvery, markFrom, measureSize, rowBytes, trimMarks } from "./sql/size-marks.ts";
 import { TypeBlocks } from "./type-blocks.ts";
 
 /** An event, as a module reports the event. */
@@ -90,15 +101,6 @@ interface EventPageQuery {
 interface EventMatches {
   readonly items: LoggedEvent[];
   readonly total: number;
-}
-
-/** An event without its payload, owner and actor. */
-export interface EventStamp {
-  readonly type: string;
-  /** The time in the event's id, in milliseconds since 1970. */
-  readonly at: number;
-  /** The time at which the event happened; differs from `at` after the clock was set back. */
-  readonly time: number;
 }
 
 /** A part of the log: the events of the wanted types, without payloads, and the end of the part. */
@@ -190,15 +192,10 @@ export class EventLog {
     this.#whenGrown = grown;
   }
 
-  /** For the log's own retention: call `beforeTrim` before events are removed. */
-  beforeTrim(tx: Transactor, first: number, last: number): void {
-    this.#recorder?.beforeTrim(tx, first, last);
-  }
-
-  /** For the log's own retention: call `trimmed` in the transaction that has removed the events up to a seq. */
-  trimmed(tx: Transactor, seq: number): void {
+  /** For the log's own retention: removes the oldest events, at most `limit`, up to seq `until`. */
+  trim(tx: Transactor, part: { until: number; limit: number }): void {
+    const seq = trimEvents(tx, part, (first, last) => this.#recorder?.beforeTrim(tx, first, last));
     tx.note(trimmed.of({ seq }));
-    trimMarks(tx, seq);
   }
 
   /** Writes an event in the transaction of its change. `now` is the time of the change. */

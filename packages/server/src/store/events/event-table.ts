@@ -1,7 +1,151 @@
-/** The table of events, and two single-row tables: the last assigned position and the last trimmed position of the log. */
+/**
+ * The table of events: its rows; two single-row tables with the last assigned and the last trimmed position of the log; and the
+ * size marks. A size mark stores the bytes of all events written up to its seq. The difference of two marks is the size of
+ * the events between the marks, so trimming events needs no count. The first mark lies at the beginning of the log.
+ */
+import type { Event, EventSource, StoredRecord } from "@socle/protocol";
+import { toTimestamp } from "../../base/kernel/index.ts";
 import type { ModuleSchema, QueryTable, Reader, SlowReader, Transactor } from "../database/index.ts";
-import type { EventRow, WrittenRow } from "./logged-event.ts";
-import { sizeMarkSchema } from "./sql/size-marks.ts";
+
+const pattern = /^evt_([0-9a-f]{12})([0-9a-f]{13})$/;
+
+export function eventId(at: number, seq: number): string {
+  return `evt_${at.toString(16).padStart(12, "0")}${seq.toString(16).padStart(13, "0")}`;
+}
+
+/** Time and seq of an event; null if the text is not an event's id. */
+export function parseEventId(id: string): { at: number; seq: number } | null {
+  const [, at, seq] = pattern.exec(id) ?? [];
+  if (at === undefined || seq === undefined) return null;
+  return { at: Number.parseInt(at, 16), seq: Number.parseInt(seq, 16) };
+}
+
+/** An event, as stored in its row. */
+export interface EventRow {
+  readonly seq: number;
+  /** Milliseconds since 1970; never less than the `at` of an earlier event. The event's id contains `at`. */
+  readonly at: number;
+  /** The event's own time, if the clock was set back and `at` repeats an earlier event's time; otherwise null. */
+  readonly time: number | null;
+  readonly type: string;
+  readonly source: EventSource;
+  readonly actor: string | null;
+  readonly owner: string | null;
+  readonly payload: string;
+  /** 1 if the payload holds only the changed fields of a large record. */
+  readonly partial: 0 | 1;
+  /**
+   * JSON of `EventBasis`; null for a creation, for an event without a record, and for events of versions without a basis.
+   */
+  readonly basis?: string | null;
+}
+
+/** A row to write: `basis` is required. */
+export type WrittenRow = EventRow & Required<Pick<EventRow, "basis">>;
+
+/**
+ * The record before an event: the fields that the event changed or that the read rule of the collection uses.
+ */
+export interface EventBasis {
+  readonly fields: { readonly [name: string]: unknown };
+  readonly owner: string | null;
+  /** The changed fields whose former values are too long for the log. */
+  readonly omitted?: readonly string[];
+}
+
+/** An event of the log without its payload: enough to decide the event's audience. */
+export type EventHead = Pick<LoggedEvent, "seq" | "type" | "owner" | "timestamp">;
+
+/** An event of the log, with its private parts. Costly parts are computed on demand. */
+export class LoggedEvent implements Event {
+  /** The position in the log; rises in commit order. */
+  readonly seq: number;
+  readonly type: string;
+  readonly source: EventSource;
+  /** The id of the user who caused the event, or null. */
+  readonly actor: string | null;
+  /**
+   * The owner of the record after the change, or before its deletion; null without an owner, and without a record.
+   */
+  readonly owner: string | null;
+  /** Whether the payload holds only the record's id and the changed fields. */
+  readonly isPartial: boolean;
+  /** The record before the event, while the event is live; null for an event read from the log. */
+  readonly previous: StoredRecord | null;
+  readonly #at: number;
+  readonly #time: number | null;
+  readonly #payload: string;
+  readonly #basis: string | null;
+
+  constructor(row: EventRow, previous: StoredRecord | null = null) {
+    this.previous = previous;
+    this.#basis = row.basis ?? null;
+    this.seq = row.seq;
+    this.type = row.type;
+    this.source = row.source;
+    this.actor = row.actor;
+    this.owner = row.owner;
+    this.isPartial = row.partial === 1;
+    this.#at = row.at;
+    // Rows that an earlier version copied into a delivery have no time.
+    this.#time = row.time ?? null;
+    this.#payload = row.payload;
+  }
+
+  get id(): string {
+    return eventId(this.#at, this.seq);
+  }
+
+  get timestamp(): string {
+    return toTimestamp(this.#time ?? this.#at);
+  }
+
+  /** The kept part of the record before the event; null if no part was kept. */
+  get basis(): EventBasis | null {
+    // The text was written from an `EventBasis`.
+    return this.#basis === null ? null : (JSON.parse(this.#basis) as EventBasis);
+  }
+
+  get payload(): Event["payload"] {
+    // The text was written from an object.
+    return JSON.parse(this.#payload) as Event["payload"];
+  }
+
+  /** The id of the event's record or user; null if the event has neither. */
+  get subject(): string | null {
+    return /^\{"(?:id|userId)":"([^"]*)"/.exec(this.#payload)?.[1] ?? null;
+  }
+
+  toRow(): EventRow {
+    const { seq, type, source, actor, owner } = this;
+    const partial = this.isPartial ? 1 : 0;
+    return { seq, at: this.#at, time: this.#time, type, source, actor, owner, payload: this.#payload, partial };
+  }
+
+  /**
+   * The event as sent over the wire. A caller may replace the payload (JSON) and the type.
+   * Types and sources need no escaping.
+   */
+  toText(payload: string = this.#payload, type: string = this.type): string {
+    return `{"id":"${this.id}","type":"${type}","timestamp":"${this.timestamp}","source":"${this.source}","payload":${payload}}`;
+  }
+}
+
+/** Bytes between two marks: the precision of the log's size. */
+export const markEvery = 256 * 1024;
+
+/** The approximate bytes of a row without its payload and basis. */
+export const rowBytes = 100;
+
+const sizeMarkSchema = [
+  "CREATE TABLE _event_sizes (seq INTEGER PRIMARY KEY, total INTEGER NOT NULL) STRICT",
+  "INSERT INTO _event_sizes (seq, total) VALUES (0, 0)",
+  // For a log written by a version without marks.
+  `INSERT INTO _event_sizes (seq, total)
+   SELECT max(seq), max(total) FROM (
+     SELECT seq, sum(octet_length(payload) + ${rowBytes}) OVER (ORDER BY seq) AS total FROM _events
+   ) GROUP BY total / ${markEvery}`,
+];
 
 export const eventSchema: ModuleSchema = {
   module: "events",
@@ -38,7 +182,7 @@ export const eventSchema: ModuleSchema = {
 export const eventQueryTable: QueryTable = { table: "_events" };
 
 /** A position in the log: its seq, and the time in the event's id. */
-export interface LogPosition {
+interface LogPosition {
   readonly seq: number;
   readonly at: number;
 }
@@ -60,10 +204,16 @@ export function eventsAfter(reader: Reader, seq: number, limit: number): EventRo
   return reader.all<EventRow>(`SELECT ${columns} FROM _events WHERE seq > ? ORDER BY seq LIMIT ?`, seq, limit);
 }
 
-export function stampsAt(
-  reader: SlowReader,
-  seqs: readonly number[],
-): Promise<{ seq: number; type: string; at: number; time: number }[]> {
+/** An event without its payload, owner and actor. */
+export interface EventStamp {
+  readonly type: string;
+  /** The time in the event's id, in milliseconds since 1970. */
+  readonly at: number;
+  /** The time at which the event happened; differs from `at` after the clock was set back. */
+  readonly time: number;
+}
+
+export function stampsAt(reader: SlowReader, seqs: readonly number[]): Promise<(EventStamp & { seq: number })[]> {
   return reader.all(
     "SELECT seq, type, at, coalesce(time, at) AS time FROM _events WHERE seq IN (SELECT value FROM json_each(?))",
     JSON.stringify(seqs),
@@ -103,29 +253,18 @@ export function positionOf(reader: Reader, seq: number): LogPosition | null {
   return reader.get<LogPosition>("SELECT seq, at FROM _events WHERE seq = ?", seq);
 }
 
-/**
- * The newest assigned seq and its time, even if that event was trimmed. The statement is sent before `lastGiven`
- * returns.
- */
+/** The newest assigned seq and its time, even if that event was trimmed. */
 export function lastGiven(reader: Reader): LogPosition {
-  // A single statement, because a thread runs one statement at a time.
-  const last = reader.get<{ seq: number | null; at: number | null }>(
-    `SELECT max(seq) AS seq, max(at) AS at FROM (
-       SELECT seq, at FROM _event_position
-       UNION ALL SELECT seq, at FROM (SELECT seq, at FROM _events ORDER BY seq DESC LIMIT 1))`,
+  const last = reader.get<LogPosition>(
+    `SELECT seq, at FROM _event_position
+     UNION ALL SELECT seq, at FROM (SELECT seq, at FROM _events ORDER BY seq DESC LIMIT 1) ORDER BY seq DESC LIMIT 1`,
   );
-  return { seq: last?.seq ?? 0, at: last?.at ?? 0 };
+  return last ?? { seq: 0, at: 0 };
 }
 
 /** The newest trimmed event; null if no event was trimmed. */
 export function lastTrimmed(reader: Reader): LogPosition | null {
   return reader.get<LogPosition>("SELECT seq, at FROM _event_trim");
-}
-
-/** The newest seq in the log; null if the log is empty. */
-export function newestSeq(reader: Reader): number | null {
-  const last = reader.get<{ seq: number | null }>("SELECT max(seq) AS seq FROM _events");
-  return last?.seq ?? null;
 }
 
 /**
@@ -186,5 +325,41 @@ export function trimEvents(
   const first = oldestEvent(tx);
   before(first?.seq ?? trim, trim);
   tx.run("DELETE FROM _events WHERE seq <= ?", trim);
+  trimMarks(tx, trim);
   return trim;
+}
+
+/** Bytes of all events up to a seq. */
+interface SizeMark {
+  readonly seq: number;
+  readonly total: number;
+}
+
+/** Bytes of all events ever written, up to the newest event that a reader sees, and the total of the newest mark. */
+export function measureSize(reader: Reader): { total: number; marked: number } {
+  const size = reader.get<{ total: number; marked: number }>(
+    `SELECT total AS marked, total + coalesce(
+       (SELECT sum(octet_length(payload) + coalesce(octet_length(basis), 0) + ${rowBytes}) FROM _events
+        WHERE seq > mark.seq), 0) AS total
+     FROM _event_sizes AS mark ORDER BY seq DESC LIMIT 1`,
+  );
+  return size ?? { total: 0, marked: 0 };
+}
+
+export function insertMark(tx: Transactor, { seq, total }: SizeMark): void {
+  tx.run("INSERT INTO _event_sizes (seq, total) VALUES (?, ?)", seq, total);
+}
+
+export function firstMark(reader: Reader): SizeMark | null {
+  return reader.get<SizeMark>("SELECT seq, total FROM _event_sizes ORDER BY seq LIMIT 1");
+}
+
+/** The first mark whose total is at least `total`. */
+export function markFrom(reader: Reader, total: number): SizeMark | null {
+  return reader.get<SizeMark>("SELECT seq, total FROM _event_sizes WHERE total >= ? ORDER BY seq LIMIT 1", total);
+}
+
+/** Deletes the marks before a seq, except the newest of these marks. */
+function trimMarks(tx: Transactor, seq: number): void {
+  tx.run("DELETE FROM _event_sizes WHERE seq < (SELECT max(seq) FROM _event_sizes WHERE seq <= ?)", seq);
 }

@@ -5,7 +5,15 @@ export {
   type EventPage,
   type EventRecorder,
 } from "./event-log.ts";
-export { eventQueryTable, eventSchema } from "./event-table.ts";
-export { type EventBasis, type EventHead, type EventRow, eventId, LoggedEvent, parseEventId } from "./logged-event.ts";
+export {
+  type EventBasis,
+  type EventHead,
+  type EventRow,
+  eventId,
+  eventQueryTable,
+  eventSchema,
+  LoggedEvent,
+  parseEventId,
+} from "./event-table.ts";
 export { EventRetention } from "./retention.ts";
 export type { EventFilter } from "./sql/search.ts";

@@ -120,8 +120,7 @@ test("a log of which all is trimmed at once, again and again, is not measured as
   for (let n = 0; n < 30; n++) {
     await log.write(50_000);
     await log.database.transactLong("test", async (tx) => {
-      tx.run("DELETE FROM _events");
-      log.events.trimmed(tx, log.events.flushedSeq);
+      log.events.trim(tx, { until: log.events.flushedSeq, limit: 1_000 });
     });
   }
   expect(log.size()).toBeLessThan(600_000);

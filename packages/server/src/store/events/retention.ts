@@ -1,12 +1,9 @@
 /** Retention: trims the event log by age, count and bytes, in small steps. */
-
 import type { Clock } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database } from "../database/index.ts";
 import type { EventLog } from "./event-log.ts";
-import { lastUntil, newestSeq, oldestEvent, trimEvents } from "./event-table.ts";
-import { EventTime } from "./event-time.ts";
-import { markAfter } from "./sql/size-marks.ts";
+import { firstMark, lastUntil, markFrom, newestEvent, oldestEvent, storedTime, storeTime } from "./event-table.ts";
 
 /** Rows that a transaction removes: so few that a waiting write is not delayed noticeably. */
 const step = 500;
@@ -18,6 +15,58 @@ const aheadStep = 10_000;
 /** The approximate bytes of events that a transaction removes. */
 const stepBytes = 8 * 1024 ** 2;
 const everyMs = 10_000;
+
+/** Milliseconds by which the event time moves in a real millisecond at most: more than one, to catch up after the service was off. */
+const pace = 2;
+/** The stored time is written again when the event time has moved by so much. */
+const storeEveryMs = 600_000;
+
+/**
+ * The time by which the retention counts the age of events. A clock that jumps must not make events old, so the event time
+ * follows the clock by at most twice the time that has really passed, also across restarts.
+ */
+class EventTime {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  #stored: number | null = null;
+  #time: number | null = null;
+  #lookedAt: number;
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#lookedAt = clock.steady();
+  }
+
+  /** Milliseconds since 1970. */
+  get now(): number {
+    return this.#time ?? this.#begin();
+  }
+
+  /** Follows the clock. To be called before events are removed. */
+  async advance(): Promise<void> {
+    const steady = this.#clock.steady();
+    const most = pace * (steady - this.#lookedAt);
+    this.#lookedAt = steady;
+    const [time, now] = [this.now, this.#clock.now()];
+    const followed = time + Math.max(-most, Math.min(most, now - time));
+    // The service was off until the oldest event that is left: nothing is lost when the event time skips the gap.
+    const oldest = oldestEvent(this.#database.reader)?.at ?? 0;
+    const moved = Math.round(oldest > now ? followed : Math.max(followed, oldest));
+    this.#time = moved;
+    if (this.#stored !== null && Math.abs(moved - this.#stored) < storeEveryMs) return;
+    await this.#database.transact((tx) => storeTime(tx, moved));
+    this.#stored = moved;
+  }
+
+  /** The stored time; in a log that has none, the time of the newest event, which a clock that has jumped since does not change. */
+  #begin(): number {
+    const { reader } = this.#database;
+    this.#stored = storedTime(reader);
+    this.#time = this.#stored ?? newestEvent(reader)?.at ?? this.#clock.now();
+    return this.#time;
+  }
+}
 
 export class EventRetention {
   readonly #database: Database;
@@ -89,9 +138,8 @@ export class EventRetention {
     const border = this.#border();
     if (border === null) return false;
     return this.#database.transact((tx) => {
-      const until = Math.min(border, markAfter(tx, stepBytes)?.seq ?? border);
-      const trim = trimEvents(tx, { until, limit: step }, (first, last) => this.#events.beforeTrim(tx, first, last));
-      this.#events.trimmed(tx, trim);
+      const mark = markFrom(tx, (firstMark(tx)?.total ?? 0) + stepBytes);
+      this.#events.trim(tx, { until: Math.min(border, mark?.seq ?? border), limit: step });
       return true;
     });
   }
@@ -101,7 +149,7 @@ export class EventRetention {
     const { reader } = this.#database;
     const first = oldestEvent(reader);
     if (first === null) return null;
-    const byCount = (newestSeq(reader) ?? 0) - this.#maxCount;
+    const byCount = (newestEvent(reader)?.seq ?? 0) - this.#maxCount;
     const now = this.#clock.now();
     const horizon = Math.min(now, this.#time.now) - this.#maxAgeMs;
     let byAge = 0;

@@ -82,21 +82,15 @@ export class TypeBlocks {
       this.#numbers.clear();
       this.#blocks.clear();
     }
-    const present = Uint16Array.from(types, (type) => this.#numberOf(type));
     // A trimmed block is not asked for again.
-    if (block >= this.#first) this.#remember(block, present);
-  }
-
-  #numberOf(type: string): number {
-    const number = this.#numbers.get(type) ?? this.#numbers.size;
-    this.#numbers.set(type, number);
-    return number;
-  }
-
-  #remember(block: number, present: Uint16Array): void {
+    if (block < this.#first) return;
+    const present = Uint16Array.from(types, (type) => {
+      const number = this.#numbers.get(type) ?? this.#numbers.size;
+      this.#numbers.set(type, number);
+      return number;
+    });
     this.#blocks.set(block, present);
-    if (this.#blocks.size <= capacity) return;
     const [oldest] = this.#blocks.keys();
-    if (oldest !== undefined) this.#blocks.delete(oldest);
+    if (this.#blocks.size > capacity && oldest !== undefined) this.#blocks.delete(oldest);
   }
 }

@@ -46,12 +46,16 @@ export class Connection implements Reader {
   readonly #statements = new Map<string, AnyStatement>();
   #characters = 0;
 
+  /** A connection that only reads waits for locks; any other connection sets its own pragmas. */
   constructor(path: string, options: { readonly: boolean }) {
     this.#path = path;
     this.#driver = options.readonly
       ? new Driver(path, { readonly: true, strict: true })
       : new Driver(path, { readwrite: true, create: true });
     placeTemporaryFiles(this.#driver, path);
+    if (!options.readonly) return;
+    this.execute("PRAGMA busy_timeout = 5000");
+    this.execute("PRAGMA cache_size = -8000");
   }
 
   get inTransaction(): boolean {
@@ -191,18 +195,15 @@ export class SnapshotReader implements LoopReader, PausableReads {
   }
 
   get<T>(sql: string, ...values: Value[]): T | null {
-    this.#begin();
-    return this.#connection.get<T>(sql, ...values);
+    return this.#begin().get<T>(sql, ...values);
   }
 
   all<T>(sql: string, ...values: Value[]): T[] {
-    this.#begin();
-    return this.#connection.all<T>(sql, ...values);
+    return this.#begin().all<T>(sql, ...values);
   }
 
   some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
-    this.#begin();
-    return this.#connection.some(statement, isLast);
+    return this.#begin().some(statement, isLast);
   }
 
   within<T>(most: number, work: () => T): T | null {
@@ -291,12 +292,14 @@ export class SnapshotReader implements LoopReader, PausableReads {
     for (const state of this.#oldStates) state.close();
   }
 
-  #begin(): void {
-    if (this.#isOpen) return;
+  /** The connection, in the snapshot of this turn. */
+  #begin(): Connection {
+    if (this.#isOpen) return this.#connection;
     if (this.#isBroken) this.#replace();
     this.#connection.run("BEGIN");
     this.#isOpen = true;
     setImmediate(this.#endTurn);
+    return this.#connection;
   }
 
   #probe(): void {

@@ -2,22 +2,19 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { SetupError } from "../../../base/kernel/index.ts";
-import type { Reader, Value } from "../store.ts";
 import { Connection } from "./connection.ts";
-import { asSetupError, DatabaseLock, openReader, openWriter, syncFolder } from "./open-file.ts";
+import { asSetupError, DatabaseLock, openWriter, syncFolder } from "./open-file.ts";
 import type { CheckpointResult } from "./thread-server.ts";
 
 /** The most findings; more findings say nothing new. */
 const maxFindings = 100;
 
-export class DatabaseFile implements Reader {
-  readonly #connection: Connection;
-
+export class DatabaseFile extends Connection {
   /** @throws SetupError when the file cannot be read. */
   constructor(path: string) {
     try {
-      this.#connection = openReader(path);
-      this.#connection.get("SELECT 1 FROM sqlite_schema");
+      super(path, { readonly: true });
+      this.get("SELECT 1 FROM sqlite_schema");
     } catch (thrown) {
       throw asSetupError(path, thrown);
     }
@@ -26,24 +23,8 @@ export class DatabaseFile implements Reader {
   /** The problems of the file, a line each; empty if the file is whole. "quick" does not compare indexes with tables. */
   check(depth: "quick" | "full"): string[] {
     const pragma = depth === "quick" ? "quick_check" : "integrity_check";
-    const rows = this.#connection.all<Record<string, string>>(`PRAGMA ${pragma}(${maxFindings})`);
+    const rows = this.all<Record<string, string>>(`PRAGMA ${pragma}(${maxFindings})`);
     return rows.flatMap((row) => Object.values(row)).filter((line) => line !== "ok");
-  }
-
-  get<T>(sql: string, ...values: Value[]): T | null {
-    return this.#connection.get<T>(sql, ...values);
-  }
-
-  all<T>(sql: string, ...values: Value[]): T[] {
-    return this.#connection.all<T>(sql, ...values);
-  }
-
-  some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
-    return this.#connection.some(statement, isLast);
-  }
-
-  close(): void {
-    this.#connection.close();
   }
 }
 

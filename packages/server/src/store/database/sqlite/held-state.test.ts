@@ -4,7 +4,8 @@ import { closeSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../../test/kit.ts";
 import { Database, DatabaseFile, type HeldState, mergeLog } from "../index.ts";
-import { openReader, openWriter } from "./open-file.ts";
+import { Connection } from "./connection.ts";
+import { openWriter } from "./open-file.ts";
 
 const pieceBytes = 64 * 1_024;
 
@@ -115,7 +116,7 @@ test("while a state is held neither writes nor reads make room for the log; afte
 
 test("pages that are written again before a checkpoint comes to them are in the copy as they were", async () => {
   const database = await open();
-  const old = openReader(database.path);
+  const old = new Connection(database.path, { readonly: true });
   old.run("BEGIN");
   old.get("SELECT 1 FROM a");
   let n = 0;
@@ -146,7 +147,7 @@ test("a state is held beside a reader of an older one", async () => {
   const database = await open();
   let n = 0;
   while (n < 100) await add(database, n++);
-  const old = openReader(database.path);
+  const old = new Connection(database.path, { readonly: true });
   old.run("BEGIN");
   old.get("SELECT 1 FROM a");
   await add(database, n++);
@@ -177,7 +178,7 @@ test("pages that were never written, as nothing is in them, are missing in no co
   expect(whole.log).toBeNull();
   expect(rowsOf(await copy(whole, grow))).toBe(1);
   whole.release();
-  const old = openReader(database.path);
+  const old = new Connection(database.path, { readonly: true });
   old.run("BEGIN");
   old.get("SELECT 1 FROM a");
   await grow();
@@ -192,7 +193,7 @@ test("pages that were never written, as nothing is in them, are missing in no co
 
 test("a copy of the log that is not whole is refused", async () => {
   const database = await open();
-  const old = openReader(database.path);
+  const old = new Connection(database.path, { readonly: true });
   old.run("BEGIN");
   old.get("SELECT 1 FROM a");
   for (let n = 0; n < 10; n++) await add(database, n);

@@ -12,7 +12,6 @@
 import { fstatSync } from "node:fs";
 import type { Checkpointer } from "./checkpointer.ts";
 import { Connection } from "./connection.ts";
-import { openReader } from "./open-file.ts";
 import type { CheckpointResult } from "./thread-server.ts";
 
 /** Bytes of a file that the database has opened: read the bytes through its descriptor, which stays open. */
@@ -72,7 +71,7 @@ export async function holdState({ path, file, logFile, checkpointer }: HoldOptio
   try {
     // If no caller writes, the file alone is the state after this checkpoint.
     await checkpointer.checkpoint();
-    reader = openReader(path);
+    reader = new Connection(path, { readonly: true });
     reader.run("BEGIN");
     reader.get("SELECT 1 FROM sqlite_schema");
     const pageSize = reader.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 0;

@@ -12,30 +12,22 @@ const magic = 0x377f0682;
 /** Bytes that are read at once, about. */
 const chunkBytes = 1024 ** 2;
 
-/** The running checksum of the log, over a part of 8 bytes times n. */
-class Checksum {
-  readonly #isLittleEndian: boolean;
-  #first = 0;
-  #second = 0;
+type Checksum = readonly [first: number, second: number];
 
-  constructor(isLittleEndian: boolean) {
-    this.#isLittleEndian = isLittleEndian;
+/** The running checksum of the log, after a part of 8 bytes times n. */
+function checksumOf(bytes: Buffer, isLittleEndian: boolean, [before, besides]: Checksum = [0, 0]): Checksum {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  let [first, second] = [before, besides];
+  for (let at = 0; at < bytes.length; at += 8) {
+    first = (first + view.getUint32(at, isLittleEndian) + second) >>> 0;
+    second = (second + view.getUint32(at + 4, isLittleEndian) + first) >>> 0;
   }
+  return [first, second];
+}
 
-  add(bytes: Buffer): void {
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-    let [first, second] = [this.#first, this.#second];
-    for (let at = 0; at < bytes.length; at += 8) {
-      first = (first + view.getUint32(at, this.#isLittleEndian) + second) >>> 0;
-      second = (second + view.getUint32(at + 4, this.#isLittleEndian) + first) >>> 0;
-    }
-    [this.#first, this.#second] = [first, second];
-  }
-
-  /** Whether the checksum is the one that is stored at a place. */
-  isAt(bytes: Buffer, at: number): boolean {
-    return bytes.readUInt32BE(at) === this.#first && bytes.readUInt32BE(at + 4) === this.#second;
-  }
+/** Whether a checksum is the one that is stored at a place. */
+function isStored([first, second]: Checksum, bytes: Buffer, at: number): boolean {
+  return bytes.readUInt32BE(at) === first && bytes.readUInt32BE(at + 4) === second;
 }
 
 /**
@@ -69,10 +61,10 @@ export function warnOfRemains(path: string, logger: Logger): void {
 function remainsOf(file: number): number {
   const header = Buffer.alloc(headerBytes);
   readSync(file, header, 0, headerBytes, 0);
-  const checksum = new Checksum(header.readUInt32BE(0) === magic);
-  checksum.add(header.subarray(0, 24));
+  const isLittleEndian = header.readUInt32BE(0) === magic;
+  let checksum = checksumOf(header.subarray(0, 24), isLittleEndian);
   // Without its header, the whole log is lost.
-  if (!checksum.isAt(header, 24)) return Math.max(0, fstatSync(file).size - headerBytes);
+  if (!isStored(checksum, header, 24)) return Math.max(0, fstatSync(file).size - headerBytes);
   const salts = header.subarray(16, 24);
   const frameBytes = frameHeaderBytes + header.readUInt32BE(8);
   let isWhole = true;
@@ -82,9 +74,9 @@ function remainsOf(file: number): number {
     const isOfLog = frame.compare(salts, 0, 8, 8, 16) === 0;
     isWhole &&= isOfLog;
     if (isWhole) {
-      checksum.add(frame.subarray(0, 8));
-      checksum.add(frame.subarray(frameHeaderBytes));
-      isWhole = checksum.isAt(frame, 16);
+      for (const part of [frame.subarray(0, 8), frame.subarray(frameHeaderBytes)])
+        checksum = checksumOf(part, isLittleEndian, checksum);
+      isWhole = isStored(checksum, frame, 16);
     }
     count += 1;
     if (isWhole) whole = count;

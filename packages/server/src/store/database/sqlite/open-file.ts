@@ -162,13 +162,6 @@ export function upgradeTables(
   }
 }
 
-export function openReader(path: string): Connection {
-  const connection = new Connection(path, { readonly: true });
-  connection.execute("PRAGMA busy_timeout = 5000");
-  connection.execute("PRAGMA cache_size = -8000");
-  return connection;
-}
-
 /**
  * A descriptor of the database file, or of its log if `ending` is "-wal". The file of the log stays the same while a connection
  * is open. The descriptor of the database file must stay open until every connection of this process has closed: closing any

@@ -5,7 +5,7 @@ import { SchemaChanged, type SlowReader, type Value } from "../store.ts";
 import type { SlowTransactor, TransactionConnection } from "../transaction.ts";
 import { SqliteFailure } from "./errors.ts";
 import type {
-  AnswersRequest,
+  BlockingAnswer,
   CheckpointResult,
   StatementRequest,
   ThreadReply,
@@ -36,8 +36,6 @@ export class ThreadConnection implements SlowTransactor {
   #failure: Error | null = null;
   /** Not 0 if the running statement should end: a busy thread receives no message. */
   readonly #stop = new Int32Array(new SharedArrayBuffer(4));
-  /** The port for answers that the event loop blocks for; null before the first of these answers. */
-  #answers: { readonly port: MessagePort; readonly sent: Int32Array } | null = null;
   readonly #ended = Promise.withResolvers<void>();
   /** The connection for answers that come at once: the event loop blocks until the statement has ended. */
   readonly now: TransactionConnection = {
@@ -146,36 +144,28 @@ export class ThreadConnection implements SlowTransactor {
     await this.#send(null).catch(() => undefined);
     this.#worker.terminate();
     this.#fail(new Error("The database thread has ended"));
-    this.#answers?.port.close();
     this.#worker.ref();
     await this.#ended.promise;
   }
 
   #ask<T>(action: StatementRequest["do"], sql: string, values: Value[]): Promise<T> {
     // The author of the SQL text knows the shape of its rows.
-    return this.#send({ path: this.#path, stop: this.#stop, do: action, sql, values, isAwaited: false }) as Promise<T>;
+    return this.#send({ path: this.#path, stop: this.#stop, do: action, sql, values }) as Promise<T>;
   }
 
   #askNow<T>(action: StatementRequest["do"], sql: string, values: Value[]): T {
     if (this.#failure !== null) throw this.#failure;
     if (this.#waiting !== null) throw new Error("A database thread takes one statement at a time");
-    this.#answers ??= this.#openAnswers();
-    const { port, sent } = this.#answers;
-    Atomics.store(sent, 0, 0);
-    this.#worker.postMessage({ path: this.#path, stop: this.#stop, do: action, sql, values, isAwaited: true });
-    Atomics.wait(sent, 0, 0, longestMs);
+    const { port1, port2 } = new MessageChannel();
+    const answer: BlockingAnswer = { port: port2, sent: new Int32Array(new SharedArrayBuffer(4)) };
+    const request: StatementRequest = { path: this.#path, stop: this.#stop, do: action, sql, values, answer };
+    this.#worker.postMessage(request, [port2]);
+    Atomics.wait(answer.sent, 0, 0, longestMs);
     // Only the thread writes into the channel, and the author of the SQL text knows the shape of its rows.
-    const received = receiveMessageOnPort(port) as { message: ThreadReply } | undefined;
+    const received = receiveMessageOnPort(port1) as { message: ThreadReply } | undefined;
+    port1.close();
     if (received === undefined) throw new Error("The database thread does not answer");
     return resultOf(received.message) as T;
-  }
-
-  #openAnswers(): { port: MessagePort; sent: Int32Array } {
-    const { port1, port2 } = new MessageChannel();
-    const sent = new Int32Array(new SharedArrayBuffer(4));
-    const request: AnswersRequest = { do: "answers", port: port2, sent };
-    this.#worker.postMessage(request, [port2]);
-    return { port: port1, sent };
   }
 
   #send(request: ThreadRequest | null): Promise<unknown> {

@@ -20,20 +20,19 @@ interface ThreadTarget {
   readonly stop: Int32Array;
 }
 
+/** The way of an answer for which the event loop blocks. */
+export interface BlockingAnswer {
+  readonly port: MessagePort;
+  /** Set to 1 with the answer. */
+  readonly sent: Int32Array;
+}
+
 export interface StatementRequest extends ThreadTarget {
   readonly do: "get" | "all" | "run";
   readonly sql: string;
   readonly values: Value[];
-  /** Whether the event loop blocks for the answer, which then goes through the port of `AnswersRequest`. */
-  readonly isAwaited: boolean;
-}
-
-/** Names the port for answers that the event loop blocks for. */
-export interface AnswersRequest {
-  readonly do: "answers";
-  readonly port: MessagePort;
-  /** Set to 1 with each answer. */
-  readonly sent: Int32Array;
+  /** Absent if the event loop does not block for the answer. */
+  readonly answer?: BlockingAnswer;
 }
 
 interface CheckpointRequest extends ThreadTarget {
@@ -115,7 +114,6 @@ function runTask(connection: Connection, { input, schemaVersion }: TaskRequest, 
 /** Serves the requests of this thread until the end. @param task runs the input of a task. */
 export function serveThread(task: ThreadTask): void {
   let connection: Connection | null = null;
-  let answers: AnswersRequest | null = null;
   const answer = (request: ThreadRequest): ThreadReply => {
     try {
       if (connection === null && request.do === "checkpoint") assertSameFile(request.path, request.file);
@@ -137,16 +135,14 @@ export function serveThread(task: ThreadTask): void {
     }
     return { result: null };
   };
-  self.onmessage = ({ data }: MessageEvent<ThreadRequest | AnswersRequest | null>) => {
-    if (data === null) self.postMessage(close());
-    else if (data.do === "answers") answers = data;
-    else if (!("isAwaited" in data && data.isAwaited) || answers === null) {
-      const reply = answer(data);
-      self.postMessage(reply, "result" in reply ? (reply.buffers ?? []) : []);
-    } else {
-      answers.port.postMessage(answer(data));
-      Atomics.store(answers.sent, 0, 1);
-      Atomics.notify(answers.sent, 0);
+  self.onmessage = ({ data }: MessageEvent<ThreadRequest | null>) => {
+    const reply = data === null ? close() : answer(data);
+    const blocked = data !== null && "answer" in data ? data.answer : undefined;
+    if (blocked === undefined) self.postMessage(reply, "result" in reply ? (reply.buffers ?? []) : []);
+    else {
+      blocked.port.postMessage(reply);
+      Atomics.store(blocked.sent, 0, 1);
+      Atomics.notify(blocked.sent, 0);
     }
   };
 }

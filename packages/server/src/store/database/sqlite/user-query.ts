@@ -1,9 +1,8 @@
 /** Queries of user code: hand-written SQL, read-only and blind to secrets, on a separate connection. */
 import { AppError, messageOf } from "../../../base/kernel/index.ts";
 import { identifier, literal, type QueryParameters, type QueryTable } from "../store.ts";
-import type { Connection } from "./connection.ts";
+import { Connection } from "./connection.ts";
 import { hasMetDamage } from "./errors.ts";
-import { openReader } from "./open-file.ts";
 
 /** Bounds of a query's answer; a larger answer is an error that asks for a LIMIT. */
 const maxRows = 100_000;
@@ -47,7 +46,7 @@ export class UserQueries {
    */
   constructor(path: string, tables: readonly QueryTable[]) {
     this.#tables = tables;
-    this.#connection = openReader(path);
+    this.#connection = new Connection(path, { readonly: true });
     this.#connection.execute(`PRAGMA hard_heap_limit = ${maxHeap}`);
     for (const { table, view } of tables)
       if (view !== undefined)

@@ -1,6 +1,6 @@
 /** The search in the event log: by type, time, user or file. */
 import type { SlowReader, Value } from "../../database/index.ts";
-import { type EventRow, LoggedEvent } from "../logged-event.ts";
+import { type EventRow, LoggedEvent } from "../event-table.ts";
 
 /** The conditions of a search. */
 export interface EventFilter {
