@@ -1,7 +1,7 @@
 /** The check of the packages that go into the executable. */
 import { expect, test } from "bun:test";
 import { isPermissive, problemsOf } from "./check-dependencies.ts";
-import { dependencies, licenceOf } from "./dependencies.ts";
+import { dependencies, licenceOf, unsupported } from "./dependencies.ts";
 
 test("every package that is compiled in has a permissive licence and stands on the page", () => {
   const all = dependencies(["server", "dashboard"]);
@@ -23,6 +23,12 @@ test("a licence that is not permissive, or none, is a problem; so is a page that
     "licence none",
   );
   expect(licenceOf({ licenses: [{ type: "MIT" }] })).toBe("MIT");
+});
+
+test("no package of the lock file refuses the oldest Node that README.md names; a package that does is named", () => {
+  expect(unsupported("20.19.0")).toEqual([]);
+  const planted = { "node_modules/a": { engines: { node: ">=22" } }, "node_modules/b": { engines: { node: ">=18" } } };
+  expect(unsupported("20.19.0", planted)).toEqual(["node_modules/a needs Node >=22, and README.md promises 20.19.0"]);
 });
 
 test.each([

@@ -23,10 +23,24 @@ export function licenceOf(manifest: unknown): string {
   return "none";
 }
 
+function lockedPackages(): Record<string, unknown> {
+  const lock: unknown = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
+  return isObject(lock) && isObject(lock["packages"]) ? lock["packages"] : {};
+}
+
+/** The packages of package-lock.json that do not support a version of Node: `npm ci` would warn about each. */
+export function unsupported(nodeVersion: string, packages = lockedPackages()): string[] {
+  return Object.entries(packages).flatMap(([path, entry]) => {
+    const engines = isObject(entry) ? entry["engines"] : null;
+    const range = isObject(engines) ? engines["node"] : null;
+    const isFine = typeof range !== "string" || Bun.semver.satisfies(nodeVersion, range);
+    return isFine ? [] : [`${path} needs Node ${range}, and README.md promises ${nodeVersion}`];
+  });
+}
+
 /** The packages that workspaces import, and the packages that these packages import, in the order of their names. */
 export function dependencies(workspaces: readonly ("server" | "dashboard")[]): Dependency[] {
-  const lock: unknown = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
-  const packages = isObject(lock) && isObject(lock["packages"]) ? lock["packages"] : {};
+  const packages = lockedPackages();
   const found = new Map<string, Dependency>();
   const follow = (importer: string): void => {
     const entry = packages[importer];
