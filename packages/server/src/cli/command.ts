@@ -1,5 +1,9 @@
-/** Interface of a command: its name, options and help, and its terminal. */
+/** A command: its name, options and help, its terminal, and the configuration and log that the command works with. */
 import type { ParseArgsConfig } from "node:util";
+import type { EffectiveConfig } from "@socle/protocol";
+import { type Config, type LoadOptions, loadConfig, secretVariables } from "../base/config/index.ts";
+import { count } from "../base/kernel/index.ts";
+import { Logger, LogRing, lineOf, lineSink } from "../base/logging/index.ts";
 
 /** The process as a command sees it: nothing in this folder touches `process` itself. */
 export interface Terminal {
@@ -52,8 +56,11 @@ export interface Command {
   readonly summary: string;
   /**
    * Option name → its description; an option with a value names the value. `short` is another name, of a single letter.
+   * Commands that work with a configuration take `--config` before their own options.
    */
-  readonly options: { readonly [name: string]: { value?: string; short?: string; summary: string } };
+  readonly options?: { readonly [name: string]: { value?: string; short?: string; summary: string } };
+  /** Whether the command works without a configuration. */
+  readonly isBare?: true;
   /** Whether the command prints nothing but a log, in the format of the configuration. */
   readonly isLog?: true;
   /** Answers the exit code. */
@@ -64,6 +71,17 @@ export interface CommandInvocation {
   readonly args: readonly string[];
   readonly options: OptionValues;
   readonly terminal: Terminal;
+  /** The configuration and the log of the command: on standard output only for a command that prints nothing else. */
+  readonly load: (defaults?: LoadOptions["defaults"]) => Promise<Settings>;
+}
+
+const configOption = {
+  config: { value: "FILE", summary: "the configuration file (default: ./config.json, if it exists)" },
+};
+
+/** The options of a command, with `--config`. */
+export function optionsOf({ options = {}, isBare }: Command): NonNullable<Command["options"]> {
+  return isBare === true ? options : { ...configOption, ...options };
 }
 
 /** Wrong usage: exit code 2, with the message and the command for help. */
@@ -73,7 +91,7 @@ export class UsageError extends Error {
 
 export function parseOptionsOf(command: Command): NonNullable<ParseArgsConfig["options"]> {
   const options: NonNullable<ParseArgsConfig["options"]> = { help: { type: "boolean", short: "h" } };
-  for (const [name, { value, short }] of Object.entries(command.options))
+  for (const [name, { value, short }] of Object.entries(optionsOf(command)))
     options[name] = { type: value === undefined ? "boolean" : "string", ...(short !== undefined && { short }) };
   return options;
 }
@@ -82,4 +100,57 @@ export function parseOptionsOf(command: Command): NonNullable<ParseArgsConfig["o
 export function textOption(options: OptionValues, name: string): string | undefined {
   const value = options[name];
   return typeof value === "string" ? value : undefined;
+}
+
+export interface Settings {
+  config: Config;
+  /** The configuration file that was looked for, and whether the file exists. */
+  file: { path: string; isThere: boolean };
+  /** The same as admins see it. */
+  effective: () => EffectiveConfig;
+  logger: Logger;
+  /** The most recent entries of the logger. */
+  log: LogRing;
+  /** Writes a text between the lines of the log. */
+  print: (text: string) => void;
+}
+
+/**
+ * Configuration and log of a command. The configuration's warnings are logged.
+ * @param defaults replace the defaults of the keys.
+ */
+export async function loadSettings(
+  options: OptionValues,
+  terminal: Terminal,
+  defaults: LoadOptions["defaults"] = {},
+): Promise<Settings> {
+  const port = textOption(options, "port");
+  const { config, file, effective, warnings, notes } = await loadConfig({
+    file: textOption(options, "config") ?? null,
+    environment: terminal.environment,
+    defaults,
+    ...(port === undefined ? {} : { overrides: { port } }),
+  });
+  // The environment of the start stays readable in /proc/PID/environ; nothing takes that back.
+  for (const name of secretVariables) terminal.forget(name);
+  const log = new LogRing();
+  const format = config["log.format"];
+  const print = terminal.openLog((lost) =>
+    lineOf(
+      {
+        timestamp: new Date().toISOString(),
+        level: "WARN",
+        message: `${count(lost, "line")} of the log ${lost === 1 ? "was" : "were"} dropped: nobody read standard output`,
+        source: "log",
+      },
+      format,
+    ),
+  );
+  const logger = new Logger({
+    level: config["log.level"],
+    sinks: [lineSink(print, format), (entry) => log.add(entry)],
+  });
+  for (const note of notes) logger.info(note);
+  for (const warning of warnings) logger.warn(warning);
+  return { config, file, effective, logger, log, print };
 }

@@ -14,31 +14,20 @@ export const remoteOptions = {
 };
 
 /** An answer that a service gave. */
-export interface RemoteAnswer {
+interface RemoteAnswer {
   readonly body: unknown;
   readonly headers: Headers;
 }
 
-/** A running service, on this machine or elsewhere, reached as an admin of the service. */
-export class Remote {
-  readonly #url: string;
-  readonly #token: string;
-
-  constructor(url: string, token: string) {
-    this.#url = url;
-    this.#token = token;
-  }
-
-  /** @throws AppError with the refusal of the service, Error when the service cannot be reached. */
-  send(
-    method: string,
-    path: string,
-    options: { body?: object; headers?: Record<string, string> } = {},
-  ): Promise<RemoteAnswer> {
-    const headers = { ...options.headers, Authorization: `Bearer ${this.#token}` };
-    return send(this.#url, { ...options, method, path, headers });
-  }
-}
+/**
+ * Sends a request to a running service, on this machine or elsewhere.
+ * @throws AppError with the refusal of the service, Error when the service cannot be reached.
+ */
+export type Remote = (
+  method: string,
+  path: string,
+  request?: { body?: object; headers?: Record<string, string> },
+) => Promise<RemoteAnswer>;
 
 /**
  * Works with a service, signed in with a token, or as the user with an email; by default, as the admin of the configuration.
@@ -53,7 +42,7 @@ export async function withRemote<T>(
   const url = parseUrl(address);
   const token = textOption(options, "token");
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) throw new UsageError("--token is not an access token");
-  if (token !== undefined) return work(new Remote(url, token));
+  if (token !== undefined) return work(remoteAt(url, { Authorization: `Bearer ${token}` }));
   const own = config["admin.email"];
   const email = textOption(options, "email") ?? own;
   if (email === undefined) throw new UsageError("missing --token TOKEN or --email EMAIL: an admin of that service");
@@ -61,12 +50,12 @@ export async function withRemote<T>(
   const known = email === own && isLoopback(url) ? config["admin.password"]?.reveal() : undefined;
   const password = known ?? (await terminal.askSecret(`Password of ${email} at ${url}: `));
   if (password === "") throw new UsageError("no password was given");
-  const { body } = await send(url, { method: "POST", path: "/api/auth/login", body: { email, password } });
-  const remote = new Remote(url, (body as TokenResponse).accessToken);
+  const { body } = await remoteAt(url, {})("POST", "/api/auth/login", { body: { email, password } });
+  const remote = remoteAt(url, { Authorization: `Bearer ${(body as TokenResponse).accessToken}` });
   try {
     return await work(remote);
   } finally {
-    await remote.send("POST", "/api/auth/logout").catch(() => undefined);
+    await remote("POST", "/api/auth/logout").catch(() => undefined);
   }
 }
 
@@ -82,31 +71,27 @@ export function isLoopback(url: string): boolean {
   return ["localhost", "127.0.0.1", "[::1]"].includes(new URL(url).hostname);
 }
 
-interface RemoteRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly body?: object;
-  readonly headers?: Record<string, string>;
-}
-
-async function send(url: string, { method, path, body, headers = {} }: RemoteRequest): Promise<RemoteAnswer> {
-  let response: Response;
-  let text: string;
-  try {
-    response = await fetch(url + path, {
-      method,
-      headers: { ...headers, ...(body && { "Content-Type": "application/json" }) },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    text = await response.text();
-  } catch (thrown) {
-    throw new Error(`${url} cannot be reached: ${messageOf(thrown)}`);
-  }
-  const answer = parse(text);
-  if (response.ok && (answer !== null || text === "")) return { body: answer, headers: response.headers };
-  const error = isObject(answer) && isObject(answer["error"]) ? answer["error"] : null;
-  if (error === null) throw new Error(`${url} does not answer like a Socle service (HTTP ${response.status})`);
-  throw new AppError(response.status === 409 ? "conflict" : "bad_request", String(error["message"]));
+/** @param own the headers of every request. */
+function remoteAt(url: string, own: Record<string, string>): Remote {
+  return async (method, path, { body, headers } = {}) => {
+    let response: Response;
+    let text: string;
+    try {
+      response = await fetch(url + path, {
+        method,
+        headers: { ...headers, ...own, ...(body && { "Content-Type": "application/json" }) },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      text = await response.text();
+    } catch (thrown) {
+      throw new Error(`${url} cannot be reached: ${messageOf(thrown)}`);
+    }
+    const answer = parse(text);
+    if (response.ok && (answer !== null || text === "")) return { body: answer, headers: response.headers };
+    const error = isObject(answer) && isObject(answer["error"]) ? answer["error"] : null;
+    if (error === null) throw new Error(`${url} does not answer like a Socle service (HTTP ${response.status})`);
+    throw new AppError(response.status === 409 ? "conflict" : "bad_request", String(error["message"]));
+  };
 }
 
 function parse(text: string): unknown {

@@ -1,33 +1,43 @@
-/** Command line: finds the command, parses its options, runs it, and turns errors into messages and exit codes. */
+/** Command line: finds the command, parses its options, runs it, and turns errors into messages and exit codes; its help. */
+import { version } from "../app/index.ts";
 import { logFormatOf } from "../base/config/index.ts";
 import { messageOf, nearest, printable, SetupError } from "../base/kernel/index.ts";
 import { type LogFormat, lineOf } from "../base/logging/index.ts";
-import { type Command, type OptionValues, parseOptionsOf, type Terminal, UsageError } from "./command.ts";
-import { add } from "./commands/add.ts";
+import {
+  type Command,
+  loadSettings,
+  type OptionValues,
+  optionsOf,
+  parseOptionsOf,
+  type Terminal,
+  UsageError,
+  withoutLog,
+} from "./command.ts";
 import { adminCreate } from "./commands/admin-create.ts";
-import { backup, restore } from "./commands/backup.ts";
-import { check } from "./commands/check.ts";
+import { backup, restore, vacuum, verify } from "./commands/backup.ts";
 import { health } from "./commands/health.ts";
-import { init } from "./commands/init.ts";
+import { add, check, init, types } from "./commands/project.ts";
 import { runFunction, runJob } from "./commands/run.ts";
 import { schemaPull, schemaPush } from "./commands/schema.ts";
-import { seed } from "./commands/seed.ts";
 import { dev, serve } from "./commands/serve.ts";
 import { test } from "./commands/test.ts";
-import { exportCommand, importCommand } from "./commands/transfer.ts";
-import { types } from "./commands/types.ts";
-import { vacuum } from "./commands/vacuum.ts";
-import { verify } from "./commands/verify.ts";
-import { versionCommand } from "./commands/version.ts";
-import { helpOf, overview, usageOf } from "./help.ts";
+import { exportCommand, importCommand, seed } from "./commands/transfer.ts";
 
 const help: Command = {
   name: "help",
   args: [],
   summary: "Show this text, or the options of a command",
-  options: {},
+  isBare: true,
+  run: async ({ terminal }) => helpFor([], terminal),
+};
+
+const versionCommand: Command = {
+  name: "version",
+  args: [],
+  summary: "Print the version",
+  isBare: true,
   async run({ terminal }) {
-    terminal.out(overview(commands));
+    terminal.out(`${version}\n`);
     return 0;
   },
 };
@@ -67,14 +77,37 @@ function findCommand(words: readonly string[]): { command: Command; rest: string
     const name = command.name.split(" ");
     if (name.every((word, i) => words[i] === word)) return { command, rest: words.slice(name.length) };
   }
-  const longer = commands.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => name);
+  const names = commands.map(({ name }) => name);
+  const longer = names.filter((name) => name.startsWith(`${first} `));
   if (longer.length > 0)
     throw new UsageError(`there is no command "${words.slice(0, 2).join(" ")}"; there is ${longer.join(", ")}`);
-  const near = nearest(
-    first,
-    commands.map((command) => command.name),
-  );
+  const near = nearest(first, names);
   throw new UsageError(`there is no command "${first}"${near === null ? "" : `; did you mean "${near}"?`}`);
+}
+
+function column(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join("");
+}
+
+/** How a command is typed. */
+function usageOf({ name, args }: Command): string {
+  return ["socle", name, ...args].join(" ");
+}
+
+/** The text of `socle help`. */
+function overview(): string {
+  const rows = commands.map((command) => [usageOf(command), command.summary] as const);
+  return `Socle, a backend in one file.\n\n${column(rows)}\nMore about one of them: socle help COMMAND\n`;
+}
+
+/** The text of `socle help COMMAND`. */
+function helpOf(command: Command): string {
+  const rows = Object.entries(optionsOf(command)).map(([name, { value, short, summary }]) => {
+    const flag = short === undefined ? `--${name}` : `-${short}, --${name}`;
+    return [value === undefined ? flag : `${flag} ${value}`, summary] as const;
+  });
+  return `${command.summary}.\n\nUsage: ${usageOf(command)}${rows.length > 0 ? ` [options]\n\n${column(rows)}` : "\n"}`;
 }
 
 /** The command, or all that start with the words: `run` stands for `run job` and `run function`. */
@@ -84,7 +117,7 @@ function helpedBy(words: readonly string[]): Command[] {
 }
 
 function helpFor(words: readonly string[], terminal: Terminal): number {
-  if (words.length === 0) terminal.out(overview(commands));
+  if (words.length === 0) terminal.out(overview());
   else for (const command of helpedBy(words)) terminal.out(helpOf(command));
   return 0;
 }
@@ -108,11 +141,8 @@ async function parseWords(
 
 async function dispatch(words: readonly string[], terminal: Terminal): Promise<number> {
   const { command, rest } = findCommand(words);
-  if (command === help)
-    return helpFor(
-      rest.filter((word) => !word.startsWith("-")),
-      terminal,
-    );
+  const names = rest.filter((word) => !word.startsWith("-"));
+  if (command === help) return helpFor(names, terminal);
   const { positionals, options } = await parseWords(command, rest);
   if (options["help"] === true) return helpFor(command.name.split(" "), terminal);
   const isOpen = command.args.at(-1)?.endsWith("...") === true && positionals.length > command.args.length;
@@ -123,7 +153,13 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
     const problem = isShort ? `missing ${command.args[positionals.length]}` : `unexpected "${positionals.at(length)}"`;
     throw new UsageError(`${problem}; usage: ${usageOf(command)}`);
   }
-  return command.run({ args: positionals, options, terminal });
+  const own = command.isLog === true ? terminal : withoutLog(terminal);
+  return command.run({
+    args: positionals,
+    options,
+    terminal,
+    load: (defaults) => loadSettings(options, own, defaults),
+  });
 }
 
 /** The format in which a failure is told: the format of the log for a command that prints nothing else. */
@@ -133,17 +169,10 @@ async function formatFor(words: readonly string[], terminal: Terminal): Promise<
     if (command.isLog !== true) return "text";
     const { parseArgs } = await import("node:util");
     // Not strict: the error about these words is being reported.
-    const { values } = parseArgs({
-      args: rest,
-      options: parseOptionsOf(command),
-      strict: false,
-      allowPositionals: true,
-    });
-    const { config } = values;
-    return await logFormatOf({
-      file: typeof config === "string" ? config : null,
-      environment: terminal.environment,
-    });
+    const options = parseOptionsOf(command);
+    const { config } = parseArgs({ args: rest, options, strict: false, allowPositionals: true }).values;
+    const file = typeof config === "string" ? config : null;
+    return await logFormatOf({ file, environment: terminal.environment });
   } catch {
     return "text";
   }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isLossy, schemaDiff } from "./schema-diff.ts";
+import { isLossy, schemaDiff } from "./commands/schema.ts";
 
 test("indexes that come and go are shown, and are no loss", () => {
   const [fields, records] = [["a", "b"], 3];

@@ -2,8 +2,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../../test/kit.ts";
-import type { Terminal } from "./command.ts";
-import { loadSettings } from "./settings.ts";
+import { loadSettings, type Terminal } from "./command.ts";
 
 test("secrets are taken out of the environment once they are read", async () => {
   const environment: Record<string, string | undefined> = {

@@ -3,19 +3,15 @@ import { existsSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { buildService, doServiceWork } from "../../app/index.ts";
 import { SetupError } from "../../base/kernel/index.ts";
-import { type Command, textOption, UsageError, withoutLog } from "../command.ts";
-import { configOption, loadSettings } from "../settings.ts";
+import { type Command, textOption, UsageError } from "../command.ts";
 
 export const adminCreate: Command = {
   name: "admin create",
   args: ["EMAIL"],
   summary: "Create an admin, or make the user with this email one",
-  options: {
-    ...configOption,
-    password: { value: "PASSWORD", summary: "else it is asked for, or read from standard input" },
-  },
-  async run({ args: [email = ""], options, terminal }) {
-    const { config, file, logger } = await loadSettings(options, withoutLog(terminal));
+  options: { password: { value: "PASSWORD", summary: "else it is asked for, or read from standard input" } },
+  async run({ args: [email = ""], options, terminal, load }) {
+    const { config, file, logger } = await load();
     // A database made here would be a database without a service: most likely this is the wrong folder.
     if (!existsSync(config.database)) {
       const read = file.isThere ? `configuration ${file.path}` : `no configuration ${file.path}, so defaults apply`;

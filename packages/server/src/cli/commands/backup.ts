@@ -1,6 +1,7 @@
-/** `socle backup` and `socle restore`. */
-import { existsSync, readFileSync, statSync } from "node:fs";
-import { resolve } from "node:path";
+/** `socle backup`, `socle restore`, `socle verify` and `socle vacuum`: the data of an installation as a whole. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { askService, dataPathsOf, keepFilesPrivate, knownSchemas, version } from "../../app/index.ts";
 import type { Config } from "../../base/config/index.ts";
 import { count, printable, refuseIrreplaceable, SetupError } from "../../base/kernel/index.ts";
@@ -8,13 +9,16 @@ import type { Logger } from "../../base/logging/index.ts";
 import {
   backupIdentity,
   encryptionFor,
+  type Finding,
   type Identity,
   makeBackup,
   putRight,
   restoreBackup,
   sourceOf,
+  unpack,
+  verifyData,
 } from "../../operate/backup/index.ts";
-import { Database } from "../../store/database/index.ts";
+import { Database, vacuumDatabase } from "../../store/database/index.ts";
 import {
   type Command,
   type CommandInvocation,
@@ -22,10 +26,8 @@ import {
   type Terminal,
   textOption,
   UsageError,
-  withoutLog,
 } from "../command.ts";
 import { ProgressBar, readableSize } from "../progress-bar.ts";
-import { configOption, loadSettings } from "../settings.ts";
 
 /** A new passphrase; a person types the passphrase twice, because a backup with a mistyped passphrase is lost. */
 async function newPassphrase(terminal: Terminal): Promise<string> {
@@ -37,7 +39,7 @@ async function newPassphrase(terminal: Terminal): Promise<string> {
 }
 
 /** The key of an encrypted backup: from `--identity`, otherwise a passphrase that is asked for. */
-export function identityOf(options: OptionValues, terminal: Terminal): () => Promise<Identity> {
+function identityOf(options: OptionValues, terminal: Terminal): () => Promise<Identity> {
   return async () => {
     const file = textOption(options, "identity");
     if (file !== undefined) {
@@ -48,7 +50,7 @@ export function identityOf(options: OptionValues, terminal: Terminal): () => Pro
   };
 }
 
-export const identityOption = {
+const identityOption = {
   identity: { value: "FILE", summary: "the age identity of an encrypted backup; else its passphrase is asked for" },
 };
 
@@ -56,14 +58,11 @@ export const backup: Command = {
   name: "backup",
   args: ["FILE"],
   summary: "Write database and files of this moment into one file; also while the service runs",
-  options: {
-    ...configOption,
-    passphrase: { summary: "ask for a passphrase, and encrypt with it" },
-  },
-  async run({ args, options, terminal }: CommandInvocation) {
+  options: { passphrase: { summary: "ask for a passphrase, and encrypt with it" } },
+  async run({ args, options, terminal, load }) {
     const file = resolve(args[0] ?? "");
     keepFilesPrivate();
-    const { config, logger } = await loadSettings(options, withoutLog(terminal));
+    const { config, logger } = await load();
     if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
     refuseIrreplaceable(file);
     const passphrase = options["passphrase"] === true ? await newPassphrase(terminal) : null;
@@ -128,13 +127,12 @@ export const restore: Command = {
   args: ["FILE"],
   summary: "Restore database and files from a backup, completely or not at all",
   options: {
-    ...configOption,
     ...identityOption,
     force: { summary: "also if data exist: they are moved aside and kept" },
   },
-  async run({ args: [file = ""], options, terminal }) {
+  async run({ args: [file = ""], options, terminal, load }) {
     keepFilesPrivate();
-    const { config } = await loadSettings(options, withoutLog(terminal));
+    const { config } = await load();
     const { source, size } = await sourceOf(file, dataPathsOf(config));
     using bar = new ProgressBar(terminal, "Restore");
     const { head, aside } = await restoreBackup(
@@ -155,6 +153,88 @@ export const restore: Command = {
     terminal.out(
       `Restored the state of ${createdAt}: ${count(counts.records, "record")}, ${count(counts.users, "user")}, ${count(counts.files, "file")}\n`,
     );
+    return 0;
+  },
+};
+
+function table(findings: readonly Finding[]): string {
+  const rows = findings.map(({ state, subject, text }) => [state, subject, printable(text)] as const);
+  const width = Math.max(...rows.map(([, subject]) => subject.length));
+  return rows.map(([state, subject, text]) => `${state.padEnd(5)}  ${subject.padEnd(width)}  ${text}\n`).join("");
+}
+
+function report(findings: readonly Finding[], terminal: Terminal): number {
+  terminal.out(table(findings));
+  const errors = findings.filter(({ state }) => state === "error").length;
+  terminal.out(errors === 0 ? "All is well\n" : `${count(errors, "error")}\n`);
+  return errors === 0 ? 0 : 1;
+}
+
+async function verifyBackup(file: string, config: Config, { options, terminal }: CommandInvocation): Promise<number> {
+  const { source, size } = await sourceOf(file, dataPathsOf(config));
+  using bar = new ProgressBar(terminal, "Verify");
+  const folder = mkdtempSync(join(tmpdir(), "socle-verify-"));
+  try {
+    const head = await unpack(
+      {
+        name: file,
+        source,
+        identity: identityOf(options, terminal),
+        schemas: knownSchemas,
+        onProgress: (done) => bar.show(done, size),
+      },
+      { folder, files: null, depth: "full" },
+    );
+    bar.end();
+    const { counts, missing } = head;
+    const findings: Finding[] = [
+      { state: "info", subject: "backup", text: `made by ${head.socle} at ${head.createdAt}` },
+      {
+        state: "ok",
+        subject: "checksums",
+        text: `${count(counts.files - missing.length + 1, "checksum")} as the manifest says`,
+      },
+      { state: "ok", subject: "database", text: `${count(counts.records, "record")}, ${count(counts.users, "user")}` },
+      { state: "ok", subject: "files", text: `${count(counts.files - missing.length, "file")} whole` },
+      ...missing.map(
+        (id): Finding => ({ state: "error", subject: "files", text: `${id} had no bytes when the backup was made` }),
+      ),
+    ];
+    return report(findings, terminal);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+export const verify: Command = {
+  name: "verify",
+  args: ["[FILE]"],
+  summary: "Check the data, or a backup, for errors; exit code 1 when there are any",
+  options: {
+    ...identityOption,
+    repair: { summary: "move bytes that belong to no file aside, while the service does not run" },
+  },
+  async run(invocation) {
+    const { args, options, terminal } = invocation;
+    keepFilesPrivate();
+    const { config } = await invocation.load();
+    const [file] = args;
+    if (file !== undefined) return verifyBackup(file, config, invocation);
+    return report(await verifyData(dataPathsOf(config), { isRepair: options["repair"] === true }), terminal);
+  },
+};
+
+export const vacuum: Command = {
+  name: "vacuum",
+  args: [],
+  summary: "Shrink the database file, while the service does not run",
+  async run({ terminal, load }) {
+    keepFilesPrivate();
+    const { config } = await load();
+    if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
+    const { before, after } = vacuumDatabase(config.database);
+    const gained = readableSize(Math.max(0, before - after));
+    terminal.out(`${config.database}: ${readableSize(before)} before, ${readableSize(after)} now, ${gained} gained\n`);
     return 0;
   },
 };

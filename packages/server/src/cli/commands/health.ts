@@ -1,9 +1,8 @@
 /** `socle health`: asks a service whether the service is ready, for a container or a script without `curl`. */
-import { type Config, isSecure, loadConfig } from "../../base/config/index.ts";
+import { isSecure, loadConfig } from "../../base/config/index.ts";
 import { isObject, messageOf } from "../../base/kernel/index.ts";
-import { type Command, textOption, UsageError } from "../command.ts";
+import { type Command, type CommandInvocation, textOption, UsageError } from "../command.ts";
 import { isLoopback, parseUrl } from "../remote.ts";
-import { configOption } from "../settings.ts";
 
 /** The longest that a question may take; that of the service takes two seconds at most. */
 const withinMs = 5_000;
@@ -13,9 +12,10 @@ export const health: Command = {
   name: "health",
   args: ["[URL]"],
   summary: "Ask a service whether it is ready; exit code 1 when it is not",
-  options: configOption,
-  async run({ args: [address], options, terminal }) {
-    const url = parseUrl(address ?? (await ownAddress(textOption(options, "config"), terminal.environment)));
+  async run(invocation) {
+    const { args, terminal } = invocation;
+    const [address] = args;
+    const url = parseUrl(address ?? (await ownAddress(invocation)));
     const isOwn = address === undefined || isLoopback(url);
     // A proxy is for other machines.
     if (isOwn) for (const name of proxyVariables) terminal.forget(name);
@@ -27,17 +27,11 @@ export const health: Command = {
 };
 
 /** The address of this configuration's service. Its log is not opened: only the answer is printed. */
-async function ownAddress(
-  file: string | undefined,
-  environment: { readonly [name: string]: string | undefined },
-): Promise<string> {
-  const { config } = await loadConfig({ file: file ?? null, environment });
-  if (config.port === 0) throw new UsageError("the port of the configuration is 0 (any free port); give the URL");
-  return addressOf(config);
-}
-
-function addressOf(config: Config): string {
+async function ownAddress({ options, terminal }: CommandInvocation): Promise<string> {
+  const file = textOption(options, "config") ?? null;
+  const { config } = await loadConfig({ file, environment: terminal.environment });
   const { host, port } = config;
+  if (port === 0) throw new UsageError("the port of the configuration is 0 (any free port); give the URL");
   const scheme = isSecure(config) ? "https" : "http";
   const name = host.replace(/^\[(.*)\]$/, "$1");
   if (name === "0.0.0.0") return `${scheme}://127.0.0.1:${port}`;

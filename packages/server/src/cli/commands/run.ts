@@ -1,12 +1,11 @@
 /** `socle run job` and `socle run function`: run a script now, in the running service if a service runs. */
 import { askService, type LogLine, openService, type RunRequest, Scripts } from "../../app/index.ts";
 import { AppError, messageOf, printable } from "../../base/kernel/index.ts";
-import { type Command, type CommandInvocation, type Terminal, textOption, UsageError, withoutLog } from "../command.ts";
-import { configOption, loadSettings } from "../settings.ts";
+import { type Command, type CommandInvocation, type Terminal, textOption, UsageError } from "../command.ts";
 
 /** Asks the running service, or does the work without a service. */
-async function run(request: RunRequest, { options, terminal }: CommandInvocation): Promise<number> {
-  const { config, logger } = await loadSettings(options, withoutLog(terminal));
+async function run(request: RunRequest, { terminal, load }: CommandInvocation): Promise<number> {
+  const { config, logger } = await load();
   const onLog = (line: LogLine): void => terminal.out(`${textOf(line)}\n`);
   const asked = await askService(config.database, request, { onLog });
   if (asked !== null) return report(asked.error, terminal);
@@ -47,7 +46,6 @@ export const runJob: Command = {
   name: "run job",
   args: ["NAME"],
   summary: "Run a job now, once, and show its log; also while the service runs",
-  options: configOption,
   run: (invocation) => run({ kind: "job", name: invocation.args[0] ?? "" }, invocation),
 };
 
@@ -56,7 +54,6 @@ export const runFunction: Command = {
   args: ["COLLECTION", "FILE"],
   summary: "Run a function for a record that is there, and show its log; also while the service runs",
   options: {
-    ...configOption,
     record: { value: "ID", summary: "the record to run for; in users, the user" },
     handler: { value: "NAME", summary: "the export: onCreate, onUpdate, …; by default, the first that exists" },
   },

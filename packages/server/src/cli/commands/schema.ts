@@ -1,22 +1,20 @@
 /** `socle schema pull` and `socle schema push`: copy the definitions from a service to the files, and back. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { CollectionDefinition, MigrationPlan, Schema } from "@socle/protocol";
+import type { CollectionDefinition, MigrationPlan, MigrationStep, Schema } from "@socle/protocol";
 import { readDefinitions } from "../../app/index.ts";
-import { AppError, count, isObject, printable, SetupError } from "../../base/kernel/index.ts";
+import { AppError, count, isObject, printable, quote, SetupError } from "../../base/kernel/index.ts";
 import { parseDefinition, readDefinitionFiles } from "../../data/collections/index.ts";
-import { type Command, type CommandInvocation, UsageError, withoutLog } from "../command.ts";
+import { type Command, type CommandInvocation, type Settings, UsageError } from "../command.ts";
 import { type Remote, remoteOptions, withRemote } from "../remote.ts";
-import { isLossy, schemaDiff } from "../schema-diff.ts";
-import { configOption, loadSettings, type Settings } from "../settings.ts";
 
 const schemaPath = "/api/admin/schema.json";
 
 async function atAddress(
-  { args: [address = ""], options, terminal }: CommandInvocation,
+  { args: [address = ""], options, terminal, load }: CommandInvocation,
   work: (remote: Remote, settings: Settings) => Promise<number>,
 ): Promise<number> {
-  const settings = await loadSettings(options, withoutLog(terminal));
+  const settings = await load();
   return withRemote(address, { options, terminal, ...settings }, (remote) => work(remote, settings));
 }
 
@@ -24,7 +22,7 @@ export const schemaPull: Command = {
   name: "schema pull",
   args: ["URL"],
   summary: "Write the collections of a service into collections/",
-  options: { ...configOption, ...remoteOptions },
+  options: remoteOptions,
   run: (invocation) =>
     atAddress(invocation, async (remote, { config }) => {
       const folder = join(config.folder, "collections");
@@ -37,7 +35,7 @@ export const schemaPull: Command = {
       for (const definition of definitions) {
         const before = own.get(definition.name);
         own.delete(definition.name);
-        if (before !== undefined && isSame(before.parsed.definition, definition)) continue;
+        if (JSON.stringify(before?.parsed.definition) === JSON.stringify(definition)) continue;
         const path = before?.path ?? join(folder, `${definition.name}.json`);
         await Bun.write(path, `${JSON.stringify(definition, null, 2)}\n`);
         terminal.out(`${before === undefined ? "Wrote" : "Changed"} ${path}\n`);
@@ -50,7 +48,7 @@ export const schemaPull: Command = {
 
 /** The definitions of the service, validated: the service may be of another version. */
 async function readSchema(remote: Remote): Promise<{ definitions: CollectionDefinition[]; tag: string | null }> {
-  const { body, headers } = await remote.send("GET", schemaPath);
+  const { body, headers } = await remote("GET", schemaPath);
   const collections = isObject(body) ? body["collections"] : null;
   if (!Array.isArray(collections)) throw new SetupError("the answer of the service has no collections");
   const definitions: CollectionDefinition[] = [];
@@ -58,20 +56,11 @@ async function readSchema(remote: Remote): Promise<{ definitions: CollectionDefi
   return { definitions, tag: headers.get("etag") };
 }
 
-function ifMatch(tag: string | null): Record<string, string> {
-  return tag === null ? {} : { "If-Match": tag };
-}
-
-function isSame(a: CollectionDefinition, b: CollectionDefinition): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
-}
-
 export const schemaPush: Command = {
   name: "schema push",
   args: ["URL"],
   summary: "Apply the collections of this project to a service; asks before anything is dropped",
   options: {
-    ...configOption,
     ...remoteOptions,
     "dry-run": { summary: "only show what would change" },
     yes: { summary: "do not ask" },
@@ -80,11 +69,12 @@ export const schemaPush: Command = {
     atAddress(invocation, async (remote, { config, logger }) => {
       const { terminal, options } = invocation;
       const { definitions, tag } = await readSchema(remote);
+      const headers: Record<string, string> = tag === null ? {} : { "If-Match": tag };
       const there = new Map(definitions.map((definition) => [definition.name, definition]));
       const local = await localSchema(config.folder, await readDefinitions(config, logger), there);
       const { schema } = local;
       for (const note of local.notes) terminal.err(`${note}\n`);
-      const planned = await remote.send("PUT", `${schemaPath}?dryRun=true`, { body: schema, headers: ifMatch(tag) });
+      const planned = await remote("PUT", `${schemaPath}?dryRun=true`, { body: schema, headers });
       const changes = changesOf(planned.body);
       const diff = schemaDiff(changes);
       if (diff === "") {
@@ -101,7 +91,7 @@ export const schemaPush: Command = {
         }
       }
       // Changes made by others since the plan was shown are not overwritten.
-      await remote.send("PUT", schemaPath, { body: schema, headers: ifMatch(tag) });
+      await remote("PUT", schemaPath, { body: schema, headers });
       terminal.out("Done\n");
       return 0;
     }).catch((thrown: unknown) => {
@@ -148,4 +138,76 @@ function changesOf(body: unknown): MigrationPlan[] {
   if (!Array.isArray(changes)) throw new SetupError("the answer of the service is no plan");
   // A service of this version made the plan, or a service with the same format.
   return changes as MigrationPlan[];
+}
+
+const have = (records: number): string => `${count(records, "record")} ${records === 1 ? "has" : "have"} a value`;
+
+function describe({
+  step,
+  field = "",
+  fields = [],
+  unique,
+  from = "",
+  to = "",
+  on,
+  records,
+  default: given,
+}: MigrationStep): string {
+  switch (step) {
+    case "create":
+      return "+ the collection";
+    case "delete":
+      return "- the collection and its records";
+    case "add":
+      return `+ ${field}${given === undefined ? "" : `: ${count(records, "record")} ${records === 1 ? "gets" : "get"} ${quote(given)}`}`;
+    case "drop":
+      return `- ${field}: ${have(records)}, which is lost`;
+    case "rename":
+      return `> ${from} becomes ${field}`;
+    case "owner":
+      return `~ ${field} ${on === true ? "shows" : "no longer shows"} the owner`;
+    case "require":
+      return `~ ${field} is required`;
+    case "unique":
+      return `~ ${field} is ${on === true ? "" : "no longer "}unique`;
+    case "retarget":
+      return `~ ${field} points to ${to} instead of ${from}`;
+    case "rules":
+      return `~ ${field} has other rules`;
+    case "multiple":
+      return `~ ${field} holds ${on === true ? "several items" : "one value"}`;
+    case "values":
+      return `~ ${field} has other values`;
+    case "default":
+      return `~ ${field} has another default`;
+    case "onDelete":
+      return `~ ${field} does something else when the record that it points to is deleted`;
+    case "sequence":
+      return on === true ? `~ ${field} numbers the records` : `~ ${field} no longer numbers the records`;
+    case "index":
+      return `~ ${fields.join(", ")}: ${on === true ? (unique === true ? "a" : "an") : "the"} ${unique === true ? "unique " : ""}index ${on === true ? "comes" : "goes"}`;
+    case "search":
+      return fields.length === 0 ? "~ no field is searched" : `~ ${fields.join(", ")}: searched`;
+    case "permissions":
+      return field === "" ? "~ permissions" : `~ permissions of ${field}`;
+    case "order":
+      return "~ the order of its fields";
+  }
+}
+
+/** The steps of a migration, a line each: `+` adds, `-` removes, `>` renames, `~` changes. Empty for no change. */
+export function schemaDiff(changes: readonly MigrationPlan[]): string {
+  const parts = changes
+    .filter(({ steps }) => steps.length > 0)
+    .map(({ collection, action, records, steps }) => {
+      const size = action === "create" ? "" : ` (${count(records, "record")})`;
+      // The names are another service's.
+      return `${printable(collection)}${size}\n${steps.map((step) => `  ${printable(describe(step))}\n`).join("")}`;
+    });
+  return parts.join("");
+}
+
+/** Whether a migration loses data. */
+export function isLossy(changes: readonly MigrationPlan[]): boolean {
+  return changes.some(({ steps }) => steps.some(({ step }) => step === "drop" || step === "delete"));
 }

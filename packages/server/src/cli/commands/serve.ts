@@ -4,22 +4,18 @@ import { join } from "node:path";
 import { type App, ServiceManager, shellCommand, startApp } from "../../app/index.ts";
 import { supervisionOf, supervisionVariables } from "../../base/config/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import { type Command, type CommandInvocation, textOption } from "../command.ts";
-import { configOption, loadSettings, type Settings } from "../settings.ts";
+import { type Command, type CommandInvocation, type Settings, textOption } from "../command.ts";
 
-const options: Command["options"] = {
-  ...configOption,
-  port: { value: "N", summary: "listen on this port; 0 picks a free one" },
-};
+const options: Command["options"] = { port: { value: "N", summary: "listen on this port; 0 picks a free one" } };
 
 type Mode = "serve" | "dev";
 
 /** Serves until a signal, until the disk fails, or until a defect shows: then nothing is trusted to end in order. */
 async function run(invocation: CommandInvocation, mode: Mode): Promise<number> {
-  const { options: given, terminal } = invocation;
+  const { terminal, load } = invocation;
   // A project under development is not for others in the network.
   const defaults = mode === "dev" ? { host: "127.0.0.1" } : {};
-  const settings = await loadSettings(given, terminal, defaults);
+  const settings = await load(defaults);
   const ended = terminal.untilDefect().then((error) => {
     settings.logger.error("A defect ended the service; please report it", { error });
     return 1;

@@ -6,14 +6,13 @@ import { type TestKit, testKit } from "../../app/index.ts";
 import { SetupError } from "../../base/kernel/index.ts";
 import { listTests, runTool } from "../../code/script-host/index.ts";
 import { RunFolder, TestHost } from "../../testing/index.ts";
-import { type Command, type OptionValues, type Terminal, withoutLog } from "../command.ts";
-import { configOption, loadSettings } from "../settings.ts";
+import { type Command, loadSettings, type OptionValues, withoutLog } from "../command.ts";
 
 /** The runner's own default is that of tests that wait for nothing. */
 const usualTimeout = "30000";
 
 /** Options of Bun's test runner, passed on unchanged. */
-const runnerOptions: Command["options"] = {
+const runnerOptions: NonNullable<Command["options"]> = {
   "test-name-pattern": {
     value: "PATTERN",
     short: "t",
@@ -29,7 +28,6 @@ export const test: Command = {
   args: ["[FILE]..."],
   summary: "Run the *.test.ts beside functions, jobs and endpoints, each against a fresh service",
   options: {
-    ...configOption,
     ...runnerOptions,
     log: { summary: "show the whole log of the services, not only warnings and errors" },
   },
@@ -45,23 +43,18 @@ export const test: Command = {
     const host = new TestHost({
       folder: folder.path,
       files: files.length,
-      service: {
-        config: file.isThere ? file.path : null,
-        logLevel: options["log"] === true ? "INFO" : "WARN",
-      },
+      service: { config: file.isThere ? file.path : null, logLevel: options["log"] === true ? "INFO" : "WARN" },
       cwd: config.folder,
       environment: terminal.environment,
       onLog: (line) => terminal.err(line),
     });
     try {
       await host.prepare();
+      // The runner ends with this process, however that ends.
+      const environment = { ...terminal.environment, ...host.variables, BUN_FEATURE_FLAG_NO_ORPHANS: "1" };
       return await runTool(
         ["test", "--isolate", ...(await kitWords(folder.path, kit)), ...runnerWords(options), ...files],
-        {
-          cwd: config.folder,
-          environment: runnerEnvironment(terminal, host),
-          signal: stopping.signal,
-        },
+        { cwd: config.folder, environment, signal: stopping.signal },
       );
     } finally {
       await host.stop();
@@ -112,9 +105,4 @@ function runnerWords(options: OptionValues): string[] {
     if (value === undefined || value === false) return [];
     return value === true ? [`--${name}`] : [`--${name}`, value];
   });
-}
-
-function runnerEnvironment(terminal: Terminal, host: TestHost): Terminal["environment"] {
-  // The runner ends with this process, however that ends.
-  return { ...terminal.environment, ...host.variables, BUN_FEATURE_FLAG_NO_ORPHANS: "1" };
 }

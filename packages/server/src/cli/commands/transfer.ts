@@ -1,4 +1,4 @@
-/** `socle import` and `socle export`: the records of a collection from a file, and into a file. */
+/** `socle import`, `socle export` and `socle seed`: records from a file, and into a file. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { ImportReport } from "@socle/protocol";
@@ -9,12 +9,12 @@ import {
   importFile,
   openService,
   type Service,
+  seedFrom,
   type TransferRequest,
 } from "../../app/index.ts";
 import { count, printable, refuseIrreplaceable, SetupError } from "../../base/kernel/index.ts";
-import { type Command, type CommandInvocation, withoutLog } from "../command.ts";
+import type { Command, CommandInvocation } from "../command.ts";
 import { ProgressBar } from "../progress-bar.ts";
-import { configOption, loadSettings } from "../settings.ts";
 
 /** Refused rows that are printed. */
 const maxPrinted = 20;
@@ -23,7 +23,6 @@ export const importCommand: Command = {
   name: "import",
   args: ["COLLECTION", "FILE"],
   summary: "Create records from a file: .csv, .ndjson or .jsonl; also while the service runs",
-  options: configOption,
   async run(invocation) {
     const file = resolve(invocation.args[1] ?? "");
     if (!existsSync(file)) throw new SetupError(`${file}: there is no such file`);
@@ -42,7 +41,6 @@ export const exportCommand: Command = {
   name: "export",
   args: ["COLLECTION", "FILE"],
   summary: "Write the records of a collection into a file: .csv, .ndjson or .jsonl; also while the service runs",
-  options: configOption,
   async run(invocation) {
     const file = resolve(invocation.args[1] ?? "");
     refuseIrreplaceable(file);
@@ -57,11 +55,11 @@ type OnProgress = (progress: { done: number; total: number }) => void;
 
 /** Lets the running service do the work, or opens a service for the work. */
 async function transfer<T extends ImportReport | number>(
-  { args: [collection = "", file = ""], options, terminal }: CommandInvocation,
+  { args: [collection = "", file = ""], terminal, load }: CommandInvocation,
   kind: TransferRequest["kind"],
   work: Work<T>,
 ): Promise<T> {
-  const { config, logger } = await loadSettings(options, withoutLog(terminal));
+  const { config, logger } = await load();
   formatOfFile(file);
   const request: TransferRequest = { kind, collection, file: resolve(file), maxRow: config["limits.body"] };
   using bar = new ProgressBar(terminal, kind === "import" ? "Import" : "Export");
@@ -75,3 +73,23 @@ async function transfer<T extends ImportReport | number>(
     alone: (service) => work(service, request, onProgress),
   });
 }
+
+export const seed: Command = {
+  name: "seed",
+  args: ["FILE"],
+  summary: "Fill empty collections with the users and records of a JSON file; also while the service runs",
+  async run({ args: [given = ""], terminal, load }) {
+    const { config, logger } = await load();
+    const file = resolve(given);
+    if (!existsSync(file)) throw new SetupError(`${given}: there is no such file`);
+    const report = await doServiceWork({
+      config,
+      logger,
+      request: { kind: "seed", file },
+      open: openService,
+      alone: (service) => seedFrom(file, service),
+    });
+    for (const { name, outcome } of report) terminal.out(`${name}: ${outcome}\n`);
+    return 0;
+  },
+};

@@ -1,0 +1,114 @@
+/** `socle init`, `socle types`, `socle check` and `socle add`: the files of a project, without its service. */
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import {
+  checkFile,
+  checkScripts,
+  readDefinitions,
+  shellCommand,
+  typesFile,
+  writeCheckSettings,
+  writeTypes,
+} from "../../app/index.ts";
+import { count, messageOf, SetupError } from "../../base/kernel/index.ts";
+import { findScripts, runTool, toolOutput } from "../../code/script-host/index.ts";
+import type { Command, Terminal } from "../command.ts";
+import { template } from "../template.ts";
+
+export const init: Command = {
+  name: "init",
+  args: ["[DIR]"],
+  summary: "Write the files of a small project, here or into a folder",
+  isBare: true,
+  async run({ args: [dir = "."], terminal }) {
+    const folder = resolve(dir);
+    const taken = Object.keys(template).filter((file) => existsSync(join(folder, file)));
+    const are = taken.length === 1 ? "is" : "are";
+    if (taken.length > 0)
+      throw new SetupError(`${folder}: ${taken.join(", ")} ${are} already there; nothing was written`);
+    await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+      throw new SetupError(`${folder} cannot be made: ${messageOf(error)}`);
+    });
+    for (const [file, content] of Object.entries(template)) {
+      const path = join(folder, file);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, content);
+      terminal.out(`  ${join(dir, file)}\n`);
+    }
+    const start = shellCommand(programFrom(folder, terminal.program), "dev");
+    terminal.out(`\nStart it with:\n\n  ${dir === "." ? start : `${shellCommand("cd", dir)} && ${start}`}\n`);
+    return 0;
+  },
+};
+
+/** How a program that was called as `program` from here is called from another folder. */
+function programFrom(folder: string, program: string): string {
+  // The shell looks up a name without a folder, from any folder.
+  if (!program.includes(sep) || isAbsolute(program)) return program;
+  const path = relative(resolve(folder), resolve(program));
+  return path.startsWith("..") ? path : `.${sep}${join(path)}`;
+}
+
+export const types: Command = {
+  name: "types",
+  args: [],
+  summary: `Write ${typesFile}, the types of functions and jobs`,
+  async run({ terminal, load }) {
+    const { config, logger } = await load();
+    const definitions = await readDefinitions(config, logger);
+    await writeTypes(config, definitions);
+    terminal.out(`Wrote ${typesFile}: ${definitions.map(({ name }) => name).join(", ") || "no collections"}\n`);
+    return 0;
+  },
+};
+
+export const check: Command = {
+  name: "check",
+  args: [],
+  summary: "Check the configuration, the collections, the types of functions, jobs and endpoints, and that they load",
+  async run({ terminal, load }) {
+    const { config, logger } = await load();
+    const definitions = await readDefinitions(config, logger);
+    await writeTypes(config, definitions);
+    if (findScripts(config.folder).scripts.length === 0) {
+      const collections = count(definitions.length, "collection");
+      terminal.out(
+        `Checked the configuration and ${collections}; there are no functions, jobs or endpoints to check\n`,
+      );
+      return 0;
+    }
+    await writeCheckSettings(config.folder);
+    const code = await checkTypes(config.folder, terminal);
+    const { problems, missing } = await checkScripts({ config, logger, environment: terminal.environment });
+    // A machine that checks the project need not have its secrets.
+    for (const name of missing) terminal.out(`${name}, which scripts.env declares, is not set here\n`);
+    for (const { path, message } of problems) terminal.out(`${path} does not load: ${message}\n`);
+    return problems.length > 0 ? 1 : code;
+  },
+};
+
+/** Runs the type checker. Its advice names the package manager of the runtime; this executable contains that, too. */
+async function checkTypes(cwd: string, { environment, program, out, err, progress }: Terminal): Promise<number> {
+  const color = progress === null ? {} : { FORCE_COLOR: "1" };
+  const words = ["check", "--no-script", "-p", checkFile];
+  const { code, stdout, stderr } = await toolOutput(words, { cwd, environment: { ...color, ...environment } });
+  const advised = (text: string): string =>
+    text.replace(/\b(?:bun add -d|npm i(?:nstall)? (?:--save-dev|-D)) (?=@?\w)/g, `${shellCommand(program, "add")} `);
+  if (stdout !== "") out(advised(stdout));
+  if (stderr !== "") err(advised(stderr));
+  return code;
+}
+
+export const add: Command = {
+  name: "add",
+  args: ["PACKAGE..."],
+  summary: "Install npm packages for functions and jobs, beside the configuration",
+  async run({ args, terminal, load }) {
+    const { config } = await load();
+    const manifest = join(config.folder, "package.json");
+    // Without a manifest, the tool would take the next manifest above, which belongs to some other project.
+    if (!existsSync(manifest)) await writeFile(manifest, '{\n  "private": true\n}\n');
+    return runTool(["add", ...args], { cwd: config.folder, environment: terminal.environment });
+  },
+};
