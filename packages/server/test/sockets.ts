@@ -14,12 +14,8 @@ export async function openServer(options: Parameters<typeof openApi>[0]): Promis
   const api = await openApi(options);
   const server = new HttpServer({
     ...api.parts,
-    host: "127.0.0.1",
-    port: 0,
-    maxConnections: api.config["limits.connections"],
-    trustedProxies: 1,
+    config: { ...api.config, host: "127.0.0.1", port: 0, trustedProxies: 1 },
     certificate: null,
-    redirectPort: undefined,
     answerTo: () => undefined,
     stopping: new AbortController().signal,
   });

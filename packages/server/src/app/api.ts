@@ -2,7 +2,7 @@
 import type { EffectiveConfig } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import { type EventLoopLag, type Logger, type LogRing, RequestMeter } from "../base/logging/index.ts";
-import { type ApiParts, type Dashboard, RateLimiter, type StaticFiles } from "../edge/http/index.ts";
+import type { ApiParts, Dashboard, StaticFiles } from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { Realtime } from "../live/realtime/index.ts";
 import { Admin } from "../operate/admin/index.ts";
@@ -71,29 +71,16 @@ export function buildApi(options: ApiOptions): Api {
   });
   const parts: ApiParts = {
     ...service,
+    config,
     realtime,
     admin,
     meter,
-    metricsToken: config["metrics.token"],
     files,
     dashboard,
     readiness,
-    access: accessLogOf(config, logger),
     logger: logger.for("http"),
     version,
-    corsOrigins: config["cors.origins"],
-    bodyLimit: config["limits.body"],
-    batchBodyLimit: config["limits.batchBody"],
-    maxBatches: config["limits.batches"],
     endpoints: scripts.endpoints,
-    endpointBodyLimit: config["limits.endpointBody"],
-    maxEndpointRequests: config["limits.endpoints"],
-    rates: RateLimiter.from(config),
-    connectionsPerAddress: config["limits.connectionsPerAddress"],
-    bodiesLimit: config["limits.bodies"],
-    answersLimit: config["limits.answers"],
-    listCacheSize: config["cache.size"],
-    maxUploads: config["limits.uploads"],
   };
   return { parts, backups };
 }
@@ -101,9 +88,4 @@ export function buildApi(options: ApiOptions): Api {
 /** Paths whose disks the service writes to: the database, and the files unless the files are in a bucket. */
 export function disksOf({ database, storage }: Config): string[] {
   return isBucket(storage) ? [database] : [database, storage];
-}
-
-function accessLogOf(config: Config, logger: Logger): ApiParts["access"] {
-  const percent = config["log.access"];
-  return percent === 0 ? null : { percent, logger: logger.for("access") };
 }

@@ -9,7 +9,7 @@ import {
   dashboardPath,
   dashboardSetupPath,
   firstAdminPath,
-  type HttpServer,
+  HttpServer,
 } from "../edge/http/index.ts";
 import { type Backups, checkBackups } from "../operate/backup/index.ts";
 import { asSetupError, hasMetDamage } from "../store/database/index.ts";
@@ -18,7 +18,7 @@ import { type ApiOptions, buildApi, disksOf } from "./api.ts";
 import { type ControlAnswer, ControlServer } from "./control.ts";
 import { definitionsOf } from "./definitions.ts";
 import { firstSteps } from "./first-steps.ts";
-import { openDashboard, openHttps, openServer, openStaticFiles } from "./http-parts.ts";
+import { openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
 import { Readiness, type ReadinessOptions } from "./readiness.ts";
 import { Scripts } from "./scripts.ts";
 import { seedFrom } from "./seed.ts";
@@ -86,7 +86,7 @@ async function start(options: AppOptions) {
   await scripts.start();
   const retention = openRetention(service, config, logger);
   starting.defer(() => retention.settled());
-  const http = openServer(parts, config, { ...https, stopping: signal });
+  const http = new HttpServer({ ...parts, ...https, stopping: signal });
   starting.defer(() => stopHttp(http, service, leftMs()));
   retention.start(signal);
   starting.defer(() => stopping.abort());

@@ -64,24 +64,6 @@ export async function openHttps(config: Config, logger: Logger): Promise<Https> 
   return { certificate: await Certificate.open({ cert, key }, logger), acme: null };
 }
 
-export function openServer(
-  parts: ApiParts,
-  config: Config,
-  { certificate, acme, stopping }: Https & { readonly stopping: AbortSignal },
-): HttpServer {
-  return new HttpServer({
-    ...parts,
-    host: config.host,
-    port: config.port,
-    maxConnections: config["limits.connections"],
-    certificate,
-    answerTo: (token) => acme?.answerTo(token),
-    redirectPort: config["tls.redirectPort"],
-    stopping,
-    trustedProxies: config.trustedProxies,
-  });
-}
-
 async function openAcme(config: Config, domains: readonly string[], logger: Logger): Promise<Https> {
   if (config["tls.cert"] !== undefined || config["tls.key"] !== undefined)
     throw new SetupError("tls.acme.domains and tls.cert exclude each other");

@@ -1,6 +1,6 @@
 /** The router of the whole API, with every route in the order in which paths are matched. */
 
-import type { Secret } from "../../base/kernel/index.ts";
+import type { Config } from "../../base/config/index.ts";
 import type { LimitMeter, Logger, RequestMeter } from "../../base/logging/index.ts";
 import type { Endpoints } from "../../code/endpoints/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
@@ -15,13 +15,12 @@ import type { Dashboard } from "./dashboard.ts";
 import { Cors } from "./headers.ts";
 import { InFlight } from "./in-flight.ts";
 import type { LiveStreams } from "./live-streams.ts";
-import type { RateLimiter } from "./rate-limiter.ts";
-import { type AccessLog, Router } from "./router.ts";
+import { RateLimiter } from "./rate-limiter.ts";
+import { Router } from "./router.ts";
 import { adminRoutes } from "./routes/admin/index.ts";
 import { authRoutes } from "./routes/auth.ts";
 import { batchRoutes } from "./routes/batch.ts";
 import { endpointRoutes } from "./routes/endpoints.ts";
-import { firstAdminRoutes } from "./routes/first-admin.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { realtimeRoutes, type Upgrade } from "./routes/realtime.ts";
@@ -32,6 +31,7 @@ import type { StaticFiles } from "./static-files.ts";
 
 /** The parts that the routes and their router are built of, wherever requests come from. */
 export interface ApiParts {
+  config: Config;
   auth: Auth;
   records: Records;
   queries: Queries;
@@ -39,11 +39,9 @@ export interface ApiParts {
   storage: Storage;
   realtime: Realtime;
   admin: Admin;
+  endpoints: Endpoints;
   meter: RequestMeter;
-  /** Null for no access log. */
-  access: AccessLog | null;
   limits: LimitMeter;
-  metricsToken: Secret | undefined;
   /** Files served for paths without a route; null for no files. */
   files: StaticFiles | null;
   /** The dashboard, served under `/_/`; null for no dashboard. */
@@ -52,28 +50,6 @@ export interface ApiParts {
   readiness: () => Promise<readonly string[]>;
   logger: Logger;
   version: string;
-  corsOrigins: readonly string[];
-  bodyLimit: number;
-  /** Bytes of the body of a batch. */
-  batchBodyLimit: number;
-  /** Large batches that may wait for their turn. */
-  maxBatches: number;
-  endpoints: Endpoints;
-  /** Bytes of the body of a request to an endpoint. */
-  endpointBodyLimit: number;
-  /** Requests to endpoints under way. */
-  maxEndpointRequests: number;
-  rates: RateLimiter;
-  /** Requests and sockets of an address at a time. */
-  connectionsPerAddress: number;
-  /** Bytes of JSON bodies that are being read. */
-  bodiesLimit: number;
-  /** Bytes of answers in flight. */
-  answersLimit: number;
-  /** Bytes of answers to lists that are kept. */
-  listCacheSize: number;
-  /** Uploads that may wait to be read. */
-  maxUploads: number;
 }
 
 /** The side of the router on which connections are. */
@@ -86,15 +62,16 @@ export interface Connections {
 
 /** The router of the whole API. Names are matched before parameters: a collection is asked for last. */
 export function openRouter(parts: ApiParts, { addressOf, ...connections }: Connections): Router {
-  const { auth, admin, limits, connectionsPerAddress, answersLimit } = parts;
-  const options = { ...parts, ...connections, cors: new Cors(parts.corsOrigins) };
+  const { config, auth, limits } = parts;
+  const cors = new Cors(config["cors.origins"]);
+  const options = { ...parts, ...connections, cors, rates: new RateLimiter(config) };
   return new Router({
     ...parts,
-    routes: [
+    accessPercent: config["log.access"],
+    routes: {
       ...healthRoutes(options),
-      ...metricsRoutes({ overviews: admin.overviews, token: parts.metricsToken }),
+      ...metricsRoutes(options),
       ...authRoutes(options),
-      ...firstAdminRoutes({ ...options, firstAdmin: admin.firstAdmin }),
       ...adminRoutes(options),
       ...storageRoutes(options),
       ...realtimeRoutes(options),
@@ -102,17 +79,18 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
       ...transferRoutes(options),
       ...endpointRoutes(options),
       ...recordRoutes(options),
-    ],
+    },
     service: {
-      cors: options.cors,
+      cors,
       auth,
       addressOf,
       inFlight: new InFlight({
-        connectionsPerAddress,
-        answersLimit,
+        connectionsPerAddress: config["limits.connectionsPerAddress"],
+        answersLimit: config["limits.answers"],
         onLimit: (address) => limits.reached("answers", { address }),
       }),
-      bodies: new Bodies(parts.bodiesLimit),
+      bodies: new Bodies(config["limits.bodies"]),
+      bodyLimit: config["limits.body"],
     },
   });
 }

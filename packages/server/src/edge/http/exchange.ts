@@ -30,6 +30,8 @@ export interface ExchangeService {
   readonly addressOf: (request: Request) => string;
   readonly inFlight: InFlight;
   readonly bodies: Bodies;
+  /** Bytes of the body of a request, if its route has no other limit. */
+  readonly bodyLimit: number;
   /** Called with the reason when a streamed answer could not be finished. */
   onBrokenStream(exchange: Exchange, thrown: unknown): void;
 }
@@ -138,14 +140,15 @@ export class Exchange {
     return this.#service.bodies.read(this.request, { limit, caller: () => this.address });
   }
 
-  /** The body as a JSON object, of at most `limit` bytes; null for an empty body. Throws as `Bodies` does. */
-  optionalObject(limit: number): Promise<Record<string, unknown> | null> {
-    return this.#service.bodies.object(this.request, { limit, caller: () => this.address });
+  /** The body as a JSON object; null for an empty body. Throws as `Bodies` does. */
+  optionalObject(): Promise<Record<string, unknown> | null> {
+    const { bodies, bodyLimit } = this.#service;
+    return bodies.object(this.request, { limit: bodyLimit, caller: () => this.address });
   }
 
   /** Like `optionalObject`, but the body must not be empty. */
-  async object(limit: number): Promise<Record<string, unknown>> {
-    return required(await this.optionalObject(limit));
+  async object(): Promise<Record<string, unknown>> {
+    return required(await this.optionalObject());
   }
 
   /** Bytes of the body as a JSON object. Throws as `Bodies` does. */

@@ -7,7 +7,6 @@ export { Dashboard, dashboardPath, dashboardSetupPath } from "./dashboard.ts";
 export { dashboardBuild } from "./dashboard-build.ts";
 export { EmbeddedFiles } from "./embedded-files.ts";
 export { LiveStreams } from "./live-streams.ts";
-export { RateLimiter } from "./rate-limiter.ts";
-export { firstAdminPath } from "./routes/first-admin.ts";
+export { firstAdminPath } from "./routes/auth.ts";
 export { HttpServer } from "./server.ts";
 export { StaticFiles } from "./static-files.ts";

@@ -3,14 +3,14 @@ import { describe, expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
 import type { Exchange } from "./exchange.ts";
 import { RateLimiter } from "./rate-limiter.ts";
-import type { Route } from "./router.ts";
+import type { Methods } from "./router.ts";
 
-const route: Route = { path: "/", methods: { GET: () => new Response("fine") } };
+const route: Methods = { GET: () => new Response("fine") };
 
 /** Asks a route that is limited by a rate. Answers null for yes, otherwise the seconds to wait. */
 function limited(rate: { count: number; perMs: number }) {
   let now = 0;
-  const { methods } = new RateLimiter({ login: rate }, () => now).limit("login", route);
+  const methods = new RateLimiter({ "limits.rate.login": rate }, () => now).limit("login", route);
   return {
     pass: (ms: number) => {
       now += ms;
@@ -62,7 +62,10 @@ describe("buckets", () => {
   });
 
   test("give a request one token, however often its handler runs", () => {
-    const { methods } = new RateLimiter({ login: { count: 1, perMs: 3_600_000 } }, () => 0).limit("login", route);
+    const methods = new RateLimiter({ "limits.rate.login": { count: 1, perMs: 3_600_000 } }, () => 0).limit(
+      "login",
+      route,
+    );
     const again = { address: "a" } as Exchange;
     for (let i = 0; i < 3; i++) void methods.GET?.(again);
     expect(() => methods.GET?.({ address: "a" } as Exchange)).toThrow("Too many requests");
@@ -70,7 +73,7 @@ describe("buckets", () => {
   });
 
   test("that are off cost nothing", () => {
-    expect(new RateLimiter({ login: null }).limit("login", route)).toBe(route);
+    expect(new RateLimiter({ "limits.rate.login": null }).limit("login", route)).toBe(route);
   });
 });
 

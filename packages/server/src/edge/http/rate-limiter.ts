@@ -1,11 +1,14 @@
 /** The rate limiter: a token bucket for each address and group of routes (`limits.rate.*`). */
-import type { Config, Rate } from "../../base/config/index.ts";
+import type { Rate } from "../../base/config/index.ts";
 import { AppError, BoundedMap } from "../../base/kernel/index.ts";
 import type { Exchange } from "./exchange.ts";
-import type { Route } from "./router.ts";
+import { type Methods, mapMethods } from "./router.ts";
 
 const groups = ["register", "login", "refresh", "setup", "upload", "records"] as const;
-export type RateGroup = (typeof groups)[number];
+type RateGroup = (typeof groups)[number];
+
+/** The rates by their keys of the configuration; null for no limit. */
+type Rates = { readonly [key in `limits.rate.${RateGroup}`]?: Rate | null };
 
 /** Addresses that a group remembers; the address that asked longest ago is forgotten first, and has a full bucket then. */
 const capacity = 10_000;
@@ -50,31 +53,23 @@ export class RateLimiter {
   readonly #now: () => number;
 
   /** @param now milliseconds that never run backwards. */
-  constructor(rates: { readonly [group in RateGroup]?: Rate | null }, now: () => number = () => performance.now()) {
+  constructor(rates: Rates, now: () => number = () => performance.now()) {
     this.#now = now;
     for (const group of groups) {
-      const rate = rates[group];
+      const rate = rates[`limits.rate.${group}`];
       if (rate) this.#buckets.set(group, new Buckets(rate));
     }
   }
 
-  static from(config: Config): RateLimiter {
-    return new RateLimiter(Object.fromEntries(groups.map((group) => [group, config[`limits.rate.${group}`]])));
-  }
-
-  /** A route whose requests count for a group; the same route when the group's rate is off. */
-  limit(group: RateGroup, route: Route): Route {
+  /** Handlers whose requests count for a group; the same handlers when the group's rate is off. */
+  limit(group: RateGroup, methods: Methods): Methods {
     const buckets = this.#buckets.get(group);
-    if (buckets === undefined) return route;
-    const methods = Object.entries(route.methods).map(([method, handler]) => [
-      method,
-      (exchange: Exchange) => {
-        if (!exchange.isRateCounted) this.#check(buckets, exchange.address);
-        exchange.isRateCounted = true;
-        return handler(exchange);
-      },
-    ]);
-    return { ...route, methods: Object.fromEntries(methods) };
+    if (buckets === undefined) return methods;
+    return mapMethods(methods, (handler) => (exchange) => {
+      if (!exchange.isRateCounted) this.#check(buckets, exchange.address);
+      exchange.isRateCounted = true;
+      return handler(exchange);
+    });
   }
 
   /** Counts a request that was let in as so many further requests. */

@@ -33,19 +33,23 @@ function isPreflight({ method, headers }: Request): boolean {
   return method === "OPTIONS" && headers.has("access-control-request-method");
 }
 
-/** A path with a handler for each method. `:name` matches a single part of the path, `*` at the end all further parts. */
-export interface Route {
-  readonly path: string;
-  readonly methods: { readonly [method in Method]?: Handler };
-  /** Answers every method, OPTIONS too, in place of `methods`. */
-  readonly any?: Handler;
+/** The handlers of a path. `any` answers every method, OPTIONS too. */
+export type Methods = { readonly [method in Method | "any"]?: Handler };
+
+/**
+ * The handlers of paths, in the order in which paths are matched. `:name` matches a single part of a path, `*` at the end all
+ * further parts.
+ */
+export interface Routes {
+  readonly [path: string]: Methods;
 }
 
-/** The access log: an entry for each request, or for a part of the requests. */
-export interface AccessLog {
-  readonly logger: Logger;
-  /** Of the requests, 1 to 100. */
-  readonly percent: number;
+/** Handlers, each wrapped. */
+export function mapMethods<H>(
+  methods: { readonly [method in keyof Methods]?: H },
+  wrap: (handler: H) => Handler,
+): Methods {
+  return Object.fromEntries(Object.entries(methods).map(([method, handler]) => [method, wrap(handler)]));
 }
 
 const nativeMethods = [...METHODS, "OPTIONS"] as const;
@@ -53,8 +57,8 @@ type NativeMethod = (typeof nativeMethods)[number];
 type NativeHandler = (request: Request & { params?: Record<string, string> }) => Promise<Answer>;
 export type NativeRoutes = Record<string, Partial<Record<NativeMethod, NativeHandler>>>;
 
-function allowed(route: Route): string {
-  const methods: string[] = METHODS.filter((method) => route.methods[method] !== undefined);
+function allowed(handlers: Methods): string {
+  const methods: string[] = METHODS.filter((method) => handlers[method] !== undefined);
   if (methods.includes("GET")) methods.splice(1, 0, "HEAD");
   return [...methods, "OPTIONS"].join(", ");
 }
@@ -88,44 +92,36 @@ function matchPath(pattern: string, parts: readonly string[]): Record<string, st
   return params;
 }
 
+interface RouterOptions {
+  readonly routes: Routes;
+  readonly service: Omit<ExchangeService, "onBrokenStream">;
+  readonly limits: LimitMeter;
+  readonly logger: Logger;
+  readonly files: StaticFiles | null;
+  readonly dashboard: Dashboard | null;
+  readonly meter: RequestMeter;
+  /** The part of the requests that the access log has, in percent. */
+  readonly accessPercent: number;
+}
+
 /**
  * Dispatches requests. Bun's own router matches ordinary requests; all other requests (a trailing slash,
  * OPTIONS, a wrong method, an unknown path) come to `fallback`, which knows the same table.
  */
 export class Router {
-  readonly #routes: readonly Route[];
+  readonly #options: RouterOptions;
   readonly #service: ExchangeService;
-  readonly #limits: LimitMeter;
-  readonly #logger: Logger;
-  readonly #files: StaticFiles | null;
-  readonly #dashboard: Dashboard | null;
-  readonly #meter: RequestMeter;
-  readonly #access: AccessLog | null;
+  readonly #accessLog: Logger;
   readonly #idPrefix = crypto.randomUUID().slice(0, 8);
   #count = 0;
   #isStopping = false;
   readonly #refusals = new Repeats();
 
-  /** @param options.access null for no access log. */
-  constructor(options: {
-    routes: readonly Route[];
-    service: Omit<ExchangeService, "onBrokenStream">;
-    limits: LimitMeter;
-    logger: Logger;
-    files: StaticFiles | null;
-    dashboard: Dashboard | null;
-    meter: RequestMeter;
-    access: AccessLog | null;
-  }) {
-    this.#routes = options.routes;
+  constructor(options: RouterOptions) {
+    this.#options = options;
     const onBrokenStream = (exchange: Exchange, thrown: unknown): void => this.#broken(exchange, thrown);
     this.#service = { ...options.service, onBrokenStream };
-    this.#limits = options.limits;
-    this.#logger = options.logger;
-    this.#files = options.files;
-    this.#dashboard = options.dashboard;
-    this.#meter = options.meter;
-    this.#access = options.access;
+    this.#accessLog = options.logger.for("access");
   }
 
   get inFlight(): InFlight {
@@ -141,16 +137,16 @@ export class Router {
   /** The table in the form that `Bun.serve` takes. */
   native(): NativeRoutes {
     const routes: NativeRoutes = {};
-    for (const route of this.#routes) {
+    for (const [path, methods] of Object.entries(this.#options.routes)) {
       const handlers: Partial<Record<NativeMethod, NativeHandler>> = {};
       for (const method of nativeMethods) {
         // If a method were missing here, Bun would look for the method at the next pattern that matches.
         const handler: Handler =
-          (method === "OPTIONS" ? undefined : route.methods[method]) ?? ((exchange) => this.#byMethod(route, exchange));
-        const guarded = this.#guarded(route.path, handler);
+          (method === "OPTIONS" ? undefined : methods[method]) ?? ((exchange) => this.#byMethod(methods, exchange));
+        const guarded = this.#guarded(path, handler);
         handlers[method] = (request) => this.#run(request, request.params ?? noParams, guarded);
       }
-      routes[route.path] = handlers;
+      routes[path] = handlers;
     }
     return routes;
   }
@@ -159,10 +155,10 @@ export class Router {
     const pathname = pathOf(request);
     const path = pathname.length > 1 && pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
     const parts = path.split("/");
-    for (const route of this.#routes) {
-      const params = matchPath(route.path, parts);
+    for (const [pattern, methods] of Object.entries(this.#options.routes)) {
+      const params = matchPath(pattern, parts);
       if (params === null) continue;
-      const handler: Handler = (exchange) => this.#byMethod(route, exchange);
+      const handler: Handler = (exchange) => this.#byMethod(methods, exchange);
       return this.#run(request, params, this.#guarded(path, handler));
     }
     return this.#run(
@@ -174,14 +170,12 @@ export class Router {
 
   /** The dashboard or a static file, for a path without a route. */
   async #file(exchange: Exchange, pathname: string): Promise<Answer> {
-    const files = this.#files;
-    const dashboard = Dashboard.owns(pathname) ? this.#dashboard : null;
-    if (dashboard !== null)
-      return this.#byMethod({ path: pathname, methods: { GET: () => dashboard.answer(exchange, pathname) } }, exchange);
+    const { files, dashboard } = this.#options;
+    if (dashboard !== null && Dashboard.owns(pathname))
+      return this.#byMethod({ GET: () => dashboard.answer(exchange, pathname) }, exchange);
     if (files === null || (await files.findFor(exchange.request, pathname)) === null)
       throw new AppError("not_found", "There is nothing at this path.");
-    const GET: Handler = () => files.answer(exchange, pathname);
-    return this.#byMethod({ path: pathname, methods: { GET } }, exchange);
+    return this.#byMethod({ GET: () => files.answer(exchange, pathname) }, exchange);
   }
 
   /**
@@ -192,7 +186,7 @@ export class Router {
     const requestId = this.#nextId();
     if (isObject(error) && error["code"] === "ENOENT")
       return this.#bare(404, requestId, { code: "not_found", message: "There is no such file any more." });
-    this.#logger.error("A request failed outside its handler", { requestId, error });
+    this.#options.logger.error("A request failed outside its handler", { requestId, error });
     return this.#bare(500, requestId, { code: "internal_error", message: "Something went wrong." });
   }
 
@@ -211,13 +205,13 @@ export class Router {
     this.#isStopping = true;
   }
 
-  async #byMethod(route: Route, exchange: Exchange): Promise<Answer> {
-    if (route.any !== undefined) return route.any(exchange);
+  async #byMethod(methods: Methods, exchange: Exchange): Promise<Answer> {
+    if (methods.any !== undefined) return methods.any(exchange);
     const { method } = exchange.request;
-    const allow = allowed(route);
+    const allow = allowed(methods);
     if (method === "OPTIONS") return exchange.options(allow);
-    const handler = METHODS.find((name) => name === (method === "HEAD" ? "GET" : method));
-    const run = handler === undefined ? undefined : route.methods[handler];
+    const name = METHODS.find((each) => each === (method === "HEAD" ? "GET" : method));
+    const run = name && methods[name];
     if (run === undefined)
       throw new AppError("method_not_allowed", `${method} is not possible here; allowed: ${allow}.`, { allow });
     return run(exchange);
@@ -273,7 +267,7 @@ export class Router {
   #counted<T extends Answer>(answer: T, exchange: Exchange, start: number): T {
     const status = answer?.status ?? 101;
     const ms = performance.now() - start;
-    this.#meter.count(exchange.request.method, status, ms);
+    this.#options.meter.count(exchange.request.method, status, ms);
     this.#note(exchange, status, ms);
     // A request that has become a socket stays open until the socket is closed.
     if (answer !== undefined) exchange.made();
@@ -282,11 +276,12 @@ export class Router {
 
   /** @param ms until the answer began. The query of the address is left out, because a query may hold a token. */
   #note(exchange: Exchange, status: number, ms: number): void {
-    if (this.#access === null || Math.random() * 100 >= this.#access.percent) return;
+    const { accessPercent } = this.#options;
+    if (accessPercent === 0 || Math.random() * 100 >= accessPercent) return;
     const { request, requestId, address } = exchange;
     const { method } = request;
     const path = shownPath(request);
-    this.#access.logger.info("Request", { requestId, method, path, status, ms: Math.round(ms * 100) / 100, address });
+    this.#accessLog.info("Request", { requestId, method, path, status, ms: Math.round(ms * 100) / 100, address });
   }
 
   #nextId(): string {
@@ -296,15 +291,15 @@ export class Router {
 
   #broken(exchange: Exchange, thrown: unknown): void {
     if (thrown instanceof AppError && thrown.limit !== undefined)
-      this.#limits.reached(thrown.limit, { address: exchange.address });
+      this.#options.limits.reached(thrown.limit, { address: exchange.address });
     // The caller's right has ended, or the list has changed since.
     else if (thrown instanceof AppError)
-      this.#logger.info("An answer broke off", { requestId: exchange.requestId, cause: thrown.message });
+      this.#options.logger.info("An answer broke off", { requestId: exchange.requestId, cause: thrown.message });
     else this.#log(exchange, "An answer broke off", thrown);
   }
 
   #log({ requestId, request }: Exchange, message: string, error: unknown): void {
-    this.#logger.error(message, { requestId, method: request.method, path: shownPath(request), error });
+    this.#options.logger.error(message, { requestId, method: request.method, path: shownPath(request), error });
   }
 
   /** Logs many refusals as a single line a minute. */
@@ -313,7 +308,11 @@ export class Router {
     if (leftOut === null) return;
     const cause = error.cause === undefined ? error.message : messageOf(error.cause);
     const where = { requestId, method: request.method, path: shownPath(request) };
-    this.#logger.error("A request was turned away", { ...where, cause, ...(leftOut > 0 && { requests: leftOut + 1 }) });
+    this.#options.logger.error("A request was turned away", {
+      ...where,
+      cause,
+      ...(leftOut > 0 && { requests: leftOut + 1 }),
+    });
   }
 
   /** Known errors go to the caller; all others go to the log, and the caller learns only that an error occurred. */
@@ -326,7 +325,7 @@ export class Router {
         new AppError("internal_error", `An internal error occurred; the log has it under ${requestId}.`),
       );
     }
-    if (thrown.limit !== undefined) this.#limits.reached(thrown.limit, { address: exchange.address });
+    if (thrown.limit !== undefined) this.#options.limits.reached(thrown.limit, { address: exchange.address });
     else if (thrown.code === "unavailable") this.#turnedAway(exchange, thrown);
     return exchange.error(thrown);
   }

@@ -12,21 +12,12 @@ import { serveRedirect } from "./redirect.ts";
 import type { Router } from "./router.ts";
 
 export interface HttpOptions extends ApiParts {
-  host: string;
-  /** 0 picks a free port. */
-  port: number;
-  /** Open connections in all. */
-  maxConnections: number;
   /** For HTTPS; null for plain HTTP. */
   certificate: Certificate | null;
   /** The text that an issuer expects on that port; see `Acme`. */
   answerTo: (token: string) => string | undefined;
-  /** The port of plain HTTP that leads to HTTPS; undefined for no redirect. 0 picks a free port. */
-  redirectPort: number | undefined;
   /** Aborted when the service begins to stop. */
   stopping: AbortSignal;
-  /** The number of entries of X-Forwarded-For, from the right, that the operator's proxies have written. */
-  trustedProxies: number;
 }
 
 /** A connection on which nothing moves is closed after this many seconds. */
@@ -58,19 +49,20 @@ export class HttpServer {
 
   /** @throws SetupError when the port cannot be listened on. */
   constructor(options: HttpOptions) {
-    const { auth, realtime, certificate } = options;
+    const { config, auth, realtime, certificate } = options;
     this.#isSecure = certificate !== null;
     this.#realtime = realtime;
     this.#liveStreams = new LiveStreams(auth);
-    this.#trustedProxies = options.trustedProxies;
+    this.#trustedProxies = config.trustedProxies;
     this.#router = openRouter(options, {
       liveStreams: this.#liveStreams,
       upgrade: (exchange, connection) => this.#upgrade(exchange, connection),
       addressOf: (request) => this.#addressOf(request),
     });
     const sockets = realtime.handlers();
+    const maxConnections = config["limits.connections"];
     // A URL writes an IPv6 address in brackets; a socket does not.
-    const hostname = options.host.replace(/^\[(.*)\]$/, "$1");
+    const hostname = config.host.replace(/^\[(.*)\]$/, "$1");
     const serve = (port: number): Server<SocketConnection> =>
       Bun.serve({
         hostname,
@@ -95,10 +87,10 @@ export class HttpServer {
         reusePort: false,
       });
     try {
-      this.#listener = new PortListener({ ...options, serve });
+      this.#listener = new PortListener({ ...options, port: config.port, maxConnections, serve });
       options.meter.watch(() => this.#listener.pendingRequests);
     } catch (thrown) {
-      throw cannotListen(options, thrown);
+      throw cannotListen(config, thrown);
     }
     certificate?.watch(() => this.#listener.renew(), options.stopping);
     this.#redirect = this.#openRedirect(options, hostname);
@@ -121,17 +113,20 @@ export class HttpServer {
 
   /** @throws SetupError when its port cannot be listened on; nothing is left open then. */
   #openRedirect(options: HttpOptions, hostname: string): PortListener<undefined> | null {
-    if (options.redirectPort === undefined || options.certificate === null) return null;
+    const { config, certificate } = options;
+    const port = config["tls.redirectPort"];
+    if (port === undefined || certificate === null) return null;
     try {
       return new PortListener({
         ...options,
-        port: options.redirectPort,
-        serve: (port) =>
-          serveRedirect({ hostname, port, httpsPort: () => this.#listener.port, answerTo: options.answerTo }),
+        port,
+        maxConnections: config["limits.connections"],
+        serve: (chosen) =>
+          serveRedirect({ hostname, port: chosen, httpsPort: () => this.#listener.port, answerTo: options.answerTo }),
       });
     } catch (thrown) {
       void this.#listener.end();
-      throw cannotListen({ host: options.host, port: options.redirectPort }, thrown);
+      throw cannotListen({ host: config.host, port }, thrown);
     }
   }
 

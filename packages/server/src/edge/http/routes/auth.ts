@@ -1,9 +1,13 @@
-/** Routes of authentication: register, login, refresh, logout, the signed-in user. */
+/** Routes of authentication: register, login, refresh, logout, the signed-in user, and the set-up of the first admin. */
 
 import { AppError } from "../../../base/kernel/index.ts";
+import type { Admin } from "../../../operate/admin/index.ts";
 import { type Auth, readCredentials } from "../../../people/auth/index.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
-import type { Route } from "../router.ts";
+import type { Routes } from "../router.ts";
+
+/** The path of the set-up link in the start log. */
+export const firstAdminPath = "/api/auth/setup";
 
 /** The refresh token of a body, or null. */
 function refreshTokenOf(body: Record<string, unknown> | null): string | null {
@@ -14,60 +18,58 @@ function refreshTokenOf(body: Record<string, unknown> | null): string | null {
 }
 
 /** `/api/auth/…` (spec, "Authentication endpoints"). */
-export function authRoutes(options: { auth: Auth; bodyLimit: number; rates: RateLimiter }): Route[] {
-  const { auth, bodyLimit, rates } = options;
-  return [
-    rates.limit("register", {
-      path: "/api/auth/register",
-      methods: {
-        async POST(exchange) {
-          const credentials = readCredentials(await exchange.object(bodyLimit));
-          return exchange.json(201, await auth.register(credentials, exchange.waiter));
-        },
+export function authRoutes(options: { auth: Auth; admin: Admin; rates: RateLimiter }): Routes {
+  const { auth, rates } = options;
+  const { firstAdmin } = options.admin;
+  return {
+    "/api/auth/register": rates.limit("register", {
+      async POST(exchange) {
+        const credentials = readCredentials(await exchange.object());
+        return exchange.json(201, await auth.register(credentials, exchange.waiter));
       },
     }),
-    rates.limit("login", {
-      path: "/api/auth/login",
-      methods: {
-        async POST(exchange) {
-          const credentials = readCredentials(await exchange.object(bodyLimit));
-          return exchange.json(200, await auth.login(credentials, exchange.waiter));
-        },
+    "/api/auth/login": rates.limit("login", {
+      async POST(exchange) {
+        const credentials = readCredentials(await exchange.object());
+        return exchange.json(200, await auth.login(credentials, exchange.waiter));
       },
     }),
-    rates.limit("refresh", {
-      path: "/api/auth/refresh",
-      methods: {
-        async POST(exchange) {
-          const token = refreshTokenOf(await exchange.object(bodyLimit));
-          if (token === null)
-            throw AppError.validation([
-              { field: "refreshToken", rule: "required", message: "refreshToken is required" },
-            ]);
-          return exchange.json(200, await auth.refresh(token));
-        },
+    "/api/auth/refresh": rates.limit("refresh", {
+      async POST(exchange) {
+        const token = refreshTokenOf(await exchange.object());
+        if (token === null)
+          throw AppError.validation([{ field: "refreshToken", rule: "required", message: "refreshToken is required" }]);
+        return exchange.json(200, await auth.refresh(token));
       },
     }),
-    {
-      path: "/api/auth/logout",
-      methods: {
-        async POST(exchange) {
-          const principal = await exchange.principal();
-          const token = refreshTokenOf(await exchange.optionalObject(bodyLimit));
-          await auth.logout(principal, token);
-          return exchange.empty();
-        },
+    "/api/auth/logout": {
+      async POST(exchange) {
+        const principal = await exchange.principal();
+        const token = refreshTokenOf(await exchange.optionalObject());
+        await auth.logout(principal, token);
+        return exchange.empty();
       },
     },
-    {
-      path: "/api/auth/me",
-      methods: {
-        async GET(exchange) {
-          const principal = await exchange.principal();
-          if (principal === null) throw new AppError("unauthorized", "To see your user, sign in.");
-          return exchange.json(200, { user: auth.user(principal.userId) });
-        },
+    "/api/auth/me": {
+      async GET(exchange) {
+        const principal = await exchange.principal();
+        if (principal === null) throw new AppError("unauthorized", "To see your user, sign in.");
+        return exchange.json(200, { user: auth.user(principal.userId) });
       },
     },
-  ];
+    // For a service without an admin: the token is in the query, as in the link, or in the body.
+    [firstAdminPath]: rates.limit("setup", {
+      GET(exchange) {
+        const token = exchange.query("token");
+        if (token === null) return exchange.json(200, { status: firstAdmin.status() });
+        const invitation = firstAdmin.check(token);
+        const next = "To make the first admin, POST { email, password } as JSON to this address.";
+        return exchange.json(200, { status: "open", ...invitation, next });
+      },
+      async POST(exchange) {
+        const { token = exchange.query("token"), ...body } = await exchange.object();
+        return exchange.json(201, await firstAdmin.create(body, token, exchange.waiter));
+      },
+    }),
+  };
 }

@@ -1,41 +1,35 @@
 /** `POST /api/batch`: many changes of records in one transaction (contract, "Batch, search, groups"). */
+import type { Config } from "../../../base/config/index.ts";
 import { Admission, AppError, JsonText } from "../../../base/kernel/index.ts";
 import { parseBatch, type Records } from "../../../data/records/index.ts";
 import { isJsonType } from "../bodies.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
-import type { Route } from "../router.ts";
+import type { Routes } from "../router.ts";
 
 /** Bodies from this many bytes on wait for their turn: their changes keep the writer from others for some milliseconds. */
 const largeBytes = 32 * 1024;
 /** Large batches that are read, run or wait for the flush: a batch is made ready while another runs. */
 const width = 2;
 
-export function batchRoutes(options: {
-  records: Records;
-  batchBodyLimit: number;
-  /** Large batches that may wait. */
-  maxBatches: number;
-  rates: RateLimiter;
-}): Route[] {
-  const { records, batchBodyLimit, maxBatches, rates } = options;
+export function batchRoutes(options: { records: Records; config: Config; rates: RateLimiter }): Routes {
+  const { records, config, rates } = options;
   const admission = new Admission({
     limit: "batches",
     message: "Too many large batches wait. Try again in a moment.",
     width,
     share: 1,
-    maxWaiting: maxBatches,
-    waitingShare: Math.ceil(maxBatches / 2),
+    maxWaiting: config["limits.batches"],
+    waitingShare: Math.ceil(config["limits.batches"] / 2),
   });
 
-  const route: Route = {
-    path: "/api/batch",
-    methods: {
+  return {
+    "/api/batch": rates.limit("records", {
       async POST(exchange) {
         const principal = await exchange.principal();
         if (!isJsonType(exchange.request))
           throw new AppError("bad_request", "The request needs the header Content-Type: application/json.");
         // Until its turn has come, a batch is kept as the bytes that came.
-        const bytes = await exchange.body(batchBodyLimit);
+        const bytes = await exchange.body(config["limits.batchBody"]);
         const run = async (): Promise<JsonText> => {
           const operations = parseBatch(await exchange.parse(bytes));
           rates.charge("records", exchange, operations.length - 1);
@@ -47,7 +41,6 @@ export function batchRoutes(options: {
             : await admission.run(run, { caller: exchange.callerKey(principal), signal: exchange.request.signal });
         return exchange.json(200, JsonText.from(`{"results":${results.text}}`));
       },
-    },
+    }),
   };
-  return [rates.limit("records", route)];
 }

@@ -1,5 +1,6 @@
 /** `/api/function/…`: requests to the endpoints of the user's code. */
 import type { User } from "@socle/protocol";
+import type { Config } from "../../../base/config/index.ts";
 import { Admission, AppError, callerGone, isAdmin, type SignedIn } from "../../../base/kernel/index.ts";
 import {
   ENDPOINT_METHODS,
@@ -11,7 +12,7 @@ import type { BodyPieces, CallOutcome, ScriptExchange, ScriptResponse } from "..
 import type { Auth } from "../../../people/auth/index.ts";
 import { declaredLength } from "../bodies.ts";
 import { type Exchange, pathOf } from "../exchange.ts";
-import type { Route } from "../router.ts";
+import type { Routes } from "../router.ts";
 
 const prefix = "/api/function";
 /** A body up to this is read before the handler is called. */
@@ -29,24 +30,15 @@ const ofConnection: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-export interface EndpointRouteOptions {
-  endpoints: Endpoints;
-  auth: Auth;
-  /** Bytes of the body of a request. */
-  endpointBodyLimit: number;
-  /** Requests under way; as many may wait. */
-  maxEndpointRequests: number;
-}
-
-export function endpointRoutes(options: EndpointRouteOptions): Route[] {
-  const { endpoints, auth, endpointBodyLimit, maxEndpointRequests } = options;
+export function endpointRoutes(options: { endpoints: Endpoints; auth: Auth; config: Config }): Routes {
+  const { endpoints, auth, config } = options;
+  const width = config["limits.endpoints"];
   const admission = new Admission({
     limit: "endpoints",
     message: "Too many requests to endpoints are under way; try again in a moment.",
-    width: maxEndpointRequests,
-    share: Math.ceil(maxEndpointRequests / 2),
-    maxWaiting: maxEndpointRequests,
-    waitingShare: maxEndpointRequests,
+    width,
+    share: Math.ceil(width / 2),
+    maxWaiting: width,
   });
 
   /** Path (404), method (405), token (401) and role (401, 403), before anything of the user's code runs. */
@@ -67,7 +59,7 @@ export function endpointRoutes(options: EndpointRouteOptions): Route[] {
     const place = await admission.take({ caller: first?.userId ?? exchange.address, signal: exchange.request.signal });
     let isGoing = false;
     try {
-      const { body, pieces } = await bodyOf(exchange, endpointBodyLimit);
+      const { body, pieces } = await bodyOf(exchange, config["limits.endpointBody"]);
       // A right may end while the body comes.
       const user = userOf(await admit(exchange, found));
       const request = { method, url: urlOf(exchange), headers: headersOf(exchange.request.headers), body };
@@ -98,7 +90,7 @@ export function endpointRoutes(options: EndpointRouteOptions): Route[] {
     return call(exchange, found, wanted);
   }
 
-  return [prefix, `${prefix}/*`].map((path) => ({ path, methods: {}, any }));
+  return { [prefix]: { any }, [`${prefix}/*`]: { any } };
 }
 
 /** The decoded parts of the path behind the prefix. @throws AppError `not_found` for a part that no endpoint can have. */

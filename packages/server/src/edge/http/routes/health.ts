@@ -2,7 +2,7 @@
 import type { Health } from "@socle/protocol";
 import { AppError } from "../../../base/kernel/index.ts";
 import type { Dashboard } from "../dashboard.ts";
-import type { Route } from "../router.ts";
+import type { Routes } from "../router.ts";
 import { asksForPage, type StaticFiles } from "../static-files.ts";
 
 interface HealthOptions {
@@ -19,35 +19,29 @@ const fresh = { "Content-Type": "application/json", "Cache-Control": "no-store" 
  * `GET /`, `GET /health` and `GET /health/ready`. With a folder of static files, `/` is its `index.html`, if any; otherwise a browser is led to
  * the dashboard, if that is served.
  */
-export function healthRoutes({ version, files, dashboard, readiness }: HealthOptions): Route[] {
+export function healthRoutes({ version, files, dashboard, readiness }: HealthOptions): Routes {
   const body: Health = { status: "ok", version };
-  return [
-    {
-      path: "/",
-      methods: {
-        async GET(exchange) {
-          if (files !== null && (await files.find("/")) !== null) return files.answer(exchange, "/");
-          if (dashboard === null) return exchange.json(200, body);
-          const headers = { Vary: "Accept" };
-          // Relative: a proxy may have put something before the path.
-          if (asksForPage(exchange.request)) return exchange.respond(302, null, { ...headers, Location: "_/" });
-          return exchange.respond(200, JSON.stringify(body), { ...headers, "Content-Type": "application/json" });
-        },
+  return {
+    "/": {
+      async GET(exchange) {
+        if (files !== null && (await files.find("/")) !== null) return files.answer(exchange, "/");
+        if (dashboard === null) return exchange.json(200, body);
+        const headers = { Vary: "Accept" };
+        // Relative: a proxy may have put something before the path.
+        if (asksForPage(exchange.request)) return exchange.respond(302, null, { ...headers, Location: "_/" });
+        return exchange.respond(200, JSON.stringify(body), { ...headers, "Content-Type": "application/json" });
       },
     },
-    { path: "/health", methods: { GET: (exchange) => exchange.json(200, body) } },
-    {
-      path: "/health/ready",
-      methods: {
-        async GET(exchange) {
-          const reasons = await readiness();
-          if (reasons.length === 0) return exchange.respond(200, JSON.stringify(body), fresh);
-          // Not an error that is thrown: this is the answer, and no line of the log.
-          return exchange.error(new AppError("unavailable", `Not ready: ${reasons.join("; ")}.`), {
-            headers: { "Cache-Control": "no-store" },
-          });
-        },
+    "/health": { GET: (exchange) => exchange.json(200, body) },
+    "/health/ready": {
+      async GET(exchange) {
+        const reasons = await readiness();
+        if (reasons.length === 0) return exchange.respond(200, JSON.stringify(body), fresh);
+        // Not an error that is thrown: this is the answer, and no line of the log.
+        return exchange.error(new AppError("unavailable", `Not ready: ${reasons.join("; ")}.`), {
+          headers: { "Cache-Control": "no-store" },
+        });
       },
     },
-  ];
+  };
 }

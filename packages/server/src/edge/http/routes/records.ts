@@ -1,5 +1,6 @@
 /** The routes of records: `/api/{collection}` and `/api/{collection}/:id` (spec, "Collection records"). */
 import { isReservedCollectionName, type Operation } from "@socle/protocol";
+import type { Config } from "../../../base/config/index.ts";
 import { AppError, JsonText, type Principal } from "../../../base/kernel/index.ts";
 import type { Collection } from "../../../data/collections/index.ts";
 import type { Queries } from "../../../data/queries/index.ts";
@@ -9,7 +10,7 @@ import type { Exchange } from "../exchange.ts";
 import { cacheHeaders, hasTag, jsonType } from "../headers.ts";
 import { Lists } from "../lists.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
-import type { Route } from "../router.ts";
+import type { Routes } from "../router.ts";
 
 /** A collection, and a caller with a right in that collection. */
 type Admitted = readonly [collection: Collection, principal: Principal];
@@ -30,12 +31,11 @@ function ifMatchOf({ request }: Exchange): string | null {
 export function recordRoutes(options: {
   records: Records;
   queries: Queries;
-  bodyLimit: number;
-  listCacheSize: number;
+  config: Config;
   rates: RateLimiter;
-}): Route[] {
-  const { records, queries, bodyLimit, rates } = options;
-  const lists = new Lists({ queries, cacheSize: options.listCacheSize });
+}): Routes {
+  const { records, queries, config, rates } = options;
+  const lists = new Lists({ queries, cacheSize: config["cache.size"] });
 
   const collectionAt = (exchange: Exchange): Collection => collectionOf(records, exchange.param("collection"));
 
@@ -44,74 +44,67 @@ export function recordRoutes(options: {
     try {
       if (!isJsonType(exchange.request))
         throw new AppError("bad_request", "The request needs the header Content-Type: application/json.");
-      return await exchange.object(bodyLimit);
+      return await exchange.object();
     } catch (thrown) {
       if (thrown instanceof AppError) return thrown;
       throw thrown;
     }
   }
 
-  const routes: Route[] = [
-    {
-      path: "/api/:collection",
-      methods: {
-        async GET(exchange) {
-          const [collection, principal] = admitted("read", collectionAt(exchange), await exchange.principal());
-          return lists.answer(exchange, collection, principal);
-        },
-        async POST(exchange) {
-          const [{ name }, principal] = admitted("create", collectionAt(exchange), await exchange.principal());
-          const given = await body(exchange);
-          if (given instanceof AppError) {
-            admitted("create", collectionAt(exchange), await exchange.principal());
-            throw given;
-          }
-          const { json, tag } = await records.create(name, principal, given);
-          return exchange.json(201, json, { ETag: tag() });
-        },
+  return {
+    "/api/:collection": rates.limit("records", {
+      async GET(exchange) {
+        const [collection, principal] = admitted("read", collectionAt(exchange), await exchange.principal());
+        return lists.answer(exchange, collection, principal);
       },
-    },
-    {
-      path: "/api/:collection/:id",
-      methods: {
-        async GET(exchange) {
-          const [collection, principal] = admitted("read", collectionAt(exchange), await exchange.principal());
-          const [id, { search }] = [exchange.param("id"), exchange];
-          if (search === "") {
-            const record = records.get(collection, principal, id);
-            const tag = recordTag(collection, record);
-            return answerRecord(exchange, principal, { json: JsonText.of(record), tag });
-          }
-          const signal = (): AbortSignal => exchange.request.signal;
-          const caller = (): string => exchange.callerKey(principal);
-          const found = await queries.one(collection, id, { search, principal, caller, signal });
-          return answerRecord(exchange, principal, found);
-        },
-        async PUT(exchange) {
-          const [{ name }, principal] = admitted("update", collectionAt(exchange), await exchange.principal());
-          const given = await body(exchange);
-          const id = exchange.param("id");
-          if (given instanceof AppError) {
-            const [, current] = admitted("update", collectionAt(exchange), await exchange.principal());
-            records.admit(name, "update", { principal: current, id });
-            throw given;
-          }
-          const { json, tag } = await records.update(name, principal, {
-            record: { id, ifMatch: ifMatchOf(exchange) },
-            body: given,
-          });
-          return exchange.json(200, json, { ETag: tag() });
-        },
-        async DELETE(exchange) {
-          const [{ name }, principal] = admitted("delete", collectionAt(exchange), await exchange.principal());
-          const id = exchange.param("id");
-          await records.delete(name, principal, { id, ifMatch: ifMatchOf(exchange) });
-          return exchange.empty();
-        },
+      async POST(exchange) {
+        const [{ name }, principal] = admitted("create", collectionAt(exchange), await exchange.principal());
+        const given = await body(exchange);
+        if (given instanceof AppError) {
+          admitted("create", collectionAt(exchange), await exchange.principal());
+          throw given;
+        }
+        const { json, tag } = await records.create(name, principal, given);
+        return exchange.json(201, json, { ETag: tag() });
       },
-    },
-  ];
-  return routes.map((route) => rates.limit("records", route));
+    }),
+    "/api/:collection/:id": rates.limit("records", {
+      async GET(exchange) {
+        const [collection, principal] = admitted("read", collectionAt(exchange), await exchange.principal());
+        const [id, { search }] = [exchange.param("id"), exchange];
+        if (search === "") {
+          const record = records.get(collection, principal, id);
+          const tag = recordTag(collection, record);
+          return answerRecord(exchange, principal, { json: JsonText.of(record), tag });
+        }
+        const signal = (): AbortSignal => exchange.request.signal;
+        const caller = (): string => exchange.callerKey(principal);
+        const found = await queries.one(collection, id, { search, principal, caller, signal });
+        return answerRecord(exchange, principal, found);
+      },
+      async PUT(exchange) {
+        const [{ name }, principal] = admitted("update", collectionAt(exchange), await exchange.principal());
+        const given = await body(exchange);
+        const id = exchange.param("id");
+        if (given instanceof AppError) {
+          const [, current] = admitted("update", collectionAt(exchange), await exchange.principal());
+          records.admit(name, "update", { principal: current, id });
+          throw given;
+        }
+        const { json, tag } = await records.update(name, principal, {
+          record: { id, ifMatch: ifMatchOf(exchange) },
+          body: given,
+        });
+        return exchange.json(200, json, { ETag: tag() });
+      },
+      async DELETE(exchange) {
+        const [{ name }, principal] = admitted("delete", collectionAt(exchange), await exchange.principal());
+        const id = exchange.param("id");
+        await records.delete(name, principal, { id, ifMatch: ifMatchOf(exchange) });
+        return exchange.empty();
+      },
+    }),
+  };
 }
 
 /**

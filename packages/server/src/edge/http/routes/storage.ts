@@ -1,12 +1,13 @@
 /** Routes of files: upload, download, thumbnails, deletion. */
 import type { FileLink, StoredFile } from "@socle/protocol";
+import type { Config } from "../../../base/config/index.ts";
 import { AppError } from "../../../base/kernel/index.ts";
 import { missingFile, nameOfSize, parseThumbSize, type Storage, type Upload } from "../../../files/storage/index.ts";
 import { BodyReadLimiter } from "../body-read-limiter.ts";
 import type { Exchange } from "../exchange.ts";
 import { type AnswerableFile, answerFile, disposition, uploadedType } from "../file-answer.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
-import type { Route } from "../router.ts";
+import type { Routes } from "../router.ts";
 import { leastFileSize, readUploadForm } from "../upload-form.ts";
 
 /** Uploads that are read at a time. */
@@ -36,9 +37,9 @@ async function callerOf(exchange: Exchange): Promise<string> {
 }
 
 /** `/api/storage/…` (spec, "Storage endpoints"). */
-export function storageRoutes(options: { storage: Storage; rates: RateLimiter; maxUploads: number }): Route[] {
-  const { storage, rates, maxUploads } = options;
-  const limiter = new BodyReadLimiter({ width: uploadsAtATime, maxWaiting: maxUploads });
+export function storageRoutes(options: { storage: Storage; rates: RateLimiter; config: Config }): Routes {
+  const { storage, rates, config } = options;
+  const limiter = new BodyReadLimiter({ width: uploadsAtATime, maxWaiting: config["limits.uploads"] });
 
   /** The file of a path, when the caller may have it. A public file is for all, whatever the token. */
   async function admit(exchange: Exchange): Promise<StoredFile> {
@@ -77,55 +78,46 @@ export function storageRoutes(options: { storage: Storage; rates: RateLimiter; m
     };
   }
 
-  return [
-    rates.limit("upload", {
-      path: "/api/storage/upload",
-      methods: {
-        async POST(exchange) {
-          const principal = await exchange.principal();
-          if (principal === null) throw new AppError("unauthorized", "To upload a file, sign in.");
-          const { request } = exchange;
-          const caller = exchange.callerKey(principal);
-          const read = (upload: Upload): ReturnType<typeof readUploadForm> =>
-            limiter.run({ caller, signal: request.signal }, (inTurns) => readUploadForm(request, upload, inTurns));
-          const file = await exchange.untilStop(storage.store(principal, read, leastFileSize(request)));
-          return exchange.json(201, file);
-        },
+  return {
+    "/api/storage/upload": rates.limit("upload", {
+      async POST(exchange) {
+        const principal = await exchange.principal();
+        if (principal === null) throw new AppError("unauthorized", "To upload a file, sign in.");
+        const { request } = exchange;
+        const caller = exchange.callerKey(principal);
+        const read = (upload: Upload): ReturnType<typeof readUploadForm> =>
+          limiter.run({ caller, signal: request.signal }, (inTurns) => readUploadForm(request, upload, inTurns));
+        const file = await exchange.untilStop(storage.store(principal, read, leastFileSize(request)));
+        return exchange.json(201, file);
       },
     }),
-    {
-      path: "/api/storage/:id",
-      methods: {
-        async GET(exchange) {
-          const file = await admitLink(exchange);
-          const size = exchange.query("thumb");
-          if (size !== null) return answerFile(exchange, await thumbnail(exchange, file, size));
-          return answerFile(exchange, {
-            size: file.size,
-            etag: `"${file.id}"`,
-            modifiedAt: Date.parse(file.createdAt),
-            headers: headersOf(file),
-            read: (range) => storage.read(file, range),
-          });
-        },
-        async DELETE(exchange) {
-          await storage.delete(exchange.param("id"), await exchange.principal());
-          return exchange.empty();
-        },
+    "/api/storage/:id": {
+      async GET(exchange) {
+        const file = await admitLink(exchange);
+        const size = exchange.query("thumb");
+        if (size !== null) return answerFile(exchange, await thumbnail(exchange, file, size));
+        return answerFile(exchange, {
+          size: file.size,
+          etag: `"${file.id}"`,
+          modifiedAt: Date.parse(file.createdAt),
+          headers: headersOf(file),
+          read: (range) => storage.read(file, range),
+        });
+      },
+      async DELETE(exchange) {
+        await storage.delete(exchange.param("id"), await exchange.principal());
+        return exchange.empty();
       },
     },
-    {
-      path: "/api/storage/:id/link",
-      methods: {
-        async POST(exchange) {
-          const { id } = await admit(exchange);
-          const size = exchange.query("thumb");
-          const thumb = size === null ? "" : `&thumb=${nameOfSize(parseThumbSize(size))}`;
-          const { url, expiresAt } = storage.links.make(id);
-          const link: FileLink = { url: `${url}${thumb}`, expiresAt };
-          return exchange.json(200, link);
-        },
+    "/api/storage/:id/link": {
+      async POST(exchange) {
+        const { id } = await admit(exchange);
+        const size = exchange.query("thumb");
+        const thumb = size === null ? "" : `&thumb=${nameOfSize(parseThumbSize(size))}`;
+        const { url, expiresAt } = storage.links.make(id);
+        const link: FileLink = { url: `${url}${thumb}`, expiresAt };
+        return exchange.json(200, link);
       },
     },
-  ];
+  };
 }

@@ -1,66 +1,56 @@
 /** `POST /api/{collection}/import` and `GET /api/{collection}/export`: records in and out as streams, for admins. */
+import type { Config } from "../../../base/config/index.ts";
 import { AppError, JsonText } from "../../../base/kernel/index.ts";
 import type { Records } from "../../../data/records/index.ts";
 import { formatOf, type TransferFormat, type Transfers, transferTypes } from "../../../data/transfer/index.ts";
 import type { Exchange } from "../exchange.ts";
 import { disposition } from "../file-answer.ts";
-import type { Route } from "../router.ts";
+import type { Routes } from "../router.ts";
 import { collectionOf } from "./records.ts";
 
-export function transferRoutes(options: {
-  transfers: Transfers;
-  records: Records;
-  /** Bytes of a row. */
-  bodyLimit: number;
-}): Route[] {
-  const { transfers, records, bodyLimit } = options;
+export function transferRoutes(options: { transfers: Transfers; records: Records; config: Config }): Routes {
+  const { transfers, records, config } = options;
 
-  return [
-    {
-      path: "/api/:collection/import",
-      methods: {
-        async POST(exchange) {
-          const collection = collectionOf(records, exchange.param("collection"));
-          const principal = await exchange.admin();
-          const { request } = exchange;
-          const format = formatOf(request.headers.get("content-type") ?? "");
-          if (format === null)
-            throw new AppError(
-              "bad_request",
-              "The request needs the header Content-Type: application/x-ndjson, or text/csv.",
-            );
-          const importing = transfers.import(collection, {
-            principal,
-            format,
-            maxRow: bodyLimit,
-            content: request.body ?? new Blob([]).stream(),
-            signal: request.signal,
-          });
-          const report = await exchange.untilStop(importing);
-          return exchange.json(200, JsonText.of(report));
-        },
+  return {
+    "/api/:collection/import": {
+      async POST(exchange) {
+        const collection = collectionOf(records, exchange.param("collection"));
+        const principal = await exchange.admin();
+        const { request } = exchange;
+        const format = formatOf(request.headers.get("content-type") ?? "");
+        if (format === null)
+          throw new AppError(
+            "bad_request",
+            "The request needs the header Content-Type: application/x-ndjson, or text/csv.",
+          );
+        const importing = transfers.import(collection, {
+          principal,
+          format,
+          maxRow: config["limits.body"],
+          content: request.body ?? new Blob([]).stream(),
+          signal: request.signal,
+        });
+        const report = await exchange.untilStop(importing);
+        return exchange.json(200, JsonText.of(report));
       },
     },
-    {
-      path: "/api/:collection/export",
-      methods: {
-        async GET(exchange) {
-          const { name } = collectionOf(records, exchange.param("collection"));
+    "/api/:collection/export": {
+      async GET(exchange) {
+        const { name } = collectionOf(records, exchange.param("collection"));
+        await exchange.admin();
+        const format = exportFormat(exchange);
+        const mayGoOn = async (): Promise<void> => {
           await exchange.admin();
-          const format = exportFormat(exchange);
-          const mayGoOn = async (): Promise<void> => {
-            await exchange.admin();
-          };
-          const pieces = await transfers.export(name, format, mayGoOn);
-          return exchange.stream(200, pieces, {
-            "Content-Type": transferTypes[format],
-            "Content-Disposition": disposition("application/octet-stream", `${name}.${format}`),
-            "Cache-Control": "private, no-store",
-          });
-        },
+        };
+        const pieces = await transfers.export(name, format, mayGoOn);
+        return exchange.stream(200, pieces, {
+          "Content-Type": transferTypes[format],
+          "Content-Disposition": disposition("application/octet-stream", `${name}.${format}`),
+          "Cache-Control": "private, no-store",
+        });
       },
     },
-  ];
+  };
 }
 
 /** @throws AppError `bad_request` for an unknown format. */

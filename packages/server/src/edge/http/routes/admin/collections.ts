@@ -1,12 +1,13 @@
 /** Admin routes of collections: definitions, and migrations by changed definitions. */
 import type { JsonValue, Operation, RuleTrial } from "@socle/protocol";
+import { AppError, quote } from "../../../../base/kernel/index.ts";
 import { type Admin, additionOf, changeOf, removalOf, type TrialOutcome } from "../../../../operate/admin/index.ts";
+import type { Exchange } from "../../exchange.ts";
 import { statusOf } from "../../headers.ts";
-import { pageQuery, switchQuery, toPage } from "../../page-query.ts";
-import { type AdminRoute, readAdminBody, waiterOf } from "./for-admins.ts";
+import { type AdminRoutes, answerPage, readAdminBody, waiterOf } from "./for-admins.ts";
 
 /** `/api/admin/collections` and `/api/admin/schema.json`: definitions, and migrations by changed definitions. */
-export function collectionRoutes({ schema, trials }: Admin, bodyLimit: number): AdminRoute[] {
+export function collectionRoutes({ schema, trials }: Admin): AdminRoutes {
   /** The fingerprints of the schema that the caller has seen (If-Match); null for any. */
   const expected = (request: Request): string[] | null => {
     const header = request.headers.get("if-match");
@@ -15,83 +16,75 @@ export function collectionRoutes({ schema, trials }: Admin, bodyLimit: number): 
     return header.split(",").map((tag) => tag.trim().replace(/^(?:W\/)?"(.*)"$/, "$1"));
   };
 
-  return [
-    {
-      path: "/api/admin/collections",
-      methods: {
-        GET(exchange) {
-          const query = pageQuery(exchange);
-          return exchange.json(200, toPage(schema.list(query), query));
-        },
-        async POST(exchange, admin) {
-          const isDryRun = switchQuery(exchange, "dryRun");
-          const body = await readAdminBody(exchange, bodyLimit);
-          const change = await additionOf(body);
-          if (isDryRun) return exchange.json(200, await schema.plan(change, waiterOf(exchange, admin)));
-          return exchange.json(201, await schema.migrate(change, admin));
-        },
+  return {
+    "/api/admin/collections": {
+      GET: (exchange) => answerPage(exchange, (page) => schema.list(page)),
+      async POST(exchange, admin) {
+        const isDry = isDryRun(exchange);
+        const body = await readAdminBody(exchange);
+        const change = await additionOf(body);
+        if (isDry) return exchange.json(200, await schema.plan(change, waiterOf(exchange, admin)));
+        return exchange.json(201, await schema.migrate(change, admin));
       },
     },
-    {
-      path: "/api/admin/collections/:name",
-      methods: {
-        GET: (exchange) => exchange.json(200, schema.get(exchange.param("name"))),
-        async PUT(exchange, admin) {
-          const name = exchange.param("name");
-          // An unknown name is refused before the body is read.
-          schema.get(name);
-          const isDryRun = switchQuery(exchange, "dryRun");
-          const change = changeOf(name, await readAdminBody(exchange, bodyLimit));
-          if (isDryRun) return exchange.json(200, await schema.plan(change, waiterOf(exchange, admin)));
-          return exchange.json(200, await schema.migrate(change, admin));
-        },
-        async DELETE(exchange, admin) {
-          const change = removalOf(exchange.param("name"));
-          if (switchQuery(exchange, "dryRun"))
-            return exchange.json(200, await schema.plan(change, waiterOf(exchange, admin)));
-          await schema.drop(change, admin);
-          return exchange.empty();
-        },
+    "/api/admin/collections/:name": {
+      GET: (exchange) => exchange.json(200, schema.get(exchange.param("name"))),
+      async PUT(exchange, admin) {
+        const name = exchange.param("name");
+        // An unknown name is refused before the body is read.
+        schema.get(name);
+        const isDry = isDryRun(exchange);
+        const change = changeOf(name, await readAdminBody(exchange));
+        if (isDry) return exchange.json(200, await schema.plan(change, waiterOf(exchange, admin)));
+        return exchange.json(200, await schema.migrate(change, admin));
+      },
+      async DELETE(exchange, admin) {
+        const change = removalOf(exchange.param("name"));
+        if (isDryRun(exchange)) return exchange.json(200, await schema.plan(change, waiterOf(exchange, admin)));
+        await schema.drop(change, admin);
+        return exchange.empty();
       },
     },
-    {
-      path: "/api/admin/collections/:name/try",
-      methods: {
-        async POST(exchange, admin) {
-          const name = exchange.param("name");
-          // An unknown name is refused before the body is read.
-          schema.get(name);
-          const body = await readAdminBody(exchange, bodyLimit);
-          const waiter = { ...waiterOf(exchange, admin), principal: admin };
-          return exchange.json(200, trialBody(await trials.try(name, body, waiter)));
-        },
+    "/api/admin/collections/:name/try": {
+      async POST(exchange, admin) {
+        const name = exchange.param("name");
+        // An unknown name is refused before the body is read.
+        schema.get(name);
+        const body = await readAdminBody(exchange);
+        const waiter = { ...waiterOf(exchange, admin), principal: admin };
+        return exchange.json(200, trialBody(await trials.try(name, body, waiter)));
       },
     },
-    {
-      path: "/api/admin/schema.json",
-      methods: {
-        GET(exchange) {
-          const { schema: all, fingerprint } = schema.schema();
-          return exchange.respond(200, JSON.stringify(all), {
-            "Content-Type": "application/json",
-            ETag: `"${fingerprint}"`,
-          });
-        },
-        async PUT(exchange, admin) {
-          const isDryRun = switchQuery(exchange, "dryRun");
-          const body = await readAdminBody(exchange, bodyLimit);
-          const seen = expected(exchange.request);
-          const { changes, fingerprint } = isDryRun
-            ? await schema.planSchema(body, seen, waiterOf(exchange, admin))
-            : await schema.updateSchema(body, seen, admin);
-          return exchange.respond(200, JSON.stringify({ changes }), {
-            "Content-Type": "application/json",
-            ETag: `"${fingerprint}"`,
-          });
-        },
+    "/api/admin/schema.json": {
+      GET(exchange) {
+        const { schema: all, fingerprint } = schema.schema();
+        return exchange.respond(200, JSON.stringify(all), {
+          "Content-Type": "application/json",
+          ETag: `"${fingerprint}"`,
+        });
+      },
+      async PUT(exchange, admin) {
+        const isDry = isDryRun(exchange);
+        const body = await readAdminBody(exchange);
+        const seen = expected(exchange.request);
+        const { changes, fingerprint } = isDry
+          ? await schema.planSchema(body, seen, waiterOf(exchange, admin))
+          : await schema.updateSchema(body, seen, admin);
+        return exchange.respond(200, JSON.stringify({ changes }), {
+          "Content-Type": "application/json",
+          ETag: `"${fingerprint}"`,
+        });
       },
     },
-  ];
+  };
+}
+
+/** Whether a change is only planned. @throws AppError `bad_request` for another value than true and false. */
+function isDryRun(exchange: Exchange): boolean {
+  const text = exchange.query("dryRun");
+  if (text === null || text === "false") return false;
+  if (text === "true") return true;
+  throw new AppError("bad_request", `"dryRun" must be true or false, not ${quote(text)}.`);
 }
 
 /** The status of an answer that is no error. */

@@ -4,20 +4,17 @@ import { AppError, parseDatetime, quote } from "../../../../base/kernel/index.ts
 import type { Admin } from "../../../../operate/admin/index.ts";
 import type { Exchange } from "../../exchange.ts";
 import type { LiveStreams } from "../../live-streams.ts";
-import { pageQuery, toPage } from "../../page-query.ts";
-import { type AdminRoute, waiterOf } from "./for-admins.ts";
+import { type AdminRoutes, answerPage, waiterOf } from "./for-admins.ts";
 
 /** Types that a request may name. */
 const maxTypes = 20;
 
 /** `/api/admin/events`: the event log with the audit of admins, and a live stream. */
-export function eventRoutes(admin: Admin, streams: LiveStreams): AdminRoute[] {
-  return [
-    {
-      path: "/api/admin/events",
-      methods: {
-        async GET(exchange, caller) {
-          const query = pageQuery(exchange);
+export function eventRoutes(admin: Admin, streams: LiveStreams): AdminRoutes {
+  return {
+    "/api/admin/events": {
+      GET: (exchange, caller) =>
+        answerPage(exchange, (page) => {
           const filter = {
             types: typesOf(exchange),
             from: timeOf(exchange, "from"),
@@ -25,20 +22,13 @@ export function eventRoutes(admin: Admin, streams: LiveStreams): AdminRoute[] {
             actor: exchange.query("actor") || null,
             about: exchange.query("about") || null,
           };
-          return exchange.json(
-            200,
-            toPage(await admin.events(filter, { ...query, waiter: waiterOf(exchange, caller) }), query),
-          );
-        },
-      },
+          return admin.events(filter, { ...page, waiter: waiterOf(exchange, caller) });
+        }),
     },
-    {
-      path: "/api/admin/events/stream",
-      methods: {
-        GET: (exchange, caller) => streams.open(exchange, caller, (tell) => admin.listen(tell)),
-      },
+    "/api/admin/events/stream": {
+      GET: (exchange, caller) => streams.open(exchange, caller, (tell) => admin.listen(tell)),
     },
-  ];
+  };
 }
 
 /** @throws AppError `bad_request`. */

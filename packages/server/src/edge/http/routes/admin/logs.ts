@@ -5,45 +5,42 @@ import { type LogEntry as RingEntry, toWire } from "../../../../base/logging/ind
 import type { Admin } from "../../../../operate/admin/index.ts";
 import type { Exchange } from "../../exchange.ts";
 import type { LiveStreams } from "../../live-streams.ts";
-import { pageQuery, toPage } from "../../page-query.ts";
-import type { AdminRoute } from "./for-admins.ts";
+import { type AdminRoutes, answerPage } from "./for-admins.ts";
 
 /** Characters of a text that is looked for. */
 const maxSearch = 200;
 
 /** `/api/admin/logs`: the most recent entries (spec, "Log entry"), and a live stream. */
-export function logRoutes({ log }: Admin, streams: LiveStreams): AdminRoute[] {
-  return [
-    {
-      path: "/api/admin/logs",
-      methods: {
-        GET(exchange) {
-          const query = pageQuery(exchange, 100);
-          const levels = levelsOf(exchange);
-          const wanted = searchOf(exchange);
-          const ofLevels = log.entries().filter(({ level }) => levels.includes(level));
-          const entries = wanted === null ? ofLevels : ofLevels.filter((entry) => contains(entry, wanted));
-          // The newest entries, in the order of their time.
-          const end = Math.max(0, entries.length - query.offset);
-          const items = entries.slice(Math.max(0, end - query.limit), end).map(toWire);
-          return exchange.json(200, toPage({ items, total: entries.length }, query));
-        },
+export function logRoutes({ log }: Admin, streams: LiveStreams): AdminRoutes {
+  return {
+    "/api/admin/logs": {
+      GET: (exchange) =>
+        answerPage(
+          exchange,
+          ({ limit, offset }) => {
+            const levels = levelsOf(exchange);
+            const wanted = searchOf(exchange);
+            const ofLevels = log.entries().filter(({ level }) => levels.includes(level));
+            const entries = wanted === null ? ofLevels : ofLevels.filter((entry) => contains(entry, wanted));
+            // The newest entries, in the order of their time.
+            const end = Math.max(0, entries.length - offset);
+            const items = entries.slice(Math.max(0, end - limit), end).map(toWire);
+            return { items, total: entries.length };
+          },
+          100,
+        ),
+    },
+    "/api/admin/logs/stream": {
+      GET(exchange, admin) {
+        const levels = levelsOf(exchange);
+        return streams.open(exchange, admin, (tell) =>
+          log.listen((entry) => {
+            if (levels.includes(entry.level)) tell(toWire(entry));
+          }),
+        );
       },
     },
-    {
-      path: "/api/admin/logs/stream",
-      methods: {
-        GET(exchange, admin) {
-          const levels = levelsOf(exchange);
-          return streams.open(exchange, admin, (tell) =>
-            log.listen((entry) => {
-              if (levels.includes(entry.level)) tell(toWire(entry));
-            }),
-          );
-        },
-      },
-    },
-  ];
+  };
 }
 
 /** The searched text; null for no search. @throws AppError `bad_request` for a text that is too long. */
