@@ -11,21 +11,22 @@ const firstBuffer = 64 * 1024;
 const largePart = 0.75;
 /** The runtime receives up to 1 MiB of an unread body: few may wait. */
 const maxWaiting = 32;
-/** After `stalledMs`, a body must have come with at least so many bytes per millisecond. */
+/** A body must have come with at least so many bytes per millisecond once its client was waited for `stalledMs`. */
 const minRate = 1;
 /** While others wait for room, bodies slower than so many bytes per millisecond are ended. */
 const slowRate = 64;
 
-const defaultTiming = {
-  /** How long a large body waits for room. */
-  patienceMs: 1_000,
+export const paceTiming = {
   /** A body of which nothing comes for so long is ended. */
   stalledMs: 10_000,
-  /** While others wait for room, slow bodies are ended at this age. */
+  /** While others wait for room, slow bodies are ended once their clients were waited for so long. */
   slowMs: 1_000,
   /** The time between two looks for bodies that have stalled. */
   lookMs: 1_000,
 };
+type PaceTiming = typeof paceTiming;
+/** How long a large body waits for room. */
+const patience = { patienceMs: 1_000 };
 
 function tooLarge(limit: number): AppError {
   return new AppError("payload_too_large", `The body is larger than ${limit} bytes.`);
@@ -40,38 +41,38 @@ export class SlowBody extends AppError {
 }
 
 /** A body on its way. While others wait for room, the slowest bodies are ended. */
-class Reading implements Holder {
-  readonly #timing: typeof defaultTiming;
-  /** The length of a small body, which is read in a single step; null for a large body. */
-  readonly #smallSize: number | null;
-  readonly #startedAt = performance.now();
-  #progressAt = this.#startedAt;
-  #received = 0;
-  #isWhole = false;
+export class Pace implements Holder {
   /** Ends the reading. */
   cut: (error: AppError) => void = () => undefined;
+  readonly #timing: PaceTiming;
+  readonly #limit: LimitName;
+  /** The length of a small body, which is read in a single step; null for a large body. */
+  readonly #smallSize: number | null;
+  #received = 0;
+  /** Milliseconds for which the client was waited for, up to `since`. */
+  #waitedMs = 0;
+  /** Since when the client is waited for; null while a piece is used, and for a whole body. */
+  #since: number | null = null;
+  #isWhole = false;
 
-  constructor(timing: typeof defaultTiming, smallSize: number | null) {
+  /** @param limit the bound that the end of a slow body counts for. */
+  constructor(timing: PaceTiming, limit: LimitName, smallSize: number | null = null) {
     this.#timing = timing;
+    this.#limit = limit;
     this.#smallSize = smallSize;
   }
 
-  /** Counts a piece. Answers the bytes that have come. */
+  /** The client is waited for from now on. */
+  wait(): void {
+    this.#since = performance.now();
+  }
+
+  /** Counts a piece, which ends the wait. Answers the bytes that have come. */
   received(bytes: number): number {
-    this.#progressAt = performance.now();
+    this.#waitedMs = this.#waited(performance.now());
+    this.#since = null;
     this.#received += bytes;
     return this.#received;
-  }
-
-  slowness(now: number): number {
-    const age = now - this.#startedAt;
-    return !this.#isWhole && age > this.#timing.slowMs && this.#received < age * slowRate
-      ? age / (this.#received + 1)
-      : 0;
-  }
-
-  end(): void {
-    this.cut(new SlowBody("bodies"));
   }
 
   /** The body is whole: its client is not waited for any more. */
@@ -79,12 +80,60 @@ class Reading implements Holder {
     this.#isWhole = true;
   }
 
+  slowness(now: number): number {
+    const ms = this.#waited(now);
+    const isSlow = !this.#isWhole && ms > this.#timing.slowMs && this.#received < ms * slowRate;
+    return isSlow ? ms / (this.#received + 1) : 0;
+  }
+
+  end(): void {
+    this.cut(new SlowBody(this.#limit));
+  }
+
   /** Ends a body that came too slowly. How much of a small body has come is not known. */
   look(now: number): void {
     if (this.#isWhole) return;
     const { stalledMs } = this.#timing;
-    const isLate = now - this.#startedAt >= stalledMs + (this.#smallSize ?? this.#received) / minRate;
-    if (isLate || (this.#smallSize === null && now - this.#progressAt >= stalledMs)) this.cut(new SlowBody());
+    const isLate = this.#waited(now) >= stalledMs + (this.#smallSize ?? this.#received) / minRate;
+    const hasStalled = this.#smallSize === null && this.#since !== null && now - this.#since >= stalledMs;
+    if (isLate || hasStalled) this.cut(new SlowBody());
+  }
+
+  #waited(now: number): number {
+    return this.#waitedMs + (this.#since === null ? 0 : now - this.#since);
+  }
+}
+
+/** The bodies that are on their way, looked at every second: a body that comes too slowly is ended. */
+export class Paces {
+  readonly #paces = new Set<Pace>();
+  readonly #lookMs: number;
+  #timer: Timer | null = null;
+
+  constructor({ lookMs }: PaceTiming) {
+    this.#lookMs = lookMs;
+  }
+
+  add(pace: Pace): void {
+    this.#paces.add(pace);
+    this.#timer ??= setInterval(() => this.#look(), this.#lookMs).unref();
+  }
+
+  delete(pace: Pace): void {
+    this.#paces.delete(pace);
+  }
+
+  /** Ends every body that is not whole. */
+  cut(error: AppError): void {
+    for (const pace of this.#paces) pace.cut(error);
+  }
+
+  #look(): void {
+    const now = performance.now();
+    for (const pace of this.#paces) pace.look(now);
+    if (this.#paces.size > 0 || this.#timer === null) return;
+    clearInterval(this.#timer);
+    this.#timer = null;
   }
 }
 
@@ -113,12 +162,11 @@ export class Bodies {
   readonly #small: Admission;
   /** Large bodies are parsed singly, each over several turns of the event loop. */
   readonly #parsing = new Admission({ width: 1 });
-  readonly #timing: typeof defaultTiming;
-  readonly #readings = new Set<Reading>();
-  #timer: Timer | null = null;
+  readonly #timing: PaceTiming;
+  readonly #paces: Paces;
 
   /** @param limit bytes of all bodies at a time. */
-  constructor(limit: number, timing = defaultTiming) {
+  constructor(limit: number, timing = { ...paceTiming, ...patience }) {
     const queue = {
       limit: "bodies",
       message: "Too many large bodies are being read. Try again in a moment.",
@@ -129,6 +177,7 @@ export class Bodies {
     this.#large = new Admission({ ...queue, width, share: width / 2 });
     this.#small = new Admission({ ...queue, width: limit - width });
     this.#timing = timing;
+    this.#paces = new Paces(timing);
   }
 
   /** Bytes of the bodies that are being read. */
@@ -178,53 +227,48 @@ export class Bodies {
     if (length === 0 || (length === null && request.body === null)) return use(new Uint8Array());
     const size = length ?? options.limit;
     const isSmall = size <= smallBytes;
-    const reading = new Reading(this.#timing, isSmall ? size : null);
-    const ask = { size, caller: isSmall ? null : options.caller(), holder: reading };
+    const pace = new Pace(this.#timing, "bodies", isSmall ? size : null);
+    const ask = { size, caller: isSmall ? null : options.caller(), holder: pace };
     const admission = isSmall ? this.#small : this.#large;
     const place = admission.has(ask) ? admission.hold(ask) : await admission.take({ ...ask, signal: request.signal });
-    this.#readings.add(reading);
-    this.#timer ??= setInterval(() => this.#look(), this.#timing.lookMs).unref();
+    this.#paces.add(pace);
     try {
       const bytes = await new Promise<Uint8Array>((resolve, reject) => {
-        reading.cut = reject;
-        const whole =
-          isSmall && length !== null ? request.bytes() : readPieces(request, reading, { ...options, length });
+        pace.cut = reject;
+        pace.wait();
+        const whole = isSmall && length !== null ? request.bytes() : readPieces(request, pace, { ...options, length });
         whole.then(resolve, reject);
       });
-      reading.isOver();
+      pace.isOver();
       return await use(bytes);
     } catch (thrown) {
       if (thrown instanceof AppError) throw thrown;
       // The client went away in the middle; this answer has no reader.
       throw new AppError("bad_request", "The body broke off.", { cause: thrown });
     } finally {
-      this.#readings.delete(reading);
+      this.#paces.delete(pace);
       place.release();
     }
   }
 
   /** Ends every body that is not whole: the service stops. */
   giveUp(): void {
-    for (const reading of this.#readings) reading.cut(new Stopping());
-  }
-
-  #look(): void {
-    const now = performance.now();
-    for (const reading of this.#readings) reading.look(now);
+    this.#paces.cut(new Stopping());
   }
 }
 
 /** Reads piece by piece, and stops beyond the limit. Pieces go into a single buffer: memory holds a body once. */
 async function readPieces(
   { body }: Request,
-  reading: Reading,
+  pace: Pace,
   { limit, length }: { limit: number; length: number | null },
 ): Promise<Uint8Array> {
   let bytes = new Uint8Array(length ?? firstBuffer);
   let end = 0;
   for await (const piece of body ?? []) {
     const start = end;
-    end = reading.received(piece.byteLength);
+    end = pace.received(piece.byteLength);
+    pace.wait();
     if (end > limit) throw tooLarge(limit);
     if (end > bytes.byteLength) {
       const larger = new Uint8Array(Math.min(limit, end * 2));

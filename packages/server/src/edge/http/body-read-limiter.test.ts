@@ -143,7 +143,7 @@ test("a client that disconnects while its body waits frees its place, and is nev
 });
 
 /** Limits at which only a test's own delay is slow. */
-const patient = { patienceMs: 1, turnMs: 500, stalledMs: 60_000, slowMs: 60_000 };
+const patient = { patienceMs: 1, turnMs: 500, stalledMs: 60_000, slowMs: 60_000, lookMs: 1 };
 const tooSlow = { code: "bad_request", message: "The body came too slowly." };
 
 /** A body of which a byte comes every few milliseconds, until it is cancelled. */
