@@ -4,8 +4,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { Glob } from "bun";
-import type { EmbeddedBuild } from "../packages/server/src/edge/http/embedded-files.ts";
-import { isCompressible } from "../packages/server/src/edge/http/encodings.ts";
+import type { EmbeddedBuild } from "../packages/server/src/edge/http/dashboard.ts";
+import { isCompressible } from "../packages/server/src/edge/http/file-answer.ts";
 import { typeOfName } from "../packages/server/src/files/storage/index.ts";
 
 const codings = [

@@ -2,6 +2,6 @@
  * The build of the dashboard that is inside the executable. The source tree has no build: `scripts/compile.ts` puts a
  * module with the same export in the place of this module.
  */
-import type { EmbeddedBuild } from "./embedded-files.ts";
+import type { EmbeddedBuild } from "./dashboard.ts";
 
 export const dashboardBuild: EmbeddedBuild | null = null;

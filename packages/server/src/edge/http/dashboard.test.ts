@@ -5,8 +5,7 @@ import { dirname, join } from "node:path";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { pack } from "../../../../../scripts/embed-dashboard.ts";
 import { openApi, temporaryFolder } from "../../../test/kit.ts";
-import { Dashboard } from "./dashboard.ts";
-import { EmbeddedFiles } from "./embedded-files.ts";
+import { Dashboard, EmbeddedFiles } from "./dashboard.ts";
 import { StaticFiles } from "./static-files.ts";
 
 const folder = temporaryFolder();

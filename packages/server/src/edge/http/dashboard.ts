@@ -1,6 +1,8 @@
 /** The dashboard under `/_/` (spec, "Dashboard"): a single-page app of static files, with the headers that fence the app in. */
 import { AppError } from "../../base/kernel/index.ts";
+import { typeOfName } from "../../files/storage/index.ts";
 import type { Exchange } from "./exchange.ts";
+import { accepts, answerSiteFile, type Coding } from "./file-answer.ts";
 import { namesOf } from "./static-files.ts";
 
 /** The page on which a browser sets up the first admin. */
@@ -76,5 +78,69 @@ export class Dashboard {
     // A page in place of a script would hide that the script is gone.
     if (isAsset) return exchange.error(new AppError("not_found", "The dashboard has no such file."), { headers });
     return this.#files.answer(exchange, "/", headers);
+  }
+}
+
+/** The bytes of a file, plain or in a content coding: a part of the embedded file. */
+interface Part {
+  readonly coding: Coding | null;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The format of `scripts/embed-dashboard.ts`. */
+export interface EmbeddedBuild {
+  /** The path of the file that holds the bytes of all files. */
+  readonly bytes: string;
+  /** Milliseconds since 1970. */
+  readonly builtAt: number;
+  /** The files by path, for example "assets/app.js". */
+  readonly files: {
+    readonly [path: string]: {
+      /** Differs with the content. */
+      readonly digest: string;
+      /** Best first; the last is the plain file. */
+      readonly parts: readonly Part[];
+    };
+  };
+}
+
+/** The files of a build inside the executable: compressed by the build, and read on demand. */
+export class EmbeddedFiles {
+  readonly #build: EmbeddedBuild;
+
+  constructor(build: EmbeddedBuild) {
+    this.#build = build;
+  }
+
+  /** Whether a path leads to a file; `/` is `index.html`. */
+  async has(pathname: string): Promise<boolean> {
+    return this.#nameOf(pathname) !== null;
+  }
+
+  /** Answers the file at a path. */
+  answer(exchange: Exchange, pathname: string, headers: Readonly<Record<string, string>>): Promise<Response> {
+    const name = this.#nameOf(pathname) ?? "index.html";
+    const { digest = "", parts = [] } = this.#build.files[name] ?? {};
+    const { headers: asked } = exchange.request;
+    const accepted = asked.get("accept-encoding");
+    // Parts are parts of the plain file: a request for a part is not answered compressed.
+    const part = parts.find(({ coding }) => coding === null || (!asked.has("range") && accepts(accepted, coding)));
+    if (part === undefined) throw new Error(`The executable lacks ${name}`);
+    const { coding, start, end } = part;
+    const file = {
+      body: Bun.file(this.#build.bytes).slice(start, end),
+      size: end - start,
+      etag: coding === null ? `"${digest}"` : `"${digest}-${coding}"`,
+      modifiedAt: this.#build.builtAt,
+      coding,
+      mimeType: typeOfName(name),
+    };
+    return answerSiteFile(exchange, file, headers);
+  }
+
+  #nameOf(pathname: string): string | null {
+    const name = pathname === "/" ? "index.html" : namesOf(pathname)?.join("/");
+    return name !== undefined && Object.hasOwn(this.#build.files, name) ? name : null;
   }
 }

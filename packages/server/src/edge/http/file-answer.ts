@@ -1,4 +1,4 @@
-/** Answer with a file: conditional requests, ranges, and the headers that name its type. */
+/** Answer with a file: conditional requests, ranges, content codings, and the headers that name its type. */
 import { AppError } from "../../base/kernel/index.ts";
 import type { ByteRange, FileBody } from "../../files/storage/index.ts";
 import type { Exchange } from "./exchange.ts";
@@ -67,8 +67,61 @@ export function uploadedType(mimeType: string): string {
 }
 
 /** Text is taken for UTF-8: without a declared encoding, browsers guess an older encoding. */
-export function contentType(mimeType: string): string {
+function contentType(mimeType: string): string {
   return mimeType.startsWith("text/") || mimeType === "application/javascript"
     ? `${mimeType}; charset=utf-8`
     : mimeType;
+}
+
+export type Coding = "br" | "gzip";
+
+/** Types that are text, or as good as: their bytes repeat themselves. */
+const compressible =
+  /^(text\/.+|image\/svg\+xml|image\/bmp|font\/(ttf|otf)|application\/(wasm|(.+\+)?(json|xml)|(x-)?javascript|manifest\+json))$/;
+
+/** Whether `Accept-Encoding` allows a coding (RFC 9110, 12.5.3). */
+export function accepts(header: string | null, coding: Coding): boolean {
+  let isAccepted = false;
+  for (const item of (header ?? "").toLowerCase().split(",")) {
+    const [name = "", ...parameters] = item.split(";").map((part) => part.trim());
+    const isAny = name === "*";
+    if (name !== coding && !(name === "x-gzip" && coding === "gzip") && !isAny) continue;
+    const isWanted = !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+    // The coding's own name outweighs the asterisk.
+    if (!isAny) return isWanted;
+    isAccepted = isWanted;
+  }
+  return isAccepted;
+}
+
+/** Whether a file may be answered compressed, so that its answers depend on `Accept-Encoding`. */
+export function isCompressible(mimeType: string): boolean {
+  return compressible.test(mimeType);
+}
+
+/** The bytes of a file of a site, plain or in a content coding. */
+export interface Representation extends Validators {
+  readonly body: Blob;
+  readonly size: number;
+  readonly coding: Coding | null;
+}
+
+/** Answers a file of a site. @param headers on top of the file's own. */
+export function answerSiteFile(
+  exchange: Exchange,
+  { body, coding, mimeType, ...file }: Representation & { mimeType: string },
+  headers: Readonly<Record<string, string>>,
+): Promise<Response> {
+  return answerFile(exchange, {
+    ...file,
+    headers: {
+      "Content-Type": contentType(mimeType),
+      "Cache-Control": "no-cache",
+      ...(isCompressible(mimeType) && { Vary: "Accept-Encoding" }),
+      // Parts are parts of the plain file: a request for a part is not answered compressed.
+      ...(coding !== null && { "Content-Encoding": coding, "Accept-Ranges": "none" }),
+      ...headers,
+    },
+    read: async (range) => (range === null ? body : body.slice(range.start, range.end)),
+  });
 }

@@ -3,9 +3,8 @@
 export { Acme } from "./acme.ts";
 export { type ApiParts, openRouter } from "./api-router.ts";
 export { Certificate } from "./certificate.ts";
-export { Dashboard, dashboardPath, dashboardSetupPath } from "./dashboard.ts";
+export { Dashboard, dashboardPath, dashboardSetupPath, EmbeddedFiles } from "./dashboard.ts";
 export { dashboardBuild } from "./dashboard-build.ts";
-export { EmbeddedFiles } from "./embedded-files.ts";
 export { LiveStreams } from "./live-streams.ts";
 export { firstAdminPath } from "./routes/auth.ts";
 export { HttpServer } from "./server.ts";

@@ -1,12 +1,13 @@
-/** Static files of a folder: found by their paths, never outside of the folder, and compressed if that helps. */
+/** Static files of a folder: found by their paths, never outside of the folder, and compressed once if that helps. */
 import { realpathSync, type Stats, statSync } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
-import { AppError, messageOf, SetupError } from "../../base/kernel/index.ts";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { Admission, AppError, BoundedMap, messageOf, SetupError } from "../../base/kernel/index.ts";
 import { typeOfName } from "../../files/storage/index.ts";
-import { accepts, type Coding, CompressedFiles, isCompressible } from "./encodings.ts";
 import type { Exchange } from "./exchange.ts";
-import { answerFile, contentType } from "./file-answer.ts";
+import { accepts, answerSiteFile, type Coding, isCompressible, type Representation } from "./file-answer.ts";
 
 function contains(folder: string, path: string): boolean {
   const way = relative(folder, path);
@@ -69,21 +70,20 @@ interface FoundFile {
 /** A file, or the folder whose path lacks its slash. */
 type Found = FoundFile | "folder";
 
-/** The bytes of an answer: the bytes of a file, plain or in a content coding. */
-interface Representation {
-  readonly body: Blob;
-  readonly size: number;
-  /** Differs between the codings of a file. */
-  readonly etag: string;
-  readonly modifiedAt: number;
-  readonly coding: Coding | null;
-}
-
 /** Codings made beforehand, best first: the file `app.js.br` is `app.js` in brotli. */
 const prepared: readonly { readonly coding: Coding; readonly ending: string }[] = [
   { coding: "br", ending: ".br" },
   { coding: "gzip", ending: ".gz" },
 ];
+
+/** Files of fewer bytes are not compressed: the answer would hardly be smaller. */
+const leastSize = 1_024;
+/** Files of more bytes are not compressed: a coding of such a file is to be made beforehand. */
+const mostSize = 8 * 1_024 ** 2;
+/** Bytes of compressed files that are kept. */
+const cacheSize = 16 * 1_024 ** 2;
+
+const compress = promisify(gzip);
 
 /** Files up to so many bytes are held in memory for their answer. */
 const readAtOnce = 256 * 1024;
@@ -174,23 +174,8 @@ export class StaticFiles {
       return exchange.respond(308, null, { Location: `./${name}/${query}` });
     }
     const mimeType = typeOfName(found.path);
-    const isVariable = isCompressible(mimeType);
-    const chosen = (isVariable ? await this.#compressed(exchange.request, found) : null) ?? (await asItIs(found));
-    const { body, size, etag, modifiedAt, coding } = chosen;
-    return answerFile(exchange, {
-      size,
-      etag,
-      modifiedAt,
-      headers: {
-        "Content-Type": contentType(mimeType),
-        "Cache-Control": "no-cache",
-        ...(isVariable && { Vary: "Accept-Encoding" }),
-        // Parts are parts of the plain file: a request for a part is not answered compressed.
-        ...(coding !== null && { "Content-Encoding": coding, "Accept-Ranges": "none" }),
-        ...headers,
-      },
-      read: async (range) => (range === null ? body : body.slice(range.start, range.end)),
-    });
+    const coded = isCompressible(mimeType) ? await this.#compressed(exchange.request, found) : null;
+    return answerSiteFile(exchange, { ...(coded ?? (await asItIs(found))), mimeType }, headers);
   }
 
   /** A file in a coding that the client accepts: made beforehand, or now; null for a plain answer. */
@@ -208,8 +193,13 @@ export class StaticFiles {
     const bytes = await this.#compressedFiles.get(file);
     if (bytes === null) return null;
     const { modifiedAt } = file;
-    const body = new Blob([bytes]);
-    return { body, size: body.size, etag: tagFor(etagOf(file), "gzip"), modifiedAt, coding: "gzip" };
+    return {
+      body: new Blob([bytes]),
+      size: bytes.byteLength,
+      etag: tagFor(etagOf(file), "gzip"),
+      modifiedAt,
+      coding: "gzip",
+    };
   }
 
   /** The file or folder at a path. A link that leads out of the folder leads nowhere. */
@@ -244,4 +234,50 @@ function etagOf({ size, modifiedAt }: { size: number; modifiedAt: number }): str
 /** The tag of a file in a coding: other bytes than the file's own (RFC 9110, 8.8.3.3). */
 function tagFor(etag: string, coding: Coding): string {
   return `${etag.slice(0, -1)}-${coding}"`;
+}
+
+interface Entry {
+  readonly source: FoundFile;
+  /** Null for a file that does not get smaller, or is gone. */
+  readonly compressed: Promise<Uint8Array | null>;
+  /** Of the compressed bytes, once there are any. */
+  readonly size: number;
+}
+
+/** Files compressed with gzip: each once, singly, off the event loop. Past the bound the longest unused go. */
+export class CompressedFiles {
+  // A file that does not get smaller is remembered, too.
+  readonly #entries = new BoundedMap<string, Entry>(cacheSize, (path, { size }) => size + path.length);
+  readonly #admission = new Admission({ width: 1 });
+
+  /** The compressed bytes of a file; null for a file that is answered uncompressed. */
+  get(source: FoundFile): Promise<Uint8Array | null> {
+    const { path, size, modifiedAt } = source;
+    if (size < leastSize || size > mostSize) return Promise.resolve(null);
+    const known = this.#entries.use(path);
+    if (known?.source.size === size && known.source.modifiedAt === modifiedAt) return known.compressed;
+    return this.#begin(source).compressed;
+  }
+
+  #begin(source: FoundFile): Entry {
+    const work = async (): Promise<Uint8Array | null> => {
+      const bytes = await Bun.file(source.path).bytes();
+      // Replaced since the last look.
+      if (bytes.byteLength !== source.size) return null;
+      const compressed = await compress(bytes);
+      return compressed.byteLength < bytes.byteLength ? compressed : null;
+    };
+    const entry: Entry = {
+      source,
+      size: 0,
+      // A file that is gone cannot be compressed; the answer finds out by itself.
+      compressed: this.#admission.run(work).catch(() => null),
+    };
+    this.#entries.set(source.path, entry);
+    void entry.compressed.then((bytes) => {
+      if (this.#entries.get(source.path) === entry)
+        this.#entries.set(source.path, { ...entry, size: bytes?.byteLength ?? 0 });
+    });
+    return entry;
+  }
 }
