@@ -8,9 +8,13 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import { newAccountKey, type Order, orderCertificate } from "./acme-order.ts";
 import type { Certificate } from "./certificate.ts";
 
+/** The library is large and rarely needed: the library is loaded with an order, not with the service. */
+const library = (): Promise<typeof import("acme-client")> => import("acme-client");
+
+/** Between two questions whether the issuer is done, at least. */
+const backoffMin = 1_000;
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
@@ -20,6 +24,16 @@ const longestPauseMs = 12 * hourMs;
 /** The part of its life after which a certificate is renewed. */
 const renewedAfter = 2 / 3;
 const ownLifeMs = 90 * dayMs;
+
+interface Order {
+  readonly directory: string;
+  /** In PEM. */
+  readonly accountKey: string;
+  readonly email: string | undefined;
+  readonly domains: readonly string[];
+  /** Filled with the answers to challenges, by their token, as long as the issuer may ask. */
+  readonly answers: Map<string, string>;
+}
 
 export interface AcmeOptions {
   /** The folder of keys and certificates. */
@@ -117,8 +131,11 @@ export class Acme {
   /** Made once: the key by which the issuer knows the account. */
   async #accountKey(): Promise<string> {
     const file = join(this.#folder, "account.pem");
-    if (!existsSync(file)) await replaceFile(file, await newAccountKey());
-    return readFile(file, "utf8");
+    if (existsSync(file)) return readFile(file, "utf8");
+    const { crypto } = await library();
+    const key = String(await crypto.createPrivateEcdsaKey());
+    await replaceFile(file, key);
+    return key;
   }
 }
 
@@ -135,6 +152,31 @@ export async function dueAt(cert: string, domains: readonly string[]): Promise<n
   if (certificate.issuer === certificate.subject || !isComplete) return 0;
   const [from, until] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()];
   return from + (until - from) * renewedAfter;
+}
+
+/**
+ * Answers a new key, its certificate and the certificates of the issuers, in PEM.
+ * @throws Error with the reason of the issuer.
+ */
+async function orderCertificate({ directory, accountKey, email, domains, answers }: Order): Promise<string> {
+  const { Client, crypto } = await library();
+  const client = new Client({ directoryUrl: directory, accountKey, backoffMin });
+  const [key, csr] = await crypto.createCsr({ altNames: [...domains] }, await crypto.createPrivateEcdsaKey());
+  const chain = await client.auto({
+    csr,
+    ...(email === undefined ? {} : { email }),
+    termsOfServiceAgreed: true,
+    challengePriority: ["http-01"],
+    // From inside, the name may lead to another host than from outside: only the issuer's look counts.
+    skipChallengeVerification: true,
+    async challengeCreateFn(_authorization, { token }, answer) {
+      answers.set(token, answer);
+    },
+    async challengeRemoveFn(_authorization, { token }) {
+      answers.delete(token);
+    },
+  });
+  return `${key.toString().trim()}\n${chain.trim()}\n`;
 }
 
 /** Writes a file for this user alone, as a whole or not at all. */

@@ -6,34 +6,29 @@ import type { Logger } from "../../base/logging/index.ts";
 /** The time between two looks at the files. */
 const lookMs = 5_000;
 
-/** In PEM, as in the files: the certificate with the certificates of its issuers, and its key. */
-export interface CertificatePair {
-  readonly cert: string;
-  readonly key: string;
-}
-
-export interface CertificateFiles {
+/** The certificate with the certificates of its issuers, and its key: the PEM, or the files that hold the PEM. */
+interface Pair {
   readonly cert: string;
   readonly key: string;
 }
 
 export class Certificate {
-  readonly #files: CertificateFiles;
+  readonly #files: Pair;
   readonly #logger: Logger;
-  #pair: CertificatePair;
+  #pair: Pair;
   /** Why the last look did not take the files. */
   #problem: string | null = null;
   #hasTold = false;
   #onChange: () => void = () => undefined;
 
-  private constructor(files: CertificateFiles, pair: CertificatePair, logger: Logger) {
+  private constructor(files: Pair, pair: Pair, logger: Logger) {
     this.#files = files;
     this.#pair = pair;
     this.#logger = logger;
   }
 
   /** @throws SetupError for files that cannot be read or do not belong together. */
-  static async open(files: CertificateFiles, logger: Logger): Promise<Certificate> {
+  static async open(files: Pair, logger: Logger): Promise<Certificate> {
     const pair = await read(files).catch((thrown) => {
       throw new SetupError(messageOf(thrown));
     });
@@ -42,7 +37,7 @@ export class Certificate {
     return certificate;
   }
 
-  get pair(): CertificatePair {
+  get pair(): Pair {
     return this.#pair;
   }
 
@@ -89,7 +84,7 @@ export class Certificate {
 }
 
 /** @throws Error with one line for files that cannot be read or do not belong together. */
-async function read(files: CertificateFiles): Promise<CertificatePair> {
+async function read(files: Pair): Promise<Pair> {
   const [cert, key] = await Promise.all([textOf("tls.cert", files.cert), textOf("tls.key", files.key)]);
   // Loaded only with HTTPS.
   const [{ createPrivateKey, X509Certificate }, { createSecureContext }] = await Promise.all([

@@ -1,14 +1,13 @@
 /** HTTP server: builds the routes, listens, upgrades sockets, and drains requests on stop. */
 import { isIPv6 } from "node:net";
 import type { Server } from "bun";
-import { isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
+import { AppError, isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
 import type { Realtime, SocketConnection } from "../../live/realtime/index.ts";
 import { type ApiParts, openRouter } from "./api-router.ts";
 import type { Certificate } from "./certificate.ts";
 import type { Exchange } from "./exchange.ts";
 import { PortListener } from "./listener.ts";
 import { LiveStreams } from "./live-streams.ts";
-import { serveRedirect } from "./redirect.ts";
 import type { Router } from "./router.ts";
 
 export interface HttpOptions extends ApiParts {
@@ -20,8 +19,13 @@ export interface HttpOptions extends ApiParts {
   stopping: AbortSignal;
 }
 
-/** A connection on which nothing moves is closed after this many seconds. */
+/** A connection on which nothing moves is closed after this many seconds; of plain HTTP beside HTTPS, sooner. */
 const idleTimeout = 60;
+const redirectIdleTimeout = 10;
+/** The name or address, and the port, that a client asks for. */
+const hostPattern = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?$/i;
+/** The path that an issuer of certificates asks for (RFC 8555, 8.3). */
+const challengePath = /^\/\.well-known\/acme-challenge\/([\w-]+)$/;
 
 const ownHosts = ["0.0.0.0", "::", "127.0.0.1", "::1", "localhost"];
 
@@ -122,12 +126,38 @@ export class HttpServer {
         port,
         maxConnections: config["limits.connections"],
         serve: (chosen) =>
-          serveRedirect({ hostname, port: chosen, httpsPort: () => this.#listener.port, answerTo: options.answerTo }),
+          Bun.serve({
+            hostname,
+            port: chosen,
+            fetch: (request) => this.#redirected(request, options),
+            idleTimeout: redirectIdleTimeout,
+            development: false,
+            reusePort: false,
+          }),
       });
     } catch (thrown) {
       void this.#listener.end();
       throw cannotListen({ host: config.host, port }, thrown);
     }
+  }
+
+  /**
+   * The answer of plain HTTP to a challenge, else 308, which keeps method and body; 400 for a request that does not say
+   * where it wants to go.
+   */
+  #redirected(request: Request, { answerTo }: HttpOptions): Response {
+    const path = request.url.replace(/^[a-z]+:\/\/[^/?#]*/i, "");
+    const token = challengePath.exec(path)?.[1];
+    const answer = token === undefined ? undefined : answerTo(token);
+    if (answer !== undefined) return new Response(answer, { headers: { "Content-Type": "application/octet-stream" } });
+    const name = hostPattern.exec(request.headers.get("host") ?? "")?.[1];
+    if (name === undefined) {
+      const { code, message } = new AppError("bad_request", "The header Host names no host.");
+      return Response.json({ error: { code, message } }, { status: 400 });
+    }
+    const { port } = this.#listener;
+    const location = `https://${name}${port === 443 ? "" : `:${port}`}${path}`;
+    return new Response(null, { status: 308, headers: { Location: location } });
   }
 
   /** The port of plain HTTP that redirects to this server; null without a redirect. */
