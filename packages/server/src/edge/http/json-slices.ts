@@ -1,5 +1,5 @@
 /** Parser of long JSON texts: in slices of a few milliseconds, between which the event loop turns. */
-import { AppError, excerpt, messageOf, nextTurn } from "../../base/kernel/index.ts";
+import { AppError, excerpt, messageOf, nextTurn, randomToken } from "../../base/kernel/index.ts";
 
 /** The approximate characters of a slice: the engine parses a slice in a few milliseconds at most. */
 const sliceLength = 16 * 1024;
@@ -24,6 +24,14 @@ interface Container {
   /** The place of the last text on this level: in an object, the name of the next member. */
   text: readonly [start: number, end: number];
 }
+
+/** A name that no text has. */
+const unusedName = randomToken(16);
+/**
+ * Members that take the place of members before and after a run of members. So the engine finds a comma that lacks, or that
+ * is too much. An empty text forms no other token with the characters beside the text.
+ */
+const [arrayGap, objectGap] = ['""', `"${unusedName}":""`];
 
 /**
  * The value of a JSON text, the same as from `JSON.parse`. Members of a long array or object are parsed in runs of a few
@@ -59,13 +67,25 @@ const unexpected = (text: string): AppError => jsonError(new SyntaxError(`Unexpe
 
 class Slices {
   readonly #text: string;
+  /** The text as the only member of an array. */
+  readonly #root: Container = { isObject: false, start: 0, from: 0, value: [], last: "nothing", text: [0, 0] };
+  /** The open containers of the text, the outermost first. */
   readonly #open: Container[] = [];
   #at = 0;
-  /** The value of the whole text, after the text was parsed to its end. */
-  value: unknown;
 
   constructor(text: string) {
     this.#text = text;
+  }
+
+  /** The value of the whole text, after the text was parsed to its end. @throws AppError for several values. */
+  get value(): unknown {
+    const { value } = this.#root;
+    if (Array.isArray(value) && value.length === 1) return value[0];
+    throw unexpected(",");
+  }
+
+  get #innermost(): Container {
+    return this.#open.at(-1) ?? this.#root;
   }
 
   /** Parses to the end of a slice. Answers whether the text goes on. */
@@ -82,20 +102,16 @@ class Slices {
           break;
         case closeArray:
         case closeObject:
-          if (this.#leave()) return this.#end();
+          this.#leave();
           break;
         case comma:
           if (this.#cut()) return true;
           break;
       }
     }
-    return this.#end();
-  }
-
-  /** The text ends with its outermost container. A text without a container, or with an open container, is left to the engine. */
-  #end(): false {
-    if (this.value === undefined) this.value = parse(this.#text);
-    else if (trimmed(this.#text.slice(this.#at + 1)) !== "") throw unexpected(this.#text.charAt(this.#at + 1));
+    // The engine finds what a text lacks.
+    if (this.#open.length > 0 || text.trim() === "") parse(text);
+    this.#take(this.#root, "end", text.length);
     return false;
   }
 
@@ -111,8 +127,7 @@ class Slices {
       isEscaped = slashes % 2 === 1;
     }
     this.#at = end;
-    const container = this.#open.at(-1);
-    if (container?.isObject === true) container.text = [start, end + 1];
+    this.#innermost.text = [start, end + 1];
   }
 
   #enter(): void {
@@ -123,93 +138,50 @@ class Slices {
     this.#open.push({ isObject, start, from: start + 1, value: null, last: "nothing", text: [0, 0] });
   }
 
-  /** Answers whether the outermost container has ended. */
-  #leave(): boolean {
+  #leave(): void {
     const container = this.#open.pop();
     const isObject = this.#text.charCodeAt(this.#at) === closeObject;
     if (container === undefined || container.isObject !== isObject) throw unexpected(this.#text.charAt(this.#at));
-    if (container.value !== null) {
-      this.#take(container, { end: this.#at, next: "end" });
-      this.#attach(container.value);
-    }
-    if (this.#open.length > 0) return false;
-    if (container.value === null) this.value = parse(this.#text.slice(container.start, this.#at + 1));
-    if (trimmed(this.#text.slice(0, container.start)) !== "") throw unexpected(this.#text.charAt(0));
-    return true;
+    if (container.value === null) return;
+    this.#take(container, "end", this.#at);
+    const outer = this.#innermost;
+    if (Array.isArray(outer.value)) outer.value.push(container.value);
+    else if (outer.value !== null) set(outer.value, String(parse(this.#text.slice(...outer.text))), container.value);
+    outer.from = this.#at + 1;
+    outer.last = "member";
   }
 
   /** Parses the members of the innermost container so far, if these members are long enough. */
   #cut(): boolean {
-    const container = this.#open.at(-1);
-    if (container === undefined) throw unexpected(",");
+    const container = this.#innermost;
     if (this.#at - container.from < sliceLength) return false;
-    for (const [i, outer] of this.#open.entries()) {
-      outer.value ??= outer.isObject ? {} : [];
-      const inner = this.#open[i + 1];
-      if (inner === undefined || inner.value !== null) continue;
-      const end = outer.isObject ? outer.text[0] : inner.start;
-      this.#take(outer, { end, next: "container" });
-      if (outer.isObject && trimmed(this.#text.slice(outer.text[1], inner.start)) !== ":") throw unexpected("[");
+    for (const [i, inner] of this.#open.entries()) {
+      if (inner.value !== null) continue;
+      this.#take(this.#open[i - 1] ?? this.#root, "container", inner.start);
+      inner.value = inner.isObject ? {} : [];
     }
-    this.#take(container, { end: this.#at, next: "comma" });
-    this.#at += 1;
+    this.#take(container, "comma", this.#at);
+    container.from = this.#at += 1;
     return true;
   }
 
-  /** Parses and adds the members of a container up to a position. */
-  #take(container: Container, { end, next }: { end: number; next: "comma" | "container" | "end" }): void {
-    let members = trimmed(this.#text.slice(container.from, end));
-    container.from = next === "comma" ? end + 1 : end;
-    if (container.last === "member" && members !== "") {
-      if (!members.startsWith(",")) throw unexpected(members.slice(0, 1));
-      members = trimmed(members.slice(1));
-      container.last = "comma";
-      if (members === "" && next !== "container") throw unexpected(",");
-    }
-    if (next === "container" && members !== "") {
-      if (!members.endsWith(",")) throw unexpected(members.slice(-1));
-      members = trimmed(members.slice(0, -1));
-      if (members === "") throw unexpected(",");
-    } else if (members === "" && (next === "container" ? container.last === "member" : container.last === "comma")) {
-      throw unexpected(",");
-    }
-    if (members !== "") this.#add(container, members);
-    container.last = next === "comma" ? "comma" : "member";
-  }
-
-  #add({ value }: Container, members: string): void {
+  /** Parses and adds the members of a container up to a position, before which a comma, a container or the end stands. */
+  #take(container: Container, next: "comma" | "container" | "end", end: number): void {
+    const { value, isObject, last } = container;
+    const gap = isObject ? objectGap : arrayGap;
+    const before = { nothing: "", comma: `${gap},`, member: gap }[last];
+    const after = { comma: `,${gap}`, container: arrayGap, end: "" }[next];
+    const members = `${before}${this.#text.slice(container.from, end)}${after}`;
     if (Array.isArray(value)) {
       const items = parse(`[${members}]`) as unknown[];
-      for (const item of items) value.push(item);
+      const most = after === "" ? items.length : items.length - 1;
+      for (let i = before === "" ? 0 : 1; i < most; i++) value.push(items[i]);
     } else if (value !== null) {
-      for (const [name, member] of Object.entries(parse(`{${members}}`) as object)) set(value, name, member);
+      for (const [name, member] of Object.entries(parse(`{${members}}`) as object))
+        if (name !== unusedName) set(value, name, member);
     }
+    container.last = next === "comma" ? "comma" : "member";
   }
-
-  /** Adds a container that was parsed in slices to the container around, or makes the container the whole value. */
-  #attach(value: unknown): void {
-    const outer = this.#open.at(-1);
-    if (outer === undefined) {
-      this.value = value;
-      return;
-    }
-    if (Array.isArray(outer.value)) outer.value.push(value);
-    else if (outer.value !== null) set(outer.value, String(parse(this.#text.slice(...outer.text))), value);
-    outer.from = this.#at + 1;
-    outer.last = "member";
-  }
-}
-
-/** A text without the white space of JSON at both ends (RFC 8259, 2). */
-function trimmed(text: string): string {
-  let [start, end] = [0, text.length];
-  while (start < end && isBlank(text.charCodeAt(start))) start += 1;
-  while (end > start && isBlank(text.charCodeAt(end - 1))) end -= 1;
-  return text.slice(start, end);
-}
-
-function isBlank(character: number): boolean {
-  return character === 0x20 || character === 0x0a || character === 0x0d || character === 0x09;
 }
 
 /** Sets a member as `JSON.parse` does: `__proto__` is a name like any other. */
