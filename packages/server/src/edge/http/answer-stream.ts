@@ -162,7 +162,7 @@ function copyOf(bytes: Uint8Array, at: number): Uint8Array {
 }
 
 /** Pieces that are made already. */
-export function madePieces(pieces: readonly Uint8Array[]): Pieces {
+export function madePieces(pieces: readonly Uint8Array[]): Required<Pieces> {
   const left = pieces.filter(({ byteLength }) => byteLength > 0);
   return {
     get waiting() {

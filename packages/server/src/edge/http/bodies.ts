@@ -28,8 +28,13 @@ type PaceTiming = typeof paceTiming;
 /** How long a large body waits for room. */
 const patience = { patienceMs: 1_000 };
 
-function tooLarge(limit: number): AppError {
+export function tooLarge(limit: number): AppError {
   return new AppError("payload_too_large", `The body is larger than ${limit} bytes.`);
+}
+
+/** The error of a body whose client went away in the middle; this answer has no reader. */
+export function brokenOff(cause: unknown): AppError {
+  return new AppError("bad_request", "The body broke off.", { cause });
 }
 
 /** The error of a body that came too slowly. The connection is closed with the answer: the rest is not waited for. */
@@ -242,9 +247,7 @@ export class Bodies {
       pace.isOver();
       return await use(bytes);
     } catch (thrown) {
-      if (thrown instanceof AppError) throw thrown;
-      // The client went away in the middle; this answer has no reader.
-      throw new AppError("bad_request", "The body broke off.", { cause: thrown });
+      throw thrown instanceof AppError ? thrown : brokenOff(thrown);
     } finally {
       this.#paces.delete(pace);
       place.release();

@@ -1,20 +1,13 @@
 /** Exchange: a request with its parameters, its caller, its limits, and the headers of its answer. */
 import type { ErrorBody } from "@socle/protocol";
-import { AppError, excerpt, JsonText, type Principal, type SignedIn } from "../../base/kernel/index.ts";
+import { AppError, JsonText, type Principal, type SignedIn } from "../../base/kernel/index.ts";
 import type { FileBody } from "../../files/storage/index.ts";
 import { lateBody, madePieces, type Pieces, partsOf, streamOf } from "./answer-stream.ts";
 import { type Bodies, required, SlowBody } from "./bodies.ts";
-import type { Cors } from "./headers.ts";
-import { statusOf } from "./headers.ts";
-import { countedBytes, type Hold, type InFlight, NoRoom, pathIn, presentTurn, Stopping } from "./in-flight.ts";
-
-/** Answers the caller of a token. */
-interface Authenticator {
-  authenticate(token: string): SignedIn | Promise<SignedIn>;
-}
+import { type Cors, jsonType, statusOf } from "./headers.ts";
+import { countedBytes, type Hold, type InFlight, NoRoom, presentTurn, Stopping } from "./in-flight.ts";
 
 const encoder = new TextEncoder();
-const jsonType = { "Content-Type": "application/json" };
 
 /** A body of at most this size, in characters or bytes, is sent at once, however late the answer is. */
 const shortBody = 5_000;
@@ -26,7 +19,8 @@ const bearer = /^bearer +(\S+)$/i;
 /** The parts of the service that all exchanges share. */
 export interface ExchangeService {
   readonly cors: Cors;
-  readonly auth: Authenticator;
+  /** Answers the caller of a token. */
+  readonly auth: { authenticate(token: string): SignedIn | Promise<SignedIn> };
   readonly addressOf: (request: Request) => string;
   readonly inFlight: InFlight;
   readonly bodies: Bodies;
@@ -77,6 +71,11 @@ export class Exchange {
   /** The key of the caller's share: a user id, or the address of a request without a user. */
   callerKey(principal: Principal): string {
     return principal?.userId ?? this.address;
+  }
+
+  /** The caller of a read that may have to wait; the address and the signal are asked for only then. */
+  reader(principal: Principal): { principal: Principal; caller: () => string; signal: () => AbortSignal } {
+    return { principal, caller: () => this.callerKey(principal), signal: () => this.request.signal };
   }
 
   /** The address and the signal of a waiting request, for a queue. The signal has a cost, so ask for the signal only if needed. */
@@ -158,15 +157,16 @@ export class Exchange {
 
   /** Throws as `reserve` does. */
   json(status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response {
-    return this.respond(status, body instanceof JsonText ? body : JsonText.of(body), { ...jsonType, ...headers });
+    const json = body instanceof JsonText ? body : JsonText.of(body);
+    return this.respond(status, json, { "Content-Type": jsonType, ...headers });
   }
 
   /**
-   * An answer whose JSON comes in pieces, each asked for when the client has taken the earlier piece. When a piece fails, the
-   * connection breaks off: no client takes a part for the whole.
+   * An answer in pieces, each asked for when the client has taken the earlier piece. When a piece fails, the connection
+   * breaks off: no client takes a part for the whole.
    */
-  stream(status: number, pieces: Pieces, headers: Readonly<Record<string, string>> = {}): Response {
-    return this.#stream(status, pieces, { ...jsonType, ...headers });
+  stream(status: number, pieces: Pieces, headers: Readonly<Record<string, string>>): Response {
+    return new Response(this.#streamBody(pieces), { status, headers: this.#with(headers) });
   }
 
   /**
@@ -190,7 +190,7 @@ export class Exchange {
     if (isSmall) return new Response(isFile ? content : this.#body(content), { status, headers: this.#with(headers) });
     if (typeof content === "string") return this.#large(status, [encoder.encode(content)], headers);
     this.reserve(countedBytes);
-    return this.#stream(status, partsOf(content), headers);
+    return this.stream(status, partsOf(content), headers);
   }
 
   /** The body of a small answer in the form that the runtime sends soonest. */
@@ -214,26 +214,28 @@ export class Exchange {
     this.#reserved = inFlight.hold(this.address, counted);
   }
 
-  /** Whether the answer is made in a turn of the event loop of its own. */
-  get wantsTurn(): boolean {
-    return this.#canRunAgain && this.#service.inFlight.wantsTurn(this.request.url);
-  }
-
-  /** See `InFlight`. */
-  inTurn<T>(make: () => Promise<T>): Promise<T> {
-    // The room may have been taken meanwhile.
-    const foreseen = (): Promise<T> => {
-      this.foresee();
-      return make();
+  /**
+   * Runs the handler; a handler whose answer is probably large, in a turn of the event loop of its own.
+   * @throws NoRoom without room for the answer, if the handler can be run again.
+   */
+  run<T>(handler: (exchange: Exchange) => T | Promise<T>): T | Promise<T> {
+    const { inFlight } = this.#service;
+    const wantsTurn = this.#canRunAgain && inFlight.wantsTurn(this.request.url);
+    this.#foresee();
+    if (!wantsTurn) return handler(this);
+    const make = async (): Promise<T> => {
+      // The room may have been taken meanwhile.
+      this.#foresee();
+      return handler(this);
     };
-    return this.#service.inFlight.inTurn(this.address, foreseen, this.request.signal);
+    return inFlight.inTurn(this.address, make, this.request.signal);
   }
 
   /**
    * Takes room for an answer that is probably large before the answer is made, as far as answers to queries of the same shape tell.
    * @throws NoRoom without room.
    */
-  foresee(): void {
+  #foresee(): void {
     if (this.#reserved !== null || !this.#canRunAgain) return;
     const { inFlight } = this.#service;
     const bytes = inFlight.expected(this.request.url);
@@ -272,17 +274,15 @@ export class Exchange {
 
   /** An answer that is complete in memory, and whose pieces belong to the answer alone. */
   #large(status: number, made: readonly Uint8Array[], headers: Readonly<Record<string, string>>): Response {
-    const bytes = made.reduce((sum, { byteLength }) => sum + byteLength, 0);
     const pieces = madePieces(made);
+    const { waiting: bytes } = pieces;
     try {
-      if (!this.#isHead) {
-        this.reserve(bytes);
-        return this.#stream(status, pieces, headers);
-      }
+      if (!this.#isHead) this.reserve(bytes);
     } catch (thrown) {
       void pieces.return();
       throw thrown;
     }
+    if (!this.#isHead) return this.stream(status, pieces, headers);
     void pieces.return();
     return new Response(null, { status, headers: { ...this.#with(headers), "Content-Length": String(bytes) } });
   }
@@ -298,17 +298,13 @@ export class Exchange {
   ): Response {
     const all = new Headers();
     for (const [name, value] of headers) if (name !== "content-length" || this.#isHead) all.append(name, value);
-    for (const [name, value] of Object.entries(this.#headers(null)))
+    for (const [name, value] of Object.entries(this.#headers()))
       if (name === "Vary") all.append(name, value);
       else all.set(name, value);
     if (body === null || body instanceof Uint8Array) return new Response(body, { status, headers: all });
     if (!this.#isHead) return new Response(this.#streamBody(body), { status, headers: all });
     void body.return();
     return new Response(null, { status, headers: all });
-  }
-
-  #stream(status: number, pieces: Pieces, headers: Readonly<Record<string, string>>): Response {
-    return new Response(this.#streamBody(pieces), { status, headers: this.#with(headers) });
   }
 
   #streamBody(pieces: Pieces): ReadableStream<Uint8Array> {
@@ -328,19 +324,14 @@ export class Exchange {
     });
   }
 
-  /** The headers of the answer that makes a socket of the connection. */
-  upgradeHeaders(): Record<string, string> {
-    return { "X-Request-Id": this.requestId };
-  }
-
   /** 204. */
   empty(): Response {
-    return new Response(null, { status: 204, headers: this.#headers(null) });
+    return new Response(null, { status: 204, headers: this.#headers() });
   }
 
   /** 204 to OPTIONS. */
   options(allow: string): Response {
-    const headers = this.#headers(null);
+    const headers = this.#headers();
     headers["Allow"] = allow;
     this.#service.cors.preflight(headers, this.request, allow);
     return new Response(null, { status: 204, headers });
@@ -350,7 +341,8 @@ export class Exchange {
   error(error: AppError, special: { status?: number; headers?: Record<string, string> } = {}): Response {
     const { code, message, details, retryAfter, allow } = error;
     const body: ErrorBody = { error: { code, message, ...(details === undefined ? {} : { details }) } };
-    const headers = this.#headers("application/json");
+    const headers = this.#headers();
+    headers["Content-Type"] = jsonType;
     if (allow !== undefined) headers["Allow"] = allow;
     const status = special.status ?? statusOf(error);
     if (retryAfter !== undefined || status === 503) headers["Retry-After"] = String(retryAfter ?? 1);
@@ -372,27 +364,30 @@ export class Exchange {
 
   /** Headers in addition to the headers that every answer carries; names in `Vary` add up. */
   #with(headers: Readonly<Record<string, string>>): Record<string, string> {
-    const all = this.#headers(null);
+    const all = this.#headers();
     const vary = all["Vary"];
     Object.assign(all, headers);
     if (vary !== undefined && headers["Vary"] !== undefined) all["Vary"] = `${vary}, ${headers["Vary"]}`;
     return all;
   }
 
-  #headers(contentType: string | null): Record<string, string> {
+  #headers(): Record<string, string> {
     const headers: Record<string, string> = { "X-Content-Type-Options": "nosniff", "X-Request-Id": this.requestId };
-    if (contentType !== null) headers["Content-Type"] = contentType;
     this.#service.cors.apply(headers, this.request);
     return headers;
   }
 }
 
-/** The path as sent. */
-export function pathOf(request: Request): string {
-  return pathIn(request.url);
+/** The error of a path that leads nowhere. */
+export function nothingHere(): AppError {
+  return new AppError("not_found", "There is nothing at this path.");
 }
 
-/** The path in the form of the log. */
-export function shownPath(request: Request): string {
-  return excerpt(pathOf(request), 200);
+/** A decoded part of a path; null for a part that is not valid percent-encoding, and names nothing. */
+export function decodePart(part: string): string | null {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return null;
+  }
 }

@@ -41,8 +41,8 @@ export interface ListenerOptions<T> {
  */
 export class PortListener<T> {
   readonly #options: ListenerOptions<T>;
-  readonly #port: number;
-  readonly #hostname: string | undefined;
+  readonly port: number;
+  readonly hostname: string | undefined;
   readonly #timer: Timer;
   /** Descriptors that were open before the first connection. */
   readonly #base: number;
@@ -59,20 +59,12 @@ export class PortListener<T> {
   constructor(options: ListenerOptions<T>) {
     this.#options = options;
     this.#current = options.serve(options.port);
-    this.#port = this.#current.port ?? options.port;
-    this.#hostname = this.#current.hostname;
+    this.port = this.#current.port ?? options.port;
+    this.hostname = this.#current.hostname;
     this.#base = openDescriptors() ?? 0;
     this.#most = this.#bound();
     this.#isSlow = countsDescriptorsSlowly();
     this.#timer = setInterval(() => this.#look(), lookMs).unref();
-  }
-
-  get port(): number {
-    return this.#port;
-  }
-
-  get hostname(): string | undefined {
-    return this.#hostname;
   }
 
   /** Every server that may have connections. */
@@ -162,11 +154,11 @@ export class PortListener<T> {
 
   #resume(): void {
     try {
-      this.#current = this.#options.serve(this.#port);
+      this.#current = this.#options.serve(this.port);
       this.#hasFailed = false;
     } catch (error) {
       // The next look tries again.
-      if (!this.#hasFailed) this.#options.logger.error("Cannot listen again", { port: this.#port, error });
+      if (!this.#hasFailed) this.#options.logger.error("Cannot listen again", { port: this.port, error });
       this.#hasFailed = true;
     }
   }

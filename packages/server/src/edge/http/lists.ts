@@ -67,18 +67,16 @@ export class Lists {
 
   async #read(exchange: Exchange, asked: ListRequest): Promise<Response> {
     const { collection, principal, list, tag, keep } = asked;
-    const signal = (): AbortSignal => exchange.request.signal;
-    const caller = (): string => exchange.callerKey(principal);
-    if (list.query !== null)
-      return this.#once(exchange, asked, await this.#queries.page(collection, list, { principal, caller, signal }));
-    const pages = await this.#queries.whole(collection, principal, { caller, signal });
+    const reader = exchange.reader(principal);
+    if (list.query !== null) return this.#once(exchange, asked, await this.#queries.page(collection, list, reader));
+    const pages = await this.#queries.whole(collection, principal, reader);
     const { first, rest } = pages;
     if (rest === null) return this.#once(exchange, asked, JsonText.of({ items: first }));
     try {
       const opening = openingOf(pages);
       exchange.reserve(opening.byteLength);
       const pieces = new ListPieces(opening, rest, keep && this.#cache.collector(keep));
-      return exchange.stream(200, pieces, cacheHeaders(tag, principal));
+      return exchange.stream(200, pieces, cacheHeaders(tag, principal, jsonType));
     } catch (thrown) {
       await rest.return();
       throw thrown;

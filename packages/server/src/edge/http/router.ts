@@ -1,10 +1,10 @@
 /** Router: matches a request to its route, and answers 404, 405 and OPTIONS itself. */
 import type { ErrorBody } from "@socle/protocol";
-import { AppError, isObject, messageOf } from "../../base/kernel/index.ts";
+import { AppError, excerpt, isObject, messageOf } from "../../base/kernel/index.ts";
 import { type LimitMeter, type Logger, Repeats, type RequestMeter } from "../../base/logging/index.ts";
 import { Dashboard } from "./dashboard.ts";
-import { Exchange, type ExchangeService, pathOf, shownPath } from "./exchange.ts";
-import { type InFlight, NoRoom, Stopping } from "./in-flight.ts";
+import { decodePart, Exchange, type ExchangeService, nothingHere } from "./exchange.ts";
+import { type InFlight, NoRoom, pathIn, Stopping } from "./in-flight.ts";
 import type { StaticFiles } from "./static-files.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -26,6 +26,11 @@ function dropUnreadBody(request: Request): void {
   if (headers.get("content-length") === null && headers.get("transfer-encoding") === null) return;
   // A broken body does not matter here.
   request.body?.cancel().catch(() => undefined);
+}
+
+/** The path in the form of the log. */
+function shownPath({ url }: Request): string {
+  return excerpt(pathIn(url), 200);
 }
 
 /** Whether a browser asks for the rights of a page of another origin (Fetch standard, "CORS-preflight request"). */
@@ -61,16 +66,6 @@ function allowed(handlers: Methods): string {
   const methods: string[] = METHODS.filter((method) => handlers[method] !== undefined);
   if (methods.includes("GET")) methods.splice(1, 0, "HEAD");
   return [...methods, "OPTIONS"].join(", ");
-}
-
-/** A decoded part of a path, or null for a part that cannot be a name or an id. */
-function decodePart(part: string): string | null {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    // Not valid percent-encoding: the part names nothing.
-    return null;
-  }
 }
 
 function matchPath(pattern: string, parts: readonly string[]): Record<string, string> | null {
@@ -152,7 +147,7 @@ export class Router {
   }
 
   fallback(request: Request): Promise<Answer> {
-    const pathname = pathOf(request);
+    const pathname = pathIn(request.url);
     const path = pathname.length > 1 && pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
     const parts = path.split("/");
     for (const [pattern, methods] of Object.entries(this.#options.routes)) {
@@ -173,8 +168,7 @@ export class Router {
     const { files, dashboard } = this.#options;
     if (dashboard !== null && Dashboard.owns(pathname))
       return this.#byMethod({ GET: () => dashboard.answer(exchange, pathname) }, exchange);
-    if (files === null || (await files.findFor(exchange.request, pathname)) === null)
-      throw new AppError("not_found", "There is nothing at this path.");
+    if (files === null || (await files.findFor(exchange.request, pathname)) === null) throw nothingHere();
     return this.#byMethod({ GET: () => files.answer(exchange, pathname) }, exchange);
   }
 
@@ -221,15 +215,13 @@ export class Router {
     const exchange = new Exchange(request, params, { requestId: this.#nextId(), service: this.#service });
     const start = performance.now();
     if (this.#isStopping) return this.#counted(exchange.stopping(), exchange, start);
-    const run: Handler = exchange.wantsTurn ? (asked) => asked.inTurn(async () => handler(asked)) : handler;
     let answer: Answer;
     try {
       dropUnreadBody(request);
       this.#service.inFlight.enter(exchange);
-      exchange.foresee();
-      answer = await run(exchange);
+      answer = await exchange.run(handler);
     } catch (thrown) {
-      answer = await this.#otherwise(exchange, run, thrown);
+      answer = await this.#otherwise(exchange, handler, thrown);
     }
     return this.#counted(answer, exchange, start);
   }
@@ -239,7 +231,7 @@ export class Router {
     if (!(thrown instanceof NoRoom)) return this.#failed(exchange, thrown);
     try {
       await exchange.waitForRoom(thrown);
-      return await handler(exchange);
+      return await exchange.run(handler);
     } catch (failure) {
       return this.#failed(exchange, failure);
     }

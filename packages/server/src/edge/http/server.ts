@@ -192,7 +192,8 @@ export class HttpServer {
     this.#router.inFlight.becomeSocket(exchange);
     for (const server of this.#listener.servers) {
       try {
-        if (!server.upgrade(request, { data: connection, headers: exchange.upgradeHeaders() })) return false;
+        if (!server.upgrade(request, { data: connection, headers: { "X-Request-Id": exchange.requestId } }))
+          return false;
         this.#upgraded.set(connection, exchange);
         return true;
       } catch {

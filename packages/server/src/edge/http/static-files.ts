@@ -4,9 +4,9 @@ import { realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { Admission, AppError, BoundedMap, messageOf, SetupError } from "../../base/kernel/index.ts";
+import { Admission, BoundedMap, messageOf, SetupError } from "../../base/kernel/index.ts";
 import { typeOfName } from "../../files/storage/index.ts";
-import type { Exchange } from "./exchange.ts";
+import { decodePart, type Exchange, nothingHere } from "./exchange.ts";
 import { accepts, answerSiteFile, type Coding, isCompressible, type Representation } from "./file-answer.ts";
 
 function contains(folder: string, path: string): boolean {
@@ -40,15 +40,9 @@ const reserved = ["api", "_"];
 export function namesOf(pathname: string): string[] | null {
   const names: string[] = [];
   for (const part of pathname.split("/").filter((each) => each !== "")) {
-    let name: string;
-    try {
-      name = decodeURIComponent(part);
-    } catch {
-      // Not valid percent-encoding: the part names nothing.
-      return null;
-    }
-    const isHidden = name.startsWith(".") && name !== ".well-known";
-    if (isHidden || /[/\\\0]/.test(name)) return null;
+    const name = decodePart(part);
+    const isHidden = name?.startsWith(".") && name !== ".well-known";
+    if (name === null || isHidden || /[/\\\0]/.test(name)) return null;
     names.push(name);
   }
   return names;
@@ -87,10 +81,6 @@ const compress = promisify(gzip);
 
 /** Files up to so many bytes are held in memory for their answer. */
 const readAtOnce = 256 * 1024;
-
-function gone(): never {
-  throw new AppError("not_found", "There is nothing at this path.");
-}
 
 interface StaticFilesOptions {
   /** The configuration key that names the folder. */
@@ -166,7 +156,7 @@ export class StaticFiles {
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Response> {
     const found = await this.findFor(exchange.request, pathname);
-    if (found === null) return gone();
+    if (found === null) throw nothingHere();
     if (found === "folder") {
       const name = pathname.split("/").at(-1) ?? "";
       const query = /\?[^#]*/.exec(exchange.request.url)?.[0] ?? "";
@@ -222,7 +212,7 @@ async function asItIs(found: FoundFile): Promise<Representation> {
   const { path, modifiedAt } = found;
   const file = Bun.file(path);
   const isLarge = found.size > readAtOnce;
-  const body = isLarge ? file : new Blob([await file.bytes().catch(gone)]);
+  const body = isLarge ? file : new Blob([await file.bytes().catch(() => Promise.reject(nothingHere()))]);
   const size = isLarge ? found.size : body.size;
   return { body, size, etag: etagOf({ size, modifiedAt }), modifiedAt, coding: null };
 }

@@ -3,6 +3,7 @@ import { type ErrorDetail, MAX_FILE_SIZE, VISIBILITIES, type Visibility } from "
 import type { Busboy } from "busboy";
 import { AppError, messageOf, oneOf, quote } from "../../base/kernel/index.ts";
 import { cleanName, type Upload } from "../../files/storage/index.ts";
+import { brokenOff } from "./bodies.ts";
 import type { ReadInTurns } from "./body-read-limiter.ts";
 
 /** Bytes that the form may have beside its file. */
@@ -147,9 +148,7 @@ async function pump(
       if (parser.destroyed) return;
     }
   } catch (thrown) {
-    if (thrown instanceof AppError) throw thrown;
-    // The client went away in the middle; this answer has no reader.
-    throw new AppError("bad_request", "The body broke off.", { cause: thrown });
+    throw thrown instanceof AppError ? thrown : brokenOff(thrown);
   }
   parser.end();
 }

@@ -10,8 +10,9 @@ import {
 } from "../../../code/endpoints/index.ts";
 import type { BodyPieces, CallOutcome, ScriptExchange, ScriptResponse } from "../../../code/script-host/index.ts";
 import type { Auth } from "../../../people/auth/index.ts";
-import { declaredLength } from "../bodies.ts";
-import { type Exchange, pathOf } from "../exchange.ts";
+import { brokenOff, declaredLength, tooLarge } from "../bodies.ts";
+import { decodePart, type Exchange, nothingHere } from "../exchange.ts";
+import { pathIn } from "../in-flight.ts";
 import type { Routes } from "../router.ts";
 
 const prefix = "/api/function";
@@ -80,7 +81,7 @@ export function endpointRoutes(options: { endpoints: Endpoints; auth: Auth; conf
 
   async function any(exchange: Exchange): Promise<Response> {
     const found = endpoints.find(partsOf(exchange));
-    if (found === null) throw new AppError("not_found", "There is nothing at this path.");
+    if (found === null) throw nothingHere();
     const allow = allowOf(found.endpoint.methods);
     const { method } = exchange.request;
     if (method === "OPTIONS") return exchange.options(allow);
@@ -95,26 +96,16 @@ export function endpointRoutes(options: { endpoints: Endpoints; auth: Auth; conf
 
 /** The decoded parts of the path behind the prefix. @throws AppError `not_found` for a part that no endpoint can have. */
 function partsOf(exchange: Exchange): string[] {
-  const path = pathOf(exchange.request).slice(prefix.length).replace(/\/$/, "");
+  const path = pathIn(exchange.request.url).slice(prefix.length).replace(/\/$/, "");
   if (path === "") return [];
   return path
     .slice(1)
     .split("/")
     .map((part) => {
-      const text = decoded(part);
-      if (text === null || text === "" || text.includes("/") || text.includes("\0"))
-        throw new AppError("not_found", "There is nothing at this path.");
+      const text = decodePart(part);
+      if (text === null || text === "" || text.includes("/") || text.includes("\0")) throw nothingHere();
       return text;
     });
-}
-
-function decoded(part: string): string | null {
-  if (!part.includes("%")) return part;
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return null;
-  }
 }
 
 function allowOf(methods: readonly string[]): string {
@@ -125,7 +116,7 @@ function allowOf(methods: readonly string[]): string {
 /** The URL for the handler, without an odd Host header. */
 function urlOf({ request, search }: Exchange): string {
   if (URL.canParse(request.url)) return request.url;
-  return `http://localhost${pathOf(request)}${search === "" ? "" : `?${search}`}`;
+  return `http://localhost${pathIn(request.url)}${search === "" ? "" : `?${search}`}`;
 }
 
 function headersOf(headers: Headers): [string, string][] {
@@ -200,13 +191,13 @@ function piecesOfBody(body: ReadableStream<Uint8Array>, limit: number): BodyPiec
   return {
     async next() {
       const { done, value } = await reader.read().catch((cause: unknown) => {
-        throw new AppError("bad_request", "The body broke off.", { cause });
+        throw brokenOff(cause);
       });
       if (done || value === undefined) return { done: true, value: undefined };
       bytes += value.byteLength;
       if (bytes > limit) {
         void reader.cancel().catch(() => undefined);
-        throw new AppError("payload_too_large", `The body is larger than ${limit} bytes.`);
+        throw tooLarge(limit);
       }
       return { done: false, value };
     },

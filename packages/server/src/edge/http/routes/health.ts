@@ -13,7 +13,7 @@ interface HealthOptions {
   readiness: () => Promise<readonly string[]>;
 }
 
-const fresh = { "Content-Type": "application/json", "Cache-Control": "no-store" };
+const fresh = { "Cache-Control": "no-store" };
 
 /**
  * `GET /`, `GET /health` and `GET /health/ready`. With a folder of static files, `/` is its `index.html`, if any; otherwise a browser is led to
@@ -29,17 +29,17 @@ export function healthRoutes({ version, files, dashboard, readiness }: HealthOpt
         const headers = { Vary: "Accept" };
         // Relative: a proxy may have put something before the path.
         if (asksForPage(exchange.request)) return exchange.respond(302, null, { ...headers, Location: "_/" });
-        return exchange.respond(200, JSON.stringify(body), { ...headers, "Content-Type": "application/json" });
+        return exchange.json(200, body, headers);
       },
     },
     "/health": { GET: (exchange) => exchange.json(200, body) },
     "/health/ready": {
       async GET(exchange) {
         const reasons = await readiness();
-        if (reasons.length === 0) return exchange.respond(200, JSON.stringify(body), fresh);
+        if (reasons.length === 0) return exchange.json(200, body, fresh);
         // Not an error that is thrown: this is the answer, and no line of the log.
         return exchange.error(new AppError("unavailable", `Not ready: ${reasons.join("; ")}.`), {
-          headers: { "Cache-Control": "no-store" },
+          headers: fresh,
         });
       },
     },

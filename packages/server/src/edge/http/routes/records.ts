@@ -6,7 +6,7 @@ import type { Collection } from "../../../data/collections/index.ts";
 import type { Queries } from "../../../data/queries/index.ts";
 import { type Records, recordTag, type TaggedRecord } from "../../../data/records/index.ts";
 import { isJsonType } from "../bodies.ts";
-import type { Exchange } from "../exchange.ts";
+import { type Exchange, nothingHere } from "../exchange.ts";
 import { cacheHeaders, hasTag, jsonType } from "../headers.ts";
 import { Lists } from "../lists.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
@@ -77,9 +77,7 @@ export function recordRoutes(options: {
           const tag = recordTag(collection, record);
           return answerRecord(exchange, principal, { json: JsonText.of(record), tag });
         }
-        const signal = (): AbortSignal => exchange.request.signal;
-        const caller = (): string => exchange.callerKey(principal);
-        const found = await queries.one(collection, id, { search, principal, caller, signal });
+        const found = await queries.one(collection, id, { search, ...exchange.reader(principal) });
         return answerRecord(exchange, principal, found);
       },
       async PUT(exchange) {
@@ -117,7 +115,7 @@ export function collectionOf(records: Records, name: string): Collection {
     return records.collection(name);
   } catch (thrown) {
     const isOwn = name !== "users" && isReservedCollectionName(name);
-    throw isOwn ? new AppError("not_found", "There is nothing at this path.") : thrown;
+    throw isOwn ? nothingHere() : thrown;
   }
 }
 

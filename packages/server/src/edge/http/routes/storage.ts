@@ -47,8 +47,7 @@ export function storageRoutes(options: { storage: Storage; rates: RateLimiter; c
     if (file?.visibility === "public") return file;
     const principal = await exchange.principal();
     if (file === null) throw missingFile();
-    const caller = (): string => exchange.callerKey(principal);
-    await storage.authorize(file, { principal, caller, signal: () => exchange.request.signal });
+    await storage.authorize(file, exchange.reader(principal));
     return file;
   }
 

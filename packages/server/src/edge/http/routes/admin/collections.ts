@@ -58,10 +58,7 @@ export function collectionRoutes({ schema, trials }: Admin): AdminRoutes {
     "/api/admin/schema.json": {
       GET(exchange) {
         const { schema: all, fingerprint } = schema.schema();
-        return exchange.respond(200, JSON.stringify(all), {
-          "Content-Type": "application/json",
-          ETag: `"${fingerprint}"`,
-        });
+        return exchange.json(200, all, { ETag: `"${fingerprint}"` });
       },
       async PUT(exchange, admin) {
         const isDry = isDryRun(exchange);
@@ -70,10 +67,7 @@ export function collectionRoutes({ schema, trials }: Admin): AdminRoutes {
         const { changes, fingerprint } = isDry
           ? await schema.planSchema(body, seen, waiterOf(exchange, admin))
           : await schema.updateSchema(body, seen, admin);
-        return exchange.respond(200, JSON.stringify({ changes }), {
-          "Content-Type": "application/json",
-          ETag: `"${fingerprint}"`,
-        });
+        return exchange.json(200, { changes }, { ETag: `"${fingerprint}"` });
       },
     },
   };
