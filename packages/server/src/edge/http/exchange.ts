@@ -245,11 +245,12 @@ export class Exchange {
   }
 
   /**
-   * Waits for room for an answer that had no room, and reserves the room.
+   * Waits for room for an answer that had no room, reserves the room, and runs the handler again.
    * @throws AppError `unavailable` without room after some seconds.
    */
-  async waitForRoom({ bytes }: NoRoom): Promise<void> {
+  async runAgain<T>(handler: (exchange: Exchange) => T | Promise<T>, { bytes }: NoRoom): Promise<T> {
     this.#reserved = await this.#service.inFlight.take(this.address, bytes * makingCopies, this.request.signal);
+    return this.run(handler);
   }
 
   /**

@@ -2,8 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
 import type { Exchange } from "./exchange.ts";
-import { RateLimiter } from "./rate-limiter.ts";
-import type { Methods } from "./router.ts";
+import { type Methods, RateLimiter } from "./router.ts";
 
 const route: Methods = { GET: () => new Response("fine") };
 

@@ -1,9 +1,13 @@
-/** Router: matches a request to its route, and answers 404, 405 and OPTIONS itself. */
-import type { ErrorBody } from "@socle/protocol";
-import { AppError, excerpt, isObject, messageOf } from "../../base/kernel/index.ts";
+/**
+ * Router: matches a request to its route, and answers 404, 405 and OPTIONS itself; and the rate limiter of routes: a token
+ * bucket for each address and group of routes (`limits.rate.*`).
+ */
+import type { Rate } from "../../base/config/index.ts";
+import { AppError, BoundedMap, excerpt, isObject, messageOf } from "../../base/kernel/index.ts";
 import { type LimitMeter, type Logger, Repeats, type RequestMeter } from "../../base/logging/index.ts";
 import { Dashboard } from "./dashboard.ts";
 import { decodePart, Exchange, type ExchangeService, nothingHere } from "./exchange.ts";
+import { jsonType } from "./headers.ts";
 import { type InFlight, NoRoom, pathIn, Stopping } from "./in-flight.ts";
 import type { StaticFiles } from "./static-files.ts";
 
@@ -178,20 +182,15 @@ export class Router {
    */
   crashed(error: unknown): Response {
     const requestId = this.#nextId();
-    if (isObject(error) && error["code"] === "ENOENT")
-      return this.#bare(404, requestId, { code: "not_found", message: "There is no such file any more." });
-    this.#options.logger.error("A request failed outside its handler", { requestId, error });
-    return this.#bare(500, requestId, { code: "internal_error", message: "Something went wrong." });
-  }
-
-  /** An error without an exchange. */
-  #bare(status: number, requestId: string, error: ErrorBody["error"]): Response {
-    const headers = {
-      "Content-Type": "application/json",
-      "X-Content-Type-Options": "nosniff",
-      "X-Request-Id": requestId,
-    };
-    return new Response(JSON.stringify({ error }), { status, headers });
+    const isGone = isObject(error) && error["code"] === "ENOENT";
+    if (!isGone) this.#options.logger.error("A request failed outside its handler", { requestId, error });
+    const { code, message } = isGone
+      ? new AppError("not_found", "There is no such file any more.")
+      : new AppError("internal_error", "Something went wrong.");
+    return new Response(JSON.stringify({ error: { code, message } }), {
+      status: isGone ? 404 : 500,
+      headers: { "Content-Type": jsonType, "X-Content-Type-Options": "nosniff", "X-Request-Id": requestId },
+    });
   }
 
   /** Refuses new requests from now on. */
@@ -221,20 +220,12 @@ export class Router {
       this.#service.inFlight.enter(exchange);
       answer = await exchange.run(handler);
     } catch (thrown) {
-      answer = await this.#otherwise(exchange, handler, thrown);
+      answer =
+        thrown instanceof NoRoom
+          ? await exchange.runAgain(handler, thrown).catch((failure) => this.#failed(exchange, failure))
+          : this.#failed(exchange, thrown);
     }
     return this.#counted(answer, exchange, start);
-  }
-
-  /** Runs a request again if its answer had no room; answers any other error. */
-  async #otherwise(exchange: Exchange, handler: Handler, thrown: unknown): Promise<Answer> {
-    if (!(thrown instanceof NoRoom)) return this.#failed(exchange, thrown);
-    try {
-      await exchange.waitForRoom(thrown);
-      return await exchange.run(handler);
-    } catch (failure) {
-      return this.#failed(exchange, failure);
-    }
   }
 
   /**
@@ -320,5 +311,84 @@ export class Router {
     if (thrown.limit !== undefined) this.#options.limits.reached(thrown.limit, { address: exchange.address });
     else if (thrown.code === "unavailable") this.#turnedAway(exchange, thrown);
     return exchange.error(thrown);
+  }
+}
+
+const groups = ["register", "login", "refresh", "setup", "upload", "records"] as const;
+type RateGroup = (typeof groups)[number];
+
+/** The rates by their keys of the configuration; null for no limit. */
+type Rates = { readonly [key in `limits.rate.${RateGroup}`]?: Rate | null };
+
+/** Addresses that a group remembers; the address that asked longest ago is forgotten first, and has a full bucket then. */
+const capacity = 10_000;
+
+interface Bucket {
+  tokens: number;
+  /** The time of `tokens`, by `now`. */
+  at: number;
+}
+
+/** The buckets of one rate. A full bucket holds ten seconds' worth of a rate per second, and `count` of any other. */
+class Buckets {
+  readonly #rate: Rate;
+  readonly #size: number;
+  readonly #buckets = new BoundedMap<string, Bucket>(capacity);
+
+  constructor(rate: Rate) {
+    this.#rate = rate;
+    this.#size = rate.perMs === 1_000 ? rate.count * 10 : rate.count;
+  }
+
+  /** Takes a token of an address. @throws AppError `rate_limited` for a bucket without a token. */
+  take(address: string, now: number): void {
+    const { count, perMs } = this.#rate;
+    const bucket = this.#buckets.get(address) ?? { tokens: this.#size, at: now };
+    const tokens = Math.min(this.#size, bucket.tokens + ((now - bucket.at) * count) / perMs);
+    const isThere = tokens >= 1;
+    this.#buckets.set(address, { tokens: isThere ? tokens - 1 : tokens, at: now });
+    if (isThere) return;
+    const retryAfter = Math.max(1, Math.ceil(((1 - tokens) * perMs) / count / 1_000));
+    throw new AppError("rate_limited", `Too many requests from this address; try again in ${retryAfter} s.`, {
+      limit: "rate",
+      retryAfter,
+    });
+  }
+
+  /** Takes further tokens of an address, also tokens of the future: the next request has to wait. */
+  charge(address: string, tokens: number): void {
+    const bucket = this.#buckets.get(address);
+    if (bucket !== undefined) this.#buckets.set(address, { ...bucket, tokens: bucket.tokens - tokens });
+  }
+}
+
+/** Limits the requests of an address to groups of routes. The check comes before the body and the token are read. */
+export class RateLimiter {
+  readonly #buckets = new Map<RateGroup, Buckets>();
+  readonly #now: () => number;
+
+  /** @param now milliseconds that never run backwards. */
+  constructor(rates: Rates, now: () => number = () => performance.now()) {
+    this.#now = now;
+    for (const group of groups) {
+      const rate = rates[`limits.rate.${group}`];
+      if (rate) this.#buckets.set(group, new Buckets(rate));
+    }
+  }
+
+  /** Handlers whose requests count for a group; the same handlers when the group's rate is off. */
+  limit(group: RateGroup, methods: Methods): Methods {
+    const buckets = this.#buckets.get(group);
+    if (buckets === undefined) return methods;
+    return mapMethods(methods, (handler) => (exchange) => {
+      if (!exchange.isRateCounted) buckets.take(exchange.address, this.#now());
+      exchange.isRateCounted = true;
+      return handler(exchange);
+    });
+  }
+
+  /** Counts a request that was let in as so many further requests. */
+  charge(group: RateGroup, exchange: Exchange, more: number): void {
+    this.#buckets.get(group)?.charge(exchange.address, Math.max(0, more));
   }
 }

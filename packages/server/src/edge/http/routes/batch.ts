@@ -3,8 +3,7 @@ import type { Config } from "../../../base/config/index.ts";
 import { Admission, AppError, JsonText } from "../../../base/kernel/index.ts";
 import { parseBatch, type Records } from "../../../data/records/index.ts";
 import { isJsonType } from "../bodies.ts";
-import type { RateLimiter } from "../rate-limiter.ts";
-import type { Routes } from "../router.ts";
+import type { RateLimiter, Routes } from "../router.ts";
 
 /** Bodies from this many bytes on wait for their turn: their changes keep the writer from others for some milliseconds. */
 const largeBytes = 32 * 1024;

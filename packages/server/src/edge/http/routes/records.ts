@@ -9,8 +9,7 @@ import { isJsonType } from "../bodies.ts";
 import { type Exchange, nothingHere } from "../exchange.ts";
 import { cacheHeaders, hasTag, jsonType } from "../headers.ts";
 import { Lists } from "../lists.ts";
-import type { RateLimiter } from "../rate-limiter.ts";
-import type { Routes } from "../router.ts";
+import type { RateLimiter, Routes } from "../router.ts";
 
 /** A collection, and a caller with a right in that collection. */
 type Admitted = readonly [collection: Collection, principal: Principal];
