@@ -16,7 +16,7 @@ export async function openServer(options: Parameters<typeof openApi>[0]): Promis
     ...api.parts,
     config: { ...api.config, host: "127.0.0.1", port: 0, trustedProxies: 1 },
     certificate: null,
-    answerTo: () => undefined,
+    acme: null,
     stopping: new AbortController().signal,
   });
   afterAll(() => server.stop(0));

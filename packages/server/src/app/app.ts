@@ -4,13 +4,7 @@ import type { Config } from "../base/config/index.ts";
 import { AppError, count, messageOf, quote, SetupError } from "../base/kernel/index.ts";
 import { EventLoopLag, type Logger } from "../base/logging/index.ts";
 import { applyDefinitionFiles } from "../data/collections/index.ts";
-import {
-  type ApiParts,
-  dashboardPath,
-  dashboardSetupPath,
-  firstAdminPath,
-  HttpServer,
-} from "../edge/http/index.ts";
+import { type ApiParts, dashboardPath, dashboardSetupPath, firstAdminPath, HttpServer } from "../edge/http/index.ts";
 import { type Backups, checkBackups } from "../operate/backup/index.ts";
 import { asSetupError, hasMetDamage } from "../store/database/index.ts";
 import { EventRetention } from "../store/events/index.ts";

@@ -1,18 +1,9 @@
-/** The parts of the HTTP server that the configuration chooses: the folder `public`, the dashboard, HTTPS, and the network. */
+/** The parts of the HTTP server that the configuration chooses: the folder `public`, the dashboard, and HTTPS. */
 import { existsSync } from "node:fs";
 import type { Config } from "../base/config/index.ts";
 import { SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
-import {
-  Acme,
-  type ApiParts,
-  Certificate,
-  Dashboard,
-  dashboardBuild,
-  EmbeddedFiles,
-  HttpServer,
-  StaticFiles,
-} from "../edge/http/index.ts";
+import { Acme, Certificate, Dashboard, dashboardBuild, EmbeddedFiles, StaticFiles } from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 
 /** Paths that nobody may read. */

@@ -3,6 +3,7 @@ import { isIPv6 } from "node:net";
 import type { Server } from "bun";
 import { AppError, isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
 import type { Realtime, SocketConnection } from "../../live/realtime/index.ts";
+import type { Acme } from "./acme.ts";
 import { type ApiParts, openRouter } from "./api-router.ts";
 import type { Certificate } from "./certificate.ts";
 import type { Exchange } from "./exchange.ts";
@@ -13,8 +14,8 @@ import type { Router } from "./router.ts";
 export interface HttpOptions extends ApiParts {
   /** For HTTPS; null for plain HTTP. */
   certificate: Certificate | null;
-  /** The text that an issuer expects on that port; see `Acme`. */
-  answerTo: (token: string) => string | undefined;
+  /** Answers the questions of the issuer of the certificate; null without ACME. */
+  acme: Acme | null;
   /** Aborted when the service begins to stop. */
   stopping: AbortSignal;
 }
@@ -145,11 +146,11 @@ export class HttpServer {
    * The answer of plain HTTP to a challenge, else 308, which keeps method and body; 400 for a request that does not say
    * where it wants to go.
    */
-  #redirected(request: Request, { answerTo }: HttpOptions): Response {
+  #redirected(request: Request, { acme }: HttpOptions): Response {
     const path = request.url.replace(/^[a-z]+:\/\/[^/?#]*/i, "");
     const token = challengePath.exec(path)?.[1];
-    const answer = token === undefined ? undefined : answerTo(token);
-    if (answer !== undefined) return new Response(answer, { headers: { "Content-Type": "application/octet-stream" } });
+    const answer = token && acme?.answerTo(token);
+    if (answer) return new Response(answer, { headers: { "Content-Type": "application/octet-stream" } });
     const name = hostPattern.exec(request.headers.get("host") ?? "")?.[1];
     if (name === undefined) {
       const { code, message } = new AppError("bad_request", "The header Host names no host.");
