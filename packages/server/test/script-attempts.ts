@@ -46,10 +46,7 @@ export class FakeProcesses {
 }
 
 /** No call of a fake process is answered. */
-export const calls = {
-  answer: () => Promise.resolve(null),
-  toCallError: () => ({ code: "internal_error", message: "no calls" }) as const,
-};
+export const calls = { answer: () => Promise.resolve(null) };
 
 /** The outcome as the end of a run, in a word: its status, or the message of its error. */
 export async function outcomeOf(each: Attempt | Promise<CallOutcome>): Promise<string> {

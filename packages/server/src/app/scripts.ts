@@ -84,7 +84,7 @@ export class Scripts {
     service.database.joinGaps(this.#queries);
     this.#owners = {
       kinds: [this.functions, this.jobs, this.endpoints],
-      calls: new ServiceApi({ ...service, pool: this.#queries, queues: this.jobs.queues, logger: this.#logger }),
+      calls: new ServiceApi({ ...service, pool: this.#queries, queues: this.jobs.queues }),
     };
   }
 
@@ -259,7 +259,6 @@ export async function checkScripts(options: {
 }): Promise<{ problems: readonly ScriptProblem[]; missing: readonly string[] }> {
   const { config, logger } = options;
   const timeoutMs = config["scripts.timeout"];
-  const refusal = { code: "unavailable", message: "No service runs during a check." } as const;
   const host = new ScriptHost({ ...scriptProcess(config, options.environment), processes: 1, logger });
   const owners = {
     kinds: [
@@ -267,10 +266,7 @@ export async function checkScripts(options: {
       kindOf("jobs", (script) => jobOf(script, timeoutMs)),
       kindOf("endpoints", (script, files) => checkEndpoint(script, files, timeoutMs)),
     ],
-    calls: {
-      answer: () => Promise.reject(new AppError(refusal.code, refusal.message)),
-      toCallError: () => refusal,
-    },
+    calls: { answer: () => Promise.reject(new AppError("unavailable", "No service runs during a check.")) },
   };
   try {
     await host.load(owners);

@@ -1,15 +1,14 @@
 /** The transport of calls: takes the calls of a script process to the service, and the answers back. */
 import { Admission, AppError } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
 import type { Attempt, ScriptTask } from "./attempt.ts";
 import type { HostProcess } from "./host-process.ts";
 import type { CallError, CallMessage, ToChild } from "./protocol.ts";
 
 /** The service, which answers the calls of the user's code. */
 export interface CallAnswers {
-  /** A thrown error refuses the call. */
+  /** Undefined when all of the answer was sent in parts. A thrown error refuses the call. */
   answer(call: CallMessage, caller: Caller): Promise<unknown>;
-  /** The error as the user's code gets it. */
-  toCallError(thrown: unknown, method: string): CallError;
 }
 
 /** The attempt that calls. */
@@ -25,18 +24,22 @@ export interface Caller {
 const large: ReadonlySet<string> = new Set(["db.list", "db.page", "db.query", "storage.read", "storage.put"]);
 /** Calls of these methods that are answered at a time, for each process. */
 const maxLarge = 2;
+/** The process that would get the answer has ended. */
+const processLost = new Error("The process ended while an answer was on its way");
 
 export class CallTransport {
   readonly #process: HostProcess<ToChild>;
   readonly #answers: CallAnswers;
+  readonly #logger: Logger;
   readonly #admission = new Admission({ width: maxLarge });
   /** Calls that wait until the process has taken a part. */
   readonly #parts = new Map<number, PromiseWithResolvers<void>>();
   #isOver = false;
 
-  constructor(process: HostProcess<ToChild>, answers: CallAnswers) {
+  constructor(process: HostProcess<ToChild>, { calls, logger }: { calls: CallAnswers; logger: Logger }) {
     this.#process = process;
-    this.#answers = answers;
+    this.#answers = calls;
+    this.#logger = logger;
   }
 
   /** @param attempt the calling attempt; null when the attempt has ended. */
@@ -44,17 +47,31 @@ export class CallTransport {
     const { call, method } = message;
     try {
       if (attempt === null) throw new AppError("unavailable", `${method} was called after the end of its run.`);
-      const work = (): Promise<unknown> => {
-        if (this.#isOver) throw new ProcessLost();
-        return this.#answers.answer(message, this.#callerOf(attempt, call));
-      };
-      const value = await (large.has(method) ? this.#admission.run(work) : work());
+      const caller = this.#callerOf(attempt, call);
+      const work = (): Promise<unknown> => this.#answers.answer(message, caller);
+      const value = await (large.has(method) ? this.#admission.run(() => this.#answerLarge(caller, work)) : work());
       this.#process.send({ type: "answer", call, value });
     } catch (thrown) {
-      // The process that would get the answer has ended.
-      if (thrown instanceof ProcessLost) return;
-      this.#process.send({ type: "refuse", call, error: this.#answers.toCallError(thrown, method) });
+      if (thrown !== processLost)
+        this.#process.send({ type: "refuse", call, error: this.#toCallError(thrown, method) });
     }
+  }
+
+  /** The place of a large answer is free when the process has taken the answer. */
+  async #answerLarge({ part }: Caller, work: () => Promise<unknown>): Promise<void> {
+    if (this.#isOver) throw processLost;
+    const value = await work();
+    if (value !== undefined) await part(value);
+  }
+
+  /** The error for the user's code. An error that is no `AppError` is a defect; its details go to the log alone. */
+  #toCallError(thrown: unknown, method: string): CallError {
+    if (thrown instanceof AppError) {
+      const { code, message, details } = thrown;
+      return { code, message, ...(details === undefined ? {} : { details }) };
+    }
+    this.#logger.error(`${method} failed`, { error: thrown });
+    return { code: "internal_error", message: `${method} failed; the log of the service says why.` };
   }
 
   /** The process has taken a part. */
@@ -65,7 +82,7 @@ export class CallTransport {
 
   processEnded(): void {
     this.#isOver = true;
-    for (const { reject } of this.#parts.values()) reject(new ProcessLost());
+    for (const { reject } of this.#parts.values()) reject(processLost);
     this.#parts.clear();
   }
 
@@ -82,15 +99,10 @@ export class CallTransport {
   }
 
   #send(call: number, value: unknown): Promise<void> {
-    if (this.#isOver) return Promise.reject(new ProcessLost());
+    if (this.#isOver) return Promise.reject(processLost);
     const taken = Promise.withResolvers<void>();
     this.#parts.set(call, taken);
     this.#process.send({ type: "part", call, value });
     return taken.promise;
   }
-}
-
-/** The process ended while an answer was on its way. */
-class ProcessLost extends Error {
-  override readonly name = "ProcessLost";
 }

@@ -33,3 +33,11 @@ export function missingVariables(
   const needed = variablesOf(declared).filter(({ isOptional }) => !isOptional);
   return needed.map(({ name }) => name).filter((name) => (environment[name] ?? "") === "");
 }
+
+/** An environment without the variables of the service: its secrets are for no other process. */
+export function withoutSettings(environment: { readonly [name: string]: string | undefined }): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const [name, value] of Object.entries(environment))
+    if (value !== undefined && !name.startsWith("SERVICE_")) kept[name] = value;
+  return kept;
+}

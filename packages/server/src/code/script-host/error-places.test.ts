@@ -4,6 +4,7 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { task } from "../../../test/script-attempts.ts";
+import { AppError } from "../../base/kernel/index.ts";
 import type { CallOutcome } from "./attempt.ts";
 import type { ScriptExports } from "./protocol.ts";
 import { ScriptHost, type ScriptKind } from "./script-host.ts";
@@ -124,10 +125,7 @@ async function open(): Promise<ScriptHost> {
   afterAll(() => host.stop());
   await host.load({
     kinds: [kind],
-    calls: {
-      answer: () => Promise.reject(new Error("refused")),
-      toCallError: () => ({ code: "not_found", message: "refused" }),
-    },
+    calls: { answer: () => Promise.reject(new AppError("not_found", "refused")) },
   });
   return host;
 }

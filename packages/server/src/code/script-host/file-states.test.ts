@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { FileStates } from "./file-states.ts";
-import type { ScriptFile } from "./script-files.ts";
+import { FileStates, type ScriptFile } from "./script-files.ts";
 
 const file: ScriptFile = { folder: "functions", path: "functions/posts/a.ts", collection: "posts" };
 const job: ScriptFile = { folder: "jobs", path: "jobs/tidy.ts", collection: null };

@@ -1,9 +1,11 @@
-/** A process of the same executable beside the service, with a channel for messages: the interface, and the real process. */
+/**
+ * A process of the same executable beside the service, with a channel for messages: the interface, and the real process. Also the
+ * tools of the runtime, which `socle add`, `socle check` and `socle test` run by the same executable.
+ */
 import { readFileSync } from "node:fs";
 import { setPriority } from "node:os";
-import { isAbsolute } from "node:path";
-import { ownCommand, withoutSettings } from "./own-command.ts";
-import type { ProcessWord } from "./protocol.ts";
+import { isAbsolute, join } from "node:path";
+import { withoutSettings } from "./environment.ts";
 
 /** Less processor time than the service gets when both compute. */
 const niceness = 5;
@@ -40,13 +42,21 @@ export interface ProcessEnd {
   readonly signal: string | null;
 }
 
-export interface SpawnOptions {
-  readonly word: ProcessWord;
-  /** JSON for the process; a word of its command line. */
-  readonly options: object;
+/** The surroundings of another process. */
+interface Surroundings {
   readonly cwd: string;
   /** The service's environment. Variables that configure the service are not passed on. */
   readonly environment: { readonly [name: string]: string | undefined };
+}
+
+export interface SpawnOptions extends Surroundings {
+  /**
+   * The first word on the command line that makes the executable a process for the user's code, for `db.query`, or a service
+   * under test.
+   */
+  readonly word: "script-host" | "script-query" | "test-service";
+  /** JSON for the process; a word of its command line. */
+  readonly options: object;
 }
 
 /** A process of the same executable, in a process group of its own. */
@@ -60,9 +70,7 @@ export class SpawnedProcess<Out extends object, In> implements HostProcess<Out> 
     this.#child = Bun.spawn([...ownCommand(), options.word, JSON.stringify(options.options)], {
       cwd: options.cwd,
       env: { ...withoutSettings(options.environment), ...runtimeSettings },
-      stdin: "ignore",
-      stdout: "ignore",
-      stderr: "pipe",
+      stdio: ["ignore", "ignore", "pipe"],
       // A signal to the process group, from the terminal or from the user's code, reaches only one of the two processes.
       detached: true,
       serialization: "advanced",
@@ -90,8 +98,20 @@ export class SpawnedProcess<Out extends object, In> implements HostProcess<Out> 
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
+  /** Null for a process that has ended, and on a system without a cheap way to tell. */
   get residentBytes(): number | null {
-    return residentBytes(this.#child.pid);
+    const { pid } = this.#child;
+    if (process.platform === "linux") {
+      try {
+        return Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * pageSize;
+      } catch {
+        return null;
+      }
+    }
+    if (process.platform !== "darwin") return null;
+    const { stdout } = Bun.spawnSync(["ps", "-o", "rss=", "-p", String(pid)]);
+    const kilobytes = Number(stdout.toString());
+    return kilobytes > 0 ? kilobytes * 1_024 : null;
   }
 
   kill(): void {
@@ -116,17 +136,53 @@ export class SpawnedProcess<Out extends object, In> implements HostProcess<Out> 
   }
 }
 
-/** Resident memory in bytes; null for a process that has ended, and on a system without a cheap way to tell. */
-function residentBytes(pid: number): number | null {
-  if (process.platform === "linux") {
-    try {
-      return Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * pageSize;
-    } catch {
-      return null;
-    }
-  }
-  if (process.platform !== "darwin") return null;
-  const { stdout } = Bun.spawnSync(["ps", "-o", "rss=", "-p", String(pid)]);
-  const kilobytes = Number(stdout.toString());
-  return kilobytes > 0 ? kilobytes * 1_024 : null;
+/** A process's handlers of the messages of another process, by type. */
+export type Handlers<M extends { readonly type: string }> = {
+  readonly [T in M["type"]]: (message: Extract<M, { readonly type: T }>) => void;
+};
+
+/** Gives a message to its handler. A message of another type is left alone: the user's code may send anything. */
+export function dispatch<M extends { readonly type: string }>(handlers: Handlers<M>, message: M): void {
+  const type: M["type"] = message.type;
+  if (Object.hasOwn(handlers, type)) (handlers[type] as (message: M) => void)(message);
+}
+
+/** How to start this program once more: the executable, or the runtime with the program. */
+function ownCommand(): string[] {
+  if (Bun.isStandaloneExecutable) return [process.execPath];
+  return [process.execPath, join(import.meta.dir, "../../main.ts")];
+}
+
+/**
+ * Runs a tool with its output in the terminal, and answers its exit code. The service's configuration is not passed on, so
+ * that programs which the tool starts (install scripts of packages) do not see the configuration.
+ */
+export async function runTool(
+  args: readonly string[],
+  { signal, ...surroundings }: Surroundings & { readonly signal?: AbortSignal },
+): Promise<number> {
+  const child = Bun.spawn([process.execPath, ...args], {
+    ...settingsOf(surroundings),
+    ...(signal !== undefined && { signal }),
+    stdio: ["inherit", "inherit", "inherit"],
+  });
+  return child.exited;
+}
+
+/** Like `runTool`, but answers the output instead of showing it. */
+export async function toolOutput(
+  args: readonly string[],
+  surroundings: Surroundings,
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const child = Bun.spawn([process.execPath, ...args], { ...settingsOf(surroundings), stdout: "pipe", stderr: "pipe" });
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { code, stdout, stderr };
+}
+
+function settingsOf({ cwd, environment }: Surroundings): { cwd: string; env: Record<string, string | undefined> } {
+  return { cwd, env: { ...withoutSettings(environment), BUN_BE_BUN: "1" } };
 }

@@ -1,4 +1,6 @@
 /** The processes of the user's code: load and reload modules, run handlers within limits, and answer the calls of handlers. */
+import type { ChildOptions } from "./protocol.ts";
+import type { QueryOptions } from "./query-pool.ts";
 
 export type {
   BodyPieces,
@@ -9,16 +11,14 @@ export type {
   ScriptTask,
 } from "./attempt.ts";
 export { readEnvironmentFile } from "./environment.ts";
-export type { FileState } from "./file-states.ts";
-export { SpawnedProcess } from "./host-process.ts";
-export type { Lane } from "./lanes.ts";
-export { runTool, toolOutput } from "./own-command.ts";
-export { dispatch, type Handlers, type RunInput, type ScriptError, type ScriptExports } from "./protocol.ts";
+export { dispatch, type Handlers, runTool, SpawnedProcess, toolOutput } from "./host-process.ts";
+export type { RunInput, ScriptError, ScriptExports } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
 export { exportAdvice, parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
-export { findScripts, fingerprint, listTests } from "./script-files.ts";
+export { type FileState, findScripts, fingerprint, listTests } from "./script-files.ts";
 export {
   type BrokenScript,
+  type Lane,
   type Script,
   ScriptHost,
   type ScriptHostOptions,
@@ -27,5 +27,14 @@ export {
   type ScriptProblem,
 } from "./script-host.ts";
 export { ServiceApi } from "./service-api.ts";
-export { startChild, startQueries } from "./start-child.ts";
 export { testDeclarations, typeDeclarations } from "./type-declarations.ts";
+
+/** Makes this process a script process. The modules of a script process are loaded only then. */
+export async function startChild(options: ChildOptions): Promise<void> {
+  (await import("./child/main.ts")).runScripts(options);
+}
+
+/** Makes this process a process of the query pool. */
+export async function startQueries(options: QueryOptions): Promise<void> {
+  (await import("./child/query.ts")).runQueries(options);
+}

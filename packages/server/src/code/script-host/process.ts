@@ -5,21 +5,19 @@
  */
 import { BoundedMap, isTimeMovable, timeOffset } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import type { Attempt, CallOutcome, ScriptTask } from "./attempt.ts";
-import { BodyExchange } from "./body-exchange.ts";
+import { type Attempt, BodyExchange, type CallOutcome, type ScriptTask } from "./attempt.ts";
 import { type CallAnswers, CallTransport } from "./call-transport.ts";
-import type { HostProcess, ProcessEnd } from "./host-process.ts";
+import { dispatch, type Handlers, type HostProcess, type ProcessEnd } from "./host-process.ts";
 import {
   type CodeFile,
-  dispatch,
   type FromChild,
   type HandlerAnswer,
-  type Handlers,
   type Invocation,
   type Loaded,
   type LogMessage,
   lateLoad,
   loadLimitMs,
+  type RunInput,
   type ScriptError,
   type ToChild,
 } from "./protocol.ts";
@@ -72,12 +70,9 @@ export interface Loss {
   readonly signal: string | null;
 }
 
-/** An attempt that has ended. Its input is not kept. */
-interface EndedAttempt {
-  readonly path: string;
-  readonly runId: string;
-  /** Called with the first late error of an attempt that had completed. */
-  onStray: ScriptTask["onStray"];
+/** The task of an attempt that has ended. Its input is not kept. */
+interface EndedTask extends Pick<ScriptTask, "path" | "onLog" | "onStray"> {
+  readonly input: Pick<RunInput, "runId">;
 }
 
 export class ScriptProcess {
@@ -92,7 +87,7 @@ export class ScriptProcess {
   readonly #underWay = new Map<number, Attempt>();
   /** The bodies of requests under way. */
   readonly #exchanges = new Map<number, BodyExchange>();
-  readonly #ended = new BoundedMap<number, EndedAttempt>(maxEnded);
+  readonly #ended = new BoundedMap<number, EndedTask>(maxEnded);
   /** Invocations that are sent at the end of this turn. */
   readonly #invocations: Invocation[] = [];
   #everSent = 0;
@@ -129,7 +124,7 @@ export class ScriptProcess {
         options.logger.error(`A message of the process of ${options.contents} could not be handled`, { error });
       }
     });
-    this.#calls = new CallTransport(this.#host, options.calls);
+    this.#calls = new CallTransport(this.#host, options);
     this.#host.send({ type: "code", files: options.code });
     if (isTimeMovable()) this.followTime();
     this.#watch();
@@ -303,16 +298,15 @@ export class ScriptProcess {
     this.#underWay.delete(id);
     this.#exchanges.delete(id);
     const { path, input, onStray } = attempt.task;
-    this.#ended.set(id, { path, runId: input.runId, onStray: hasCompleted ? onStray : undefined });
+    const { runId } = input;
+    this.#ended.set(id, { path, input: { runId }, ...(hasCompleted && onStray !== undefined && { onStray }) });
     attempt.settle(outcome);
     this.#onEnded();
   }
 
   #log({ attempt: id, level, message, fields }: LogMessage): void {
-    const task = id === null ? undefined : this.#underWay.get(id)?.task;
-    const ended = id === null ? undefined : this.#ended.get(id);
-    const file = task?.path ?? ended?.path;
-    const about = file === undefined ? {} : { file, runId: task?.input.runId ?? ended?.runId };
+    const task = id === null ? undefined : (this.#underWay.get(id)?.task ?? this.#ended.get(id));
+    const about = task === undefined ? {} : { file: task.path, runId: task.input.runId };
     const { logger } = this.#options;
     const write = { DEBUG: logger.debug, INFO: logger.info, WARN: logger.warn, ERROR: logger.error }[level];
     write.call(logger, message, { ...fields, ...about });
@@ -322,13 +316,15 @@ export class ScriptProcess {
   /** The first late error of an attempt that had completed makes the attempt a failed one; all other errors are logged. */
   #stray(id: number | null, { message, stack }: ScriptError): void {
     const ended = id === null ? undefined : this.#ended.get(id);
-    const tell = ended?.onStray;
-    if (ended === undefined || tell === undefined) {
+    if (ended?.onStray === undefined) {
       this.#options.logger.error(`Uncaught error in functions or jobs: ${message}`, { stack });
       return;
     }
-    ended.onStray = undefined;
-    tell({ message: `Thrown after the handler had returned: ${message}`, ...(stack !== undefined && { stack }) });
+    ended.onStray({
+      message: `Thrown after the handler had returned: ${message}`,
+      ...(stack !== undefined && { stack }),
+    });
+    delete ended.onStray;
   }
 
   #messageOf({ how }: ProcessEnd): string {

@@ -50,16 +50,8 @@ export interface RequestData {
 }
 
 /** With `pieces`, the attempt goes on until the last piece. */
-export interface ResponseData {
+export interface ResponseData extends Pick<RequestData, "headers" | "body"> {
   readonly status: number;
-  readonly headers: HeaderList;
-  readonly body: BodyData;
-}
-
-/** The next piece of a body is wanted: of the request by the process, of the response by the service. */
-interface WantMessage {
-  readonly type: "want";
-  readonly attempt: number;
 }
 
 /** The end of a handler: its value as JSON, a refusal, or its error. The value of a run, and of an endpoint, is `null`. */
@@ -115,7 +107,8 @@ export type ToChild =
   | { readonly type: "time"; readonly offset: number }
   /** Calls handlers: at once if callers wait for the values, otherwise one after the other. */
   | { readonly type: "invoke"; readonly isAwaited: boolean; readonly calls: readonly Invocation[] }
-  | WantMessage
+  /** The next piece of a response is wanted. */
+  | { readonly type: "want"; readonly attempt: number }
   /** A piece of a request that was wanted; null after the last. */
   | { readonly type: "piece"; readonly attempt: number; readonly bytes: Uint8Array | null }
   /** The attempt's time is up: its signal is aborted, and its further calls are refused. */
@@ -161,14 +154,13 @@ export type FromChild =
    */
   | { readonly type: "started"; readonly attempts: readonly number[] }
   | { readonly type: "answers"; readonly answers: readonly HandlerAnswer[] }
-  | WantMessage
+  /** The next piece of a request is wanted. */
+  | { readonly type: "want"; readonly attempt: number }
   /** A piece of a response that was wanted. After the last piece, the attempt is answered. */
   | { readonly type: "piece"; readonly attempt: number; readonly bytes: Uint8Array }
   /** Confirms `abort`. */
   | { readonly type: "aborted"; readonly attempt: number }
-  /**
-   * An error of a timer, or of a promise without a handler. `attempt` is the throwing attempt, if known.
-   */
+  /** An error of a timer, or of a promise without a handler. `attempt` is the throwing attempt, if known. */
   | { readonly type: "stray"; readonly attempt: number | null; readonly error: ScriptError }
   | CallMessage
   /** A part of an answer was taken; the next may be sent. */
@@ -192,20 +184,3 @@ export interface ChildOptions extends CallLimits {
   /** The umask for files that the user's code makes. (The service's own files are for its user alone.) */
   readonly umask: number;
 }
-
-/** A process's handlers of the messages of another process, by type. */
-export type Handlers<M extends { readonly type: string }> = {
-  readonly [T in M["type"]]: (message: Extract<M, { readonly type: T }>) => void;
-};
-
-/** Gives a message to its handler. A message of another type is left alone: the user's code may send anything. */
-export function dispatch<M extends { readonly type: string }>(handlers: Handlers<M>, message: M): void {
-  const type: M["type"] = message.type;
-  if (Object.hasOwn(handlers, type)) (handlers[type] as (message: M) => void)(message);
-}
-
-/**
- * The first word on the command line that makes the executable a process for the user's code, for `db.query`, or a service
- * under test.
- */
-export type ProcessWord = "script-host" | "script-query" | "test-service";

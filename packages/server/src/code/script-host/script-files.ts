@@ -1,7 +1,7 @@
-/** The files of the user's code: the scripts among the files, and their content. */
+/** The files of the user's code: the scripts among the files, their content, and the outcome of their last load. */
 import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
-import type { CodeFile } from "./protocol.ts";
+import type { CodeFile, ScriptError } from "./protocol.ts";
 
 export const scriptFolders = ["functions", "jobs", "endpoints"] as const;
 export type ScriptFolder = (typeof scriptFolders)[number];
@@ -47,21 +47,19 @@ function placeOf(path: string): ScriptFile | "stray" | null {
   return isModule && file !== undefined ? { folder, path, collection } : "stray";
 }
 
-/** The functions, jobs and endpoints of a project, and the strays: files that look like scripts and have no effect. */
-interface FoundScripts {
-  /** `functions/<collection>/<file>.ts`, `jobs/<file>.ts` and `endpoints/…/<file>.ts`, by path. */
-  readonly scripts: ScriptFile[];
-  readonly strays: string[];
-}
-
-export function findScripts(root: string): FoundScripts {
-  const found: FoundScripts = { scripts: [], strays: [] };
+/**
+ * The functions, jobs and endpoints of a project: `functions/<collection>/<file>.ts`, `jobs/<file>.ts` and `endpoints/…/<file>.ts`,
+ * by path; and the strays, files that look like scripts and have no effect.
+ */
+export function findScripts(root: string): { scripts: ScriptFile[]; strays: string[] } {
+  const scripts: ScriptFile[] = [];
+  const strays: string[] = [];
   for (const { path } of filesIn(root)) {
     const place = placeOf(path);
-    if (place === "stray") found.strays.push(path);
-    else if (place !== null) found.scripts.push(place);
+    if (place === "stray") strays.push(path);
+    else if (place !== null) scripts.push(place);
   }
-  return found;
+  return { scripts, strays };
 }
 
 /** Files whose change is a change of the user's code. */
@@ -138,4 +136,47 @@ export function readCode(root: string): CodeFile[] {
     // Deleted meanwhile, or not readable: the importing module gets the error.
     return content === null ? [] : [{ path, real, content }];
   });
+}
+
+/** The outcome of the last load of a file. */
+export interface FileState {
+  readonly file: ScriptFile;
+  /** When the version was loaded that runs, in milliseconds since 1970; null when no version was ever loaded. */
+  readonly loadedAt: number | null;
+  /** Why its newest version does not load, and since when; null when the newest version loads. */
+  readonly problem: (ScriptError & { readonly since: number }) | null;
+}
+
+export class FileStates {
+  #states = new Map<string, FileState>();
+  readonly #now: () => number;
+
+  constructor(now: () => number = Date.now) {
+    this.#now = now;
+  }
+
+  /** The states of the files, sorted by path. */
+  list(): FileState[] {
+    return [...this.#states.values()];
+  }
+
+  /** These are all the files from now on. */
+  keep(files: readonly ScriptFile[]): void {
+    const before = this.#states;
+    this.#states = new Map();
+    for (const file of files)
+      this.#states.set(file.path, { loadedAt: null, problem: null, ...before.get(file.path), file });
+  }
+
+  loaded(file: ScriptFile): void {
+    this.#states.set(file.path, { file, loadedAt: this.#now(), problem: null });
+  }
+
+  failed(file: ScriptFile, { message, stack }: ScriptError): void {
+    const before = this.#states.get(file.path);
+    // The same error again is the same problem: the problem is as old as the first error.
+    const since = before?.problem?.message === message ? before.problem.since : this.#now();
+    const problem = { message, since, ...(stack !== undefined && { stack }) };
+    this.#states.set(file.path, { file, loadedAt: before?.loadedAt ?? null, problem });
+  }
 }

@@ -3,14 +3,36 @@ import { messageOf, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { type CallOutcome, runOutcome, type ScriptOutcome, type ScriptTask } from "./attempt.ts";
 import type { CallAnswers } from "./call-transport.ts";
-import { missingVariables, readEnvironmentFile } from "./environment.ts";
-import { type FileState, FileStates } from "./file-states.ts";
+import { missingVariables, readEnvironmentFile, withoutSettings } from "./environment.ts";
 import { SpawnedProcess, type SpawnOptions } from "./host-process.ts";
-import { LANES, type Lane, laneOptions } from "./lanes.ts";
-import { withoutSettings } from "./own-command.ts";
 import type { CodeFile, FromChild, Loaded, ScriptExports, ToChild } from "./protocol.ts";
-import { findScripts, readCode, type ScriptFile, type ScriptFolder } from "./script-files.ts";
-import { Supervisor } from "./supervisor.ts";
+import {
+  type FileState,
+  FileStates,
+  findScripts,
+  readCode,
+  type ScriptFile,
+  type ScriptFolder,
+} from "./script-files.ts";
+import { Supervisor, type SupervisorOptions } from "./supervisor.ts";
+
+/**
+ * Lanes: the groups of processes of the user's code. A request waits for a call, but not for a run: a function that
+ * computes for half a minute must not keep a write waiting. So each lane with files has processes of its own.
+ */
+const LANES = ["runs", "hooks", "endpoints"] as const;
+
+/** `runs`: functions and jobs. `hooks`: handlers that a write waits for. `endpoints`: handlers of requests. */
+export type Lane = (typeof LANES)[number];
+
+/** `runs`: 48 of functions, 48 of jobs, and some runs beyond that width. */
+const laneOptions: {
+  readonly [lane in Lane]: Pick<SupervisorOptions, "contents" | "capacity" | "isAwaited" | "isRepeatable">;
+} = {
+  runs: { contents: "functions and jobs", capacity: 112, isAwaited: false, isRepeatable: true },
+  hooks: { contents: "hooks", capacity: 1_024, isAwaited: true, isRepeatable: true },
+  endpoints: { contents: "endpoints", capacity: 1_024, isAwaited: true, isRepeatable: false },
+};
 
 /** A loaded file: the newest version without a load error. */
 export interface Script {
@@ -155,20 +177,22 @@ export class ScriptHost {
 
   /** The number of attempts that wait or are under way, including attempts of hooks and endpoints. */
   get underWay(): number {
-    let attempts = 0;
-    for (const generation of this.#alive) for (const { load } of supervisorsOf(generation)) attempts += load;
-    return attempts;
+    return this.#supervisors().reduce((attempts, { load }) => attempts + load, 0);
   }
 
   /** Moves the time of the script processes, after the time of this process was moved (`moveTime`). */
   followTime(): void {
-    for (const generation of this.#alive) for (const supervisor of supervisorsOf(generation)) supervisor.followTime();
+    for (const supervisor of this.#supervisors()) supervisor.followTime();
   }
 
   /** Ends all processes. Runs and calls under way are reported as stopped. */
   stop(): void {
     this.#isStopped = true;
-    for (const generation of this.#alive) for (const supervisor of supervisorsOf(generation)) supervisor.stop();
+    for (const supervisor of this.#supervisors()) supervisor.stop();
+  }
+
+  #supervisors(): Supervisor[] {
+    return [...this.#alive].flatMap(supervisorsOf);
   }
 
   async #load(owners: ScriptOwners): Promise<void> {
@@ -243,7 +267,7 @@ export class ScriptHost {
         const isNeeded = (file: ScriptFile): boolean => lanesOf(file, load).includes(lane);
         const paths = files.filter(isNeeded).map(({ path }) => path);
         if (paths.length === 0) continue;
-        const supervisors = this.#supervisors(lane, load);
+        const supervisors = this.#start(lane, load);
         generation.set(lane, supervisors);
         await loadInto(supervisors, paths, loaded);
         // Some files were loaded in this lane only to read their exports.
@@ -260,7 +284,7 @@ export class ScriptHost {
     }
   }
 
-  #supervisors(lane: Lane, { root, code, calls }: Load): readonly Supervisor[] {
+  #start(lane: Lane, { root, code, calls }: Load): readonly Supervisor[] {
     const start = this.#options.process(root);
     const spawn = (onMessage: (message: FromChild) => void): SpawnedProcess<ToChild, FromChild> =>
       new SpawnedProcess(start, onMessage);
@@ -272,9 +296,7 @@ export class ScriptHost {
     return Array.from({ length: this.#options.processes }, () => new Supervisor(options));
   }
 
-  /**
-   * The newest version of a file that loads; null if no version loads. The reason of a failure is logged.
-   */
+  /** The newest version of a file that loads; null if no version loads. The reason of a failure is logged. */
   #scriptOf(file: ScriptFile, load: Load, generation: Generation): LoadedScript | null {
     const result = checked(file, load);
     if ("exports" in result) {

@@ -1,14 +1,13 @@
 /** The service's API for the user's code: `db`, `auth.users`, `storage` and `jobs` of a handler's context. */
 import { type StoredRecord, VISIBILITIES, type Visibility } from "@socle/protocol";
 import { AppError, actorOf, isObject, oneOf, quote, type System } from "../../base/kernel/index.ts";
-import type { Logger } from "../../base/logging/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
 import { parseBatch, type Records, type RecordVersion } from "../../data/records/index.ts";
 import { cleanName, type Storage } from "../../files/storage/index.ts";
 import { type Auth, readCredentials, readRole } from "../../people/auth/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import type { CallAnswers, Caller } from "./call-transport.ts";
-import type { CallError, CallMessage } from "./protocol.ts";
+import type { CallMessage } from "./protocol.ts";
 import type { QueryPool } from "./query-pool.ts";
 
 /** The queues that the code adds runs to. */
@@ -34,7 +33,6 @@ interface ServiceApiOptions {
   storage: Storage;
   pool: QueryPool;
   queues: QueueCalls;
-  logger: Logger;
 }
 
 /**
@@ -57,21 +55,12 @@ export class ServiceApi implements CallAnswers {
     );
   }
 
-  /** @throws AppError with the code and details of the HTTP API. */
+  /** Objects are answered as JSON. @throws AppError with the code and details of the HTTP API. */
   async answer(call: CallMessage, caller: Caller): Promise<unknown> {
     const method = this.#methods.get(call.method);
     if (method === undefined) throw new AppError("not_found", `There is no ${quote(call.method)}.`);
-    return method(caller.task.principal, call.args, caller);
-  }
-
-  /** The error for the user's code. An error that is no `AppError` is a defect; its details go to the log alone. */
-  toCallError(thrown: unknown, method: string): CallError {
-    if (thrown instanceof AppError) {
-      const { code, message, details } = thrown;
-      return { code, message, ...(details === undefined ? {} : { details }) };
-    }
-    this.#options.logger.error(`${method} failed`, { error: thrown });
-    return { code: "internal_error", message: `${method} failed; the log of the service says why.` };
+    const value = await method(caller.task.principal, call.args, caller);
+    return typeof value === "object" && !(value instanceof Uint8Array) ? JSON.stringify(value) : value;
   }
 
   #recordMethods(): Record<string, Method> {
@@ -89,49 +78,39 @@ export class ServiceApi implements CallAnswers {
         } finally {
           await pages.rest?.return();
         }
-        return null;
       },
-      "db.page": async (principal, [name, search], { part }) => {
+      "db.page": async (principal, [name, search]) => {
         const collection = records.collection(text(name, "collection"));
         const parameters = text(search, "query");
         const list = queries.prepare(collection, principal, parameters);
         if (list.query === null) throw new AppError("bad_request", `${quote(parameters)} has no parameter of a list.`);
         const caller = { principal, caller: byFunctions, signal: neverAborted };
-        await part((await queries.page(collection, list, caller)).text);
-        return null;
+        return (await queries.page(collection, list, caller)).text;
       },
       "db.get": async (principal, [name, id]) => {
         const collection = records.collection(text(name, "collection"));
-        return nullIfMissing(async () => records.get(collection, principal, text(id, "id")));
+        return nullIfMissing(() => records.get(collection, principal, text(id, "id")));
       },
       "db.create": async (principal, [name, body]) =>
-        (await records.create(text(name, "collection"), principal, bodyOf(body))).json.text,
+        (await records.create(text(name, "collection"), principal, parsedObject(body, "The values"))).json.text,
       "db.update": async (principal, [name, id, body, ifMatch]) =>
         (
           await records.update(text(name, "collection"), principal, {
             record: versionOf(id, ifMatch),
-            body: bodyOf(body),
+            body: parsedObject(body, "The values"),
           })
         ).json.text,
       "db.delete": async (principal, [name, id, ifMatch]) => {
-        records.collection(text(name, "collection"));
-        const deleted = await nullIfMissing(async () => {
-          await records.delete(text(name, "collection"), principal, versionOf(id, ifMatch));
-          return true;
-        });
-        return deleted !== null;
+        const { name: collection } = records.collection(text(name, "collection"));
+        return (await nullIfMissing(() => records.delete(collection, principal, versionOf(id, ifMatch)))) !== null;
       },
-      "db.batch": async (principal, [given], { part }) => {
+      "db.batch": async (principal, [given]) => {
         const { enqueue, ...batch } = parsedObject(given, "operations");
         const runs = enqueue === undefined ? undefined : queues.forBatch(enqueue, principal);
-        await part((await records.batch(principal, parseBatch(batch), runs)).text);
-        return null;
+        return (await records.batch(principal, parseBatch(batch), runs)).text;
       },
-      "db.query": async (_principal, [sql, params], { part, remainingMs }) => {
-        const timeoutMs = Math.max(1, remainingMs);
-        await part(await pool.query({ sql: text(sql, "sql"), params: text(params, "params") }, timeoutMs));
-        return null;
-      },
+      "db.query": (_principal, [sql, params], { remainingMs }) =>
+        pool.query({ sql: text(sql, "sql"), params: text(params, "params") }, Math.max(1, remainingMs)),
     };
   }
 
@@ -142,26 +121,26 @@ export class ServiceApi implements CallAnswers {
       "users.list": (_principal, [options]) => {
         const { limit = 50, offset = 0 } = parsedObject(options, "options");
         const page = { limit: Math.min(whole(limit, "limit"), maxUsers), offset: whole(offset, "offset") };
-        return JSON.stringify(users.search({ ...page, order: "oldest" }).items);
+        return users.search({ ...page, order: "oldest" }).items;
       },
-      "users.get": (_principal, [id]) => JSON.stringify(users.find(text(id, "id"))),
-      "users.findByEmail": (_principal, [email]) => JSON.stringify(users.findByEmail(text(email, "email"))),
+      "users.get": (_principal, [id]) => users.find(text(id, "id")),
+      "users.findByEmail": (_principal, [email]) => users.findByEmail(text(email, "email")),
       "users.create": async (principal, [values]) => {
         const body = parsedObject(values, "values");
         const role = body["role"] === undefined ? "authenticated" : readRole(body["role"]);
         const user = await users.prepare(readCredentials(body), { key: actorOf(principal) ?? "functions" });
-        return JSON.stringify(await database.transact((tx) => users.create(tx, { ...user, role }, principal)));
+        return database.transact((tx) => users.create(tx, { ...user, role }, principal));
       },
       "users.setRole": async (_principal, [id, role]) => {
         const [userId, newRole] = [text(id, "id"), readRole(role)];
-        return JSON.stringify(await database.transact((tx) => users.setRole(tx, userId, newRole)));
+        return database.transact((tx) => users.setRole(tx, userId, newRole));
       },
       "users.setPassword": async (principal, [id, password]) => {
         const userId = text(id, "id");
         const caller = { key: actorOf(principal) ?? "functions" };
         const passwordHash = await users.preparePassword(text(password, "password"), caller);
         const change = { passwordHash, keptSession: null };
-        return JSON.stringify(await database.transact((tx) => users.setPassword(tx, userId, change)));
+        return database.transact((tx) => users.setPassword(tx, userId, change));
       },
     };
   }
@@ -169,30 +148,22 @@ export class ServiceApi implements CallAnswers {
   #fileMethods(): Record<string, Method> {
     const { storage } = this.#options;
     return {
-      "storage.get": (_principal, [id]) => JSON.stringify(storage.find(text(id, "id"))),
-      "storage.read": async (_principal, [id], { part }) => {
+      "storage.get": (_principal, [id]) => storage.find(text(id, "id")),
+      "storage.read": async (_principal, [id]) => {
         const file = storage.find(text(id, "id"));
-        if (file === null) return null;
-        await part(await new Response(await storage.read(file, null)).bytes());
-        return null;
+        return file && new Response(await storage.read(file, null)).bytes();
       },
       "storage.put": async (principal, [filename, data, visibility, owner]) => {
         if (!(data instanceof Uint8Array)) throw new AppError("bad_request", "storage.put: data must be bytes.");
         const name = cleanName(text(filename, "filename"));
         const values = { filename: name === "" ? "file" : name, visibility: visibilityOf(visibility) };
-        const file = await storage.store(this.#actingFor(principal, owner), async (upload) => {
+        return storage.store(this.#actingFor(principal, owner), async (upload) => {
           await upload.write(data);
           return values;
         });
-        return JSON.stringify(file);
       },
-      "storage.delete": async (principal, [id]) => {
-        const deleted = await nullIfMissing(async () => {
-          await storage.delete(text(id, "id"), principal);
-          return true;
-        });
-        return deleted !== null;
-      },
+      "storage.delete": async (principal, [id]) =>
+        (await nullIfMissing(() => storage.delete(text(id, "id"), principal))) !== null,
     };
   }
 
@@ -242,7 +213,7 @@ async function sendRecords(records: readonly StoredRecord[], part: Caller["part"
 }
 
 /** The answer of the work; null when the work throws `not_found`. */
-async function nullIfMissing<T>(work: () => Promise<T>): Promise<T | null> {
+async function nullIfMissing<T>(work: () => T | Promise<T>): Promise<T | null> {
   try {
     return await work();
   } catch (thrown) {
@@ -270,12 +241,6 @@ function parsedObject(json: unknown, name: string): Record<string, unknown> {
   const value: unknown = typeof json === "string" ? JSON.parse(json) : json;
   if (isObject(value)) return value;
   throw new AppError("bad_request", `${name} must be an object, not ${quote(value)}.`);
-}
-
-function bodyOf(json: unknown): Record<string, unknown> {
-  const value: unknown = JSON.parse(text(json, "values"));
-  if (isObject(value)) return value;
-  throw new AppError("bad_request", `The values must be an object, not ${quote(value)}.`);
 }
 
 function visibilityOf(value: unknown): Visibility {

@@ -20,8 +20,7 @@
 import { count, messageOf } from "../../base/kernel/index.ts";
 import { Attempt, type CallOutcome, type ScriptTask } from "./attempt.ts";
 import type { ProcessEnd } from "./host-process.ts";
-import { loadFiles } from "./load-files.ts";
-import { type Loss, ScriptProcess, type ScriptProcessOptions } from "./process.ts";
+import { type LoadResult, type Loss, ScriptProcess, type ScriptProcessOptions } from "./process.ts";
 import type { Loaded } from "./protocol.ts";
 import { culpritOf, Quarantine } from "./quarantine.ts";
 
@@ -34,8 +33,11 @@ const longestUnloadedPauseMs = 30_000;
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
 
+/** After this time the next file is loaded beside the slow file: files that wait for something wait at the same time. */
+const headStartMs = 250;
+
 export interface SupervisorOptions extends ScriptProcessOptions {
-  /** Attempts that the process has at a time. */
+  /** Attempts that the process has at a time. The callers bound the number of calls that wait. */
   readonly capacity: number;
   /** Whether an attempt may be made again whose handler had started in a lost process. */
   readonly isRepeatable: boolean;
@@ -139,8 +141,37 @@ export class Supervisor {
     this.#drained.resolve();
   }
 
-  #load(files: readonly string[]): Promise<Map<string, Loaded>> {
-    return loadFiles({ open: () => this.#open(), files, isWanted: () => this.#state !== "stopped" });
+  /**
+   * Loads files into one process, one after the other; a slow file is waited for beside the next files. A file that
+   * ends its process is left out, and the other files are loaded into another process; as a process may end for other reasons, the
+   * file gets a second chance. No further file is loaded after a stop.
+   * @throws Error when no process can be started.
+   */
+  async #load(files: readonly string[]): Promise<Map<string, Loaded>> {
+    const results = new Map<string, Loaded>();
+    const leftOut = new Set<string>();
+    const suspects = new Set<string>();
+    while (!this.#isStopped()) {
+      const process = this.#open();
+      const loads: Promise<LoadResult & { readonly path: string }>[] = [];
+      for (const path of files) {
+        if (leftOut.has(path) || this.#isStopped() || process.hasExited) continue;
+        const load = process.loadFile(path).then((result) => ({ path, ...result }));
+        loads.push(load);
+        await Promise.race([load, Bun.sleep(headStartMs)]);
+      }
+      const ends = await Promise.all(loads);
+      for (const { path, loaded, lost } of ends) {
+        results.set(path, loaded);
+        if (lost === null && "error" in loaded) leftOut.add(path);
+      }
+      // The file that computed for too long has lost the process, otherwise the last file that was loading.
+      const culprit = ends.find(({ lost }) => lost === "late") ?? ends.findLast(({ lost }) => lost === "ended");
+      if (culprit === undefined) break;
+      if (culprit.lost === "late" || suspects.has(culprit.path)) leftOut.add(culprit.path);
+      suspects.add(culprit.path);
+    }
+    return results;
   }
 
   /** Starts the main process. */
@@ -201,7 +232,9 @@ export class Supervisor {
   #handle(loss: Loss): void {
     const { started, unstarted, message } = loss;
     const culprit = culpritOf(loss);
-    const again = started.filter((attempt) => attempt !== culprit && this.#isMadeAgain(attempt));
+    const isMadeAgain = (attempt: Attempt): boolean =>
+      this.#options.isRepeatable && !attempt.isSettled && attempt.failedIsolations < maxFailedIsolations;
+    const again = started.filter((attempt) => attempt !== culprit && isMadeAgain(attempt));
     for (const attempt of started) if (!again.includes(attempt)) attempt.settle({ status: "lost", message });
     this.#waiting.unshift(...unstarted.filter(({ isSettled }) => !isSettled));
     this.#suspects.push(...again);
@@ -210,10 +243,6 @@ export class Supervisor {
     this.#options.onLost();
     this.#options.logger.warn(`The process of ${this.#options.contents} was lost: it ${message}${beside}`);
     this.#checkDrained();
-  }
-
-  #isMadeAgain({ isSettled, failedIsolations }: Attempt): boolean {
-    return this.#options.isRepeatable && !isSettled && failedIsolations < maxFailedIsolations;
   }
 
   async #isolate(attempt: Attempt): Promise<void> {

@@ -42,7 +42,7 @@ function databaseOf({ calls }: ContextParts): object {
       return {
         list: async (query: object = {}) => {
           const search = searchOf(query);
-          if (search !== "") return listOf(parsed(await whole(calls, "db.page", [name, search])) as Page);
+          if (search !== "") return listOf(parsed(await call("page", search)) as Page);
           const records: unknown[] = [];
           await calls.call("db.list", [name], (page) => {
             for (const record of parsed(page) as unknown[]) records.push(record);
@@ -58,10 +58,10 @@ function databaseOf({ calls }: ContextParts): object {
     },
     batch: async (operations: unknown, { enqueue }: { enqueue?: unknown } = {}) => {
       const sent = jsonOf({ operations: withTags(operations), enqueue });
-      const results = parsed(await whole(calls, "db.batch", [sent])) as { body: unknown }[];
+      const results = parsed(await calls.call("db.batch", [sent])) as { body: unknown }[];
       return results.map(({ body }) => body);
     },
-    query: async (sql: string, params: unknown = []) => parsed(await whole(calls, "db.query", [sql, jsonOf(params)])),
+    query: async (sql: string, params: unknown = []) => parsed(await calls.call("db.query", [sql, jsonOf(params)])),
   };
 }
 
@@ -118,7 +118,7 @@ function storageOf(calls: ServiceClient): object {
   return {
     get: async (id: string) => parsed(await calls.call("storage.get", [id])),
     delete: (id: string) => calls.call("storage.delete", [id]),
-    read: (id: string) => whole(calls, "storage.read", [id]),
+    read: (id: string) => calls.call("storage.read", [id]),
     put: async (file: { filename: string; data: unknown; visibility?: string; owner?: string | null }) => {
       const data = await bytesOf(file?.data);
       const { filename, visibility = null, owner = null } = file;
@@ -146,15 +146,6 @@ async function bytesOf(data: unknown): Promise<Uint8Array> {
 /** Objects are passed as JSON, as over HTTP: dates become strings, and a value without a JSON form is null. */
 function jsonOf(value: unknown): string {
   return JSON.stringify(value) ?? "null";
-}
-
-/** Calls a method whose answer comes as a part, so that the service knows when it was taken. */
-async function whole(calls: ServiceClient, method: string, args: readonly unknown[]): Promise<unknown> {
-  let answer: unknown = null;
-  await calls.call(method, args, (part) => {
-    answer = part;
-  });
-  return answer;
 }
 
 function parsed(text: unknown): unknown {

@@ -4,14 +4,13 @@
  */
 import { join } from "node:path";
 import { moveTime, nextTurn } from "../../../base/kernel/index.ts";
+import { dispatch, type Handlers } from "../host-process.ts";
 import {
   type ChildOptions,
   type CodeFile,
-  dispatch,
   type FromChild,
   type HandlerAnswer,
   type HandlerOutcome,
-  type Handlers,
   type Invocation,
   lateLoad,
   loadLimitMs,

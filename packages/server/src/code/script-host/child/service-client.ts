@@ -95,8 +95,10 @@ export function answered(call: number, value: unknown): void {
   open.delete(call);
 }
 
+/** A part of an answer: all of the answer, unless the call takes parts. */
 export function answeredPart(call: number, value: unknown): void {
-  open.get(call)?.onPart?.(value);
+  const entry = open.get(call);
+  (entry?.onPart ?? entry?.resolve)?.(value);
 }
 
 export function refused(call: number, reason: CallError): void {
