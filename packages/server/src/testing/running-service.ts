@@ -1,8 +1,33 @@
-/** The command's side of a service under test: its process, its calls that wait for an answer, its end. */
+/**
+ * The command's side of a service under test: its process, its calls that wait for an answer, its end; and the protocol between the
+ * command and the service, over the channel of a child process.
+ */
 import type { TestCall } from "@socle/protocol";
 import { SetupError } from "../base/kernel/index.ts";
-import { dispatch, type Handlers, SpawnedProcess } from "../code/script-host/index.ts";
-import type { FromService, TestServiceOptions, ToService } from "./protocol.ts";
+import { dispatch, type Handlers, SpawnedProcess, type SpawnOptions } from "../code/script-host/index.ts";
+
+/** The options that the process of a service under test is started with. */
+export interface TestServiceOptions {
+  /** The requested configuration file; null for `./config.json`, if the file exists. */
+  readonly config: string | null;
+  /** The folder of its data, which exists. */
+  readonly data: string;
+  /** The lowest level of its log that is shown. */
+  readonly logLevel: "INFO" | "WARN";
+}
+
+export interface ToService {
+  readonly id: number;
+  readonly call: TestCall;
+}
+
+export type FromService =
+  | { readonly type: "ready"; readonly url: string }
+  /** The service does not start: a line for each reason. */
+  | { readonly type: "failed"; readonly message: string }
+  | { readonly type: "answer"; readonly id: number; readonly value: unknown }
+  | { readonly type: "refusal"; readonly id: number; readonly message: string }
+  | { readonly type: "log"; readonly line: string };
 
 export class RunningService {
   readonly #process: SpawnedProcess<ToService, FromService>;
@@ -23,15 +48,9 @@ export class RunningService {
     refusal: ({ id, message }) => this.#take(id)?.reject(new Error(message)),
   };
 
-  constructor(parts: {
-    options: TestServiceOptions;
-    cwd: string;
-    environment: { readonly [name: string]: string | undefined };
-    onLog: (line: string) => void;
-  }) {
-    const { options, cwd, environment, onLog } = parts;
+  constructor(process: Omit<SpawnOptions, "word">, onLog: (line: string) => void) {
     this.#onLog = onLog;
-    this.#process = new SpawnedProcess({ word: "test-service", options, cwd, environment }, (message) =>
+    this.#process = new SpawnedProcess({ ...process, word: "test-service" }, (message) =>
       dispatch(this.#handlers, message),
     );
     void this.#process.exited.then(({ how }) => this.#end(how));

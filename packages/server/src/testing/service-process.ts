@@ -1,11 +1,12 @@
 /**
- * The process of a service under test: the whole service with the project's definitions and code, on data of its
- * own, and with a clock that the test moves. The process follows the command, which asks on behalf of a test file.
+ * The process of a service under test: the whole service with the project's definitions, code and configuration, but for everything
+ * that leads out of the test, on data of its own, and with a clock that the test moves. The process follows the command, which asks
+ * on behalf of a test file.
  */
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { TestCall, TestUser } from "@socle/protocol";
 import { type App, seedFrom, startApp } from "../app/index.ts";
-import { duration } from "../base/config/index.ts";
+import { type Config, duration, type LoadedConfig, loadConfig } from "../base/config/index.ts";
 import {
   AppError,
   messageOf,
@@ -18,9 +19,8 @@ import {
 } from "../base/kernel/index.ts";
 import { Logger, LogRing, lineOf } from "../base/logging/index.ts";
 import { readEnvironmentFile } from "../code/script-host/index.ts";
-import type { FromService, TestServiceOptions, ToService } from "./protocol.ts";
+import type { FromService, TestServiceOptions, ToService } from "./running-service.ts";
 import { TestClock } from "./test-clock.ts";
-import { testConfig } from "./test-config.ts";
 
 type Environment = { readonly [name: string]: string | undefined };
 
@@ -32,17 +32,14 @@ const usualPassword = "password of a test";
 export async function runTestService(options: TestServiceOptions, environment: Environment): Promise<void> {
   const toCommand = process.send?.bind(process);
   if (toCommand === undefined) throw new Error("This process is started by socle test");
-  const send = (message: FromService): void => {
-    toCommand(message);
-  };
   // Before anything takes `Date.now` for its clock.
   moveTime(0);
   try {
-    const service = await TestService.start(options, environment, send);
-    process.on("message", async (message: ToService) => send(await service.answer(message)));
-    send({ type: "ready", url: service.url });
+    const service = await TestService.start(options, environment, toCommand);
+    process.on("message", async (message: ToService) => toCommand(await service.answer(message)));
+    toCommand({ type: "ready", url: service.url });
   } catch (thrown) {
-    send({ type: "failed", message: messageOf(thrown) });
+    toCommand({ type: "failed", message: messageOf(thrown) });
   }
 }
 
@@ -145,3 +142,50 @@ class TestService {
     return credentials;
   }
 }
+
+/**
+ * Reads the configuration file, and no variable of the environment: the variables are for a service in use. Data, address,
+ * backups, buckets and secrets are the test's own.
+ * @throws SetupError for a file that cannot be read and for the first value that is not allowed.
+ */
+async function testConfig({ config: file, data }: TestServiceOptions): Promise<LoadedConfig> {
+  const loaded = await loadConfig({ file, environment: {} });
+  const config: Config = {
+    ...loaded.config,
+    ...nothing,
+    host: "127.0.0.1",
+    port: 0,
+    trustedProxies: 0,
+    database: join(data, "socle.db"),
+    "database.mustExist": false,
+    storage: join(data, "storage"),
+    "backup.target": join(data, "backups"),
+    "dashboard.enabled": false,
+    // All users of a test have the same address, and sign in at once.
+    "limits.rate.register": null,
+    "limits.rate.login": null,
+    "limits.rate.refresh": null,
+    // Each client that a test asks for is a session, and no session may end another.
+    "limits.sessionsPerUser": 10_000,
+  };
+  return { ...loaded, config: Object.freeze(config) };
+}
+
+/** Keys without a value. */
+const nothing = {
+  "tls.cert": undefined,
+  "tls.key": undefined,
+  "tls.redirectPort": undefined,
+  "tls.acme.domains": undefined,
+  "tls.acme.email": undefined,
+  "auth.jwtSecret": undefined,
+  "admin.email": undefined,
+  "admin.password": undefined,
+  "backup.schedule": undefined,
+  "backup.recipient": undefined,
+  "s3.endpoint": undefined,
+  "s3.region": undefined,
+  "s3.accessKeyId": undefined,
+  "s3.secretAccessKey": undefined,
+  "metrics.token": undefined,
+} satisfies Partial<Config>;

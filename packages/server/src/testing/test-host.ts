@@ -7,8 +7,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestRequest, type TestServiceAddress, testHostVariable, testTokenVariable } from "@socle/protocol";
 import { isObject, isSameSecret, messageOf, randomToken, Secret } from "../base/kernel/index.ts";
-import type { TestServiceOptions } from "./protocol.ts";
-import { RunningService } from "./running-service.ts";
+import { RunningService, type TestServiceOptions } from "./running-service.ts";
 
 export interface TestHostOptions {
   /** The temporary folder of the run, which exists. */
@@ -101,7 +100,7 @@ export class TestHost {
     const id = this.#lastId;
     const data = this.#folderOf(id);
     mkdirSync(data);
-    const service = new RunningService({ options: { ...options, data }, cwd, environment, onLog });
+    const service = new RunningService({ options: { ...options, data }, cwd, environment }, onLog);
     this.#services.set(id, service);
     return { service: id, url: await service.url };
   }

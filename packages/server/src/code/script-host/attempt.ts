@@ -3,7 +3,16 @@
  * attempt of a request has bodies.
  */
 import type { System } from "../../base/kernel/index.ts";
-import type { HandlerOutcome, LogMessage, RequestData, ResponseData, RunInput, ScriptError } from "./protocol.ts";
+import type { HostProcess } from "./host-process.ts";
+import type {
+  HandlerOutcome,
+  LogMessage,
+  RequestData,
+  ResponseData,
+  RunInput,
+  ScriptError,
+  ToChild,
+} from "./protocol.ts";
 
 /** The handler to call, and its input. */
 export interface ScriptTask {
@@ -108,28 +117,12 @@ export class Attempt {
 
 /** The outcome of an attempt as the end of a run: a process that is lost, or time that is up, is a failure of the run. */
 export function runOutcome(outcome: CallOutcome, timeoutMs: number): ScriptOutcome {
-  switch (outcome.status) {
-    case "answered":
-      return { status: "completed" };
-    case "failed":
-    case "stopped":
-    case "gone":
-      return outcome;
-    case "lost":
-      return { status: "failed", error: { message: outcome.message } };
-    case "late":
-      return { status: "failed", error: { message: `ran longer than its timeout of ${timeoutMs / 1_000} s` } };
-    default:
-      return { status: "failed", error: { message: `ended as ${outcome.status}, which no run can` } };
-  }
-}
-
-/** The part of the process that an exchange speaks with. */
-interface BodyPort {
-  /** Asks for the next piece of the response. */
-  want(): void;
-  /** Gives a piece of the request; null after the last. */
-  give(bytes: Uint8Array | null): void;
+  if (outcome.status === "answered") return { status: "completed" };
+  if (outcome.status === "failed" || outcome.status === "stopped" || outcome.status === "gone") return outcome;
+  let message = `ended as ${outcome.status}, which no run can`;
+  if (outcome.status === "lost") message = outcome.message;
+  if (outcome.status === "late") message = `ran longer than its timeout of ${timeoutMs / 1_000} s`;
+  return { status: "failed", error: { message } };
 }
 
 /** A response that broke off after its begin. */
@@ -148,15 +141,15 @@ class BrokenOff extends Error {
 export class BodyExchange {
   readonly #attempt: Attempt;
   readonly #exchange: ScriptExchange;
-  readonly #port: BodyPort;
+  readonly #process: HostProcess<ToChild>;
   /** The piece of the response that is waited for; null when no piece is. */
   #wanted: PromiseWithResolvers<Uint8Array | null> | null = null;
   #end: CallOutcome | null = null;
 
-  constructor(attempt: Attempt, exchange: ScriptExchange, port: BodyPort) {
+  constructor(attempt: Attempt, exchange: ScriptExchange, process: HostProcess<ToChild>) {
     this.#attempt = attempt;
     this.#exchange = exchange;
-    this.#port = port;
+    this.#process = process;
     void attempt.outcome.then((end) => this.#over(end));
   }
 
@@ -166,7 +159,6 @@ export class BodyExchange {
     return body === "pieces";
   }
 
-  /** A piece of the response has come. */
   piece(bytes: Uint8Array): void {
     this.#wanted?.resolve(bytes);
     this.#wanted = null;
@@ -176,7 +168,8 @@ export class BodyExchange {
   async wanted(): Promise<void> {
     try {
       const next = await this.#exchange.pieces?.next();
-      this.#port.give(next === undefined || next.done === true ? null : next.value);
+      const bytes = next === undefined || next.done === true ? null : next.value;
+      this.#process.send({ type: "piece", attempt: this.#attempt.id, bytes });
     } catch (error) {
       this.#attempt.settle({ status: "unread", error });
     }
@@ -188,7 +181,7 @@ export class BodyExchange {
         if (this.#end !== null && this.#end.status !== "answered") throw brokenOff(this.#end);
         if (this.#end !== null) return { done: true, value: undefined };
         this.#wanted = Promise.withResolvers<Uint8Array | null>();
-        this.#port.want();
+        this.#process.send({ type: "want", attempt: this.#attempt.id });
         const value = await this.#wanted.promise;
         return value === null ? { done: true, value: undefined } : { done: false, value };
       },

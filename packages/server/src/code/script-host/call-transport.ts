@@ -11,7 +11,6 @@ export interface CallAnswers {
   answer(call: CallMessage, caller: Caller): Promise<unknown>;
 }
 
-/** The attempt that calls. */
 export interface Caller {
   readonly task: ScriptTask;
   /** Milliseconds until its time is up. */

@@ -3,13 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 
-/** A variable that `scripts.env` declares: `NAME`, or `NAME?` for a variable that may be missing. */
-interface Variable {
-  readonly name: string;
-  readonly isOptional: boolean;
-}
-
-export function variablesOf(declared: readonly string[]): Variable[] {
+/** The variables that `scripts.env` declares: `NAME`, or `NAME?` for a variable that may be missing. */
+export function variablesOf(declared: readonly string[]): { name: string; isOptional: boolean }[] {
   return declared.map((text) => ({ name: text.replace(/\?$/, ""), isOptional: text.endsWith("?") }));
 }
 

@@ -30,11 +30,9 @@ export interface HostProcess<Out extends object> {
   readonly residentBytes: number | null;
   /** Does nothing once the process has ended. */
   send(message: Out): void;
-  /** Ends the process at once. */
   kill(): void;
 }
 
-/** How a process ended. */
 export interface ProcessEnd {
   /** For people: the signal or the exit code, and the last lines of the standard error. */
   readonly how: string;
@@ -42,7 +40,6 @@ export interface ProcessEnd {
   readonly signal: string | null;
 }
 
-/** The surroundings of another process. */
 interface Surroundings {
   readonly cwd: string;
   /** The service's environment. Variables that configure the service are not passed on. */

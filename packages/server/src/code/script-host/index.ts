@@ -11,7 +11,7 @@ export type {
   ScriptTask,
 } from "./attempt.ts";
 export { readEnvironmentFile } from "./environment.ts";
-export { dispatch, type Handlers, runTool, SpawnedProcess, toolOutput } from "./host-process.ts";
+export { dispatch, type Handlers, runTool, SpawnedProcess, type SpawnOptions, toolOutput } from "./host-process.ts";
 export type { RunInput, ScriptError, ScriptExports } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
 export { exportAdvice, parseOptions, parseRetries, parseTimeout } from "./run-options.ts";

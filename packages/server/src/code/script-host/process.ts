@@ -148,7 +148,6 @@ export class ScriptProcess {
     return this.#underWay.size;
   }
 
-  /** Loads a file. */
   async loadFile(path: string): Promise<LoadResult> {
     const { promise, resolve } = Promise.withResolvers<LoadResult>();
     this.#loading.set(path, { end: resolve, polls: 0 });
@@ -169,15 +168,8 @@ export class ScriptProcess {
     const { path, handler, input, exchange } = task;
     this.#everSent += 1;
     this.#underWay.set(id, attempt);
-    if (exchange !== undefined)
-      this.#exchanges.set(
-        id,
-        new BodyExchange(attempt, exchange, {
-          want: () => this.#host.send({ type: "want", attempt: id }),
-          give: (bytes) => this.#host.send({ type: "piece", attempt: id, bytes }),
-        }),
-      );
-    const request = exchange === undefined ? {} : { request: exchange.request };
+    if (exchange !== undefined) this.#exchanges.set(id, new BodyExchange(attempt, exchange, this.#host));
+    const request = exchange && { request: exchange.request };
     this.#invocations.push({ attempt: id, path, handler, input: JSON.stringify(input), ...request });
     if (this.#invocations.length === 1) setImmediate(() => this.#sendInvocations());
     this.#watch();

@@ -9,7 +9,6 @@ export const loadLimitMs = 5_000;
 /** The problem of a file that takes longer, as the predicate of a sentence. */
 export const lateLoad = `did not finish loading within ${loadLimitMs / 1_000} s`;
 
-/** The exports of a file. */
 export interface ScriptExports {
   /** Names of the exported functions; `default` may be among the names. */
   readonly functions: readonly string[];
@@ -37,7 +36,7 @@ export interface Invocation {
 }
 
 /** A name and a value; a name may come twice. */
-export type HeaderList = readonly (readonly [name: string, value: string])[];
+export type HeaderList = [name: string, value: string][];
 
 /** A body: all of it, `pieces` that are asked for with `want`, or null without a body. */
 export type BodyData = Uint8Array | "pieces" | null;

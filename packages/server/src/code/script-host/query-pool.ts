@@ -23,24 +23,19 @@ export interface QueryMessage {
 
 export type QueryAnswer = { readonly rows: string } | { readonly error: CallError };
 
-/** The process has ended by itself, or was killed from outside. */
-interface Ended {
-  /** For people: how. */
-  readonly ended: string;
-}
+/** The end of a query: its answer, or for people, how its process has ended by itself or was killed from outside. */
+type QueryEnd = QueryAnswer | { readonly ended: string };
 
-/** A process of the pool. */
 interface PooledProcess {
   readonly host: HostProcess<QueryMessage>;
   /** Takes the answer of the query under way; null without a query. */
-  onAnswer: ((answer: QueryAnswer | Ended) => void) | null;
+  onAnswer: ((answer: QueryEnd) => void) | null;
   /** The tables whose further names the process knows. */
   aliased: readonly QueryTable[];
   /** Ends a process that has been free for long. */
   timer: Timer | null;
 }
 
-/** The options of a process of the pool. */
 export interface QueryOptions {
   /** The path of the database. */
   readonly database: string;
@@ -48,14 +43,19 @@ export interface QueryOptions {
   readonly tables: readonly QueryTable[];
 }
 
+interface QueryPoolOptions extends Omit<SpawnOptions, "word"> {
+  readonly options: QueryOptions;
+  readonly timeoutMs: number;
+  /** The tables whose columns have further names, the same array while the names stay. */
+  readonly aliased: () => readonly QueryTable[];
+}
+
 /**
  * SQL that is written by hand can take for ever, and SQLite does not let go of its thread, so a query
  * beyond its time is ended with its process.
  */
 export class QueryPool implements PausableReads {
-  readonly #options: Omit<SpawnOptions, "word">;
-  readonly #timeoutMs: number;
-  readonly #aliased: () => readonly QueryTable[];
+  readonly #options: QueryPoolOptions;
   readonly #admission = new Admission({ width });
   readonly #all = new Set<PooledProcess>();
   /** The ends of processes that were killed and have not gone yet. */
@@ -64,18 +64,8 @@ export class QueryPool implements PausableReads {
   #pause: PromiseWithResolvers<void> | null = null;
   #isStopped = false;
 
-  /** @param options `aliased` answers the tables whose columns have further names, the same array while the names stay. */
-  constructor(
-    options: Omit<SpawnOptions, "word"> & {
-      options: QueryOptions;
-      timeoutMs: number;
-      aliased: () => readonly QueryTable[];
-    },
-  ) {
-    const { timeoutMs, aliased, ...process } = options;
-    this.#options = process;
-    this.#timeoutMs = timeoutMs;
-    this.#aliased = aliased;
+  constructor(options: QueryPoolOptions) {
+    this.#options = options;
   }
 
   /** The rows of a query, as JSON. @throws AppError `bad_request`, also when the query runs longer than the time. */
@@ -90,20 +80,19 @@ export class QueryPool implements PausableReads {
     });
   }
 
-  async #attempt(query: QueryMessage, timeoutMs: number): Promise<QueryAnswer | Ended> {
+  async #attempt(query: QueryMessage, timeoutMs: number): Promise<QueryEnd> {
     while (this.#pause !== null) await this.#pause.promise;
     if (this.#isStopped) throw new AppError("unavailable", "The service is stopping.");
     const free = [...this.#all].find(({ host, onAnswer }) => onAnswer === null && !host.hasExited);
-    return this.#ask(free ?? this.#open(), query, Math.min(timeoutMs, this.#timeoutMs));
+    return this.#ask(free ?? this.#open(), query, Math.min(timeoutMs, this.#options.timeoutMs));
   }
 
   /** Resolves when no process has the database open any more, so that the service is the last to close the database. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.resume();
-    const processes = [...this.#all];
-    for (const pooled of processes) this.#end(pooled);
-    await Promise.all([...processes.map((pooled) => pooled.host.exited), ...this.#ending]);
+    for (const pooled of this.#all) this.#end(pooled);
+    await Promise.all(this.#ending);
   }
 
   async drain(): Promise<void> {
@@ -146,7 +135,7 @@ export class QueryPool implements PausableReads {
     return pooled;
   }
 
-  #ask(pooled: PooledProcess, message: QueryMessage, timeoutMs: number): Promise<QueryAnswer | Ended> {
+  #ask(pooled: PooledProcess, message: QueryMessage, timeoutMs: number): Promise<QueryEnd> {
     clearTimeout(pooled.timer ?? undefined);
     return new Promise((resolve) => {
       const limit = setTimeout(() => {
@@ -160,7 +149,7 @@ export class QueryPool implements PausableReads {
         if (this.#all.has(pooled)) pooled.timer = setTimeout(() => this.#end(pooled), idleMs).unref();
         resolve(answer);
       };
-      const aliased = this.#aliased();
+      const aliased = this.#options.aliased();
       pooled.host.send(pooled.aliased === aliased ? message : { ...message, aliased });
       pooled.aliased = aliased;
     });

@@ -84,7 +84,8 @@ export class ServiceApi implements CallAnswers {
         const parameters = text(search, "query");
         const list = queries.prepare(collection, principal, parameters);
         if (list.query === null) throw new AppError("bad_request", `${quote(parameters)} has no parameter of a list.`);
-        const caller = { principal, caller: byFunctions, signal: neverAborted };
+        // Functions share the reader threads as one caller. A run that has ended leaves its queries to their limit of time.
+        const caller = { principal, caller: () => "functions", signal: () => new AbortController().signal };
         return (await queries.page(collection, list, caller)).text;
       },
       "db.get": async (principal, [name, id]) => {
@@ -93,13 +94,11 @@ export class ServiceApi implements CallAnswers {
       },
       "db.create": async (principal, [name, body]) =>
         (await records.create(text(name, "collection"), principal, parsedObject(body, "The values"))).json.text,
-      "db.update": async (principal, [name, id, body, ifMatch]) =>
-        (
-          await records.update(text(name, "collection"), principal, {
-            record: versionOf(id, ifMatch),
-            body: parsedObject(body, "The values"),
-          })
-        ).json.text,
+      "db.update": async (principal, [name, id, body, ifMatch]) => {
+        const collection = text(name, "collection");
+        const change = { record: versionOf(id, ifMatch), body: parsedObject(body, "The values") };
+        return (await records.update(collection, principal, change)).json.text;
+      },
       "db.delete": async (principal, [name, id, ifMatch]) => {
         const { name: collection } = records.collection(text(name, "collection"));
         return (await nullIfMissing(() => records.delete(collection, principal, versionOf(id, ifMatch)))) !== null;
@@ -176,25 +175,14 @@ export class ServiceApi implements CallAnswers {
   }
 
   #jobMethods(): Record<string, Method> {
+    const { queues } = this.#options;
     return {
-      "jobs.enqueue": (principal, [name, payload, options]) =>
-        this.#options.queues.enqueue(
-          text(name, "name"),
-          { payload: text(payload, "payload"), options: JSON.parse(text(options, "options")) },
-          principal,
-        ),
+      "jobs.enqueue": async (principal, [name, payload, options]) => {
+        const run = { payload: text(payload, "payload"), options: JSON.parse(text(options, "options")) };
+        return { runId: await queues.enqueue(text(name, "name"), run, principal) };
+      },
     };
   }
-}
-
-/** The share of the reader threads that functions have together. */
-function byFunctions(): string {
-  return "functions";
-}
-
-/** A run that has ended leaves its queries to their limit of time. */
-function neverAborted(): AbortSignal {
-  return new AbortController().signal;
 }
 
 /** Sends records in pieces, each after the process has taken the piece before. */

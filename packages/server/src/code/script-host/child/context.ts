@@ -42,26 +42,26 @@ function databaseOf({ calls }: ContextParts): object {
       return {
         list: async (query: object = {}) => {
           const search = searchOf(query);
-          if (search !== "") return listOf(parsed(await call("page", search)) as Page);
+          if (search !== "") return listOf((await call("page", search)) as Page);
           const records: unknown[] = [];
           await calls.call("db.list", [name], (page) => {
-            for (const record of parsed(page) as unknown[]) records.push(record);
+            for (const record of page as unknown[]) records.push(record);
           });
           return listOf({ items: records });
         },
-        get: async (id: string) => parsed(await call("get", id)),
-        create: async (values: unknown) => parsed(await call("create", jsonOf(values))),
+        get: (id: string) => call("get", id),
+        create: async (values: unknown) => call("create", jsonOf(values)),
         update: async (id: string, values: unknown, options?: VersionOptions) =>
-          parsed(await call("update", id, jsonOf(values), tagOf(options))),
+          call("update", id, jsonOf(values), tagOf(options)),
         delete: (id: string, options?: VersionOptions) => call("delete", id, tagOf(options)),
       };
     },
     batch: async (operations: unknown, { enqueue }: { enqueue?: unknown } = {}) => {
       const sent = jsonOf({ operations: withTags(operations), enqueue });
-      const results = parsed(await calls.call("db.batch", [sent])) as { body: unknown }[];
+      const results = (await calls.call("db.batch", [sent])) as { body: unknown }[];
       return results.map(({ body }) => body);
     },
-    query: async (sql: string, params: unknown = []) => parsed(await calls.call("db.query", [sql, jsonOf(params)])),
+    query: async (sql: string, params: unknown = []) => calls.call("db.query", [sql, jsonOf(params)]),
   };
 }
 
@@ -105,33 +105,32 @@ function withTags(operations: unknown): unknown {
 
 function usersOf(calls: ServiceClient): object {
   return {
-    list: async (options: unknown = {}) => parsed(await calls.call("users.list", [jsonOf(options)])),
-    get: async (id: string) => parsed(await calls.call("users.get", [id])),
-    findByEmail: async (email: string) => parsed(await calls.call("users.findByEmail", [email])),
-    create: async (values: unknown) => parsed(await calls.call("users.create", [jsonOf(values)])),
-    setRole: async (id: string, role: string) => parsed(await calls.call("users.setRole", [id, role])),
-    setPassword: async (id: string, password: string) => parsed(await calls.call("users.setPassword", [id, password])),
+    list: async (options: unknown = {}) => calls.call("users.list", [jsonOf(options)]),
+    get: (id: string) => calls.call("users.get", [id]),
+    findByEmail: (email: string) => calls.call("users.findByEmail", [email]),
+    create: async (values: unknown) => calls.call("users.create", [jsonOf(values)]),
+    setRole: (id: string, role: string) => calls.call("users.setRole", [id, role]),
+    setPassword: (id: string, password: string) => calls.call("users.setPassword", [id, password]),
   };
 }
 
 function storageOf(calls: ServiceClient): object {
   return {
-    get: async (id: string) => parsed(await calls.call("storage.get", [id])),
+    get: (id: string) => calls.call("storage.get", [id]),
     delete: (id: string) => calls.call("storage.delete", [id]),
     read: (id: string) => calls.call("storage.read", [id]),
     put: async (file: { filename: string; data: unknown; visibility?: string; owner?: string | null }) => {
       const data = await bytesOf(file?.data);
       const { filename, visibility = null, owner = null } = file;
-      return parsed(await calls.call("storage.put", [filename, data, visibility, owner]));
+      return calls.call("storage.put", [filename, data, visibility, owner]);
     },
   };
 }
 
 function jobsOf(calls: ServiceClient): object {
   return {
-    enqueue: async (name: string, payload: unknown = null, options: unknown = null) => ({
-      runId: await calls.call("jobs.enqueue", [name, jsonOf(payload), jsonOf(options)]),
-    }),
+    enqueue: async (name: string, payload: unknown = null, options: unknown = null) =>
+      calls.call("jobs.enqueue", [name, jsonOf(payload), jsonOf(options)]),
   };
 }
 
@@ -146,8 +145,4 @@ async function bytesOf(data: unknown): Promise<Uint8Array> {
 /** Objects are passed as JSON, as over HTTP: dates become strings, and a value without a JSON form is null. */
 function jsonOf(value: unknown): string {
   return JSON.stringify(value) ?? "null";
-}
-
-function parsed(text: unknown): unknown {
-  return typeof text === "string" ? JSON.parse(text) : text;
 }

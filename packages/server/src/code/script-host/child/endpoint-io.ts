@@ -1,7 +1,7 @@
 /** Requests and responses of endpoints in a script process: as the web's interfaces for the handler, as data for the service. */
 import { nextTurn } from "../../../base/kernel/index.ts";
 import type { BodyData, HeaderList, RequestData, ResponseData } from "../protocol.ts";
-import { isDecoded } from "./fetch.ts";
+import { isDecoded } from "./globals.ts";
 
 /** A body up to this goes with the head of its response. */
 const inlineBytes = 64 * 1024;
@@ -20,21 +20,6 @@ const hopByHop: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-
-/**
- * Has `new Response("text")` say its type at once, as the Fetch standard says. The runtime would add the type only when the runtime
- * sends the response itself.
- */
-export function defineResponse(): void {
-  globalThis.Response = new Proxy(Response, {
-    construct(target, args, newTarget) {
-      const response: Response = Reflect.construct(target, args, newTarget);
-      if (typeof args[0] === "string" && !response.headers.has("content-type"))
-        response.headers.set("content-type", "text/plain;charset=utf-8");
-      return response;
-    },
-  });
-}
 
 /** A request body of pieces that the service has. `give` brings the requested piece. */
 export class RequestBody {
@@ -68,16 +53,9 @@ export class RequestBody {
   }
 }
 
-interface Read {
-  readonly done: boolean;
-  readonly value?: unknown;
-}
-
-/** The part of a stream's reader that is used: its values may be anything. */
-interface Reader {
-  read(): Promise<Read>;
-  cancel(): Promise<void>;
-}
+/** The values of a stream may be anything. */
+type Reader = Pick<ReadableStreamDefaultReader<unknown>, "read" | "cancel">;
+type Read = Awaited<ReturnType<Reader["read"]>>;
 
 /** The pieces of a response body. */
 export class ResponseBody {
@@ -115,11 +93,7 @@ export function requestOf(
   { method, url, headers, body }: RequestData,
   { pieces, signal }: { pieces: RequestBody | null; signal: AbortSignal },
 ): Request {
-  const init: RequestInit = {
-    method,
-    headers: headers.map(([name, value]): [string, string] => [name, value]),
-    signal,
-  };
+  const init = { method, headers, signal };
   if (pieces !== null) return new Request(url, { ...init, body: pieces.stream });
   return body === null || body === "pieces" ? new Request(url, init) : new Request(url, { ...init, body });
 }

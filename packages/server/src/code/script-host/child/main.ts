@@ -21,12 +21,10 @@ import {
 } from "../protocol.ts";
 import { useCode } from "./code.ts";
 import { makeContext } from "./context.ts";
-import { defineResponse, RequestBody, type ResponseBody, requestOf, responseOf } from "./endpoint-io.ts";
+import { RequestBody, type ResponseBody, requestOf, responseOf } from "./endpoint-io.ts";
 import { Errors } from "./errors.ts";
-import { boundFetch } from "./fetch.ts";
-import { declaredEnvironment, guardProcess, loadEnvironment } from "./guards.ts";
-import { type AttemptScope, Budget, newBudget, Output, scopes } from "./output.ts";
-import { defineRefusal, refusalOf } from "./refusal.ts";
+import { declaredEnvironment, defineGlobals, loadEnvironment, refusalOf } from "./globals.ts";
+import { type AttemptScope, Budget, Output, scopes } from "./output.ts";
 import { answered, answeredPart, refused, ServiceClient } from "./service-client.ts";
 
 interface Active extends AttemptScope {
@@ -55,19 +53,13 @@ type Module = { readonly [name: string]: unknown };
 export function runScripts(options: ChildOptions): void {
   const toService = process.send?.bind(process);
   if (toService === undefined) throw new Error("This process is started by the service");
-  const send = (message: FromChild): void => {
-    toService(message);
-  };
   loadEnvironment(options.root);
-  const child = new Child(options, send);
+  const child = new Child(options, toService);
   process.on("message", (message: ToChild) => child.receive(message));
   process.on("uncaughtException", (thrown) => child.stray(thrown));
   process.on("unhandledRejection", (thrown) => child.stray(thrown));
   process.umask(options.umask);
-  guardProcess();
-  defineRefusal();
-  boundFetch();
-  defineResponse();
+  defineGlobals();
 }
 
 class Child {
@@ -135,7 +127,9 @@ class Child {
     const attempt = this.#culprit(thrown);
     if (attempt !== null && this.#active.has(attempt)) {
       // The attempt has failed, whether or not its handler would have returned.
-      this.#end(attempt, { status: "failed", error: this.#describeStray(thrown) });
+      const error = this.#errors.describe(thrown);
+      const message = `Uncaught error in a timer or in a promise without await: ${error.message}`;
+      this.#end(attempt, { status: "failed", error: { ...error, message } });
     } else if (this.#strays.take()) {
       this.#send({ type: "stray", attempt, error: this.#errors.describe(thrown) });
     }
@@ -160,17 +154,16 @@ class Child {
 
   async #load(path: string): Promise<void> {
     try {
-      const module = await inTime(this.#import(path));
+      const loading = this.#code.then(
+        (): Promise<Module> => import(this.#places.get(path) ?? join(this.#options.root, path)),
+      );
+      const late = Bun.sleep(loadLimitMs).then(() => Promise.reject(new Error(lateLoad)));
+      const module = await Promise.race([loading, late]);
       this.#modules.set(path, module);
       this.#send({ type: "loaded", path, loaded: { exports: exportsOf(module) } });
     } catch (thrown) {
       this.#send({ type: "loaded", path, loaded: { error: this.#errors.describe(thrown) } });
     }
-  }
-
-  async #import(path: string): Promise<Module> {
-    await this.#code;
-    return import(this.#places.get(path) ?? join(this.#options.root, path));
   }
 
   #enqueue(calls: readonly Invocation[]): void {
@@ -269,10 +262,10 @@ class Child {
   async #call({ attempt, path, handler, input, request }: Invocation): Promise<unknown> {
     const controller = new AbortController();
     const { signal } = controller;
-    const calls = new ServiceClient({ attempt, send: this.#send, limits: this.#options });
+    const calls = new ServiceClient(attempt, this.#send, this.#options);
     const requestBody =
       request?.body === "pieces" ? new RequestBody(() => this.#send({ type: "want", attempt })) : null;
-    const active = { attempt, budget: newBudget(), signal, path, controller, calls, requestBody, responseBody: null };
+    const active = { attempt, budget: new Budget(), signal, path, controller, calls, requestBody, responseBody: null };
     this.#active.set(attempt, active);
     const target = this.#modules.get(path)?.[handler];
     if (typeof target !== "function") throw new Error(`${path} does not export ${handler}`);
@@ -307,25 +300,6 @@ class Child {
     this.#send({ type: "aborted", attempt });
     active?.controller.abort(new DOMException("The run's time was up", "TimeoutError"));
     if (active !== undefined) letGo(active);
-  }
-
-  #describeStray(thrown: unknown): { message: string; stack?: string } {
-    const error = this.#errors.describe(thrown);
-    return {
-      ...error,
-      message: `Uncaught error in a timer or in a promise without await: ${error.message}`,
-    };
-  }
-}
-
-/** @throws Error for a module whose top level waits for too long. */
-async function inTime<T>(loading: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error(lateLoad)), loadLimitMs);
-  try {
-    return await Promise.race([loading, late.promise]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

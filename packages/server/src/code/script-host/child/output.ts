@@ -6,9 +6,7 @@ import { cut, type Errors } from "./errors.ts";
 
 type Level = LogMessage["level"];
 
-interface Line {
-  readonly level: Level;
-  readonly message: string;
+interface Line extends Pick<LogMessage, "level" | "message"> {
   readonly fields?: unknown;
 }
 
@@ -23,7 +21,7 @@ export class Budget {
   #used = 0;
   #since = 0;
 
-  constructor(size: number) {
+  constructor(size = maxEntries) {
     this.#size = size;
   }
 
@@ -51,14 +49,10 @@ export interface AttemptScope {
 /** The scope of the code that is running. */
 export const scopes = new AsyncLocalStorage<AttemptScope>();
 
-export function newBudget(): Budget {
-  return new Budget(maxEntries);
-}
-
 export class Output {
   readonly #send: (message: FromChild) => void;
   readonly #errors: Errors;
-  readonly #outside = newBudget();
+  readonly #outside = new Budget();
 
   constructor(send: (message: FromChild) => void, errors: Errors) {
     this.#send = send;
@@ -76,9 +70,7 @@ export class Output {
   }
 
   /** The `logger` of a context. */
-  loggerOf(scope: AttemptScope): {
-    [name in "debug" | "info" | "warn" | "error"]: (message: unknown, fields?: unknown) => void;
-  } {
+  loggerOf(scope: AttemptScope): object {
     const at =
       (level: Level) =>
       (message: unknown, fields?: unknown): void =>
@@ -102,17 +94,9 @@ export class Output {
       (level: Level) =>
       (...args: unknown[]): void =>
         this.write({ level, message: this.#text(args) });
-    const methods: { readonly [name: string]: Level } = {
-      log: "INFO",
-      info: "INFO",
-      warn: "WARN",
-      error: "ERROR",
-      debug: "DEBUG",
-      trace: "DEBUG",
-      dir: "INFO",
-      table: "INFO",
-    };
-    for (const [name, level] of Object.entries(methods)) Reflect.set(console, name, say(level));
+    for (const name of ["log", "info", "dir", "table"]) Reflect.set(console, name, say("INFO"));
+    for (const name of ["debug", "trace"]) Reflect.set(console, name, say("DEBUG"));
+    Object.assign(console, { warn: say("WARN"), error: say("ERROR") });
     const written = (chunk: unknown): true => {
       const text = typeof chunk === "string" ? chunk : Buffer.from(chunk as Uint8Array).toString();
       this.write({ level: "INFO", message: text.replace(/\n$/, "") });

@@ -12,9 +12,7 @@ class ServiceError extends Error {
   details: CallError["details"];
 }
 
-interface Open {
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: ServiceError) => void;
+interface Open extends Pick<PromiseWithResolvers<unknown>, "resolve" | "reject"> {
   readonly error: ServiceError;
   readonly onPart: ((value: unknown) => void) | undefined;
 }
@@ -30,17 +28,16 @@ export class ServiceClient {
   #open = 0;
   #endReason: string | null = null;
 
-  constructor(options: {
-    attempt: number;
-    send: (message: FromChild) => void;
-    limits: CallLimits;
-  }) {
-    this.#attempt = options.attempt;
-    this.#send = options.send;
-    this.#limits = options.limits;
+  constructor(attempt: number, send: (message: FromChild) => void, limits: CallLimits) {
+    this.#attempt = attempt;
+    this.#send = send;
+    this.#limits = limits;
   }
 
-  /** Asks the service. Rejects with a `ServiceError` whose stack is that of the caller. */
+  /**
+   * Asks the service. Resolves with the value of an answer in JSON. Rejects with a `ServiceError` whose stack is that of the
+   * caller.
+   */
   async call(method: string, args: readonly unknown[], onPart?: (value: unknown) => void): Promise<unknown> {
     const error = new ServiceError();
     const size = args.reduce<number>((sum, arg) => sum + sizeOf(arg), 0);
@@ -57,10 +54,10 @@ export class ServiceClient {
     const call = lastCall;
     this.#open += 1;
     try {
-      return await new Promise<unknown>((resolve, reject) => {
-        open.set(call, { resolve, reject, error, onPart });
-        this.#send({ type: "call", call, attempt: this.#attempt, method, args });
-      });
+      const answer = Promise.withResolvers<unknown>();
+      open.set(call, { ...answer, error, onPart: onPart && ((part) => onPart(parsed(part))) });
+      this.#send({ type: "call", call, attempt: this.#attempt, method, args });
+      return parsed(await answer.promise);
     } finally {
       this.#open -= 1;
       this.#waiting.shift()?.();
@@ -74,11 +71,14 @@ export class ServiceClient {
     return [bodyLimit, "limits.body allows"];
   }
 
-  /** Refuses all further calls. */
   refuseCalls(reason: string): void {
     this.#endReason = reason;
     for (const wake of this.#waiting.splice(0)) wake();
   }
+}
+
+function parsed(answer: unknown): unknown {
+  return typeof answer === "string" ? JSON.parse(answer) : answer;
 }
 
 function sizeOf(arg: unknown): number {

@@ -1,0 +1,156 @@
+/**
+ * The globals of a script process, as the user's code finds them: the environment, `fetch`, `Response` and `Refusal`; and guards of the
+ * functions of the runtime that would end the process.
+ */
+
+import { missingVariables, readEnvironmentFile, variablesOf, withoutSettings } from "../environment.ts";
+import type { RefusalData } from "../protocol.ts";
+import { cut } from "./errors.ts";
+import { scopes } from "./output.ts";
+
+/** Adds the variables of the project's `.env` file, without variables that configure the service. The service's environment wins. */
+export function loadEnvironment(root: string): void {
+  const added = withoutSettings(readEnvironmentFile(root, ".env"));
+  for (const [name, value] of Object.entries(added)) process.env[name] ??= value;
+}
+
+/**
+ * The `env` of handlers: the declared variables with their present values. A required variable that is not set throws when it
+ * is read.
+ */
+export function declaredEnvironment(declared: readonly string[]): object {
+  const env = {};
+  const missing = missingVariables(declared, process.env);
+  for (const { name } of variablesOf(declared)) {
+    const refuse = (): never => {
+      throw new Error(`${name} is not set: put it into the environment of the service, or into .env`);
+    };
+    const property = missing.includes(name) ? { get: refuse } : { value: process.env[name], enumerable: true };
+    Object.defineProperty(env, name, property);
+  }
+  return Object.freeze(env);
+}
+
+/** Replaces globals for the user's code. To be called before the code is loaded. */
+export function defineGlobals(): void {
+  guardProcess();
+  globalThis.fetch = Object.assign(boundFetch, { preconnect: runtimeFetch.preconnect });
+  globalThis.Response = typedResponse;
+  Object.defineProperty(globalThis, "Refusal", { value: Refusal, configurable: true, writable: true });
+}
+
+/**
+ * Replaces functions of the runtime that would end the process, which all functions share, or its parent. A guard against
+ * accidents, not against malice: the author of a function owns the service.
+ */
+function guardProcess(): void {
+  const refuse = (name: string, instead: string) => (): never => {
+    throw new Error(
+      `${name} is not available in functions, jobs and endpoints: it would end the handlers that run beside this one. ${instead}`,
+    );
+  };
+  const leave = "To end this handler, return or throw.";
+  const guarded = {
+    exit: refuse("process.exit()", leave),
+    reallyExit: refuse("process.reallyExit()", leave),
+    abort: refuse("process.abort()", leave),
+    kill: refuse("process.kill()", "A process that you started has a kill() of its own."),
+    disconnect: () => undefined,
+    send: undefined,
+  };
+  for (const [name, value] of Object.entries(guarded))
+    Object.defineProperty(process, name, { value, configurable: true, writable: true });
+  // A signal to the parent by its number reaches this process instead.
+  Object.defineProperty(process, "ppid", { value: process.pid, configurable: true });
+}
+
+/** Encodings of bodies that `fetch` undoes. */
+const undone = /^(?:gzip|x-gzip|deflate|br|zstd)$/i;
+/** Responses whose body is in its sent form. */
+const encoded = new WeakSet<Response>();
+
+/** Whether `fetch` made the response and has undone this encoding of its body. */
+export function isDecoded(response: Response, encoding: string): boolean {
+  return response.url !== "" && undone.test(encoding) && !encoded.has(response);
+}
+
+const { fetch: runtimeFetch } = globalThis;
+
+/**
+ * `fetch` of the user's code: a request ends when the time of its attempt is up, beside any signal of the caller, and its errors name
+ * the line of the call.
+ */
+function boundFetch(input: string | URL | Request, init?: BunFetchRequestInit): Promise<Response> {
+  const scope = scopes.getStore();
+  if (scope === undefined) return runtimeFetch(input, init);
+  const own = init?.signal ?? (input instanceof Request ? input.signal : null);
+  const signal = own === null ? scope.signal : AbortSignal.any([own, scope.signal]);
+  const call = new Error();
+  return runtimeFetch(input, { ...init, signal }).then(
+    (response) => {
+      if (init?.decompress === false) encoded.add(response);
+      return response;
+    },
+    (thrown) => {
+      // The reason of an abort is the caller's.
+      if (thrown instanceof Error && thrown !== signal.reason) thrown.stack = stackOf(thrown, call);
+      throw thrown;
+    },
+  );
+}
+
+/** The stack of an error that the network has caused: the frames of the call, which the runtime leaves out, and the frames that await the call. */
+function stackOf({ name, message, stack }: Error, call: Error): string {
+  return [`${name}: ${message}`, ...framesOf(call.stack), ...framesOf(stack)].join("\n");
+}
+
+function framesOf(stack = ""): string[] {
+  return stack.split("\n").filter((line) => /^\s+at /.test(line));
+}
+
+/**
+ * `new Response("text")` says its type at once, as the Fetch standard says. The runtime would add the type only when the runtime
+ * sends the response itself.
+ */
+const typedResponse = new Proxy(Response, {
+  construct(target, args, newTarget) {
+    const response: Response = Reflect.construct(target, args, newTarget);
+    if (typeof args[0] === "string" && !response.headers.has("content-type"))
+      response.headers.set("content-type", "text/plain;charset=utf-8");
+    return response;
+  },
+});
+
+const statuses = [400, 403] as const;
+/** Characters of a message, and of the name of a field. */
+const maxMessage = 2_000;
+const maxField = 100;
+
+/** A global of the user's code: thrown in a handler that a request waits for, a refusal is the answer to the client. */
+class Refusal extends Error {
+  override readonly name = "Refusal";
+  readonly status: RefusalData["status"];
+  readonly field: string | null;
+
+  constructor(message: unknown, options: { field?: unknown; status?: unknown } = {}) {
+    if (typeof message !== "string" || message === "") throw new TypeError("A Refusal needs a message");
+    super(message);
+    const { field = null, status = 400 } = options ?? {};
+    const known = statuses.find((each) => each === status);
+    if (known === undefined) throw new TypeError(`The status of a Refusal is 400 or 403, not ${String(status)}`);
+    if (field !== null && typeof field !== "string") throw new TypeError("The field of a Refusal is a name");
+    this.status = known;
+    this.field = field;
+  }
+}
+
+/** The thrown refusal; null for any other value. Never throws. */
+export function refusalOf(thrown: unknown): RefusalData | null {
+  try {
+    if (!(thrown instanceof Refusal)) return null;
+    const { message, status, field } = thrown;
+    return { message: cut(String(message), maxMessage), status, field: field === null ? null : cut(field, maxField) };
+  } catch {
+    return null;
+  }
+}
