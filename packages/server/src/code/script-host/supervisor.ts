@@ -110,7 +110,7 @@ export class Supervisor {
     while (this.#state === "ready" && this.#process !== null && this.#process.load < this.#options.capacity) {
       const next = this.#waiting.shift();
       if (next === undefined) return;
-      if (this.#unloaded.has(next.task.path)) void this.#runUnloaded(next);
+      if (this.#unloaded.has(next.task.path)) void this.#isolate(next);
       else this.#process.call(next);
     }
   }
@@ -245,9 +245,15 @@ export class Supervisor {
     this.#checkDrained();
   }
 
+  /** Quarantine makes the attempt. While neither quarantine nor the main process loads its file, quarantine tries again. */
   async #isolate(attempt: Attempt): Promise<void> {
     this.#isolated.add(attempt);
-    const isSettled = await this.#quarantine.isolate(attempt);
+    let isSettled = await this.#quarantine.isolate(attempt);
+    for (let pauseMs = unloadedPauseMs; !isSettled && this.#unloaded.has(attempt.task.path); ) {
+      await Bun.sleep(pauseMs);
+      pauseMs = Math.min(longestUnloadedPauseMs, pauseMs * 2);
+      isSettled = await this.#quarantine.isolate(attempt);
+    }
     this.#isolated.delete(attempt);
     if (this.#state === "stopped") return;
     if (!isSettled && !attempt.isSettled) {
@@ -266,17 +272,6 @@ export class Supervisor {
         `${path} could not be loaded again, it is tried in a process of its own: ${loaded.error.message}`,
       );
     }
-  }
-
-  /** The main process has not loaded the attempt's file: quarantine tries until the file loads. */
-  async #runUnloaded(attempt: Attempt): Promise<void> {
-    this.#isolated.add(attempt);
-    for (let pauseMs = unloadedPauseMs; ; pauseMs = Math.min(longestUnloadedPauseMs, pauseMs * 2)) {
-      if ((await this.#quarantine.isolate(attempt)) || this.#state === "stopped") break;
-      await Bun.sleep(pauseMs);
-    }
-    this.#isolated.delete(attempt);
-    this.#checkDrained();
   }
 
   #checkDrained(): void {
