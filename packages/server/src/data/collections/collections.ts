@@ -212,7 +212,7 @@ export class Collections {
     const now = this.#now();
     const rows: DefinitionRow[] = [];
     const after = new Map(this.#byName);
-    for (const name of change.drop) await this.#drop(tx, name, principal);
+    for (const name of change.drop) await this.#drop(tx, this.named(name), principal);
     for (const plan of plans) {
       const before = this.#byName.get(plan.after.name) ?? null;
       if (plan.steps.length === 0) continue;
@@ -235,8 +235,8 @@ export class Collections {
     return "event-loop";
   }
 
-  async #drop(tx: Migration, name: string, principal: Principal): Promise<void> {
-    await new Table(tx.slow, name, this.#now()).drop(this.#byName.get(name)?.definition);
+  async #drop(tx: Migration, { name, definition }: Collection, principal: Principal): Promise<void> {
+    await new Table(tx.slow, name, this.#now()).drop(definition);
     deleteDefinition(tx, name);
     this.#announce(tx, { type: "deleted", name }, principal);
   }

@@ -75,9 +75,8 @@ export class Counters {
   async begin(definition: CollectionDefinition, field: FieldDefinition): Promise<void> {
     await this.drop(field.name);
     const column = identifier(plainColumn(field.name));
-    const scope = definition.fields
-      .filter(({ name }) => scopeOf(field).includes(name))
-      .sort((a, b) => scopeOf(field).indexOf(a.name) - scopeOf(field).indexOf(b.name))
+    const scope = scopeOf(field)
+      .flatMap((name) => definition.fields.filter((each) => each.name === name))
       .map((each) => `${this.#table}.${identifier(columnName(each))}`);
     const partition = (also: string[]): string => {
       const by = [...scope, ...also];

@@ -131,7 +131,7 @@ function parseField(
 }
 
 /** The problems of the rules of a field. A rule that does not apply to the type is refused: its author expects protection. */
-async function ruleProblems(field: FieldDefinition): Promise<string[]> {
+function ruleProblems(field: FieldDefinition): string[] {
   const problems: string[] = [];
   const where = `field "${field.name}"`;
   const refuse = (attribute: string, types: string): void => {
@@ -154,7 +154,7 @@ async function ruleProblems(field: FieldDefinition): Promise<string[]> {
     if (!rules.regex) refuse("regex", allOf(typesWith((type) => type.rules.regex)));
     else {
       try {
-        pattern = await compilePattern(field.regex);
+        pattern = compilePattern(field.regex);
       } catch (thrown) {
         const reason = messageOf(thrown).replace(/^error parsing regexp: /, "");
         problems.push(
@@ -331,7 +331,7 @@ function parseSearch(input: unknown, types: FieldTypes, problems: string[]): str
  * relations point to something is for whoever knows the other collections.
  * @throws AppError `bad_request` whose message lists everything that is wrong.
  */
-export async function parseDefinition(input: unknown): Promise<ParsedDefinition> {
+export function parseDefinition(input: unknown): ParsedDefinition {
   if (!isObject(input))
     throw new AppError("bad_request", `A collection definition is a JSON object, not ${quote(input)}`);
   const problems = unknownAttributes(input, definitionShape, "collection");
@@ -352,7 +352,7 @@ export async function parseDefinition(input: unknown): Promise<ParsedDefinition>
       const [field, oldName] = parsed;
       fields.push(field);
       if (oldName !== undefined) renamedFrom.set(field.name, oldName);
-      problems.push(...(await ruleProblems(field)));
+      problems.push(...ruleProblems(field));
     }
     problems.push(...collectionProblems(fields));
   }

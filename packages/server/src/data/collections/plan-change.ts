@@ -45,14 +45,6 @@ export function rethrow(collection: string, thrown: unknown): never {
   throw isRefusal ? new MigrationError(collection, thrown.message, thrown.details) : thrown;
 }
 
-function naming<T>(collection: string, work: () => T): T {
-  try {
-    return work();
-  } catch (thrown) {
-    return rethrow(collection, thrown);
-  }
-}
-
 /**
  * Checks the rules of a definition. An error in a definition that the change does not contain names the collection: the
  * change broke the rule.
@@ -111,7 +103,11 @@ function planDefinitions({ define, drop }: SchemaChange, current: Definitions): 
     if (!future.has(definition.name)) refuseTwin(definition.name, future.keys());
     future.set(definition.name, definition);
     const before = current.get(definition.name) ?? null;
-    plans.push(naming(definition.name, () => planMigration(before, item)));
+    try {
+      plans.push(planMigration(before, item));
+    } catch (thrown) {
+      rethrow(definition.name, thrown);
+    }
   }
   for (const definition of future.values()) refuseDanglingRelations(definition, future, drop);
   refuseSearchNamesakes([...future.values()].filter(({ search }) => search !== undefined).map(({ name }) => name));

@@ -85,9 +85,8 @@ function compareField(old: FieldDefinition, field: FieldDefinition): PlanStep[] 
   if ((old.unique === true) !== (field.unique === true) || (takesOwner && field.unique === true))
     steps.push({ step: "unique", field: name, on: field.unique === true });
   if (turns(old, field)) steps.push({ step: "multiple", field: name, on: field.multiple === true });
-  if (JSON.stringify(old.values) !== JSON.stringify(field.values)) steps.push({ step: "values", field: name });
-  if (JSON.stringify(old.default) !== JSON.stringify(field.default)) steps.push({ step: "default", field: name });
-  if (old.onDelete !== field.onDelete) steps.push({ step: "onDelete", field: name });
+  for (const step of ["values", "default", "onDelete"] as const)
+    if (JSON.stringify(old[step]) !== JSON.stringify(field[step])) steps.push({ step, field: name });
   const loosened = old.required === true && field.required !== true;
   const isOther = (["min", "max", "regex", "anyTarget"] as const).some((rule) => old[rule] !== field[rule]);
   if (loosened || turns(old, field) || isOther)

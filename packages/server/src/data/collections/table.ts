@@ -88,9 +88,9 @@ export class Table {
     this.#sqlName = identifier(this.#name);
   }
 
-  async drop(definition: CollectionDefinition | undefined): Promise<void> {
-    if (definition?.search !== undefined) await this.#search.drop();
-    if (definition !== undefined) await this.#items.drop(definition);
+  async drop(definition: CollectionDefinition): Promise<void> {
+    if (definition.search !== undefined) await this.#search.drop();
+    await this.#items.drop(definition);
     await this.#tx.run(`DROP TABLE ${this.#sqlName}`);
     await this.#counters.drop();
   }
@@ -126,22 +126,23 @@ export class Table {
   async #change(before: CollectionDefinition, plan: CollectionPlan): Promise<void> {
     const newField = new Map(plan.after.fields.map((field) => [field.name, field]));
     const oldField = new Map(before.fields.map((field) => [field.name, field]));
+    const dropped = before.fields.filter(({ name }) =>
+      plan.steps.some((step) => step.step === "drop" && step.field === name),
+    );
     // Through a name that no field can have: two fields may swap names, and a field may take the name of a dropped field.
-    const moved = plan.steps.filter((step) => step.step === "rename" && oldField.get(step.from)?.owner !== true);
-    for (const step of plan.steps) if (step.step === "drop") await this.#dropOrder(oldField.get(step.field));
-    for (const step of moved)
-      if (step.step === "rename") await this.#renameField(oldField.get(step.from), `_new_${step.field}`);
-    for (const step of plan.steps) {
-      if (step.step !== "drop" || oldField.get(step.field)?.owner === true) continue;
-      await this.#dropColumn(plainColumn(step.field));
-      await this.#counters.drop(step.field);
+    const moved = plan.after.fields.flatMap(({ name }) => {
+      const from = oldField.get(originOf(plan, name));
+      const isRenamed = from !== undefined && from.name !== name && from.owner !== true;
+      return isRenamed ? [{ from, through: `_new_${name}`, to: plainColumn(name) }] : [];
+    });
+    for (const field of dropped) await this.#dropOrder(field);
+    for (const { from, through } of moved) await this.#renameField(from, through);
+    for (const { name, owner } of dropped) {
+      if (owner === true) continue;
+      await this.#dropColumn(plainColumn(name));
+      await this.#counters.drop(name);
     }
-    for (const step of moved) {
-      if (step.step !== "rename") continue;
-      const old = oldField.get(step.from);
-      await this.#renameField(old && { ...old, name: `_new_${step.field}` }, plainColumn(step.field));
-    }
-
+    for (const { from, through, to } of moved) await this.#renameField({ ...from, name: through }, to);
     for (const step of plan.steps) {
       const field = "field" in step ? newField.get(step.field) : undefined;
       if (field === undefined) continue;
@@ -162,8 +163,7 @@ export class Table {
   }
 
   /** Renames the column of a field, and that of its order. */
-  async #renameField(field: FieldDefinition | undefined, to: string): Promise<void> {
-    if (field === undefined) return;
+  async #renameField(field: FieldDefinition, to: string): Promise<void> {
     await this.#rename(plainColumn(field.name), to);
     const order = orderColumn(field);
     if (order !== null) await this.#rename(order, `_order_${to}`);

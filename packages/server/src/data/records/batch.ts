@@ -9,20 +9,13 @@ import type { BatchResult, ErrorDetail } from "@socle/protocol";
 import { AppError, JsonText, LoopTurns, newId, type Principal } from "../../base/kernel/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
 import { invalidBatch, maxProblems, type Operation, resolve } from "./batch-operations.ts";
-import { mayNameManyFiles, type RecordChanges } from "./changes.ts";
+import { mayNameManyFiles, type RecordChanges, type SavedRecord } from "./changes.ts";
 import type { HookFailure, WriteHooks } from "./write-hooks.ts";
 
 /** The bytes of changed records, before and after, that a batch may keep in memory until the flush. */
 const maxHeldBytes = 64 * 1024 ** 2;
 
-interface Result {
-  readonly id: string;
-  readonly status: BatchResult["status"];
-  /** The JSON of its body. */
-  readonly json: string;
-  /** About the bytes of the result in memory. */
-  readonly weight: number;
-}
+const noBody = JsonText.from("null");
 
 export class Batch {
   readonly #operations: readonly Operation[];
@@ -31,7 +24,7 @@ export class Batch {
   /** The JSON of each result. */
   readonly #results: string[] = [];
   /** The ids of the records of the operations. A failed operation has an id of its own, which no record has. */
-  readonly #ids: string[] = [];
+  readonly ids: string[] = [];
   readonly #failed = new Set<number>();
   readonly #problems: ErrorDetail[] = [];
   #heldBytes = 0;
@@ -45,10 +38,6 @@ export class Batch {
     this.#operations = options.operations;
     this.#changes = options.changes;
     this.#hooks = options.hooks;
-  }
-
-  get ids(): readonly string[] {
-    return this.#ids;
   }
 
   /**
@@ -65,12 +54,12 @@ export class Batch {
         this.#prepare(operation);
         const { method, collection, body } = operation;
         if (mayNameManyFiles(body)) {
-          const id = typeof operation.id === "number" ? (this.#ids[operation.id] ?? "") : operation.id;
-          await this.#changes.lookAhead(tx, caller, { collection, id: method === "create" ? null : id, body });
+          const id = method === "create" ? null : this.#idOf(operation);
+          await this.#changes.lookAhead(tx, caller, { collection, id, body });
         }
         if (method === "create") {
           const made = this.#changes.create(tx, caller, { collection, body, hooks: this.#hooks });
-          this.#done({ id: made.record.id, status: 201, json: made.json.text, weight: made.weight });
+          this.#done(made.record.id, 201, made);
         } else await this.#change(tx, caller, operation);
       } catch (thrown) {
         this.#fail(index, operation, thrown);
@@ -85,15 +74,15 @@ export class Batch {
   /** The ids of earlier records stand in the body from now on. */
   #prepare({ id, references }: Operation): void {
     // The target of the operation does not exist: the failed create has told its problems.
-    if (typeof id === "number" && this.#failed.has(id)) throw lostTarget();
-    if (references.length > 0) resolve(references, this.#ids);
+    if (typeof id === "number" && this.#failed.has(id)) throw AppError.validation([]);
+    if (references.length > 0) resolve(references, this.ids);
   }
 
   #fail(index: number, operation: Operation, thrown: unknown): void {
     if (!(thrown instanceof AppError) || thrown.code === "unavailable") throw thrown;
     this.#refuse(index, operation, thrown);
     this.#failed.add(index);
-    this.#ids.push(newId("rec", Date.now()));
+    this.ids.push(newId("rec", Date.now()));
   }
 
   /** @throws AppError the refusal that ends the batch. */
@@ -114,29 +103,28 @@ export class Batch {
     }
   }
 
+  /** The record of an operation: a given id, or the record of an earlier operation. */
+  #idOf({ id }: Operation): string {
+    return typeof id === "number" ? (this.ids[id] ?? "") : id;
+  }
+
   async #change(tx: Transactor, caller: Principal, operation: Operation): Promise<void> {
     const { method, collection, ifMatch, body } = operation;
-    const id = typeof operation.id === "number" ? (this.#ids[operation.id] ?? "") : operation.id;
+    const id = this.#idOf(operation);
     const target = { collection, id, ifMatch, hooks: this.#hooks };
-    if (method === "update") {
-      const { json, weight } = this.#changes.update(tx, caller, { ...target, body });
-      this.#done({ id, status: 200, json: json.text, weight });
-    } else this.#done({ id, status: 204, json: "null", weight: await this.#changes.delete(tx, caller, target) });
+    if (method === "update") this.#done(id, 200, this.#changes.update(tx, caller, { ...target, body }));
+    else this.#done(id, 204, { json: noBody, weight: await this.#changes.delete(tx, caller, target) });
   }
 
-  #done({ id, status, json, weight }: Result): void {
-    this.#hold(weight);
-    this.#ids.push(id);
-    this.#results.push(`{"status":${status},"body":${json}}`);
-  }
-
-  #hold(bytes: number): void {
-    this.#heldBytes += bytes;
-    if (this.#heldBytes <= maxHeldBytes) return;
-    throw new AppError(
-      "payload_too_large",
-      `The records of the batch are larger than ${maxHeldBytes / 1024 ** 2} MiB in all; send fewer operations at a time.`,
-    );
+  #done(id: string, status: BatchResult["status"], { json, weight }: Pick<SavedRecord, "json" | "weight">): void {
+    this.#heldBytes += weight;
+    if (this.#heldBytes > maxHeldBytes)
+      throw new AppError(
+        "payload_too_large",
+        `The records of the batch are larger than ${maxHeldBytes / 1024 ** 2} MiB in all; send fewer operations at a time.`,
+      );
+    this.ids.push(id);
+    this.#results.push(`{"status":${status},"body":${json.text}}`);
   }
 }
 
@@ -166,9 +154,4 @@ function refusalOf(index: number, operation: Operation, refusal: AppError): AppE
 
 function detailsOf({ method }: Operation, { details, message }: AppError): readonly ErrorDetail[] {
   return details ?? [{ field: method === "create" ? "collection" : "id", rule: "refused", message }];
-}
-
-/** The error of an operation whose target was not created. */
-function lostTarget(): AppError {
-  return AppError.validation([]);
 }

@@ -49,14 +49,6 @@ export interface RecordTarget extends RecordVersion, Pick<NewRecord, "collection
 
 interface ChangedRecord extends RecordTarget, Pick<NewRecord, "body" | "observe"> {}
 
-/** A record that is to be changed, with its table. */
-interface Found {
-  readonly table: RecordTable;
-  readonly row: OwnedRow;
-  /** About its bytes. */
-  readonly weight: number;
-}
-
 /**
  * Every method runs in the given transaction, checks the caller's right inside the transaction, and throws as `Records`
  * does. The transaction must be taken back after an error, and while hooks are pending.
@@ -203,12 +195,12 @@ export class RecordChanges {
     return this.#deletions.deleteAlone(tx, principal, this.#find(tx, principal, { operation: "delete", target }));
   }
 
-  /** The record that an update or delete is about, once the caller may do that. */
+  /** The record that an update or delete is about, once the caller may do that, with about its bytes. */
   #find(
     tx: Transactor,
     principal: Principal,
     { operation, target }: { operation: "update" | "delete"; target: RecordTarget },
-  ): Found {
+  ): { table: RecordTable; row: OwnedRow; weight: number } {
     const collection = this.#collections.named(target.collection);
     const { access } = collection.policies[operation].admit(principal);
     const table = recordTableOf(collection);

@@ -197,7 +197,7 @@ export class Preparation {
 
   /** A record that is to be created. @throws AppError. */
   create(tx: Transactor, first: NewBody): PreparedRecord {
-    const { table, principal, body, given, observe, id, defaultsAt } = first;
+    const { table, principal, body, given, observe, id, times, defaultsAt } = first;
     const { collection } = table;
     const { values, problems } = validateBody(table, body, given === undefined ? "create" : "import");
     const userId = principal?.userId ?? null;
@@ -208,14 +208,21 @@ export class Preparation {
       problems.push({ field: "id", rule: "unique", message: "id is taken by another record" });
     if (table.defaults.length > 0) fillDefaults(table, { sent: body, values, problems }, { now: defaultsAt, userId });
     if (table.sequences.length > 0) numberNew(tx, table, values);
-    const made = newRecord(first, { values, owner });
-    const state = { table, principal, record: made.record, owner };
+    const stored: Value[] = [];
+    const fields: StoredRecord = { id, ...times };
+    for (const [position, field] of table.fields.entries()) {
+      const value = values[position] ?? null;
+      if (field.owner !== true) stored.push(value);
+      fields[field.name] = value;
+    }
+    const record = table.toRecord(fields);
+    const state = { table, principal, record, owner };
     if (problems.length === 0) observe?.(state);
     const isAdmitted = this.#isAdmitted(tx, "create", { ...state, problems });
     if (isAdmitted && collection.fieldPolicies !== null) this.#rights.admitNew(tx, state, body);
     if (problems.length > 0 || table.references.length > 0)
       this.#refuse(tx, first, { id, values, problems, before: null, isAdmitted });
-    return made;
+    return { values, record, owner, stored };
   }
 
   /** The values of an update. @throws AppError. */
@@ -270,16 +277,4 @@ export class Preparation {
     if (isAdmitted) problems.push(...this.#references.duplicates(tx, table, { id, values, problems }));
     throw AppError.validation(problems);
   }
-}
-
-/** The record of valid values, by the positions of the fields. */
-function newRecord({ table, id, times }: NewBody, { values, owner }: Prepared): PreparedRecord {
-  const stored: Value[] = [];
-  const record: StoredRecord = { id, ...times };
-  for (const [position, field] of table.fields.entries()) {
-    const value = values[position] ?? null;
-    if (field.owner !== true) stored.push(value);
-    record[field.name] = value;
-  }
-  return { values, record: table.toRecord(record), owner, stored };
 }

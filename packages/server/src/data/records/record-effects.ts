@@ -21,16 +21,8 @@ const none: ReadonlySet<string> = new Set();
 /** The columns that the read rule asks about. */
 function columnsOfReadRule(table: RecordTable): ReadonlySet<string> {
   const { read } = table.collection.policies;
-  if (read.audience !== "condition") return none;
-  const decision = read.decide(null);
-  if (decision.access !== "where") return none;
-  const { condition } = decision;
-  let columns = columnsOf.get(condition);
-  if (columns === undefined) {
-    columns = ownColumnsIn(condition);
-    columnsOf.set(condition, columns);
-  }
-  return columns;
+  const decision = read.audience === "condition" ? read.decide(null) : null;
+  return decision?.access === "where" ? columnsOf.getOrInsertComputed(decision.condition, ownColumnsIn) : none;
 }
 
 /**
@@ -237,21 +229,14 @@ export class Versions {
   }
 
   #of(collection: string): Changes {
-    let changes = this.#changes.get(collection);
-    if (changes === undefined) {
-      changes = { last: 0, byOwner: new Map(), ofOthers: 0 };
-      this.#changes.set(collection, changes);
-    }
-    return changes;
+    return this.#changes.getOrInsertComputed(collection, noChanges);
   }
 
   #definitionOf(collection: Collection): number {
-    let number = this.#collections.get(collection);
-    if (number === undefined) {
-      this.#now += 1;
-      number = this.#now;
-      this.#collections.set(collection, number);
-    }
-    return number;
+    return this.#collections.getOrInsertComputed(collection, () => ++this.#now);
   }
+}
+
+function noChanges(): Changes {
+  return { last: 0, byOwner: new Map(), ofOthers: 0 };
 }

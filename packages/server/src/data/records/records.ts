@@ -40,8 +40,6 @@ import { Rights } from "./rights.ts";
 import { Trials } from "./trials.ts";
 import { type HookedOperation, type RecordHooks, WriteHooks } from "./write-hooks.ts";
 
-/** A record that an event tells, with its owner after the change. */
-type ToldRecord = Pick<LoggedEvent, "payload" | "owner">;
 /** A record to import. */
 export type ImportedRecord = Required<Pick<NewRecord, "body" | "given">>;
 
@@ -49,12 +47,6 @@ export type ImportedRecord = Required<Pick<NewRecord, "body" | "given">>;
 interface Rejection {
   readonly position: number;
   readonly details: readonly ErrorDetail[];
-}
-
-/** The hooks of a write, null without hooks, and whether the write may use the reserve of the disk. */
-interface WriteOptions {
-  readonly hooks: WriteHooks | null;
-  readonly makesRoom: boolean;
 }
 
 /** A create and an update refuse before their first write, so a second call is safe. */
@@ -104,24 +96,22 @@ export class Records {
     this.trials = new Trials({ ...options, rights, changes: this.#changes });
   }
 
-  /** Sets the clock after every stored time, and completes the indexes of every table. */
+  /**
+   * Sets the clock after every stored time, and completes the indexes of every table. A damaged collection fails its own
+   * requests, and not the start.
+   */
   async start(): Promise<void> {
     for (const collection of this.#collections.all()) {
-      const newest = await this.#newest(collection);
-      if (newest !== null) this.#clock.atLeast(Date.parse(newest.createdAt));
-    }
-  }
-
-  /** Prepares a collection and finds its newest record. A damaged collection fails its own requests, and not the start. */
-  async #newest(collection: Collection): Promise<{ createdAt: string } | null> {
-    try {
-      if (hasFiles(collection) && (await this.#collections.completeIndexes(collection)))
-        this.#logger.info(`The files of the collection ${collection.name} are indexed now`);
-      return this.#database.reader.get<{ createdAt: string }>(recordTableOf(collection).newest);
-    } catch (thrown) {
-      if (!hasMetDamage(thrown)) throw thrown;
-      this.#logger.error(`The collection ${collection.name} cannot be read: ${messageOf(thrown)}`);
-      return null;
+      const { name } = collection;
+      try {
+        if (hasFiles(collection) && (await this.#collections.completeIndexes(collection)))
+          this.#logger.info(`The files of the collection ${name} are indexed now`);
+        const newest = this.newest(this.#database.reader, name);
+        if (newest !== null) this.#clock.atLeast(Date.parse(newest.createdAt));
+      } catch (thrown) {
+        if (!hasMetDamage(thrown)) throw thrown;
+        this.#logger.error(`The collection ${name} cannot be read: ${messageOf(thrown)}`);
+      }
     }
   }
 
@@ -167,7 +157,7 @@ export class Records {
   }
 
   /** The fields of the record of an event that the present rules hide from a caller. */
-  hiddenAt(collection: Collection, principal: Principal, { payload, owner }: ToldRecord): Set<string> {
+  hiddenAt(collection: Collection, principal: Principal, { payload, owner }: LoggedEvent): Set<string> {
     const state = { table: recordTableOf(collection), principal, record: payload, owner };
     return new Set(this.rights.hidden(this.#database.reader, state));
   }
@@ -254,8 +244,12 @@ export class Records {
     return operation === "delete" ? hooked.size > 0 : hooked.has(collection);
   }
 
-  /** Runs a write in a long transaction. @throws as `askingFirst`. */
-  #writeLong<T>(principal: Principal, { hooks, makesRoom }: WriteOptions, work: CallersLongWork<T>): Promise<T> {
+  /** Runs a write in a long transaction. @param makesRoom as in `TransactOptions`. @throws as `askingFirst`. */
+  #writeLong<T>(
+    principal: Principal,
+    { hooks, makesRoom }: { hooks: WriteHooks | null; makesRoom: boolean },
+    work: CallersLongWork<T>,
+  ): Promise<T> {
     if (hooks === null) return this.#database.transactLongFor(principal, work, { makesRoom });
     const attempt: CallersLongWork<T> = async (tx, caller) => {
       hooks.begin();

@@ -43,13 +43,6 @@ interface Candidate {
 /** The most lost ids of a field that an error names. */
 const maxMissing = 20;
 
-/** The ids that a body adds to a field, and the caller whose rights count. */
-interface Added {
-  readonly field: FieldDefinition;
-  readonly principal: Principal;
-  readonly ids: readonly string[];
-}
-
 export class References {
   readonly #collections: Collections;
   readonly #lookups: Lookups;
@@ -126,7 +119,10 @@ export class References {
   }
 
   /** The ids that lead to nothing that the caller may read. */
-  #lost(tx: Transactor, { field, principal, ids }: Added): readonly string[] {
+  #lost(
+    tx: Transactor,
+    { field, principal, ids }: { field: FieldDefinition; principal: Principal; ids: readonly string[] },
+  ): readonly string[] {
     if (typeOf(field).reference === "file") {
       // Shorter arrays were not looked up: an earlier change of the transaction may have ended a right.
       const found = ids.length > longArray ? this.#found.get(tx) : undefined;

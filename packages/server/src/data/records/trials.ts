@@ -12,10 +12,15 @@ import { recordTableOf } from "./record-table.ts";
 import type { Body } from "./references.ts";
 import type { RecordState, Rights } from "./rights.ts";
 
-/** The change that somebody would make; `id` is null for a new record. */
-interface TriedChange {
+/** A record, for a caller. */
+interface TriedTarget {
   readonly collection: Collection;
   readonly principal: Principal;
+  readonly id: string;
+}
+
+/** The change that a caller would make; `id` is null for a new record. */
+interface TriedChange extends Pick<TriedTarget, "collection" | "principal"> {
   readonly id: string | null;
   readonly body: Body;
 }
@@ -27,17 +32,13 @@ interface TriedAnswer {
   readonly rules: readonly TriedRule[];
 }
 
-/** A record, for a caller. */
-interface TriedTarget {
-  readonly collection: Collection;
-  readonly principal: Principal;
-  readonly id: string;
+/** The rules to look at, before or after a change. */
+interface Asked extends Pick<TriedRule, "moment"> {
+  readonly operations: readonly Operation[];
 }
 
 /** Takes the transaction of a trial back. */
-class TakenBack extends Error {
-  override readonly name = "TakenBack";
-}
+const takenBack = new Error("The transaction of a trial is taken back");
 
 export class Trials {
   readonly #database: Database;
@@ -66,10 +67,10 @@ export class Trials {
     const attempt = (tx: Transactor, caller: Principal): never => {
       if (!isAdmin(caller)) throw new AppError("forbidden", "This is for admins only.");
       answer = this.#change(tx, change);
-      throw new TakenBack();
+      throw takenBack;
     };
     await this.#database.transactFor(admin, attempt).catch((thrown: unknown) => {
-      if (!(thrown instanceof TakenBack)) throw thrown;
+      if (thrown !== takenBack) throw thrown;
     });
     if (answer === null) throw new Error("A trial has ended before its end");
     return answer;
@@ -77,13 +78,10 @@ export class Trials {
 
   #change(tx: Transactor, { collection, principal, id, body }: TriedChange): TriedAnswer {
     const operation = id === null ? "create" : "update";
-    const before =
-      id === null
-        ? []
-        : this.#rules(tx, { collection, principal, id }, { operations: ["update", "read"], moment: "before" });
-    const after: TriedRule[] = [];
+    const operations = [operation, "read"] as const;
+    const rules = id === null ? [] : this.#rules(tx, { collection, principal, id }, { operations, moment: "before" });
     const observe = (state: RecordState): void => {
-      after.push(...this.#told(tx, state, { operations: [operation, "read"], moment: "after" }));
+      rules.push(...this.#told(tx, state, { operations, moment: "after" }));
     };
     let [json, error]: [JsonText | null, AppError | null] = [null, null];
     try {
@@ -98,24 +96,16 @@ export class Trials {
       if (!(thrown instanceof AppError)) throw thrown;
       error = thrown;
     }
-    return { json, error, rules: [...before, ...after] };
+    return { json, error, rules };
   }
 
-  #rules(
-    reader: Reader,
-    { collection, principal, id }: TriedTarget,
-    { operations, moment }: { operations: readonly Operation[]; moment: TriedRule["moment"] },
-  ): TriedRule[] {
+  #rules(reader: Reader, { collection, principal, id }: TriedTarget, asked: Asked): TriedRule[] {
     const table = recordTableOf(collection);
     const row = reader.get<StoredRecord>(table.byIdWithOwner, id);
-    return row === null ? [] : this.#told(reader, { table, principal, ...table.toOwned(row) }, { operations, moment });
+    return row === null ? [] : this.#told(reader, { table, principal, ...table.toOwned(row) }, asked);
   }
 
-  #told(
-    reader: Reader,
-    state: RecordState,
-    { operations, moment }: { operations: readonly Operation[]; moment: TriedRule["moment"] },
-  ): TriedRule[] {
+  #told(reader: Reader, state: RecordState, { operations, moment }: Asked): TriedRule[] {
     const { collection } = state.table;
     return operations.map((operation) => {
       const { rule } = collection.policies[operation];

@@ -35,7 +35,7 @@ interface Offenders {
 /** The parts of the message about records that contradict a change: "field cannot …: 3 records have …". */
 interface Contradiction {
   readonly field: string;
-  readonly rule: DataRule;
+  readonly rule: "required" | "type" | "unique" | "relation" | BoundRule;
   readonly why: string;
   readonly state: string;
 }
@@ -159,26 +159,17 @@ export class DataCheck {
   }
 
   /** Refuses records with several items in a field that turns single, or with a value that is too long for an item. */
-  async #refuseTurn(field: FieldDefinition): Promise<void> {
-    const { name, multiple } = field;
+  async #refuseTurn({ name, multiple }: FieldDefinition): Promise<void> {
     const old = this.#column(originOf(this.#plan, name));
-    if (multiple === true)
-      return this.#refuseWhere(
-        {
-          field: name,
-          rule: "max",
-          why: "cannot be multiple:",
-          state: `a text of more than ${maxItemLength} characters`,
-        },
-        `length(${old}) > ${maxItemLength}`,
-      );
-    const contradiction = {
-      field: name,
-      rule: "max",
-      why: "cannot hold a single value:",
-      state: "several items",
-    } as const;
-    await this.#refuseWhere(contradiction, `json_array_length(${old}) > 1`);
+    const [why, state, condition] =
+      multiple === true
+        ? [
+            "cannot be multiple:",
+            `a text of more than ${maxItemLength} characters`,
+            `length(${old}) > ${maxItemLength}`,
+          ]
+        : ["cannot hold a single value:", "several items", `json_array_length(${old}) > 1`];
+    await this.#refuseWhere({ field: name, rule: "max", why, state }, condition);
   }
 
   /** Refuses records that share the values of all of these fields, without nulls. */
@@ -214,7 +205,7 @@ export class DataCheck {
 
   /** Patterns are no part of SQL, so the values are read: as many at a time as are not too heavy. */
   async #unmatched(field: FieldDefinition, value: string): Promise<Offenders> {
-    const pattern = await compilePattern(field.regex ?? "");
+    const pattern = compilePattern(field.regex ?? "");
     const matches = (stored: string): boolean =>
       [decode(field, stored)].flat().every((each) => pattern.test(String(each)));
     const examples: string[] = [];
@@ -304,8 +295,6 @@ export class DataCheck {
     return `${this.#table}.${identifier(column)}`;
   }
 }
-
-type DataRule = "required" | "type" | "unique" | "relation" | BoundRule;
 
 function byName(fields: readonly FieldDefinition[]): Map<string, FieldDefinition> {
   return new Map(fields.map((field) => [field.name, field]));
