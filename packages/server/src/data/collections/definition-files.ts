@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
 import { AppError, isObject, messageOf, readJsonFile, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import type { Database, Reader } from "../../store/database/index.ts";
+import type { Database, Migration, Reader } from "../../store/database/index.ts";
 import type { Collections } from "./collections.ts";
 import { type AppliedFile, appliedFiles, putAppliedFile } from "./definition-table.ts";
 import { parseDefinition } from "./parse-definition.ts";
@@ -84,8 +84,8 @@ function withoutDone(parsed: ParsedDefinition, doneRenames: string): ParsedDefin
  * @throws SetupError with the file and the reason.
  */
 export async function readDefinitionFiles(folder: string): Promise<{ path: string; parsed: ParsedDefinition }[]> {
-  const files: ParsedFile[] = [];
-  for (const file of await listFiles(folder)) files.push(await parseFile(await readFile(folder, file)));
+  const names = await listFiles(folder);
+  const files = await Array.fromAsync(names, async (file) => parseFile(await readFile(folder, file)));
   refuseTwins(files);
   return files;
 }
@@ -95,8 +95,7 @@ async function readChanged(
   folder: string,
   reader: Reader | null,
 ): Promise<{ changed: ParsedFile[]; applied: Map<string, AppliedFile> }> {
-  const files: DefinitionFile[] = [];
-  for (const file of await listFiles(folder)) files.push(await readFile(folder, file));
+  const files = await Array.fromAsync(await listFiles(folder), (file) => readFile(folder, file));
   refuseTwins(files);
   const rows = reader === null ? [] : appliedFiles(reader);
   const applied = new Map(rows.map((row) => [row.file, row]));
@@ -151,10 +150,19 @@ export async function applyDefinitionFiles(options: {
   const { changed, applied } = await readChanged(options.folder, options.database.reader);
   if (changed.length === 0) return;
   const { collections, database } = options;
-  const define = definitionsIn(changed, applied);
-  const plans = await migrateFiles(collections, database, { changed, define }).catch((thrown: unknown) => {
+  const change = { define: definitionsIn(changed, applied), drop: [] };
+  const migrate = async (tx: Migration): Promise<CollectionPlan[]> => {
+    for (const { file, fingerprint, parsed } of changed)
+      putAppliedFile(tx, { file, fingerprint, renames: JSON.stringify([...parsed.renamedFrom]) });
+    return (await collections.migrate(tx, change, null)).plans;
+  };
+  let plans: CollectionPlan[];
+  try {
+    // In development mode, requests go on meanwhile.
+    plans = await database.migrate(migrate, await collections.siteOf(change, collections.plan(change)));
+  } catch (thrown) {
     throw asSetupError(thrown, changed);
-  });
+  }
   for (const [i, plan] of plans.entries()) {
     if (plan.steps.length === 0) continue;
     const fields = { collection: plan.after.name, changes: describe(plan) };
@@ -163,20 +171,4 @@ export async function applyDefinitionFiles(options: {
     if (isLossy) options.logger.warn(`Applied ${changed[i]?.file}, which dropped what it does not name`, fields);
     else options.logger.info(`Applied ${changed[i]?.file}`, fields);
   }
-}
-
-/** Migrates to the definitions and marks the files as applied, in one transaction. */
-async function migrateFiles(
-  collections: Collections,
-  database: Database,
-  files: { changed: readonly ParsedFile[]; define: readonly ParsedDefinition[] },
-): Promise<CollectionPlan[]> {
-  const change = { define: files.define, drop: [] };
-  // In development mode, requests go on meanwhile.
-  const site = await collections.siteOf(change, collections.plan(change));
-  return database.migrate((tx) => {
-    for (const { file, fingerprint, parsed } of files.changed)
-      putAppliedFile(tx, { file, fingerprint, renames: JSON.stringify([...parsed.renamedFrom]) });
-    return collections.migrate(tx, change, null).then(({ plans }) => plans);
-  }, site);
 }

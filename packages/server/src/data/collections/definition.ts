@@ -53,14 +53,7 @@ const fieldShape = {
   permissions: z.optional(z.nullable(z.looseObject({}, "must be an object"))),
   renamedFrom: z.optional(z.nullable(z.string("must be the name of a field, or null"))),
 };
-const definitionShape = {
-  name: z.string(),
-  fields: z.array(z.unknown()),
-  permissions: z.unknown(),
-  indexes: z.unknown(),
-  search: z.unknown(),
-  $schema: z.unknown(),
-};
+const definitionAttributes = ["name", "fields", "permissions", "indexes", "search", "$schema"];
 
 const indexShape = {
   fields: z.array(z.unknown(), "must be an array of names of fields"),
@@ -80,15 +73,14 @@ function nameProblem(kind: "collection" | "field", name: unknown): string | null
   if (!NAME_PATTERN.test(name)) return `${quote(name)} is not a ${kind} name: ${form}`;
   const isReserved =
     kind === "collection" ? isReservedCollectionName(name) : reservedFields.includes(name.toLowerCase());
-  if (isReserved) return `${quote(name)} is a reserved ${kind} name`;
-  return null;
+  return isReserved ? `${quote(name)} is a reserved ${kind} name` : null;
 }
 
-/** The problems of an object's attributes that its shape does not have. */
-function unknownAttributes(object: object, shape: object, where: string): string[] {
-  const known = Object.keys(shape).filter((name) => name !== "$schema");
+/** The problems of an object's attributes that are not allowed. */
+function unknownAttributes(object: object, allowed: readonly string[], where: string): string[] {
+  const known = allowed.filter((name) => name !== "$schema");
   return Object.keys(object)
-    .filter((name) => !Object.hasOwn(shape, name))
+    .filter((name) => !allowed.includes(name))
     .map((name) => {
       const near = nearest(name, known);
       const hint = near === null ? `; allowed: ${known.join(", ")}` : `; did you mean "${near}"?`;
@@ -119,7 +111,7 @@ function parseField(
   const where = badName === null ? `field "${input["name"]}"` : `field ${position + 1}`;
   if (badName !== null) problems.push(`${where}: ${badName}`);
   const before = problems.length;
-  problems.push(...unknownAttributes(input, fieldShape, where));
+  problems.push(...unknownAttributes(input, Object.keys(fieldShape), where));
   const result = fieldSchema.safeParse(badName === null ? input : { ...input, name: "unnamed" });
   if (!result.success) problems.push(...shapeProblems(result.error, input, where));
   if (!result.success || badName !== null || problems.length > before) return null;
@@ -269,7 +261,7 @@ function parseIndex(input: unknown, types: FieldTypes, report: { where: string; 
     return [];
   }
   const object = Array.isArray(input) ? { fields: input } : input;
-  problems.push(...unknownAttributes(object, indexShape, where));
+  problems.push(...unknownAttributes(object, Object.keys(indexShape), where));
   const result = indexSchema.safeParse(object);
   if (!result.success) {
     problems.push(...shapeProblems(result.error, object, where));
@@ -334,7 +326,7 @@ function parseSearch(input: unknown, types: FieldTypes, problems: string[]): str
 export function parseDefinition(input: unknown): ParsedDefinition {
   if (!isObject(input))
     throw new AppError("bad_request", `A collection definition is a JSON object, not ${quote(input)}`);
-  const problems = unknownAttributes(input, definitionShape, "collection");
+  const problems = unknownAttributes(input, definitionAttributes, "collection");
   const badName = nameProblem("collection", input["name"]);
   if (badName !== null) problems.push(badName);
   const fields: FieldDefinition[] = [];

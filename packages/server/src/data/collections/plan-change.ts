@@ -2,22 +2,18 @@
  * The plans of a schema change: each definition beside the former definition, rules that follow renames, and the
  * contradictions between definitions.
  */
-import type { CollectionDefinition, ErrorDetail } from "@socle/protocol";
+import type { CollectionDefinition, ErrorDetail, Rule } from "@socle/protocol";
 import { AppError, nearest, quote } from "../../base/kernel/index.ts";
+import { type FieldReference, referencesOf } from "../expressions/index.ts";
+import { isWord } from "../permissions/index.ts";
 import { searchNamesake } from "./collection.ts";
-import type { SchemaSource, UserTable } from "./expression-schema.ts";
+import { expressionSchema, type SchemaSource, type UserTable } from "./expression-schema.ts";
 import { type CollectionPlan, type PlanStep, planMigration, successorOf } from "./plan.ts";
 import type { ParsedDefinition } from "./renames.ts";
-import {
-  checkRules,
-  type FieldRenames,
-  givenRuleAt,
-  type RenamedRule,
-  RuleError,
-  renamedRules,
-  ruleSource,
-  withRule,
-} from "./rules.ts";
+import { checkRules, givenRuleAt, givenRules, RuleError, ruleSource, withRule } from "./rules.ts";
+
+/** The new names of fields, by collection and old name. */
+type FieldRenames = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 /** Definitions by name. */
 export type Definitions = ReadonlyMap<string, CollectionDefinition>;
@@ -82,12 +78,13 @@ function followRenames(plans: CollectionPlan[], current: Definitions, users: Use
   const source = ruleSource(users, (name) => current.get(name));
   const following: CollectionPlan[] = [];
   for (const definition of current.values()) {
-    const renamed = renamedRules(definition, source, renames);
-    if (renamed.length === 0) continue;
     const at = plans.findIndex(({ after }) => after.name === definition.name);
-    const plan = plans[at];
-    const next = withRenamed(plan ?? { before: definition, after: definition, steps: [] }, renamed);
-    if (plan === undefined) following.push(next);
+    const plan = plans[at] ?? { before: definition, after: definition, steps: [] };
+    const next = withRenamed(plan, definition, (rule) => {
+      return renameIn(rule, referencesOf(rule, expressionSchema(definition, source)), renames);
+    });
+    if (next === plan) continue;
+    if (at === -1) following.push(next);
     else plans[at] = next;
   }
   return following;
@@ -114,7 +111,6 @@ function planDefinitions({ define, drop }: SchemaChange, current: Definitions): 
   return plans;
 }
 
-/** The renames of plans, by collection: old name → new name. */
 function renamesOf(plans: readonly CollectionPlan[]): FieldRenames {
   const renames = new Map<string, Map<string, string>>();
   for (const { after, steps } of plans)
@@ -125,17 +121,28 @@ function renamesOf(plans: readonly CollectionPlan[]): FieldRenames {
 }
 
 /** Renames fields in the unchanged rules of the new definition; a changed rule has the new names already. */
-function withRenamed(plan: CollectionPlan, renamed: readonly RenamedRule[]): CollectionPlan {
+function withRenamed(plan: CollectionPlan, before: CollectionDefinition, rename: (rule: Rule) => Rule): CollectionPlan {
   let { after, steps } = plan;
-  for (const { site, from, to } of renamed) {
+  for (const { site, rule: from } of givenRules(before)) {
+    const to = isWord(from) ? from : rename(from);
     const newSite = site.field === null ? site : { ...site, field: successorOf(plan, site.field) };
     const { field } = newSite;
-    if (givenRuleAt(after, newSite) !== from) continue;
+    if (to === from || givenRuleAt(after, newSite) !== from) continue;
     after = withRule(after, newSite, to);
     const step: PlanStep = field === null ? { step: "permissions" } : { step: "permissions", field };
     if (!steps.some((each) => each.step === "permissions" && (each.field ?? null) === field)) steps = [...steps, step];
   }
-  return { ...plan, after, steps };
+  return after === plan.after ? plan : { ...plan, after, steps };
+}
+
+function renameIn(text: string, references: readonly FieldReference[], renames: FieldRenames): string {
+  let renamed = text;
+  // From the end, so that earlier offsets stay valid.
+  for (const { collection, field, offset } of [...references].sort((a, b) => b.offset - a.offset)) {
+    const name = renames.get(collection)?.get(field);
+    if (name !== undefined) renamed = renamed.slice(0, offset) + name + renamed.slice(offset + field.length);
+  }
+  return renamed;
 }
 
 function refuseTwin(name: string, names: Iterable<string>): void {

@@ -1,6 +1,6 @@
 /**
  * Rules of a definition: the places at which rules stand, and the rules as expressions, which are parsed against all
- * definitions and follow renamed fields.
+ * definitions.
  */
 import {
   type CollectionDefinition,
@@ -10,13 +10,7 @@ import {
   type Operation,
   type Rule,
 } from "@socle/protocol";
-import {
-  type Expression,
-  ExpressionError,
-  type FieldReference,
-  parseExpression,
-  referencesOf,
-} from "../expressions/index.ts";
+import { type Expression, ExpressionError, parseExpression } from "../expressions/index.ts";
 import { isWord, resolveFieldRules, resolveRules } from "../permissions/index.ts";
 import { expressionSchema, type SchemaSource, type UserTable } from "./expression-schema.ts";
 import { type CollectionPlan, originOf } from "./plan.ts";
@@ -48,7 +42,7 @@ export function rulesAt(plan: CollectionPlan, site: RuleSite): { readonly from: 
 }
 
 /** The rules that a definition gives. */
-function givenRules(definition: CollectionDefinition): { readonly site: RuleSite; readonly rule: Rule }[] {
+export function givenRules(definition: CollectionDefinition): { readonly site: RuleSite; readonly rule: Rule }[] {
   const sites: RuleSite[] = [
     ...OPERATIONS.map((operation) => ({ field: null, operation })),
     ...definition.fields.flatMap(({ name: field }) => FIELD_OPERATIONS.map((operation) => ({ field, operation }))),
@@ -97,37 +91,4 @@ export function parseRule(definition: CollectionDefinition, site: RuleSite, sour
 /** Looks at every rule of a definition that is an expression. @throws RuleError. */
 export function checkRules(definition: CollectionDefinition, source: SchemaSource): void {
   for (const { site, rule } of givenRules(definition)) if (!isWord(rule)) parseRule(definition, site, source);
-}
-
-/** The new names of fields, by collection and old name. */
-export type FieldRenames = ReadonlyMap<string, ReadonlyMap<string, string>>;
-
-/** A rule that names fields by other names from now on. */
-export interface RenamedRule {
-  readonly site: RuleSite;
-  readonly from: Rule;
-  readonly to: Rule;
-}
-
-/** The rules of a definition that name fields which are renamed. `source` has the old names. */
-export function renamedRules(
-  definition: CollectionDefinition,
-  source: SchemaSource,
-  renames: FieldRenames,
-): RenamedRule[] {
-  return givenRules(definition).flatMap(({ site, rule: from }) => {
-    if (isWord(from)) return [];
-    const to = renameIn(from, referencesOf(from, expressionSchema(definition, source)), renames);
-    return to === from ? [] : [{ site, from, to }];
-  });
-}
-
-function renameIn(text: string, references: readonly FieldReference[], renames: FieldRenames): string {
-  let renamed = text;
-  // From the end, so that earlier offsets stay valid.
-  for (const { collection, field, offset } of [...references].sort((a, b) => b.offset - a.offset)) {
-    const name = renames.get(collection)?.get(field);
-    if (name !== undefined) renamed = renamed.slice(0, offset) + name + renamed.slice(offset + field.length);
-  }
-  return renamed;
 }
