@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { CollectionDefinition } from "@socle/protocol";
 import { eventsSince, lastSeq, migrate, openApi, type TestApi, temporaryFolder } from "../../../test/kit.ts";
 
 type Fields = object[];
@@ -343,6 +344,17 @@ describe("files and database", () => {
     await drop("target");
     expect((await request("GET", "/api/target")).status).toBe(404);
     await expect(drop("target")).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test("a collection goes while its rule names a field that gets another name", async () => {
+    const target = { name: "target", fields: [text("old")] };
+    const to = { name: "to", type: "relation", collection: "target" };
+    const source = { name: "source", fields: [to], permissions: { read: 'to.old = "x"' } };
+    const { service } = await openApi({ collections: [source, target] });
+    const next: CollectionDefinition = { name: "target", fields: [{ name: "new", type: "string" }] };
+    const renamedFrom = new Map([["new", "old"]]);
+    await migrate(service, { define: [{ definition: next, renamedFrom }], drop: ["source"] });
+    expect(service.collections.all().map(({ definition }) => definition)).toEqual([next]);
   });
 
   const names = ["sqlite_master", "sqlite_x", "select", "rowid", "pragma_index_list", "constructor", "toString"];

@@ -61,7 +61,7 @@ function checkRulesOf(definition: CollectionDefinition, source: SchemaSource, is
  */
 export function planChange({ define, drop }: SchemaChange, current: Definitions, users: UserTable): CollectionPlan[] {
   const plans = planDefinitions({ define, drop }, current);
-  const following = followRenames(plans, current, users);
+  const following = followRenames(plans, current, users).filter(({ after }) => !drop.includes(after.name));
   const future = new Map(current);
   for (const name of drop) future.delete(name);
   for (const { after } of [...plans, ...following]) future.set(after.name, after);
