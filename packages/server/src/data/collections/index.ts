@@ -13,11 +13,10 @@ export {
 } from "./collection.ts";
 export { Collections } from "./collections.ts";
 export { type Counter, counterKey, keepNumber, lastNumber } from "./counter-table.ts";
-export { applyDefinitionFiles, changedDefinitions, readDefinitionFiles } from "./definition-files.ts";
+export { applyDefinitionFiles, changedDefinitions, parseDefinition, readDefinitionFiles } from "./definition-files.ts";
 export { collectionSchema } from "./definition-table.ts";
 export { expressionSchema, type SchemaSource, systemField, type UserTable } from "./expression-schema.ts";
 export { indexesOf, type TableIndex, tableIndexes } from "./indexes.ts";
-export { parseDefinition } from "./parse-definition.ts";
 export type { CollectionPlan } from "./plan.ts";
 export { type Definitions, MigrationError, planChange, type SchemaChange } from "./plan-change.ts";
 export { keepUnsent, type ParsedDefinition } from "./renames.ts";

@@ -129,10 +129,7 @@ export class Batch {
 }
 
 /** The error of a batch whose hooks refused operations or did not answer. */
-export function hookRefusal(
-  operations: readonly Operation[],
-  failures: readonly [HookFailure, ...HookFailure[]],
-): unknown {
+export function hookRefusal(operations: readonly Operation[], failures: readonly HookFailure[]): unknown {
   const details: ErrorDetail[] = [];
   for (const { part, error } of failures) {
     const operation = operations[part];

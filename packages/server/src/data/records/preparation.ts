@@ -155,12 +155,6 @@ interface Prepared {
   readonly owner: string | null;
 }
 
-interface PreparedRecord extends Prepared {
-  readonly record: StoredRecord;
-  /** The values that have columns of their own. */
-  readonly stored: readonly Value[];
-}
-
 interface BodyToWrite {
   readonly table: RecordTable;
   readonly principal: Principal;
@@ -178,13 +172,6 @@ interface NewBody extends BodyToWrite {
   readonly defaultsAt: string;
 }
 
-/** The body of a change. */
-interface ChangedBody extends BodyToWrite {
-  /** The record before the change. */
-  readonly row: OwnedRow;
-  readonly updatedAt: string;
-}
-
 /** Every method runs in the given transaction, and throws as `Records` does. */
 export class Preparation {
   readonly #references: References;
@@ -195,8 +182,8 @@ export class Preparation {
     this.#rights = options.rights;
   }
 
-  /** A record that is to be created. @throws AppError. */
-  create(tx: Transactor, first: NewBody): PreparedRecord {
+  /** A record that is to be created; `stored` has the values with columns of their own. @throws AppError. */
+  create(tx: Transactor, first: NewBody): Prepared & { record: StoredRecord; stored: readonly Value[] } {
     const { table, principal, body, given, observe, id, times, defaultsAt } = first;
     const { collection } = table;
     const { values, problems } = validateBody(table, body, given === undefined ? "create" : "import");
@@ -225,8 +212,8 @@ export class Preparation {
     return { values, record, owner, stored };
   }
 
-  /** The values of an update. @throws AppError. */
-  change(tx: Transactor, change: ChangedBody): Prepared {
+  /** The values of an update; `row` is the record before the update. @throws AppError. */
+  change(tx: Transactor, change: BodyToWrite & { row: OwnedRow; updatedAt: string }): Prepared {
     const { table, principal, body, observe, row, updatedAt } = change;
     const { collection } = table;
     const { id } = row.record;

@@ -86,7 +86,7 @@ const longestMs = 30_000;
 /** The hooks of a write, which may change several records, over all transactions of the write. */
 export class WriteHooks {
   readonly #hooks: RecordHooks;
-  readonly #toError: (failures: readonly [HookFailure, ...HookFailure[]]) => unknown;
+  readonly #toError: (failures: readonly HookFailure[]) => unknown;
   readonly #beganAt = performance.now();
   /** The answered changes, by their position in the write. */
   readonly #answers = new Map<number, Answered>();
@@ -103,10 +103,7 @@ export class WriteHooks {
   part = 0;
 
   /** @param toError the error of a write from the failures of its parts, in their order. */
-  constructor(
-    hooks: RecordHooks,
-    toError: (failures: readonly [HookFailure, ...HookFailure[]]) => unknown = ([first]) => first.error,
-  ) {
+  constructor(hooks: RecordHooks, toError: (failures: readonly HookFailure[]) => unknown = ([first]) => first?.error) {
     this.#hooks = hooks;
     this.#toError = toError;
   }
@@ -177,8 +174,7 @@ export class WriteHooks {
       }
     };
     await Promise.all(Array.from({ length: Math.min(width, waiting.length) }, work));
-    const [first, ...others] = failures.sort((a, b) => a.part - b.part);
-    if (first !== undefined) throw this.#toError([first, ...others]);
+    if (failures.length > 0) throw this.#toError(failures.sort((a, b) => a.part - b.part));
   }
 
   async #askAbout(change: Pending, times: number): Promise<Answered> {

@@ -137,15 +137,12 @@ export class DataCheck {
       items: { min: "fewer items", max: "more items" },
       value: { min: "a value below it", max: "a value above it" },
     }[bounds ?? "value"];
-    for (const [bound, sign] of [
-      ["min", "<"],
-      ["max", ">"],
-    ] as const) {
+    for (const bound of ["min", "max"] as const) {
       const limit = bound === "max" && field.multiple === true ? maxItemsOf(field) : field[bound];
       if (limit === undefined || !rules.includes(bound)) continue;
       await this.#refuseWhere(
         { field: field.name, rule: bound, why: `cannot have "${bound}" ${limit}:`, state: has[bound] },
-        `${measure} ${sign} ?`,
+        `${measure} ${bound === "min" ? "<" : ">"} ?`,
         limit,
       );
     }
