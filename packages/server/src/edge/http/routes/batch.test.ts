@@ -1,10 +1,8 @@
-/** `POST /api/batch`: shapes, references, all or nothing, rights inside the transaction, events. */
+/** `POST /api/batch`: shapes, references, all or nothing, events. */
 import { describe, expect, test } from "bun:test";
 import type { BatchResult, ErrorBody } from "@socle/protocol";
 import { eventsSince, lastSeq, openApi } from "../../../../test/kit.ts";
 
-const signedIn = { read: "authenticated", create: "authenticated", update: "authenticated", delete: "authenticated" };
-const isMember = "members(workspace)[user = @user.id]";
 const collections = [
   {
     name: "notes",
@@ -15,28 +13,6 @@ const collections = [
       { name: "about", type: "json" },
       { name: "n", type: "integer", min: 0 },
     ],
-  },
-  {
-    name: "workspaces",
-    fields: [{ name: "name", type: "string" }],
-    permissions: { ...signedIn, read: isMember, update: isMember },
-  },
-  {
-    name: "members",
-    fields: [
-      // Only members read a workspace: without `anyTarget`, the first membership could not be made.
-      { name: "workspace", type: "relation", collection: "workspaces", required: true, anyTarget: true },
-      { name: "user", type: "relation", collection: "users", required: true },
-    ],
-    permissions: signedIn,
-  },
-  {
-    name: "projects",
-    fields: [
-      { name: "name", type: "string", required: true },
-      { name: "workspace", type: "relation", collection: "workspaces", required: true },
-    ],
-    permissions: { read: "workspace.members(workspace)[user = @user.id]" },
   },
   { name: "locked", fields: [{ name: "x", type: "string" }], permissions: { read: "public", create: "admin" } },
   {
@@ -340,44 +316,6 @@ describe("refused", () => {
       { ...update(id, { title: "d" }), ifMatch: current },
     ];
     expect((await refused(twice)).status).toBe(412);
-  });
-});
-
-describe("rules are looked at inside the transaction", () => {
-  const user = ann.user.id;
-  const found = (name: string) => [
-    create({ name }, "workspaces"),
-    create({ workspace: { $ref: 0 }, user }, "members"),
-    create({ name: "first", workspace: { $ref: 0 } }, "projects"),
-  ];
-
-  test("a rule is fulfilled by a record that an earlier operation made", async () => {
-    const { status, results } = await batch(found("w"), ann.accessToken);
-    expect(status).toBe(200);
-    const id = results[2]?.body?.id;
-    expect((await request("GET", `/api/projects/${id}`, { token: ann.accessToken })).status).toBe(200);
-    expect((await request("GET", `/api/projects/${id}`, { token: bob.accessToken })).status).toBe(404);
-  });
-
-  test("and not by one that comes later, or is another's", async () => {
-    const [workspace, membership, project] = found("w");
-    const swapped = [workspace, project, membership];
-    expect((await refused(swapped, ann.accessToken)).status).toBe(403);
-    const answer = await refused(found("w"), bob.accessToken);
-    expect([answer.status, problemsOf(answer)]).toEqual([403, ["2:collection:refused"]]);
-  });
-
-  test("a right that an operation takes away is gone for those behind it", async () => {
-    const { results } = await batch(found("w"), ann.accessToken);
-    const [workspace, membership] = results.map(({ body }) => body?.id);
-    const leaving = [remove(membership, "members"), update(workspace, { name: "x" }, "workspaces")];
-    expect((await refused(leaving, ann.accessToken)).status).toBe(404);
-    expect((await batch(leaving.toReversed(), ann.accessToken)).status).toBe(200);
-  });
-
-  test("a record that its creator may not read is answered with the fields of the body alone", async () => {
-    const { results } = await batch([create({ name: "hidden" }, "workspaces")], ann.accessToken);
-    expect(Object.keys(results[0]?.body ?? {})).toEqual(["id", "createdAt", "updatedAt", "name"]);
   });
 });
 
