@@ -32,8 +32,6 @@ function optional<T>(kind: ValueKind<T>, meaning: string): Key<T | undefined> {
   return { kind, default: undefined, meaning };
 }
 
-const logFormats: readonly LogFormat[] = ["text", "json"];
-
 /**
  * Every configuration key, its default and its meaning; the user documentation prints this table. The path in the file
  * gives the name in the environment: `auth.jwtSecret` is `SERVICE_AUTH_JWT_SECRET`.
@@ -263,7 +261,7 @@ export const keys = {
   "events.maxBytes": key(size(1_024 ** 2, 1_024 ** 5), "1GiB", "bytes of events that the event log keeps"),
   "metrics.token": optional(secret, "bearer token with which /metrics also answers callers that are not admins"),
   "log.level": key(textOf<LogLevel>(LOG_LEVELS), "INFO", "lowest level that is logged"),
-  "log.format": key(textOf<LogFormat>(logFormats), "text", "format of the log on standard output"),
+  "log.format": key(textOf<LogFormat>(["text", "json"]), "text", "format of the log on standard output"),
   "log.access": key(
     wholeNumber(0, 100),
     0,

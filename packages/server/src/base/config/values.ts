@@ -37,22 +37,14 @@ export function wholeNumber(min: number, max: number): ValueKind<number> {
   };
 }
 
-const booleanWords: { readonly [word: string]: boolean } = {
-  true: true,
-  "1": true,
-  yes: true,
-  on: true,
-  false: false,
-  "0": false,
-  no: false,
-  off: false,
-};
+const yes = ["true", "1", "yes", "on"];
+const no = ["false", "0", "no", "off"];
 
 export const boolean: ValueKind<boolean> = {
   parse: (value) => (typeof value === "boolean" ? value : undefined),
   fromText(text) {
     const word = text.trim().toLowerCase();
-    return Object.hasOwn(booleanWords, word) ? booleanWords[word] : text;
+    return yes.includes(word) || (no.includes(word) ? false : text);
   },
   allowed: "true or false (in the environment also 1, 0, yes, no, on, off)",
 };

@@ -20,7 +20,7 @@
  *    reading the former tables.
  * 6. **An acknowledged write survives** a kill of the process and a cut of the power. A flush that fails is final.
  *
- * The suite in `test/store-suite.ts` checks these guarantees.
+ * `transactions.test.ts` and `isolation.test.ts` check these guarantees.
  */
 import type { Principal } from "../../base/kernel/index.ts";
 

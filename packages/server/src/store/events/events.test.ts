@@ -1,40 +1,12 @@
+/** The event log: ids, the order of events, a clock that is set back, and replay. */
 import { describe, expect, test } from "bun:test";
-import { join } from "node:path";
-import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
+import { openEventLog } from "../../../test/event-log.ts";
+import { temporaryFolder } from "../../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
-import { Clock } from "../../base/kernel/index.ts";
-import { Database } from "../database/index.ts";
-import { EventLog, EventRetention, eventId, eventSchema, type LoggedEvent, parseEventId } from "./index.ts";
+import { eventId, type LoggedEvent, parseEventId } from "./index.ts";
 
 const folder = temporaryFolder();
-
-class TestClock extends Clock {
-  /** Grows with the time that passes. */
-  time = 1_800_000_000_000;
-  /** Milliseconds by which the clock is wrong. */
-  wrong = 0;
-  override now(): number {
-    return this.time + this.wrong;
-  }
-  override steady(): number {
-    return this.time;
-  }
-}
-
-async function open(name: string) {
-  const logger = quietLogger();
-  const clock = new TestClock();
-  const database = new Database({ path: join(folder, name), logger, onFatal: () => undefined });
-  await database.prepare([eventSchema]);
-  const events = new EventLog({ database, clock, logger });
-  events.start();
-  const append = (type: string) =>
-    database.transact((tx) => events.append(tx, { type, source: "auth", payload: { type }, principal: null }));
-  const retention = (maxAgeMs: number, maxCount: number, maxBytes = 2 ** 40) =>
-    new EventRetention({ database, events, clock, logger, maxAgeMs, maxCount, maxBytes });
-  const types = async () => events.read(0, 1_000_000).map(({ type }) => type);
-  return { clock, database, events, append, retention, types };
-}
+const open = (name: string) => openEventLog(folder, name);
 
 describe("ids", () => {
   test("sort in commit order and tell their place", () => {
@@ -128,90 +100,6 @@ describe("a clock that is set back", () => {
     await append("young");
     await second.trim();
     expect(await types()).toEqual(["young"]);
-    await database.close();
-  });
-});
-
-describe("a clock that is wrong and the age of events", () => {
-  const [second, hour, day] = [1_000, 3_600_000, 86_400_000];
-  const year = 365 * day;
-
-  /** Six days of events, one each hour, under a retention of a week that has kept up. */
-  async function sixDays(name: string) {
-    const log = await open(name);
-    const retention = log.retention(7 * day, 1_000_000);
-    await retention.trim();
-    for (let n = 0; n < 6 * 24; n++) {
-      await log.append("old");
-      log.clock.time += hour;
-      await retention.trim();
-    }
-    return { ...log, retention, again: log.retention };
-  }
-
-  test("a year ahead for some seconds, and at a restart meanwhile, removes nothing that was young", async () => {
-    const { clock, database, retention, again, append, types } = await sixDays("jump.db");
-    const before = (await types()).length;
-    expect(before).toBeGreaterThan(140);
-    clock.wrong = year;
-    await append("ahead");
-    for (let n = 0; n < 14; n++) {
-      clock.time += second;
-      await retention.trim();
-    }
-    for (let restart = 0; restart < 20; restart++) {
-      const restarted = again(7 * day, 1_000_000);
-      for (let n = 0; n < 14; n++) {
-        clock.time += second;
-        await restarted.trim();
-      }
-    }
-    clock.wrong = 0;
-    await again(7 * day, 1_000_000).trim();
-    expect(await types()).toHaveLength(before + 1);
-    await database.close();
-  });
-
-  test("decades behind for a minute, as a machine without a battery starts, removes nothing that was young", async () => {
-    const { clock, database, again, append, types } = await sixDays("behind.db");
-    const before = (await types()).length;
-    clock.wrong = -50 * year;
-    const restarted = again(7 * day, 1_000_000);
-    await append("behind");
-    clock.time += 60 * second;
-    await restarted.trim();
-    clock.wrong = 0;
-    for (let n = 0; n < 5; n++) {
-      clock.time += 10 * second;
-      await restarted.trim();
-    }
-    expect(await types()).toHaveLength(before + 1);
-    // The first events are too old by now, and the one of the wrong clock is no reason to remove those between.
-    clock.time += 36 * hour;
-    await restarted.trim();
-    expect((await types()).length).toBeLessThan(before);
-    expect((await types()).length).toBeGreaterThan(before - 20);
-    await database.close();
-  });
-
-  test("after a year in which the machine was off, old events go within the retention, and new ones at their time", async () => {
-    const { clock, database, again, append, types } = await sixDays("off.db");
-    // The steady time of a new process knows nothing of the year.
-    clock.time += year;
-    const restarted = again(7 * day, 1_000_000);
-    for (let n = 0; n < 4 * 24; n++) {
-      await append("new");
-      clock.time += hour;
-      await restarted.trim();
-    }
-    expect(new Set(await types())).toEqual(new Set(["new"]));
-    for (let n = 0; n < 10 * 24; n++) {
-      await append("newer");
-      clock.time += hour;
-      await restarted.trim();
-    }
-    expect(new Set(await types())).toEqual(new Set(["newer"]));
-    expect(await types()).toHaveLength(7 * 24 - 1);
     await database.close();
   });
 });
@@ -317,97 +205,6 @@ describe("replay over a long log", () => {
     expect(events.types.size).toBe(4);
     expect((await find(["rare"], 3_003, 4_003)).found).toEqual(expected(["rare"], 3_003, 4_003));
     expect(events.types.size).toBe(4);
-    await database.close();
-  });
-});
-
-describe("retention", () => {
-  const payload = { text: "x".repeat(10_000) };
-  const write = (log: Awaited<ReturnType<typeof open>>, count: number) =>
-    log.database.transact((tx) => {
-      for (let n = 0; n < count; n++) log.events.append(tx, { type: "big", source: "jobs", payload, principal: null });
-    });
-  const stored = async ({ events }: Awaited<ReturnType<typeof open>>) =>
-    events.read(0, 100_000).reduce((sum, event) => sum + event.toRow().payload.length, 0);
-
-  test("by bytes, oldest first, and no more than must go, also after a restart", async () => {
-    const first = await open("bytes.db");
-    await write(first, 1_000);
-    const last = first.events.lastSeq();
-    await first.retention(1e9, 1e9, 4e6).trim();
-    const left = await stored(first);
-    expect(left).toBeLessThanOrEqual(4e6);
-    // The log's size is measured in steps of a quarter of a megabyte.
-    expect(left).toBeGreaterThan(3.5e6);
-    expect(first.events.read(0, 1e6).at(-1)?.seq).toBe(last);
-    await first.retention(1e9, 1e9, 4e6).trim();
-    expect(await stored(first)).toBe(left);
-    await first.database.close();
-    const second = await open("bytes.db");
-    expect(Math.abs(second.events.bytes(second.database.reader) - left)).toBeLessThan(300_000);
-    await second.retention(1e9, 1e9, 4e6).trim();
-    expect(await stored(second)).toBe(left);
-    await write(second, 100);
-    await second.retention(1e9, 1e9, 2e6).trim();
-    expect(await stored(second)).toBeLessThanOrEqual(2e6);
-    expect(await second.types()).not.toEqual([]);
-    // Trimmed by count, then by bytes.
-    await second.retention(1e9, 10, 2e6).trim();
-    await write(second, 50);
-    await second.retention(1e9, 1e9, 2e6).trim();
-    expect(await second.types()).toHaveLength(60);
-    await second.database.close();
-  });
-
-  test("by bytes also what was written before the log was measured", async () => {
-    const steps = eventSchema.steps.filter(
-      (step) => !/partial|_event_sizes|_event_clock|COLUMN (?:time|basis)/.test(String(step)),
-    );
-    const path = join(folder, "old.db");
-    const old = new Database({ path, logger: quietLogger(), onFatal: () => undefined });
-    await old.prepare([{ module: "events", steps }]);
-    const insert = "INSERT INTO _events (at, type, source, payload) VALUES (1, 'old', 'jobs', ?)";
-    await old.transact((tx) => {
-      for (let n = 0; n < 500; n++) tx.run(insert, JSON.stringify(payload));
-    });
-    await old.close();
-    const log = await open("old.db");
-    expect(await log.types()).toHaveLength(500);
-    expect(log.events.at(1)?.isPartial).toBe(false);
-    await log.retention(1e15, 1e9, 2e6).trim();
-    expect(await stored(log)).toBeLessThanOrEqual(2e6);
-    expect(await stored(log)).toBeGreaterThan(1.5e6);
-    await log.database.close();
-  });
-
-  test("while the log grows, without waiting for the next turn", async () => {
-    const log = await open("growth.db");
-    const stopping = new AbortController();
-    const retention = log.retention(1e9, 1e9, 2e6);
-    retention.start(stopping.signal);
-    for (let n = 0; n < 20; n++) await write(log, 100);
-    const end = performance.now() + 4_000;
-    while ((await stored(log)) > 2.3e6 && performance.now() < end) await Bun.sleep(5);
-    expect(await stored(log)).toBeLessThanOrEqual(2.3e6);
-    stopping.abort();
-    await retention.settled();
-    await log.database.close();
-  });
-
-  test("by count and by age, oldest first, in steps", async () => {
-    const { clock, database, append, retention, types } = await open("retention.db");
-    for (let batch = 0; batch < 12; batch++)
-      await Promise.all(Array.from({ length: 100 }, (_, n) => append(`${batch}.${n}`)));
-    const second = retention(1_000, 2_000);
-    await second.trim();
-    expect(await types()).toHaveLength(1_200);
-    await retention(1_000, 1_150).trim();
-    expect((await types())[0]).toBe("0.50");
-    clock.time += 500;
-    await append("young");
-    clock.time += 501;
-    await second.trim();
-    expect(await types()).toEqual(["young"]);
     await database.close();
   });
 });

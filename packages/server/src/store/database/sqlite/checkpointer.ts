@@ -128,7 +128,7 @@ export class Checkpointer {
     const written = Math.max(0, log - this.#seen);
     if (log >= this.#limit || log < this.#seen) this.#shrink();
     this.#seen = log;
-    if (log >= this.#start) this.#copy(state, now);
+    if (log >= this.#start && state.checkpointed < log && now >= this.#heldUntil) this.#begin();
     if (log >= this.#limit) return this.#over({ ...state, written }, now);
     this.#within();
     return null;
@@ -165,13 +165,12 @@ export class Checkpointer {
 
   async close(): Promise<void> {
     this.#resume();
-    await atMost(closeMs, this.#closeThread());
+    const close = async (): Promise<void> => {
+      await this.#running;
+      await this.#thread?.close();
+    };
+    await atMost(closeMs, close());
     this.#thread?.abandon(stopping());
-  }
-
-  async #closeThread(): Promise<void> {
-    await this.#running;
-    await this.#thread?.close();
   }
 
   /** @throws Error at once when the thread cannot start. */
@@ -198,11 +197,6 @@ export class Checkpointer {
   get uncopied(): number {
     const state = this.#look();
     return state === null ? 0 : (state.log - state.checkpointed) * this.#pageSize;
-  }
-
-  /** Tells the worker to copy as much as possible. */
-  #copy({ log, checkpointed }: CheckpointResult, now: number): void {
-    if (checkpointed < log && now >= this.#heldUntil) this.#begin();
   }
 
   #over(state: CheckpointResult & { written: number }, now: number): Promise<void> | null {

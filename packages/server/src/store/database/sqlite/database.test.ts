@@ -1,35 +1,15 @@
-/** Tests of the engine on SQLite: the conformance suite, and tests of the engine's own behaviour. */
+/** The database and its files: a full disk, flushes, and files that cannot be used. */
 import { describe, expect, spyOn, test } from "bun:test";
 import * as fs from "node:fs";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { quietLogger, temporaryFolder } from "../../../../test/kit.ts";
-import { manualSync, storeSuite } from "../../../../test/store-suite.ts";
-import { Database, type DatabaseOptions } from "../index.ts";
+import { databases, manualSync, numbers } from "../../../../test/databases.ts";
+import { temporaryFolder } from "../../../../test/kit.ts";
 import { Flusher, flushOf } from "./jobs.ts";
 import { openDescriptor } from "./open-file.ts";
 
 const folder = temporaryFolder();
-let count = 0;
-
-function open(options: Partial<DatabaseOptions> = {}): Database {
-  count += 1;
-  const path = join(folder, `${count}.db`);
-  return new Database({ path, logger: quietLogger(), onFatal: () => undefined, ...options });
-}
-
-async function withTable(options: Partial<DatabaseOptions> = {}): Promise<Database> {
-  const database = open(options);
-  await database.prepare([{ module: "test", steps: ["CREATE TABLE t (n INTEGER UNIQUE) STRICT"] }]);
-  return database;
-}
-
-async function numbers(database: Database): Promise<number[]> {
-  const rows = database.reader.all<{ n: number }>("SELECT n FROM t ORDER BY n");
-  return rows.map(({ n }) => n);
-}
-
-storeSuite(({ path, ...options } = {}) => open({ ...options, ...(path !== undefined && { path }) }));
+const { open, withTable } = databases();
 
 test("a full disk refuses the write with 503, not the service: reads go on, and writes once there is room", async () => {
   const database = await withTable();

@@ -72,14 +72,12 @@ export function resolvePath(path: string): string {
 
 /** Checks the path, because SQLite detects these errors later or reports these errors less clearly. */
 function checkPath(path: string): void {
-  if (existsSync(path) && statSync(path).isDirectory())
-    throw new SetupError(`database ${path}: is a folder; it must be a file`);
-  if (existsSync(path)) {
-    try {
-      accessSync(path, constants.W_OK);
-    } catch {
-      throw new SetupError(`database ${path}: is read-only`);
-    }
+  const stats = existsSync(path) ? statSync(path) : null;
+  if (stats?.isDirectory() === true) throw new SetupError(`database ${path}: is a folder; it must be a file`);
+  try {
+    if (stats !== null) accessSync(path, constants.W_OK);
+  } catch {
+    throw new SetupError(`database ${path}: is read-only`);
   }
   try {
     makeFolder(dirname(path));

@@ -53,39 +53,6 @@ interface Turn {
   runs(): void;
 }
 
-/** The place of a running read among the long ones. */
-class LongPlace {
-  readonly #long: Admission;
-  readonly #end = new AbortController();
-  #place: Place | null = null;
-  isAsked = false;
-
-  constructor(long: Admission) {
-    this.#long = long;
-  }
-
-  get isGranted(): boolean {
-    return this.#place !== null;
-  }
-
-  ask(caller: string): void {
-    this.isAsked = true;
-    this.#long.take({ caller, signal: this.#end.signal }).then(
-      (place) => {
-        if (this.#end.signal.aborted) place.release();
-        else this.#place = place;
-      },
-      // The queue is full: the read goes on without a place.
-      () => undefined,
-    );
-  }
-
-  leave(): void {
-    this.#end.abort();
-    this.#place?.release();
-  }
-}
-
 /** Runs one read of each caller at a time; the caller who has recently used the least time comes next. */
 export class ReaderThreads implements PausableReads {
   readonly #path: string;
@@ -205,11 +172,20 @@ export class ReaderThreads implements PausableReads {
   /** Answers null when the read was stopped, or did not begin because another read of the caller was stopped. */
   async #asShort<T>(work: ThreadWork<T>, turn: Turn, long: Admission): Promise<{ readonly outcome: T } | null> {
     if (this.#stopped.has(turn.caller)) return null;
-    const place = new LongPlace(long);
+    const end = new AbortController();
+    /** The place of the read among the long reads. */
+    const granted: Place[] = [];
+    let isAsked = false;
     let isStopped = false;
     const onLook: OnLook = (thread) => {
-      if (!place.isAsked) place.ask(turn.caller);
-      else if (!place.isGranted && this.#admission.isWanted) {
+      if (!isAsked) {
+        isAsked = true;
+        long.take({ caller: turn.caller, signal: end.signal }).then(
+          (place) => (end.signal.aborted ? place.release() : granted.push(place)),
+          // The queue is full: the read goes on without a place.
+          () => undefined,
+        );
+      } else if (granted.length === 0 && this.#admission.isWanted) {
         isStopped = true;
         thread.stop();
       }
@@ -220,7 +196,8 @@ export class ReaderThreads implements PausableReads {
       if (!isStopped || turn.signal.aborted || this.#isClosing) throw thrown;
       return null;
     } finally {
-      place.leave();
+      end.abort();
+      for (const place of granted) place.release();
     }
   }
 
