@@ -29,13 +29,8 @@ export interface ApiOptions {
   dashboard: Dashboard | null;
 }
 
-export interface Api {
-  readonly parts: ApiParts;
-  /** The parts are built and not started. */
-  readonly backups: Backups;
-}
-
-export function buildApi(options: ApiOptions): Api {
+/** The parts are built and not started. */
+export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backups } {
   const { service, scripts, config, logger, version, readiness, files, dashboard } = options;
   const realtime = new Realtime({
     ...service,
@@ -50,7 +45,7 @@ export function buildApi(options: ApiOptions): Api {
   const paths = dataPathsOf(config);
   const backups = new Backups({ ...service, logger: logger.for("backup"), paths, settings: config, version });
   const meter = new RequestMeter();
-  const { functions, jobs } = scripts;
+  const { functions, jobs, endpoints } = scripts;
   const admin = new Admin({
     ...service,
     version,
@@ -58,7 +53,7 @@ export function buildApi(options: ApiOptions): Api {
     realtime,
     functions,
     jobs,
-    endpoints: scripts.endpoints,
+    endpoints,
     backups,
     logger: logger.for("admin"),
     log: options.log,
@@ -80,7 +75,7 @@ export function buildApi(options: ApiOptions): Api {
     readiness,
     logger: logger.for("http"),
     version,
-    endpoints: scripts.endpoints,
+    endpoints,
   };
   return { parts, backups };
 }

@@ -7,14 +7,15 @@ import { actingFor, type Clock, newId } from "../../base/kernel/index.ts";
 import { FailureBudget, Histogram, type Logger } from "../../base/logging/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
-import type {
-  CallOutcome,
-  Lane,
-  Script,
-  ScriptExchange,
-  ScriptHost,
-  ScriptKind,
-  ScriptResponse,
+import {
+  type CallOutcome,
+  failureOf,
+  type Lane,
+  type Script,
+  type ScriptExchange,
+  type ScriptHost,
+  type ScriptKind,
+  type ScriptResponse,
 } from "../script-host/index.ts";
 import {
   type Endpoint,
@@ -131,16 +132,19 @@ export class Endpoints implements ScriptKind {
   }
 
   /** Counts a request. Writes a failure to the log and, as `function.failed`, to the event log: the list of runs reads the event log. */
-  #ended({ found, method, user, requestId }: EndpointCall, { runId, end, response, ms }: EndedCall): void {
-    const { endpoint } = found;
+  #ended(
+    { found: { endpoint }, method, user, requestId }: EndpointCall,
+    ended: { runId: string; end: CallOutcome; response: ScriptResponse | null; ms: number },
+  ): void {
+    const { runId, end, response, ms } = ended;
     const { database, events, logger } = this.#options;
     const status = end.status === "answered" ? (response?.status ?? 500) : (statusOfEnd[end.status] ?? 503);
     const key = `${endpoint.path} ${method} ${Math.floor(status / 100)}xx`;
     this.#requests.set(key, (this.#requests.get(key) ?? 0) + 1);
     this.durations.observe(ms);
-    const failure = failureOf(end, endpoint);
+    const failure = failureOf(end, endpoint.timeoutMs);
     if (failure === null || !this.#failures.take()) return;
-    const { error, stack } = failure;
+    const { message: error, stack } = failure;
     logger.error(`${method} of ${endpoint.path} failed: ${error}`, { runId, requestId, stack });
     const payload = {
       collection: "",
@@ -166,20 +170,6 @@ function keyOf(path: string): string | null {
   } catch {
     return null;
   }
-}
-
-interface EndedCall {
-  readonly runId: string;
-  readonly end: CallOutcome;
-  readonly response: ScriptResponse | null;
-  readonly ms: number;
-}
-
-/** The failure of the user's code; null for an end with another cause. */
-function failureOf(end: CallOutcome, { timeoutMs }: Endpoint): { error: string; stack?: string | undefined } | null {
-  if (end.status === "failed") return { error: end.error.message, stack: end.error.stack };
-  if (end.status === "late") return { error: `ran longer than its timeout of ${timeoutMs / 1_000} s` };
-  return end.status === "lost" ? { error: end.message } : null;
 }
 
 /** The status of the answer to a request that has ended without a whole response; 503 after any other end. */

@@ -298,11 +298,6 @@ interface PreviousRecord {
   readonly follows: number | null;
 }
 
-interface ChainRow extends PreviousRecord {
-  readonly id: number;
-  readonly event: string | null;
-}
-
 /** The digest of a record, by which a later delivery finds the event that made the record; null for a small record. */
 function digestOf(json: string | null): string | null {
   if (json === null || json.length <= largeRecord) return null;
@@ -327,7 +322,10 @@ function readPrevious(log: EventLog, { previous, follows }: PreviousRecord, read
   const changes: object[] = [];
   let base: object | null = null;
   for (let id: number | null = follows; id !== null && base === null; ) {
-    const row: ChainRow | null = reader.get("SELECT id, previous, follows, event FROM _deliveries WHERE id = ?", id);
+    const row: (PreviousRecord & EventReference) | null = reader.get(
+      "SELECT id, previous, follows, event FROM _deliveries WHERE id = ?",
+      id,
+    );
     const event = row === null ? null : eventOf(log, row, reader);
     if (row === null || event === null) return undefined;
     if (event.isPartial) changes.push(event.payload);

@@ -54,7 +54,7 @@ async function open(name: string, paths: readonly string[], width = 10) {
           await Bun.sleep(1);
         },
       });
-      return { left: promise, end: promise };
+      return promise;
     },
   });
   const triggers = paths.map(trigger);

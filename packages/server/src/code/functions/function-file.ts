@@ -121,7 +121,13 @@ interface HookSources {
 
 /** The hooks of all files, in the order of their paths. */
 export function hooksOf({ scripts, broken, former }: HookSources): Hook[] {
-  const hooksIn = (file: Script["file"], isBroken: boolean, has: (name: string) => boolean): Hook[] => {
+  const files = [
+    ...scripts.map(({ file, exports }) => {
+      return { file, isBroken: false, has: (name: string) => exports.functions.includes(name) };
+    }),
+    ...broken.map(({ file, source }) => ({ file, isBroken: true, has: (name: string) => mayExport(source, name) })),
+  ];
+  const hooks = files.flatMap(({ file, isBroken, has }) => {
     const { path } = file;
     const collection = file.collection ?? "";
     const types = handlersOf(collection).filter(isHook);
@@ -135,12 +141,8 @@ export function hooksOf({ scripts, broken, former }: HookSources): Hook[] {
         const eventType = eventTypeOf(collection, type);
         return { path, collection, handler, operation, eventType, isBroken, calls, durations };
       });
-  };
-  const loaded = scripts.flatMap(({ file, exports }) =>
-    hooksIn(file, false, (name) => exports.functions.includes(name)),
-  );
-  const closed = broken.flatMap(({ file, source }) => hooksIn(file, true, (name) => mayExport(source, name)));
-  return [...loaded, ...closed].sort((a, b) => (a.path < b.path ? -1 : 1));
+  });
+  return hooks.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
 /** @param next the handler that would go on, the refused change, and advice. */

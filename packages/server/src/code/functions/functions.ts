@@ -189,7 +189,8 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     const made = this.#attemptOf(trigger, { id: null, failures: 0, key, runId: newId("run", now) }, delivery);
     if (made === null) throw new AppError("not_found", `There is no user ${quote(key)}.`);
     const run = { ...made.run, policy: linear(0), label: `${made.run.label}, run by hand,` };
-    return this.makeByHand(run, { ...made.task, onLog }).outcome;
+    const { outcome, end } = this.attempt(run, { ...made.task, onLog });
+    return end.then(() => outcome);
   }
 
   protected override async prepare(head: DeliveryHead): Promise<Prepared<HandlerRun>> {

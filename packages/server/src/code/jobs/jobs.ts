@@ -147,7 +147,8 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     const enter = (tx: Transactor): void => {
       run.id = this.#table.add(tx, job, row);
     };
-    return { runId: run.runId, ...this.makeByHand(run, { ...task, ...(onLog && { onLog }) }, enter) };
+    const { begun, outcome, end } = this.attempt(run, { ...task, ...(onLog && { onLog }) }, enter);
+    return { runId: run.runId, noted: begun, outcome: end.then(() => outcome) };
   }
 
   override stop(): Promise<void> {

@@ -11,7 +11,7 @@
  */
 import type { Alarm, Clock } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import type { Postponement } from "./retry-policy.ts";
+import type { Postponement } from "./run-table.ts";
 
 /** Runs that a look at the table brings into memory, about. */
 export const pageSize = 250;
@@ -64,12 +64,6 @@ export interface RunSource<R> {
  */
 export type NextState = "over" | "stays" | Postponement;
 
-/** An attempt under way: `left` resolves when the handler has ended, `end` when that is on disk. Neither rejects. */
-export interface AttemptUnderWay {
-  readonly left: Promise<unknown>;
-  readonly end: Promise<NextState>;
-}
-
 interface FileState<R> {
   readonly source: RunSource<R>;
   /** Runs that are in memory and not under way, by id. */
@@ -91,7 +85,8 @@ export interface DispatcherOptions<R> {
   readonly logger: Logger;
   /** Handlers under way at a time, of all files; each file may have a single handler in any case. */
   readonly width: number;
-  readonly attempt: (run: R) => AttemptUnderWay;
+  /** Makes an attempt; calls `onLeft` when the handler has ended. Resolves when the end is on disk. Never rejects. */
+  readonly attempt: (run: R, onLeft: () => void) => Promise<NextState>;
   /** Whether another run may start now. */
   readonly mayStart: () => boolean;
   /** Called before each look at the clock. */
@@ -325,12 +320,16 @@ export class Dispatcher<R extends WaitingRun> {
     file.waiting.delete(id);
     this.#underWay.set(id, run);
     this.#running.set(path, (this.#running.get(path) ?? 0) + 1);
-    const { left, end } = this.#options.attempt(run);
-    await left;
-    this.#running.set(path, (this.#running.get(path) ?? 0) - 1);
-    this.#ending += 1;
-    this.#startReady();
-    const next = await end;
+    let hasLeft = false;
+    const leave = (): void => {
+      if (hasLeft) return;
+      hasLeft = true;
+      this.#running.set(path, (this.#running.get(path) ?? 0) - 1);
+      this.#ending += 1;
+      this.#startReady();
+    };
+    const next = await this.#options.attempt(run, leave);
+    leave();
     this.#ending -= 1;
     this.#underWay.delete(id);
     this.#ended(run, this.#reopened.delete(id) ? { failures: 0, notBefore: 0 } : next);

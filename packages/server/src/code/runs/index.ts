@@ -1,10 +1,13 @@
 /** Runs: the machine that makes the runs of handlers, the retry policy, and the shape of the tables of unfinished runs. */
 export { type Dispatcher, pageSize, type RunPage, type RunSource, type WaitingRun } from "./dispatcher.ts";
-export { exponential, linear, longestBackoffMs, type Postponement, type RetryPolicy } from "./retry-policy.ts";
 export {
+  exponential,
   type HandlerRun,
+  linear,
+  longestBackoffMs,
   type MachineOptions,
   type Prepared,
+  type RetryPolicy,
   type RunEnd,
   type RunHistory,
   RunMachine,
@@ -14,6 +17,7 @@ export {
 export {
   type HandlerName,
   handlerTable,
+  type Postponement,
   type RunHead,
   type RunRow,
   RunTable,

@@ -7,8 +7,7 @@ import { Database, type Transactor } from "../../store/database/index.ts";
 import { EventLog, eventSchema } from "../../store/events/index.ts";
 import type { ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import type { WaitingRun } from "./dispatcher.ts";
-import { linear } from "./retry-policy.ts";
-import { type HandlerRun, RunMachine } from "./run-machine.ts";
+import { type HandlerRun, linear, RunMachine } from "./run-machine.ts";
 
 const folder = temporaryFolder();
 const task = {

@@ -18,12 +18,24 @@ import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type { BrokenScript, ScriptError, ScriptHost, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
-import { type AttemptUnderWay, Dispatcher, type NextState, type WaitingRun } from "./dispatcher.ts";
-import type { Postponement, RetryPolicy } from "./retry-policy.ts";
-import type { RunRow, RunTable } from "./run-table.ts";
+import { Dispatcher, type NextState, type WaitingRun } from "./dispatcher.ts";
+import type { Postponement, RunRow, RunTable } from "./run-table.ts";
 
 /** The most runs under way, for each script process. */
 export const widthPerProcess = 48;
+
+const stepMs = 5_000;
+const longestPauseMs = 600_000;
+/** The longest pause of `exponential`. */
+export const longestBackoffMs = 3_600_000;
+
+/** How many attempts follow a failure, and after which pauses. */
+export interface RetryPolicy {
+  /** Attempts after the first. */
+  readonly retries: number;
+  /** Milliseconds between a failed attempt and the next, by the number of failed attempts. */
+  readonly pauseMs: (failures: number) => number;
+}
 
 /** The part of a run that the machine must know. It is kept for late errors, without record and payload. */
 export interface HandlerRun extends RunRow {
@@ -96,7 +108,7 @@ interface Attempt {
 export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
   protected readonly dispatcher: Dispatcher<H>;
   readonly #options: MachineOptions & KindOptions<R>;
-  /** Runs by hand, and writes, that are under way. */
+  /** Attempts and writes that are under way. */
   #open = 0;
 
   constructor(options: MachineOptions & KindOptions<R>) {
@@ -104,7 +116,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     this.dispatcher = new Dispatcher({
       ...options,
       width: widthPerProcess * options.processes,
-      attempt: (head) => this.#dispatch(head),
+      attempt: (head, onLeft) => this.#dispatch(head, onLeft),
       mayStart: () => this.mayStart(),
       onLook: () => this.onLook?.(),
     });
@@ -143,24 +155,11 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     // The handler need not wait for the write: the writes of a run are in order.
     const begun = isFirst || begin !== null ? this.write(write) : Promise.resolve(true);
     const outcome = host.run({ ...task, onStray: this.#strayListener(run) });
-    return { begun, outcome, end: this.#follow(run, outcome) };
-  }
-
-  /**
-   * Makes a run by hand, with a single attempt. `outcome` resolves when the end is on disk.
-   * @param enter adds the row of the run. By default, the run has no row.
-   */
-  protected makeByHand(
-    run: R,
-    task: RunTask,
-    enter?: (tx: Transactor) => void,
-  ): { noted: Promise<boolean>; outcome: Promise<ScriptOutcome> } {
-    const { begun, outcome, end } = this.attempt(run, task, enter);
     this.#open += 1;
-    void end.finally(() => {
+    const end = this.#follow(run, outcome).finally(() => {
       this.#open -= 1;
     });
-    return { noted: begun, outcome: end.then(() => outcome) };
+    return { begun, outcome, end };
   }
 
   /**
@@ -211,21 +210,18 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
   }
 
   /** A run that cannot be prepared stays in the table. */
-  #dispatch(head: H): AttemptUnderWay {
-    const left = Promise.withResolvers<void>();
-    const make = async (): Promise<NextState> => {
+  async #dispatch(head: H, onLeft: () => void): Promise<NextState> {
+    try {
       const prepared = await this.prepare(head);
       if (typeof prepared === "string") return prepared;
       const { outcome, end } = this.attempt(prepared.run, prepared.task);
       await outcome;
-      left.resolve();
-      return end;
-    };
-    const end = make().catch((error): "stays" => {
+      onLeft();
+      return await end;
+    } catch (error) {
       this.#options.logger.error("A run could not be made; it waits for the next load of its file", { error });
       return "stays";
-    });
-    return { left: left.promise, end: end.finally(left.resolve) };
+    }
   }
 
   async #follow(run: R, called: Promise<ScriptOutcome>): Promise<NextState> {
@@ -306,4 +302,14 @@ interface Announcement {
   readonly error?: string;
   /** The time of the event, in milliseconds since 1970: now, by default. */
   readonly at?: number;
+}
+
+/** Pauses of 5 s after the first failure, 10 s after the second, and so on, 10 min at most. */
+export function linear(retries: number): RetryPolicy {
+  return { retries, pauseMs: (failures) => Math.min(failures * stepMs, longestPauseMs) };
+}
+
+/** Pauses of 5 s after the first failure, 10 s after the second, 20 s after the third, and so on, 1 h at most. */
+export function exponential(retries: number): RetryPolicy {
+  return { retries, pauseMs: (failures) => Math.min(stepMs * 2 ** (failures - 1), longestBackoffMs) };
 }

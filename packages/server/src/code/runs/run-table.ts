@@ -19,7 +19,14 @@
  */
 import { AppError } from "../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
-import type { Postponement } from "./retry-policy.ts";
+
+/** A run that waits for another attempt. */
+export interface Postponement {
+  /** Attempts that have failed. */
+  readonly failures: number;
+  /** The time of the next attempt, in milliseconds since 1970. */
+  readonly notBefore: number;
+}
 
 /** Failed runs that are kept. */
 const maxFailed = 1_000;

@@ -115,14 +115,19 @@ export class Attempt {
   }
 }
 
-/** The outcome of an attempt as the end of a run: a process that is lost, or time that is up, is a failure of the run. */
+/** The failure of the user's code: an error, a process that is lost, or time that is up. Null for an end with another cause. */
+export function failureOf(outcome: CallOutcome, timeoutMs: number): ScriptError | null {
+  if (outcome.status === "failed") return outcome.error;
+  if (outcome.status === "lost") return { message: outcome.message };
+  return outcome.status === "late" ? { message: `ran longer than its timeout of ${timeoutMs / 1_000} s` } : null;
+}
+
+/** The outcome of an attempt as the end of a run. */
 export function runOutcome(outcome: CallOutcome, timeoutMs: number): ScriptOutcome {
   if (outcome.status === "answered") return { status: "completed" };
-  if (outcome.status === "failed" || outcome.status === "stopped" || outcome.status === "gone") return outcome;
-  let message = `ended as ${outcome.status}, which no run can`;
-  if (outcome.status === "lost") message = outcome.message;
-  if (outcome.status === "late") message = `ran longer than its timeout of ${timeoutMs / 1_000} s`;
-  return { status: "failed", error: { message } };
+  if (outcome.status === "stopped" || outcome.status === "gone") return outcome;
+  const error = failureOf(outcome, timeoutMs) ?? { message: `ended as ${outcome.status}, which no run can` };
+  return { status: "failed", error };
 }
 
 /** A response that broke off after its begin. */

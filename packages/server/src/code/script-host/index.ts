@@ -2,13 +2,14 @@
 import type { ChildOptions } from "./protocol.ts";
 import type { QueryOptions } from "./query-pool.ts";
 
-export type {
-  BodyPieces,
-  CallOutcome,
-  ScriptExchange,
-  ScriptOutcome,
-  ScriptResponse,
-  ScriptTask,
+export {
+  type BodyPieces,
+  type CallOutcome,
+  failureOf,
+  type ScriptExchange,
+  type ScriptOutcome,
+  type ScriptResponse,
+  type ScriptTask,
 } from "./attempt.ts";
 export { readEnvironmentFile } from "./environment.ts";
 export { dispatch, type Handlers, runTool, SpawnedProcess, type SpawnOptions, toolOutput } from "./host-process.ts";
