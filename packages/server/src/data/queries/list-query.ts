@@ -146,7 +146,7 @@ function queryOfRecords(listed: Listed): QueryParts {
   const use = indexUseOf(collection, conditions, { sort, offset });
   const isSmall = limit <= maxLoopLimit && !selected.leadsToMany && !selected.isGuarded;
   const isOnLoop = text.search === undefined && use.isBounded && isSmall && !(hasTotal && conditions.length > 0);
-  const options: SqlOptions = { isProbed: !isOnLoop || use.isLookedUp, users: scope.collections.users.table };
+  const options: SqlOptions = { isProbed: !isOnLoop || use.isLookedUp, users: scope.users.table };
   const where = whereOf(conditions, source.table, options);
   const isAlone = text.sort === undefined && where === null;
   const isSearched = text.search !== undefined || text.snippet !== undefined;
@@ -209,7 +209,7 @@ function sortPlan(
 /** A query of groups. No index bounds the records of a group, so the query runs on a thread. */
 function queryOfGroups({ collection, text, scope, schema, source, conditions }: Listed): QueryParts {
   const { table } = source;
-  const options: SqlOptions = { isProbed: true, users: scope.collections.users.table };
+  const options: SqlOptions = { isProbed: true, users: scope.users.table };
   const where = whereOf(conditions, table, options);
   const search = parseSearchText({ ...text, snippet: undefined }, { collection, source, isAlone: false });
   const parts = [where, search && foundIn(search, table)].filter((part) => part !== null);

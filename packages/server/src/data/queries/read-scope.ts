@@ -2,7 +2,7 @@
  * The rights of a query: a source is a collection, or the users, for a class of callers. The read scope is the collections that a
  * query enters, each with the decision for the caller. A cached answer depends on the collections that the scope notes.
  */
-import type { FieldDefinition } from "@socle/protocol";
+import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { AppError, isAdmin, type Principal } from "../../base/kernel/index.ts";
 import { identifier } from "../../store/database/index.ts";
 import {
@@ -124,7 +124,7 @@ function recordSource(collection: Collection, principal: Principal, users: strin
   );
 }
 
-export function userSource({ table, fields }: UserTable, decision: Decision): Source {
+function userSource({ table, fields }: UserTable, decision: Decision): Source {
   const quoted = identifier(table);
   return withWhole(
     {
@@ -147,37 +147,29 @@ export function userSource({ table, fields }: UserTable, decision: Decision): So
 type SourceFields = Omit<Source, "whole">;
 
 function withWhole(source: SourceFields, users: string): Source {
-  // The conditions of fields may look at many records: the statement can be stopped.
-  const selected = columnsSql(source, source.names, { isProbed: true, users });
-  const decoded = decodedFields(source, source.names);
-  return { ...source, whole: { table: source.table, ...selected, decoded, answered: null, expansions: [] } };
+  return { ...source, whole: { ...readingOf(source, source.names, users), answered: null, expansions: [] } };
 }
 
-/** The SELECT list for some names, each value under its name, and a column for each guard. @param options see `toSql`. */
-export function columnsSql(
+/** The part of a plan that reads some names: each value under its name, and a column for each guard. @param users see `SqlOptions`. */
+export function readingOf(
   source: SourceFields,
   names: readonly string[],
-  options: SqlOptions,
-): { readonly columns: SqlPart; readonly guards: SelectionPlan["guards"] } {
+  users: string,
+): Omit<SelectionPlan, "answered" | "expansions"> {
+  const { table, conditional } = source;
   const columns = names.map((name) => plain(`${source.column(name)} AS ${identifier(name)}`));
-  const guarded = names.filter((name) => source.conditional.has(name));
+  const guarded = names.filter((name) => conditional.has(name));
   const guards: { column: string; fields: readonly string[] }[] = [];
-  for (const [condition, fields] of Map.groupBy(guarded, (name) => source.conditional.get(name))) {
+  for (const [condition, fields] of Map.groupBy(guarded, (name) => conditional.get(name))) {
     if (condition === undefined) continue;
     // No field begins with an underscore.
     const column = `_guard${guards.length}`;
-    columns.push(sqlPart`(${toSql(condition, source.table, options)}) IS TRUE AS ${column}`);
+    // A condition may look at many records: the statement can be stopped.
+    columns.push(sqlPart`(${toSql(condition, table, { isProbed: true, users })}) IS TRUE AS ${column}`);
     guards.push({ column, fields });
   }
-  return { columns: separated(columns, ", "), guards };
-}
-
-/** The fields among some names whose stored values are decoded. */
-export function decodedFields(source: SourceFields, names: readonly string[]): FieldDefinition[] {
-  return names.flatMap((name) => {
-    const field = source.field(name);
-    return field !== null && needsDecoding(field) ? [field] : [];
-  });
+  const fields = names.flatMap((name) => source.field(name) ?? []);
+  return { table, columns: separated(columns, ", "), guards, decoded: fields.filter(needsDecoding) };
 }
 
 /** The records for which all conditions hold, as SQL; null for all records. */
@@ -185,28 +177,22 @@ export function whereOf(conditions: readonly Expression[], table: string, option
   return conditions.length === 0 ? null : toSql({ type: "and", items: conditions }, table, options);
 }
 
-const nothing: ReadonlySet<string> = new Set();
-
 /** A user's own row. */
 const isSelf = isCaller(systemField("id", true));
 
-export class ReadScope {
+export class ReadScope implements SchemaSource {
   readonly collections: Collections;
   readonly principal: Principal;
-  readonly #schemaSource: SchemaSource;
   readonly #entered = new Map<Collection, Decision>();
   #hasVersion = true;
 
   constructor(collections: Collections, principal: Principal) {
     this.collections = collections;
     this.principal = principal;
-    this.#schemaSource = {
-      users: collections.users,
-      definition: (name) => collections.get(name)?.definition,
-      enter: (name) => this.#enterNamed(name),
-      enterUsers: () => this.#conditionOfUsers(),
-      closed: (name) => this.closed(name),
-    };
+  }
+
+  get users(): UserTable {
+    return this.collections.users;
   }
 
   /** The collections that were entered, each with the caller's decision. */
@@ -229,7 +215,7 @@ export class ReadScope {
 
   /** Enters a collection, and answers the part that the caller may read. */
   source(collection: Collection): Source {
-    const source = this.#sourceOf(collection);
+    const source = sourceOf(this.collections, collection, this.principal);
     if (!this.#entered.has(collection)) {
       this.#entered.set(collection, source.decision);
       if (!source.hasVersion) this.#hasVersion = false;
@@ -237,17 +223,13 @@ export class ReadScope {
     return source;
   }
 
-  /** The fields of a collection that the caller cannot search or sort by, or follow; see `Source.closed`. */
-  closed(name: string): ReadonlySet<string> {
-    const collection = this.collections.get(name);
-    return collection === undefined ? nothing : this.#sourceOf(collection).closed;
-  }
-
-  enterUsers(): Decision {
+  /** Enters the users, and answers the part that the caller may read. */
+  userSource(): Source {
     this.#hasVersion = false;
-    if (isAdmin(this.principal)) return { access: "all" };
-    if (this.principal !== null) return { access: "own", condition: isSelf };
-    return { access: "none", refusal: new AppError("unauthorized", "To query users, sign in.") };
+    if (isAdmin(this.principal)) return userSource(this.users, { access: "all" });
+    if (this.principal !== null) return userSource(this.users, { access: "own", condition: isSelf });
+    const refusal = new AppError("unauthorized", "To query users, sign in.");
+    return userSource(this.users, { access: "none", refusal });
   }
 
   /** Whether the caller may read anything of a collection; the collection is not entered. */
@@ -262,24 +244,30 @@ export class ReadScope {
 
   /** The schema of a collection for expressions. */
   schema(collection: Collection): ExpressionSchema {
-    return expressionSchema(collection.definition, this.#schemaSource);
+    return expressionSchema(collection.definition, this);
   }
 
-  #enterNamed(name: string): Expression | null {
+  definition(name: string): CollectionDefinition | undefined {
+    return this.collections.get(name)?.definition;
+  }
+
+  enter(name: string): Expression | null {
     const collection = this.collections.get(name);
     if (collection === undefined) throw new Error(`There is no collection ${name} to enter`);
     collection.policies.read.admit(this.principal);
     return this.source(collection).condition;
   }
 
-  #conditionOfUsers(): Expression | null {
-    const decision = this.enterUsers();
+  enterUsers(): Expression | null {
+    const { decision, condition } = this.userSource();
     if (decision.access === "none") throw decision.refusal;
-    return conditionOf(decision);
+    return condition;
   }
 
-  #sourceOf(collection: Collection): Source {
-    return sourceOf(this.collections, collection, this.principal);
+  /** The fields of a collection that the caller cannot search or sort by, or follow; see `Source.closed`. */
+  closed(name: string): ReadonlySet<string> {
+    const collection = this.collections.get(name);
+    return collection === undefined ? none.closed : sourceOf(this.collections, collection, this.principal).closed;
   }
 }
 

@@ -5,13 +5,12 @@ import { isName } from "@socle/protocol/filter";
 import { type AppError, quote } from "../../base/kernel/index.ts";
 import { identifier } from "../../store/database/index.ts";
 import { type Collection, itemTableName } from "../collections/index.ts";
-import { hintFor, type SqlOptions, toSql } from "../expressions/index.ts";
+import { hintFor, toSql } from "../expressions/index.ts";
 import { typeOf } from "../fields/index.ts";
 import { recordTableOf } from "../records/index.ts";
 import type { ExpansionPlan, PointerPlan, SelectionPlan } from "./plan.ts";
 import { partsOf, type QueryText, refuseParameter } from "./query-text.ts";
-import type { ReadScope } from "./read-scope.ts";
-import { columnsSql, decodedFields, type Source, userSource } from "./read-scope.ts";
+import { type ReadScope, readingOf, type Source } from "./read-scope.ts";
 
 /** How deep a path may lead, through relations in either direction. */
 const maxDepth = 3;
@@ -72,33 +71,33 @@ class Selection {
     for (const name of this.source.names) this.ask(name, []);
   }
 
-  /** @param options see `toSql`. */
-  plan(options: SqlOptions): SelectionPlan {
+  /** @param users see `SqlOptions`. */
+  plan(users: string): SelectionPlan {
     const { source } = this;
     const fields = this.#fields;
     // The answered fields, the id, and the fields by which relations are followed.
     const names = source.names.filter((name) => this.#isRead(name));
+    const answered = source.names.flatMap((name) => {
+      const paths = fields?.get(name);
+      return paths === undefined ? [] : [[name, paths] as const];
+    });
     return {
-      table: source.table,
-      ...columnsSql(source, names, options),
-      decoded: decodedFields(source, names),
-      answered:
-        fields === null
-          ? null
-          : source.names.filter((name) => fields.has(name)).map((name) => [name, fields.get(name) ?? null] as const),
-      expansions: [...this.expansions].map(([name, selection]) => selection.#expansionPlan(name, options)),
+      ...readingOf(source, names, users),
+      answered: fields === null ? null : answered,
+      expansions: [...this.expansions].map(([name, selection]) => selection.#expansionPlan(name, users)),
     };
   }
 
-  #expansionPlan(name: string, options: SqlOptions): ExpansionPlan {
+  #expansionPlan(name: string, users: string): ExpansionPlan {
     const { condition, decision, name: collection, table } = this.source;
     const field = this.pointer ?? name;
     if (decision.access === "none") return { name, field, target: null };
     const target = {
       name: collection,
-      selection: this.plan(options),
+      selection: this.plan(users),
       pointer: this.pointer === null ? null : pointerOf(this.source, this.pointer),
-      condition: condition === null ? null : toSql(condition, table, options),
+      // The rules of expansions may look at many records, on the event loop, too: the statement can be stopped.
+      condition: condition === null ? null : toSql(condition, table, { isProbed: true, users }),
     };
     return { name, field, target };
   }
@@ -188,9 +187,8 @@ class SelectionParser {
 
   /** The records that a relation leads to. */
   #target({ name, collection = "" }: FieldDefinition): Source {
-    const { collections } = this.#scope;
-    if (collection === "users") return userSource(collections.users, this.#scope.enterUsers());
-    const target = collections.get(collection);
+    if (collection === "users") return this.#scope.userSource();
+    const target = this.#scope.collections.get(collection);
     // Definitions whose relations lead nowhere are refused.
     if (target === undefined) throw new Error(`The relation ${name} leads nowhere`);
     return this.#scope.source(target);
@@ -277,6 +275,5 @@ export function parseSelection(source: Source, text: Pick<QueryText, "fields" | 
     for (const path of parser.paths(text.fields)) parser.field(selection, path);
   }
   const { leadsToMany, isGuarded } = selection;
-  // On the event loop, too: the rules of expansions may look at many records.
-  return { plan: selection.plan({ isProbed: true, users: scope.collections.users.table }), leadsToMany, isGuarded };
+  return { plan: selection.plan(scope.users.table), leadsToMany, isGuarded };
 }

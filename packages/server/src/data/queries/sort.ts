@@ -9,14 +9,9 @@ import { distinctPartsOf, nameIn, pathOf, refuseParameter } from "./query-text.t
 /** Fields that a list may be sorted by. */
 const maxKeys = 5;
 
-interface SortKey {
-  readonly path: Path;
-  readonly isDescending: boolean;
-}
-
 /** The order of a list. */
 export interface Sort {
-  readonly keys: readonly SortKey[];
+  readonly keys: readonly { readonly path: Path; readonly isDescending: boolean }[];
   /** Whether ties, which are broken by the order of creation, have the newest first. */
   readonly isSeqDescending: boolean;
 }
@@ -24,12 +19,7 @@ export interface Sort {
 /** The order of a list without `sort`. */
 export const newestFirst: Sort = { keys: [], isSeqDescending: true };
 
-/** Whether a definition asks for an index with the field. */
-function isIndexed(field: string, { definition }: Collection): boolean {
-  return indexesOf(definition).some(({ fields }) => fields.includes(field));
-}
-
-function parseKey(part: string, schema: ExpressionSchema): SortKey {
+function parseKey(part: string, schema: ExpressionSchema): Sort["keys"][number] {
   const name = nameIn(part);
   const word = /^(\S+)\s+(asc|desc)$/i.exec(name);
   if (word !== null) {
@@ -49,12 +39,12 @@ function parseKey(part: string, schema: ExpressionSchema): SortKey {
 export function parseSort(text: string, collection: Collection, schema: ExpressionSchema): Sort {
   const parts = distinctPartsOf(text, "sort", { most: maxKeys, kind: "fields" });
   const keys = parts.map((part) => parseKey(part, schema));
-  // Creation is the order of the table itself, which needs no index: times never run backwards.
   const last = keys.at(-1);
   const isSeqDescending = last?.isDescending ?? true;
+  // Creation is the order of the table itself, which needs no index: times never run backwards.
   const isCreation = last?.path.hops.length === 0 && last.path.field.name === "createdAt";
-  if (last === undefined || !isCreation || isIndexed("createdAt", collection)) return { keys, isSeqDescending };
-  return { keys: keys.slice(0, -1), isSeqDescending };
+  const isIndexed = indexesOf(collection.definition).some(({ fields }) => fields.includes("createdAt"));
+  return { keys: isCreation && !isIndexed ? keys.slice(0, -1) : keys, isSeqDescending };
 }
 
 /** Whether some record may have no value at the end of a path. */
