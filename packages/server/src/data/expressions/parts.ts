@@ -4,10 +4,19 @@ import type { Span, Syntax } from "@socle/protocol/filter";
 import type { Expression, ExpressionSchema, Some, SomeItem } from "./expression.ts";
 import { checkSyntax, syntaxOf } from "./parse.ts";
 
+const kinds = {
+  and: "and",
+  or: "or",
+  not: "not",
+  exists: "some",
+  compare: "comparison",
+  in: "comparison",
+} as const;
+
 /** A part of an expression's text, and its condition. */
 export interface ExpressionPart extends Span {
   /** The parts of `some` are the parts in its brackets: see `within`. */
-  readonly kind: "and" | "or" | "not" | "some" | "comparison";
+  readonly kind: (typeof kinds)[Syntax["type"]];
   readonly condition: Expression;
   readonly parts: readonly ExpressionPart[];
 }
@@ -19,13 +28,8 @@ export function parseParts(text: string, schema: ExpressionSchema): ExpressionPa
 }
 
 function partOf(syntax: Syntax, condition: Expression): ExpressionPart {
-  const { start, end } = syntax;
-  const kind = syntax.type === "compare" || syntax.type === "in" ? "comparison" : kindOf(syntax);
-  return { kind, start, end, condition, parts: partsBelow(syntax, condition) };
-}
-
-function kindOf({ type }: Exclude<Syntax, { type: "compare" | "in" }>): ExpressionPart["kind"] {
-  return type === "exists" ? "some" : type;
+  const { type, start, end } = syntax;
+  return { kind: kinds[type], start, end, condition, parts: partsBelow(syntax, condition) };
 }
 
 /** The two trees have the same shape: the condition was made of the syntax. */

@@ -187,9 +187,9 @@ export class Queries {
       if (query === null) throw new Error("The whole list has no pages");
       return { input: { type: "page", plan: query.plan, position, ...this.#basics(caller) }, ...query };
     };
-    const { outcome, report } = await this.#run<PageOutcome>(plan, caller);
+    const { outcome, ms, steps } = await this.#run<PageOutcome>(plan, caller);
     if (query === null) throw new Error("The whole list has no pages");
-    if (report.steps !== null) this.#logSlow(query, report.ms, report.steps);
+    if (steps !== null) this.#logSlow(query, ms, steps);
     const { next } = outcome;
     const cursor = next === null ? null : this.#cursors.write(next, listOf(query, principal));
     const total = query.countsAll ? this.#options.records.count(query.collection) : outcome.total;

@@ -39,46 +39,36 @@ import {
 /** The bytes of a page; further records are on the next. */
 const maxPageBytes = 4 * 1024 ** 2;
 
-/** The owner and the time of the last change among the columns of a record. No field begins with an underscore. */
-const ownerAlias = "_owner";
-const updatedAlias = "_updated";
-
-/** The column of a text for a snippet. */
-function snippetAlias(position: number): string {
-  return `_snippet${position}`;
-}
-
 /** The records of a segment behind a position; null for the first page. */
 function pageSql(run: Run, plan: PagePlan, { segment, limit }: { segment: SqlPart | null; limit: number }): SqlPart {
-  const { selection, where, sort, offset, search } = plan;
+  const { selection, sort, offset, search } = plan;
   // A literal is measurably quicker than a parameter.
   const extent = offset === 0 ? ` LIMIT ${limit}` : ` LIMIT ${limit} OFFSET ${offset}`;
-  const isProbed = run.isProbed || plan.isLookedUp;
-  const condition = conditionSql({ isProbed }, probedOf(plan), [matchOf(plan), where, segment]);
-  const page = sqlPart`${fromOf(plan)}${condition} ORDER BY ${orderBy(sort)}${extent}`;
+  const records = recordsSql({ isProbed: run.isProbed || plan.isLookedUp }, plan, segment);
+  const page = sqlPart`${records} ORDER BY ${orderBy(sort)}${extent}`;
   if (search === null) return sqlPart`SELECT ${selection.columns} FROM ${page}`;
-  const texts = search.snippets.map(({ column }, i) => `, ${column} AS ${snippetAlias(i)}`);
+  const texts = search.snippets.map(({ column }, i) => `, ${column} AS _snippet${i}`);
   // A rank costs as much as the search: the rank is read with the page, for the cursor.
   texts.push(...["_seq", ...keyNames(sort)].map((name) => `, _found.${name}`));
-  const records = `${selection.table} ON ${selection.table}._seq = _found._seq`;
   // Positions are put in order without the columns of the records, which are read for the page alone.
-  const found = sqlPart`(SELECT ${positionColumns(sort)} FROM ${page}) AS _found CROSS JOIN ${records}`;
-  return sqlPart`SELECT ${selection.columns}${texts.join("")} FROM ${found} ORDER BY ${positionOrder(sort, "_found.")}`;
+  const found = sqlPart`(SELECT ${positionColumns(sort)} FROM ${page}) AS _found`;
+  const joined = sqlPart`${found} CROSS JOIN ${selection.table} ON ${selection.table}._seq = _found._seq`;
+  return sqlPart`SELECT ${selection.columns}${texts.join("")} FROM ${joined} ORDER BY ${positionOrder(sort, "_found.")}`;
 }
 
-/** The tables of a page. The matches of a search are read first, whatever the conditions on the records are. */
-function fromOf({ selection: { table }, search }: PagePlan): string {
-  if (search === null) return table;
-  return search.isAlone ? search.table : `${search.table} CROSS JOIN ${table} ON ${table}._seq = ${search.table}.rowid`;
-}
-
-/** The table whose rows are looked at. */
-function probedOf({ selection: { table }, search }: PagePlan): string {
-  return search?.isAlone === true ? search.table : table;
-}
-
-function matchOf({ search }: PagePlan): SqlPart | null {
-  return search === null ? null : { text: `${search.table} MATCH ?`, values: [search.match] };
+/**
+ * The records of a list, or of a segment, as SQL behind FROM. The matches of a search are read first, whatever the conditions on the
+ * records are.
+ */
+function recordsSql(run: Pick<Run, "isProbed">, plan: PagePlan, segment: SqlPart | null): SqlPart {
+  const { where, search } = plan;
+  const { table } = plan.selection;
+  if (search === null) return sqlPart`${table}${conditionSql(run, table, [where, segment])}`;
+  const matches: SqlPart = { text: `${search.table} MATCH ?`, values: [search.match] };
+  const conditions = [matches, where, segment];
+  if (search.isAlone) return sqlPart`${search.table}${conditionSql(run, search.table, conditions)}`;
+  const record = `${table} ON ${table}._seq = ${search.table}.rowid`;
+  return sqlPart`${search.table} CROSS JOIN ${record}${conditionSql(run, table, conditions)}`;
 }
 
 /** @throws AppError `bad_request` when a page that must not end early is too heavy, or expansions bring too much. */
@@ -90,7 +80,7 @@ function runPage(run: Run, plan: PagePlan, cursor: CursorPosition | null): PageO
   if (hasMore) rows.pop();
   const last = hasMore ? rows.at(-1) : undefined;
   const next = last === undefined ? null : nextOf(run, plan, last);
-  const total = plan.isCounted ? countRows(run, plan) : null;
+  const total = plan.isCounted ? count(run, sqlPart`SELECT count(*) AS n FROM ${recordsSql(run, plan, null)}`) : null;
   if (plan.search !== null) dropPositions(plan, rows);
   const snippets = takeSnippets(plan, rows);
   const records = recordsOf(run, selection, rows);
@@ -164,8 +154,8 @@ function takeSnippets({ search }: PagePlan, rows: Row[]): { [field: string]: str
   return rows.map((row) => {
     const snippets: { [field: string]: string | null } = {};
     for (const [i, { field }] of search.snippets.entries()) {
-      const text = row[snippetAlias(i)];
-      delete row[snippetAlias(i)];
+      const text = row[`_snippet${i}`];
+      delete row[`_snippet${i}`];
       snippets[field] = typeof text === "string" ? snippetOf(text, search.terms) : null;
     }
     return snippets;
@@ -200,11 +190,6 @@ function readPosition(run: Run, { selection: { table }, sort, search }: PagePlan
   return row === null ? null : positionOf(sort, row);
 }
 
-function countRows(run: Run, plan: PagePlan): number {
-  const condition = conditionSql(run, probedOf(plan), [matchOf(plan), plan.where]);
-  return count(run, sqlPart`SELECT count(*) AS n FROM ${fromOf(plan)}${condition}`);
-}
-
 /** A record with its owner and its version. */
 export interface RecordOutcome {
   readonly id: string;
@@ -213,36 +198,25 @@ export interface RecordOutcome {
   readonly owner: string | null;
 }
 
-/**
- * Reads a record; null for an unknown id. The owner is read as well: a right may have ended while the query waited.
- */
-function runRecord(run: Run, input: RecordInput): RecordOutcome | null {
-  const { selection, id } = input;
+/** Reads a record; null for an unknown id. The owner is read as well: a right may have ended while the query waited. */
+function runRecord(run: Run, { selection, id }: RecordInput): RecordOutcome | null {
   const { columns, table } = selection;
-  const own = `, ${table}._owner AS ${ownerAlias}, ${table}.updatedAt AS ${updatedAlias} FROM ${table}`;
-  const found = first<Row>(run, sqlPart`SELECT ${columns}${own}${{ text: ` WHERE ${table}.id = ?`, values: [id] }}`);
+  const isRecord: SqlPart = { text: `${table}.id = ?`, values: [id] };
+  // No field begins with an underscore.
+  const own = `${table}._owner AS _owner, ${table}.updatedAt AS _updated`;
+  const found = first<Row>(run, sqlPart`SELECT ${columns}, ${own} FROM ${table} WHERE ${isRecord}`);
   if (found === null) return null;
   concealValues(selection, found);
-  const { [ownerAlias]: owner, [updatedAlias]: updatedAt, ...row } = found;
-  const [record] = recordsOf(run, selection, [row]);
-  return {
-    id,
-    updatedAt: String(updatedAt),
-    record: JSON.stringify(record ?? null),
-    owner: typeof owner === "string" ? owner : null,
-  };
+  const { _owner: owner, _updated: updatedAt, ...row } = found;
+  const record = JSON.stringify(recordsOf(run, selection, [row])[0] ?? null);
+  return { id, updatedAt: String(updatedAt), record, owner: typeof owner === "string" ? owner : null };
 }
 
-/** The duration of a run in milliseconds and, for a slow run, the steps of SQLite's plan. */
-interface RunReport {
-  readonly ms: number;
-  readonly steps: readonly string[] | null;
-}
-
-/** An outcome with its report. */
+/** An outcome, the duration of the run in milliseconds and, for a slow run, the steps of SQLite's plan. */
 export interface Reported<T> {
   readonly outcome: T;
-  readonly report: RunReport;
+  readonly ms: number;
+  readonly steps: readonly string[] | null;
 }
 
 /** Runs an input. @param reader of a single snapshot. */
@@ -251,7 +225,7 @@ export function runQuery(reader: Reader, input: QueryInput, isProbed: boolean): 
   const run: Run = { reader, context: input.context, isProbed };
   const outcome = outcomeOf(run, input);
   const ms = performance.now() - start;
-  return { outcome, report: { ms, steps: ms > input.slowMs ? stepsOf(run, input) : null } };
+  return { outcome, ms, steps: ms > input.slowMs ? stepsOf(run, input) : null };
 }
 
 function outcomeOf(run: Run, input: QueryInput): unknown {
