@@ -227,7 +227,7 @@ function comparedAsValues(operator: Compares | "in", left: Side, right: Side): [
   if (order === null || operator === "in") return null;
   const other = ofLeft === null ? left : right;
   const isEquality = operator === "=" || operator === "!=";
-  const isAlike = ofLeft !== null && ofRight !== null && hasSameValues(ofLeft, ofRight);
+  const isAlike = JSON.stringify(ofLeft?.values) === JSON.stringify(ofRight?.values);
   if (isAlike || isLiteral(other)) {
     const sides: [Operand, Operand] = [inOrderOf(order, left), inOrderOf(order, right)];
     return isEquality || other.operand.valueType !== "null" ? sides : null;
@@ -237,10 +237,6 @@ function comparedAsValues(operator: Compares | "in", left: Side, right: Side): [
     other.term.offset,
     `${operator} follows the order of the values of a field, and needs one of them, or a field with the same values`,
   );
-}
-
-function hasSameValues(a: Order, b: Order): boolean {
-  return JSON.stringify(a.values) === JSON.stringify(b.values);
 }
 
 /**
@@ -283,13 +279,13 @@ function refuseAnyItem({ term, operand }: Side, problem: string): void {
   if (operand.type === "path" && operand.members.includes(null)) throw new ExpressionError(term.offset, problem);
 }
 
-/** The other side of a comparison, looked up from the end of the left side. */
-type SideOf = (other: Term) => Side;
-
 /** A comparison without its left side. */
 interface Rest {
-  /** @param isOpposite the comparison is to say the opposite of `!=` or `!~`, which is taken back for all items. */
-  make(left: Side, side: SideOf, isOpposite: boolean): Expression;
+  /**
+   * @param side looks up the other side, from the end of the left side.
+   * @param isOpposite the comparison is to say the opposite of `!=` or `!~`, which is taken back for all items.
+   */
+  make(left: Side, side: (other: Term) => Side, isOpposite: boolean): Expression;
   readonly isOpposite: boolean;
 }
 

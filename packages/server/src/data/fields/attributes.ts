@@ -116,14 +116,11 @@ export interface Creation {
 export function storedDefault(field: FieldDefinition, creation: Creation): Value {
   const { default: value = null } = field;
   if (value === null) return emptyOf(field);
-  if (field.type === "relation") return callerIn(field, creation);
+  const { userId } = creation;
+  if (field.type === "relation" && userId === null) return emptyOf(field);
+  if (field.type === "relation") return field.multiple === true ? JSON.stringify([userId]) : userId;
   if (value === now && field.type === "datetime") return creation.now;
   return typeOf(field).encode(value) ?? null;
-}
-
-function callerIn(field: FieldDefinition, { userId }: Creation): Value {
-  if (userId === null) return emptyOf(field);
-  return field.multiple === true ? JSON.stringify([userId]) : userId;
 }
 
 /** The value that existing records get when a required field is added; undefined if the default is the caller. */

@@ -33,7 +33,7 @@ import type { GroupsPlan, PagePlan, SearchPlan, SortPlan } from "./plan.ts";
 import { type QueryParameter, type QueryText, queryParameters, refuseParameter } from "./query-text.ts";
 import { isForEverybody, type ReadScope, type Source, whereOf } from "./read-scope.ts";
 import { matchOrder, parseSearchText } from "./search.ts";
-import { parseSelection, type Selected } from "./selection.ts";
+import { parseSelection } from "./selection.ts";
 import { keyPlans, newestFirst, parseSort, type Sort } from "./sort.ts";
 import { foundIn, parseGroups } from "./sql/groups.ts";
 
@@ -141,8 +141,16 @@ interface QueryParts extends Pick<ListQuery, "sort" | "plan" | "site" | "countsA
 function queryOfRecords(listed: Listed): QueryParts {
   const { collection, text, scope, source, schema, conditions } = listed;
   const sort = text.sort === undefined ? newestFirst : parseSort(text.sort, collection, schema);
-  const { limit, offset, hasTotal } = extentOf(text);
-  const selected = selectedOf(listed);
+  const [limit, offset] = [readWhole(text, "limit"), readWhole(text, "offset")];
+  if (text.offset !== undefined && text.cursor !== undefined)
+    throw refuseParameter("offset", 'it cannot stand beside "cursor", which says where the page begins');
+  if (text.count !== undefined && text.count !== "exact")
+    throw refuseParameter("count", `it must be exact, not ${quote(text.count)}`);
+  const hasTotal = text.count === "exact";
+  const isSelected = text.fields !== undefined || text.expand !== undefined;
+  const selected = isSelected
+    ? parseSelection(source, text, scope)
+    : { plan: source.whole, leadsToMany: false, isGuarded: source.conditional.size > 0 };
   const use = indexUseOf(collection, conditions, { sort, offset });
   const isSmall = limit <= maxLoopLimit && !selected.leadsToMany && !selected.isGuarded;
   const isOnLoop = text.search === undefined && use.isBounded && isSmall && !(hasTotal && conditions.length > 0);
@@ -172,22 +180,6 @@ function queryOfRecords(listed: Listed): QueryParts {
     countsAll: hasTotal && isOnLoop,
     cursorScope: [search?.weighed, ...orders],
   };
-}
-
-/** The part of the list that is asked for. */
-function extentOf(text: QueryText): { limit: number; offset: number; hasTotal: boolean } {
-  const limit = readWhole(text, "limit");
-  const offset = readWhole(text, "offset");
-  if (text.offset !== undefined && text.cursor !== undefined)
-    throw refuseParameter("offset", 'it cannot stand beside "cursor", which says where the page begins');
-  if (text.count !== undefined && text.count !== "exact")
-    throw refuseParameter("count", `it must be exact, not ${quote(text.count)}`);
-  return { limit, offset, hasTotal: text.count === "exact" };
-}
-
-function selectedOf({ text, source, scope }: Listed): Selected {
-  if (text.fields !== undefined || text.expand !== undefined) return parseSelection(source, text, scope);
-  return { plan: source.whole, leadsToMany: false, isGuarded: source.conditional.size > 0 };
 }
 
 function sortPlan(

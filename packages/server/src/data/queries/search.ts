@@ -167,13 +167,8 @@ function windowOf(text: string, words: readonly SearchWord[], found: readonly Sp
   const cut = words.find((word) => word.start < end && word.end > end);
   // A word as long as the snippet is cut all the same.
   if (cut !== undefined) end = cut.start > start && cut.start > best ? cut.start : Math.min(cut.end, start + 2 * width);
-  return { start, end: isWithinPair(text, end) ? end + 1 : end };
-}
-
-/** Whether a place lies within a character of two UTF-16 units. */
-function isWithinPair(text: string, at: number): boolean {
-  const unit = text.charCodeAt(at);
-  return unit >= 0xdc00 && unit <= 0xdfff;
+  // No character of two UTF-16 units is cut.
+  return { start, end: text.slice(start, end).isWellFormed() ? end : end + 1 };
 }
 
 function escaped(text: string): string {

@@ -252,7 +252,7 @@ class SelectionParser {
 }
 
 /** The part of the records that a query answers, as a plan. */
-export interface Selected {
+interface Selected {
   readonly plan: SelectionPlan;
   /** See `Selection`. */
   readonly leadsToMany: boolean;

@@ -111,11 +111,7 @@ function anyItemSql(scope: Scope, path: Path, condition: (scope: Scope) => SqlPa
   return sqlPart`EXISTS (SELECT 1 FROM json_each(${array}, ${way}) ${alias} WHERE ${inner})`;
 }
 
-interface Positive {
-  readonly operator: Exclude<Comparison, "!=" | "!~">;
-  readonly left: Operand;
-  readonly right: Operand;
-}
+type Positive = Pick<Compare, "left" | "right"> & { readonly operator: Exclude<Comparison, "!=" | "!~"> };
 
 function positiveSql(scope: Scope, { operator, left, right }: Positive): SqlPart {
   if (operator === "~") return containsSql(scope, left, right);

@@ -105,21 +105,19 @@ interface Statement {
   compile(expression: Expression, scope: Scope): SqlPart;
 }
 
-interface ScopeParts {
-  readonly alias: string;
-  /** The scope that a backward step has left; null for the record itself. */
-  readonly outer: Scope | null;
-  /** The alias of the items, while a comparison of any item of a JSON array is compiled. */
-  readonly item: string | null;
-}
-
 export class Scope {
   readonly alias: string;
+  /** The alias of the items, while a comparison of any item of a JSON array is compiled. */
   readonly item: string | null;
+  /** The scope that a backward step has left; null for the record itself. */
   readonly #outer: Scope | null;
   readonly #statement: Statement;
 
-  private constructor({ alias, outer, item }: ScopeParts, statement: Statement) {
+  private constructor(
+    alias: string,
+    { outer = null, item = null }: { outer?: Scope | null; item?: string | null },
+    statement: Statement,
+  ) {
     this.alias = alias;
     this.item = item;
     this.#outer = outer;
@@ -128,7 +126,7 @@ export class Scope {
 
   /** The scope of the record that a condition is about. */
   static of(alias: string, options: SqlOptions, compile: Statement["compile"]): Scope {
-    return new Scope({ alias, outer: null, item: null }, { options, nextAlias: 1, compile });
+    return new Scope(alias, {}, { options, nextAlias: 1, compile });
   }
 
   get options(): SqlOptions {
@@ -140,24 +138,22 @@ export class Scope {
   }
 
   newAlias(): string {
-    const alias = `_r${this.#statement.nextAlias}`;
-    this.#statement.nextAlias += 1;
-    return alias;
+    return `_r${this.#statement.nextAlias++}`;
   }
 
   /** The scope of a record that a backward step leads to, or of an item. */
   inside(): Scope {
-    return new Scope({ alias: this.newAlias(), outer: this, item: null }, this.#statement);
+    return new Scope(this.newAlias(), { outer: this }, this.#statement);
   }
 
   /** The scope of a record that a relation is looked up from. */
   beside(): Scope {
-    return new Scope({ alias: this.newAlias(), outer: this.#outer, item: null }, this.#statement);
+    return new Scope(this.newAlias(), { outer: this.#outer }, this.#statement);
   }
 
   /** The same scope while any item of an array is compared. */
   withItem(item: string): Scope {
-    return new Scope({ alias: this.alias, outer: this.#outer, item }, this.#statement);
+    return new Scope(this.alias, { outer: this.#outer, item }, this.#statement);
   }
 
   column(name: string): string {
@@ -172,7 +168,7 @@ export class Scope {
   /** The condition under which the caller may read a record that is entered. */
   readable({ condition }: ExpressionSchema, alias = this.alias): SqlPart[] {
     if (condition === null) return [];
-    return [this.#statement.compile(condition, new Scope({ alias, outer: null, item: null }, this.#statement))];
+    return [this.#statement.compile(condition, new Scope(alias, {}, this.#statement))];
   }
 
   /** The tables along relations, from this record on, and their joins. */

@@ -111,7 +111,10 @@ export class Expander {
     const every = pointingTo(target.selection.table, pointer, ids);
     const matches = this.#isTooMany(target, every) ? this.#newest(target, ids) : every;
     const found = this.#read(target, matches, " ORDER BY _seq DESC");
-    const parents = found.map((row) => idsIn(pointer.items === null ? row[field] : storedItems(row[field])));
+    const parents = found.map(({ [field]: stored }) => {
+      const isJson = pointer.items !== null && typeof stored === "string";
+      return idsIn(isJson ? (JSON.parse(stored) as JsonValue) : stored);
+    });
     const byParent = new Map<string, Weighed[]>();
     for (const [i, each] of this.#weighed(target.selection, found).entries())
       for (const parent of parents[i] ?? []) byParent.getOrInsert(parent, []).push(each);
@@ -147,12 +150,6 @@ export class Expander {
 /** The ids that a field holds. */
 function idsIn(value: JsonValue | undefined): string[] {
   return [value].flat().filter((id) => typeof id === "string");
-}
-
-/** The items of a stored multiple field; null for a field that the caller may not read. */
-function storedItems(stored: JsonValue | undefined): JsonValue {
-  // The text was written by JSON.stringify.
-  return typeof stored === "string" ? (JSON.parse(stored) as JsonValue) : null;
 }
 
 /** An array of records. */

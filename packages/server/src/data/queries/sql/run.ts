@@ -81,7 +81,6 @@ function runPage(run: Run, plan: PagePlan, cursor: CursorPosition | null): PageO
   const last = hasMore ? rows.at(-1) : undefined;
   const next = last === undefined ? null : nextOf(run, plan, last);
   const total = plan.isCounted ? count(run, sqlPart`SELECT count(*) AS n FROM ${recordsSql(run, plan, null)}`) : null;
-  if (plan.search !== null) dropPositions(plan, rows);
   const snippets = takeSnippets(plan, rows);
   const records = recordsOf(run, selection, rows);
   const items = snippets === null ? records : records.map((record, i) => ({ ...record, snippet: snippets[i] }));
@@ -108,7 +107,9 @@ function readRows(
     isCut = bytes > maxPageBytes && rows.length > 1;
     return isCut;
   };
-  const segments = position === null ? firstSegments(plan) : segmentsAfter(plan.sort, resolve(run, plan, position));
+  // The parts of a first page make SQLite choose the index of the order.
+  const whole = plan.isLookedUp && plan.sort.isIndexed ? allSegments(plan.sort) : [null];
+  const segments = position === null ? whole : segmentsAfter(plan.sort, resolve(run, plan, position));
   for (const segment of segments) {
     const limit = plan.limit + 1 - rows.length;
     some<Row>(run, pageSql(run, plan, { segment, limit }), isLast);
@@ -123,11 +124,6 @@ function readRows(
   return isCut;
 }
 
-/** The segments of the first page: the whole list, or the parts that make SQLite choose the index of the order. */
-function firstSegments({ isLookedUp, sort }: PagePlan): readonly (SqlPart | null)[] {
-  return isLookedUp && sort.isIndexed ? allSegments(sort) : [null];
-}
-
 /** The last record of a page, with the values that the list is sorted by: most rows have them, before they are decoded. */
 function nextOf(run: Run, plan: PagePlan, row: Row): PageOutcome["next"] {
   const id = String(row["id"]);
@@ -138,20 +134,16 @@ function nextOf(run: Run, plan: PagePlan, row: Row): PageOutcome["next"] {
   return position === null ? null : { id, values: position.values };
 }
 
-/** Takes the positions of a search out of its rows. */
-function dropPositions({ sort }: PagePlan, rows: readonly Row[]): void {
-  const names = ["_seq", ...keyNames(sort)];
-  for (const row of rows) for (const name of names) delete row[name];
-}
-
 function isValue(value: unknown): value is Value {
   return value === null || typeof value === "string" || typeof value === "number";
 }
 
-/** Takes the texts of snippets out of rows, and cuts the snippets out of the texts; null without `snippet`. */
-function takeSnippets({ search }: PagePlan, rows: Row[]): { [field: string]: string | null }[] | null {
-  if (search === null || search.snippets.length === 0) return null;
-  return rows.map((row) => {
+/** Takes the positions and the texts of a search out of its rows, and cuts the snippets out of the texts; null without `snippet`. */
+function takeSnippets({ search, sort }: PagePlan, rows: Row[]): { [field: string]: string | null }[] | null {
+  if (search === null) return null;
+  const names = ["_seq", ...keyNames(sort)];
+  const all = rows.map((row) => {
+    for (const name of names) delete row[name];
     const snippets: { [field: string]: string | null } = {};
     for (const [i, { field }] of search.snippets.entries()) {
       const text = row[`_snippet${i}`];
@@ -160,6 +152,7 @@ function takeSnippets({ search }: PagePlan, rows: Row[]): { [field: string]: str
     }
     return snippets;
   });
+  return search.snippets.length === 0 ? null : all;
 }
 
 /** The position of a cursor. Values that were too long for the cursor are read again. */
