@@ -20,7 +20,6 @@ export class ExpressionError extends AppError {
   }
 }
 
-/** A field that an expression can name. */
 export interface SchemaField {
   readonly name: string;
   /** The type of the value; for a multiple field, the type of an item. */
@@ -139,7 +138,6 @@ export function itemOf({ items, ...field }: SomeItem["field"]): SchemaField {
   return { ...field, column: "value", isIndexed: true, ...(items.values !== null && { allowed: items.values }) };
 }
 
-/** The caller of an expression. */
 export interface ExpressionCaller {
   readonly id: string;
   readonly role: string;
@@ -216,7 +214,6 @@ function operandsOf(expression: Expression): readonly Operand[] {
   return expression.type === "in" ? [expression.left, ...expression.items] : [];
 }
 
-/** The expressions inside an expression. */
 export function partsOf(expression: Expression): readonly Expression[] {
   switch (expression.type) {
     case "and":

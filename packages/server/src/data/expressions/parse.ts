@@ -88,7 +88,6 @@ const examples: { readonly [valueType in ValueType]: string } = {
   json: "a text, a number, true, false or null",
 };
 
-/** A side of a comparison. */
 interface Side {
   readonly term: Term;
   readonly operand: Operand;

@@ -13,7 +13,6 @@ const kinds = {
   in: "comparison",
 } as const;
 
-/** A part of an expression's text, and its condition. */
 export interface ExpressionPart extends Span {
   /** The parts of `some` are the parts in its brackets: see `within`. */
   readonly kind: (typeof kinds)[Syntax["type"]];

@@ -12,7 +12,6 @@ export type ValueType = "text" | "number" | "boolean" | "datetime" | "json";
 /** A type of fields (spec, "Field definition"; contract, "Collections and fields"). */
 export interface FieldType {
   readonly name: FieldTypeName;
-  /** The type of its column. */
   readonly column: "TEXT" | "INTEGER" | "REAL";
   /** The type of the value; for a multiple field, the type of an item. */
   readonly valueType: ValueType;
@@ -229,7 +228,6 @@ export function maxItemsOf({ max = 100 }: FieldDefinition): number {
   return max;
 }
 
-/** The type of a field. */
 export function typeOf({ type, multiple }: Pick<FieldDefinition, "type" | "multiple">): FieldType {
   return multiple === true ? (multipleTypes[type] ?? types[type]) : types[type];
 }

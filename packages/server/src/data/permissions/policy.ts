@@ -94,7 +94,6 @@ const ownerField: SchemaField = {
   isIndexed: true,
 };
 
-/** The record's owner is the caller. */
 const isOwn = isCaller(ownerField);
 const fulfilsOwn = toPredicate(isOwn);
 
@@ -114,12 +113,10 @@ export function callerOf(principal: Principal): ExpressionCaller | null {
   return principal === null || id === null ? null : { id, role: principal.role, email: null };
 }
 
-/** The audience of a read rule. */
 export function audienceOf(rule: Rule): Audience {
   return isWord(rule) ? audiences[rule] : "condition";
 }
 
-/** The parts of a policy. */
 export interface PolicyOptions {
   readonly collection: string;
   readonly operation: Operation;

@@ -68,7 +68,6 @@ export class Cursors {
   }
 }
 
-/** The position of a record in a sorted list. */
 export interface SortPosition {
   readonly seq: number;
   readonly values: readonly Value[];

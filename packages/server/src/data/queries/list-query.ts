@@ -101,7 +101,6 @@ function readWhole(query: QueryText, name: keyof typeof wholeNumbers): number {
   return value;
 }
 
-/** The records that a list is about. */
 interface Listed {
   readonly collection: Collection;
   readonly text: QueryText;

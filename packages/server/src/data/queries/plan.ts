@@ -8,7 +8,6 @@ import type { Value } from "../../store/database/index.ts";
 import type { EvaluationContext, SqlPart } from "../expressions/index.ts";
 import type { ValueType } from "../fields/index.ts";
 
-/** A sort key as SQL. */
 export interface KeyPlan extends SqlPart {
   readonly isDescending: boolean;
   /** Whether some records may have no value. */
@@ -35,7 +34,6 @@ export interface SelectionPlan {
   readonly columns: SqlPart;
   /** Fields that are left out of a record unless the column, which is no field, is 1. */
   readonly guards: readonly { readonly column: string; readonly fields: readonly string[] }[];
-  /** The fields whose stored values are decoded. */
   readonly decoded: readonly FieldDefinition[];
   /** The fields that are answered, in their order, with the paths into their JSON, from the outermost member; null answers all that is read. */
   readonly answered: readonly (readonly [name: string, paths: readonly (readonly string[])[] | null])[] | null;
@@ -80,10 +78,8 @@ export interface SearchPlan {
   readonly snippets: readonly { readonly field: string; readonly column: string }[];
 }
 
-/** A page of a list. */
 export interface PagePlan {
   readonly type: "records";
-  /** Null without a search. */
   readonly search: SearchPlan | null;
   readonly selection: SelectionPlan;
   /** A condition on the records of the list; null for the whole collection. */
@@ -109,7 +105,6 @@ export interface GroupColumn extends SqlPart {
   readonly isNullable: boolean;
 }
 
-/** The content of a cursor. */
 export interface CursorPosition {
   /** The id of the last record of the page before. */
   readonly id: string;
@@ -118,7 +113,6 @@ export interface CursorPosition {
   readonly digest: string | null;
 }
 
-/** A page of groups. */
 export interface GroupsPlan {
   readonly type: "groups";
   /** The quoted SQL name of the table. */

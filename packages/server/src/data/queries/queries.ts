@@ -68,9 +68,7 @@ export interface QueriesOptions {
   slowQueryMs: number;
 }
 
-/** A requested list. */
 export interface PreparedList {
-  /** The parameters as sent. */
   readonly search: string;
   /** Null for the whole list. */
   readonly query: ListQuery | null;
@@ -78,7 +76,6 @@ export interface PreparedList {
   readonly position: CursorPosition | null;
 }
 
-/** The caller of a query. */
 export interface QueryCaller {
   readonly principal: Principal;
   /** A user id or an address: identifies the caller whose share of the reader threads is counted. Called only for a thread. */

@@ -22,10 +22,8 @@ export type QueryParameter = (typeof queryParameters)[number];
 /** The parameters of a request, as text. An empty parameter counts as not given. */
 export type QueryText = { readonly [name in QueryParameter]?: string };
 
-/** The parameters of a single record. */
 export const selectionParameters: readonly QueryParameter[] = ["fields", "expand"];
 
-/** The error for a parameter. */
 export function refuseParameter(name: QueryParameter, problem: string): AppError {
   return new AppError("bad_request", `"${name}": ${problem}${problem.endsWith("?") ? "" : "."}`);
 }
@@ -48,12 +46,10 @@ export function distinctPartsOf(...[text, name, bound]: Parameters<typeof partsO
   return parts;
 }
 
-/** The name behind a sign. */
 export function nameIn(part: string): string {
   return part.replace(/^[-+]/, "");
 }
 
-/** The path of a name. */
 export function pathOf(text: string, name: QueryParameter, schema: ExpressionSchema): Path {
   try {
     return parsePath(text, schema);

@@ -26,7 +26,6 @@ const maxTerms = 32;
 /** A phrase in quotes, or the characters between white space: a beginning of a word ends with a star. */
 const part = /"([^"]*)"|([^\s"]+)/g;
 
-/** The terms of a text. */
 function termsOf(text: string): SearchTerm[] {
   const terms: SearchTerm[] = [];
   for (const [, phrase, loose = ""] of text.matchAll(part)) {

@@ -6,10 +6,8 @@ import { type ExpressionSchema, inOrder, type Path, pathSql, type SqlOptions } f
 import type { KeyPlan } from "./plan.ts";
 import { distinctPartsOf, nameIn, pathOf, refuseParameter } from "./query-text.ts";
 
-/** Fields that a list may be sorted by. */
 const maxKeys = 5;
 
-/** The order of a list. */
 export interface Sort {
   readonly keys: readonly { readonly path: Path; readonly isDescending: boolean }[];
   /** Whether ties, which are broken by the order of creation, have the newest first. */

@@ -40,7 +40,6 @@ export class CsvRows {
     return this.#parse(text, false);
   }
 
-  /** The last row. */
   end(): ImportRow[] {
     return this.#parse("", true);
   }

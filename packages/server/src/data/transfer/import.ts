@@ -10,7 +10,6 @@ import { CsvRows, noValue } from "./csv.ts";
 import type { TransferFormat } from "./format.ts";
 import { type ImportRow, NdjsonRows } from "./ndjson-rows.ts";
 
-/** Records of one transaction. */
 const recordsAtOnce = 1_000;
 /** A transaction is full with this many characters of the file, too. */
 const charactersAtOnce = 2 * 1024 ** 2;

@@ -30,7 +30,6 @@ export class NdjsonRows {
     return lines.flatMap((line) => this.#rowsOf(line));
   }
 
-  /** The last row. */
   end(): ImportRow[] {
     return this.#rest === "" ? [] : this.#rowsOf(this.#rest);
   }

@@ -7,7 +7,6 @@ import type { Records } from "../records/index.ts";
 import type { Export } from "./export.ts";
 import type { TransferFormat } from "./format.ts";
 
-/** A file that an admin imports. */
 export interface ImportedFile {
   readonly principal: SignedIn | System;
   readonly format: TransferFormat;

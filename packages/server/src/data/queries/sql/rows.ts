@@ -81,7 +81,6 @@ export function inList(column: string, values: readonly string[]): SqlPart {
   return { text: `${column} IN (${padded.map(() => "?").join(", ")})`, values: padded };
 }
 
-/** The text after ORDER BY. */
 export function orderBy({ keys, seq, isSeqDescending }: SortPlan): SqlPart {
   const terms = keys.map((key) => sqlPart`${key} ${direction(key.isDescending)}`);
   return separated([...terms, plain(`${seq} ${direction(isSeqDescending)}`)], ", ");
