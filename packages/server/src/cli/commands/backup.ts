@@ -7,7 +7,9 @@ import type { Config } from "../../base/config/index.ts";
 import { count, printable, refuseIrreplaceable, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import {
+  type ArchiveSource,
   backupIdentity,
+  type DataPaths,
   encryptionFor,
   type Finding,
   type Identity,
@@ -19,14 +21,7 @@ import {
   verifyData,
 } from "../../operate/backup/index.ts";
 import { Database, vacuumDatabase } from "../../store/database/index.ts";
-import {
-  type Command,
-  type CommandInvocation,
-  type OptionValues,
-  type Terminal,
-  textOption,
-  UsageError,
-} from "../command.ts";
+import { type Command, type CommandInvocation, type Terminal, textOption, UsageError } from "../command.ts";
 import { ProgressBar, readableSize } from "../progress-bar.ts";
 
 /** A new passphrase; a person types the passphrase twice, because a backup with a mistyped passphrase is lost. */
@@ -39,15 +34,24 @@ async function newPassphrase(terminal: Terminal): Promise<string> {
 }
 
 /** The key of an encrypted backup: from `--identity`, otherwise a passphrase that is asked for. */
-function identityOf(options: OptionValues, terminal: Terminal): () => Promise<Identity> {
-  return async () => {
-    const file = textOption(options, "identity");
-    if (file !== undefined) {
-      if (!existsSync(file)) throw new SetupError(`${file}: there is no such file`);
-      return { identity: backupIdentity(readFileSync(file, "utf8"), file) };
-    }
-    return { passphrase: await terminal.askSecret("Passphrase of the backup: ") };
-  };
+async function identityOf({ options, terminal }: CommandInvocation): Promise<Identity> {
+  const file = textOption(options, "identity");
+  if (file === undefined) return { passphrase: await terminal.askSecret("Passphrase of the backup: ") };
+  if (!existsSync(file)) throw new SetupError(`${file}: there is no such file`);
+  return { identity: backupIdentity(readFileSync(file, "utf8"), file) };
+}
+
+/** Opens the file of a backup for `work`, and shows how much of the file is read. */
+async function reading<T>(
+  { file, label, paths }: { file: string; label: string; paths: DataPaths },
+  invocation: CommandInvocation,
+  work: (archive: ArchiveSource) => Promise<T>,
+): Promise<T> {
+  const { source, size } = await sourceOf(file, paths);
+  using bar = new ProgressBar(invocation.terminal, label);
+  const identity = (): Promise<Identity> => identityOf(invocation);
+  const onProgress = (done: number): void => bar.show(done, size);
+  return await work({ name: file, source, identity, schemas: knownSchemas, onProgress });
 }
 
 const identityOption = {
@@ -130,22 +134,15 @@ export const restore: Command = {
     ...identityOption,
     force: { summary: "also if data exist: they are moved aside and kept" },
   },
-  async run({ args: [file = ""], options, terminal, load }) {
+  async run(invocation) {
+    const { args, options, terminal } = invocation;
+    const [file = ""] = args;
     keepFilesPrivate();
-    const { config } = await load();
-    const { source, size } = await sourceOf(file, dataPathsOf(config));
-    using bar = new ProgressBar(terminal, "Restore");
-    const { head, aside } = await restoreBackup(
-      {
-        name: file,
-        source,
-        identity: identityOf(options, terminal),
-        schemas: knownSchemas,
-        onProgress: (done) => bar.show(done, size),
-      },
-      { paths: dataPathsOf(config), force: options["force"] === true },
+    const paths = dataPathsOf((await invocation.load()).config);
+    const force = options["force"] === true;
+    const { head, aside } = await reading({ file, label: "Restore", paths }, invocation, (archive) =>
+      restoreBackup(archive, { paths, force }),
     );
-    bar.end();
     const { counts, createdAt, missing } = head;
     for (const folder of aside) terminal.out(`What was there is in ${folder}\n`);
     if (missing.length > 0)
@@ -163,47 +160,26 @@ function table(findings: readonly Finding[]): string {
   return rows.map(([state, subject, text]) => `${state.padEnd(5)}  ${subject.padEnd(width)}  ${text}\n`).join("");
 }
 
-function report(findings: readonly Finding[], terminal: Terminal): number {
-  terminal.out(table(findings));
-  const errors = findings.filter(({ state }) => state === "error").length;
-  terminal.out(errors === 0 ? "All is well\n" : `${count(errors, "error")}\n`);
-  return errors === 0 ? 0 : 1;
-}
-
-async function verifyBackup(file: string, config: Config, { options, terminal }: CommandInvocation): Promise<number> {
-  const { source, size } = await sourceOf(file, dataPathsOf(config));
-  using bar = new ProgressBar(terminal, "Verify");
-  const folder = mkdtempSync(join(tmpdir(), "socle-verify-"));
-  try {
-    const head = await unpack(
-      {
-        name: file,
-        source,
-        identity: identityOf(options, terminal),
-        schemas: knownSchemas,
-        onProgress: (done) => bar.show(done, size),
-      },
-      { folder, files: null, depth: "full" },
-    );
-    bar.end();
-    const { counts, missing } = head;
-    const findings: Finding[] = [
-      { state: "info", subject: "backup", text: `made by ${head.socle} at ${head.createdAt}` },
-      {
-        state: "ok",
-        subject: "checksums",
-        text: `${count(counts.files - missing.length + 1, "checksum")} as the manifest says`,
-      },
-      { state: "ok", subject: "database", text: `${count(counts.records, "record")}, ${count(counts.users, "user")}` },
-      { state: "ok", subject: "files", text: `${count(counts.files - missing.length, "file")} whole` },
-      ...missing.map(
-        (id): Finding => ({ state: "error", subject: "files", text: `${id} had no bytes when the backup was made` }),
-      ),
-    ];
-    return report(findings, terminal);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+async function verifyBackup(file: string, paths: DataPaths, invocation: CommandInvocation): Promise<Finding[]> {
+  const head = await reading({ file, label: "Verify", paths }, invocation, async (archive) => {
+    const folder = mkdtempSync(join(tmpdir(), "socle-verify-"));
+    try {
+      return await unpack(archive, { folder, files: null, depth: "full" });
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+  const { counts, missing } = head;
+  const whole = counts.files - missing.length;
+  return [
+    { state: "info", subject: "backup", text: `made by ${head.socle} at ${head.createdAt}` },
+    { state: "ok", subject: "checksums", text: `${count(whole + 1, "checksum")} as the manifest says` },
+    { state: "ok", subject: "database", text: `${count(counts.records, "record")}, ${count(counts.users, "user")}` },
+    { state: "ok", subject: "files", text: `${count(whole, "file")} whole` },
+    ...missing.map(
+      (id): Finding => ({ state: "error", subject: "files", text: `${id} had no bytes when the backup was made` }),
+    ),
+  ];
 }
 
 export const verify: Command = {
@@ -216,11 +192,16 @@ export const verify: Command = {
   },
   async run(invocation) {
     const { args, options, terminal } = invocation;
-    keepFilesPrivate();
-    const { config } = await invocation.load();
     const [file] = args;
-    if (file !== undefined) return verifyBackup(file, config, invocation);
-    return report(await verifyData(dataPathsOf(config), { isRepair: options["repair"] === true }), terminal);
+    keepFilesPrivate();
+    const paths = dataPathsOf((await invocation.load()).config);
+    const isRepair = options["repair"] === true;
+    const findings =
+      file === undefined ? await verifyData(paths, { isRepair }) : await verifyBackup(file, paths, invocation);
+    terminal.out(table(findings));
+    const errors = findings.filter(({ state }) => state === "error").length;
+    terminal.out(errors === 0 ? "All is well\n" : `${count(errors, "error")}\n`);
+    return errors === 0 ? 0 : 1;
   },
 };
 

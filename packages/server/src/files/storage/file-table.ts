@@ -62,7 +62,6 @@ export function deleteFile(tx: Transactor, id: string): void {
   tx.run("DELETE FROM _files WHERE id = ?", id);
 }
 
-/** The number of files, and their bytes. */
 export function fileTotals(reader: Reader): { files: number; size: number } {
   const row = reader.get<{ files: number; size: number }>(
     "SELECT count(*) AS files, coalesce(sum(size), 0) AS size FROM _files",

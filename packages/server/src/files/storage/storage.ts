@@ -143,13 +143,11 @@ export class Storage {
     }
   }
 
-  /** The metadata of a file, or null. */
   find(id: string, reader: Reader = this.#options.database.reader): StoredFile | null {
     const row = findFile(reader, id);
     return row === null ? null : toFile(row);
   }
 
-  /** The number of files, and their bytes. */
   totals(): StoredTotals {
     return this.#quota.totals(this.#options.database.reader);
   }

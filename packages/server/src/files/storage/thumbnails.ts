@@ -13,7 +13,6 @@ export interface ThumbSize {
   readonly height: number | null;
 }
 
-/** The caller of a thumbnail. */
 export interface Asker {
   /** A user id or an address: identifies the caller whose share of the queue is counted. */
   readonly caller: string;
@@ -25,7 +24,6 @@ export interface Asker {
 interface Job {
   readonly file: StoredFile;
   readonly size: ThumbSize;
-  /** Reads the image. */
   read(): Promise<FileBody>;
 }
 

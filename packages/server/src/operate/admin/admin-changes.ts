@@ -8,7 +8,6 @@ import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Migration, MigrationSite, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 
-/** Something that an admin did. */
 export interface AuditEntry {
   /** The event's type after `admin.`: the kind of the target, and the change. */
   readonly action:

@@ -22,7 +22,6 @@ export interface AdminOptions extends OverviewSources {
   clock: Clock;
   queries: Queries;
   logger: Logger;
-  /** The most recent entries of the logger. */
   log: LogRing;
   /** The files of functions and jobs, each with the outcome of its last load. */
   scriptFiles: () => readonly FileState[];
@@ -39,7 +38,6 @@ export class Admin {
   readonly files: FileAdmin;
   readonly backups: Backups;
   readonly log: LogRing;
-  /** The configuration in force. */
   readonly config: () => EffectiveConfig;
   readonly #events: EventLog;
 

@@ -1,4 +1,7 @@
-/** Set-up of the first admin with a one-time token of the start log. */
+/**
+ * The set-up of a service without an admin: the holder of the token in the start log makes the first admin. The token
+ * works once, for half an hour, and never beside an admin; a restart makes another token.
+ */
 import type { SetupInvitation, SetupStatus, TokenResponse } from "@socle/protocol";
 import { AppError, type Clock, isSameSecret, randomToken, toTimestamp } from "../../base/kernel/index.ts";
 import { type Auth, type PasswordCaller, readCredentials } from "../../people/auth/index.ts";
@@ -7,10 +10,6 @@ import type { AdminChanges } from "./admin-changes.ts";
 /** How long the link of the start log works. */
 const lifetimeMs = 30 * 60_000;
 
-/**
- * The set-up of a service without an admin: the holder of the token in the start log makes the first admin. The token
- * works once, for half an hour, and never beside an admin; a restart makes another token.
- */
 export class FirstAdmin {
   readonly #options: { auth: Auth; changes: AdminChanges; clock: Clock };
   #token: string | null = null;

@@ -4,7 +4,6 @@ import { nextTurn } from "../../base/kernel/index.ts";
 import type { OverviewSources } from "./metrics-text.ts";
 import { RunMeter } from "./run-meter.ts";
 
-/** The state of the service at a glance, also as metrics. */
 export class Overviews {
   readonly #sources: OverviewSources;
   readonly #runs: RunMeter;

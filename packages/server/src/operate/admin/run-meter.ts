@@ -21,7 +21,6 @@ export class RunMeter {
     events.listen((event) => this.#hear(event), new Set(this.#ended.keys()));
   }
 
-  /** Runs that have ended, by kind and end. */
   ended(): readonly (readonly [labels: { kind: string; status: string }, runs: number])[] {
     return [...this.#ended].map(([type, runs]) => {
       const [kind = "", status = ""] = type.split(".");
@@ -29,7 +28,6 @@ export class RunMeter {
     });
   }
 
-  /** How long runs took, by kind. */
   durations(): readonly (readonly [labels: { kind: string }, totals: HistogramTotals])[] {
     return kinds.map((kind) => [{ kind }, this.#durations[kind].totals()] as const);
   }

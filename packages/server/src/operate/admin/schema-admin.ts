@@ -46,7 +46,6 @@ const attributes = ["name", "fields", "permissions", "indexes", "search"];
 /** Attributes that GET answers beside these. PUT ignores the attributes, so that an answer can be sent back. */
 const answered = ["$schema", "definition", "createdAt", "updatedAt", "records"];
 
-/** A change of a collection. */
 interface CollectionChange {
   readonly name: string;
   /** @throws AppError as the change says. */

@@ -12,7 +12,7 @@ import { dataPathsOf, knownSchemas } from "../../app/index.ts";
 import { SetupError } from "../../base/kernel/index.ts";
 import type { HeldState } from "../../store/database/index.ts";
 import { firstLine, lastLine, writeArchive } from "./archive.ts";
-import { putRight } from "./moves.ts";
+import { putRight } from "./data-paths.ts";
 
 const files = await openFiles();
 const { service, request, token, store } = files;

@@ -49,7 +49,6 @@ export interface BackupsOptions {
   clock: Clock;
 }
 
-/** The last completed backup. */
 interface LastBackup {
   /** Milliseconds since 1970. */
   readonly endedAt: number;
@@ -212,7 +211,7 @@ export class Backups {
     return this.#running;
   }
 
-  /** Makes the backup, and tells of its beginning and end. */
+  /** Tells of the beginning and the end. */
   async #follow(work: Work, entry: BackupEntry): Promise<void> {
     const { logger } = this.#options;
     const begun = performance.now();

@@ -3,9 +3,9 @@
  * last commit, and copied; (3) the database file is released, while the copy is checked and packed with the files of
  * its list; (4) the archive is flushed and gets its name; (5) removals go on.
  */
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, join, relative } from "node:path";
 import {
   canStartThread,
   count,
@@ -15,7 +15,7 @@ import {
   threadEntry,
 } from "../../base/kernel/index.ts";
 import { type Database, type HeldState, makeFolder, syncFolder } from "../../store/database/index.ts";
-import type { DataPaths } from "./data-paths.ts";
+import { backupFolder, type DataPaths, noteName, partialEnding } from "./data-paths.ts";
 import type { Encryption } from "./encryption.ts";
 import type { PackReply, PackRequest } from "./pack-worker.ts";
 
@@ -40,22 +40,6 @@ export interface BackupOptions {
   version: string;
   signal: AbortSignal;
   onProgress: (done: number, total: number) => void;
-}
-
-/** The folder of a backup that is being made, beside the database. The next start removes the folder. */
-export function backupFolder(database: string): string {
-  return `${database}-backup`;
-}
-
-/** In the folder of a backup: the path of its unfinished file. */
-const noteName = "partial";
-const partialEnding = ".partial";
-
-/** Removes the unfinished file of a backup that was killed. */
-export function removeUnfinished(database: string): void {
-  const note = join(backupFolder(database), noteName);
-  const partial = existsSync(note) ? resolve(dirname(database), readFileSync(note, "utf8")) : "";
-  if (partial.endsWith(partialEnding)) rmSync(partial, { force: true });
 }
 
 /**

@@ -4,8 +4,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "
 import { dirname, join } from "node:path";
 import { temporaryFolder } from "../../../test/kit.ts";
 import { SetupError } from "../../base/kernel/index.ts";
-import type { DataPaths } from "./data-paths.ts";
-import { finishMoves, hasMoves, type Move, recordMoves } from "./moves.ts";
+import { type DataPaths, finishMoves, hasMoves, type Move, recordMoves } from "./data-paths.ts";
 
 const s3 = { endpoint: undefined, region: undefined, accessKeyId: undefined, secretAccessKey: undefined };
 

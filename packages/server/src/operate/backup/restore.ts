@@ -8,8 +8,17 @@ import { AppError, freeBytes, isObject, messageOf, SetupError } from "../../base
 import { eachFile, isBucket, type StorageDriver } from "../../files/storage/index.ts";
 import { DatabaseFile, DatabaseLock, makeFolder } from "../../store/database/index.ts";
 import { type ArchiveSource, type ManifestHead, PacedFile, Refusal, readArchive } from "./archive.ts";
-import { type DataPaths, driverOf, fileWorkFolder, folderDriver, restoreFolder } from "./data-paths.ts";
-import { finishMoves, type Move, putRight, recordMoves } from "./moves.ts";
+import {
+  type DataPaths,
+  driverOf,
+  fileWorkFolder,
+  finishMoves,
+  folderDriver,
+  type Move,
+  putRight,
+  recordMoves,
+  restoreFolder,
+} from "./data-paths.ts";
 
 /** The service's own work in its folder of files is neither restored nor moved. */
 const ownFolders = /^\./;

@@ -18,8 +18,7 @@ import {
   type S3Keys,
 } from "../../files/storage/index.ts";
 import { makeFolder } from "../../store/database/index.ts";
-import type { DataPaths } from "./data-paths.ts";
-import { backupFolder } from "./make-backup.ts";
+import { backupFolder, type DataPaths } from "./data-paths.ts";
 
 const namePattern = /^socle-(\d{4}-\d{2}-\d{2})T(\d{2})-(\d{2})-(\d{2})-(\d{3})Z\.tar\.zst(\.age)?$/;
 

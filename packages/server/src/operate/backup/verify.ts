@@ -7,8 +7,7 @@ import { plainColumn, tableName } from "../../data/collections/index.ts";
 import { typeNamed } from "../../data/fields/index.ts";
 import { eachFile, type StorageDriver } from "../../files/storage/index.ts";
 import { DatabaseFile, DatabaseLock, identifier } from "../../store/database/index.ts";
-import { type DataPaths, driverOf } from "./data-paths.ts";
-import { putRight } from "./moves.ts";
+import { type DataPaths, driverOf, putRight } from "./data-paths.ts";
 
 /** Something that was looked at. "info" is allowed and may be of interest; "error" is wrong. */
 export interface Finding {

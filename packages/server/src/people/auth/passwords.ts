@@ -9,7 +9,6 @@ const nobody =
 /** The most threads. A computing thread takes 19 MiB and a core, so more threads would let callers exhaust both. */
 const maxThreads = 4;
 
-/** The caller of a password computation. */
 export interface PasswordCaller {
   /** The key of the queue's share: an address or a user id. */
   readonly key: string;
