@@ -5,7 +5,7 @@ import { type EventLoopLag, type Logger, type LogRing, RequestMeter } from "../b
 import type { ApiParts, Dashboard, StaticFiles } from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { Realtime } from "../live/realtime/index.ts";
-import { Admin } from "../operate/admin/index.ts";
+import { buildAdmin } from "../operate/admin/index.ts";
 import { Backups } from "../operate/backup/index.ts";
 import type { Scripts } from "./scripts.ts";
 import { dataPathsOf, type Service } from "./service.ts";
@@ -46,7 +46,7 @@ export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backu
   const backups = new Backups({ ...service, logger: logger.for("backup"), paths, settings: config, version });
   const meter = new RequestMeter();
   const { functions, jobs, endpoints } = scripts;
-  const admin = new Admin({
+  const admin = buildAdmin({
     ...service,
     version,
     effective: options.effective,

@@ -13,12 +13,6 @@ export const remoteOptions = {
   email: { value: "EMAIL", summary: "or an admin's email; the password is asked for, or read from standard input" },
 };
 
-/** An answer that a service gave. */
-interface RemoteAnswer {
-  readonly body: unknown;
-  readonly headers: Headers;
-}
-
 /**
  * Sends a request to a running service, on this machine or elsewhere.
  * @throws AppError with the refusal of the service, Error when the service cannot be reached.
@@ -27,7 +21,7 @@ export type Remote = (
   method: string,
   path: string,
   request?: { body?: object; headers?: Record<string, string> },
-) => Promise<RemoteAnswer>;
+) => Promise<{ readonly body: unknown; readonly headers: Headers }>;
 
 /**
  * Works with a service, signed in with a token, or as the user with an email; by default, as the admin of the configuration.

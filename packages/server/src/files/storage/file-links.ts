@@ -13,13 +13,6 @@ export interface FileLinksOptions {
   ttlMs: number;
 }
 
-/** The parameters of an address that make it a link. */
-export interface LinkParameters {
-  /** Seconds since 1970. */
-  readonly expires: string | null;
-  readonly signature: string | null;
-}
-
 export class FileLinks {
   readonly #options: FileLinksOptions;
 
@@ -33,8 +26,8 @@ export class FileLinks {
     return { url: `/api/storage/${id}?${query}`, expiresAt: toTimestamp(expires * 1_000) };
   }
 
-  /** Whether parameters belong to a link to this file that has not expired. */
-  isValid(id: string, { expires, signature }: LinkParameters): boolean {
+  /** Whether the parameters of an address belong to a link to this file that has not expired. */
+  isValid(id: string, { expires, signature }: { expires: string | null; signature: string | null }): boolean {
     if (expires === null || signature === null || !/^[1-9]\d{0,11}$/.test(expires)) return false;
     if (Number(expires) * 1_000 <= Date.now()) return false;
     return isSameSecret(signature, this.#sign(id, Number(expires)));

@@ -5,8 +5,7 @@ import type { Logger, LogRing } from "../../base/logging/index.ts";
 import type { FileState } from "../../code/script-host/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
-import type { EventFilter, EventLog, LoggedEvent } from "../../store/events/index.ts";
-import type { Backups } from "../backup/index.ts";
+import type { EventFilter, LoggedEvent } from "../../store/events/index.ts";
 import { AdminChanges } from "./admin-changes.ts";
 import { FileAdmin } from "./file-admin.ts";
 import { FirstAdmin } from "./first-admin.ts";
@@ -28,51 +27,41 @@ export interface AdminOptions extends OverviewSources {
 }
 
 /** Operations for admins only, by noun. The caller makes sure to serve an admin. */
-export class Admin {
-  readonly schema: SchemaAdmin;
-  readonly users: UserAdmin;
-  readonly trials: RuleTrials;
-  readonly scripts: ScriptAdmin;
-  readonly overviews: Overviews;
-  readonly firstAdmin: FirstAdmin;
-  readonly files: FileAdmin;
-  readonly backups: Backups;
-  readonly log: LogRing;
-  readonly config: () => EffectiveConfig;
-  readonly #events: EventLog;
+export type Admin = ReturnType<typeof buildAdmin>;
 
-  constructor(options: AdminOptions) {
-    const changes = new AdminChanges(options);
-    const { users } = options.auth;
-    this.schema = new SchemaAdmin({ ...options, changes });
-    this.users = new UserAdmin({ ...options, changes, users });
-    this.trials = new RuleTrials({ ...options, users });
-    this.scripts = new ScriptAdmin({ ...options, changes });
-    this.overviews = new Overviews(options);
-    this.firstAdmin = new FirstAdmin({ ...options, changes });
-    this.files = new FileAdmin({ ...options, changes });
-    this.backups = options.backups;
-    this.log = options.log;
-    this.config = options.effective;
-    this.#events = options.events;
-  }
+export function buildAdmin(options: AdminOptions) {
+  const changes = new AdminChanges(options);
+  const { auth, backups, events, log, effective: config } = options;
+  const { users } = auth;
+  return {
+    schema: new SchemaAdmin({ ...options, changes }),
+    users: new UserAdmin({ ...options, changes, users }),
+    trials: new RuleTrials({ ...options, users }),
+    scripts: new ScriptAdmin({ ...options, changes }),
+    overviews: new Overviews(options),
+    firstAdmin: new FirstAdmin({ ...options, changes }),
+    files: new FileAdmin({ ...options, changes }),
+    backups,
+    log,
+    config,
 
-  /** The event log, newest first. */
-  async events(
-    filter: EventFilter,
-    page: { limit: number; offset: number; waiter: Waiter },
-  ): Promise<{ items: EventEntry[]; total: number }> {
-    const { items, total } = await this.#events.search(filter, page);
-    return { items: items.map(toEntry), total };
-  }
+    /** The event log, newest first. */
+    async events(
+      filter: EventFilter,
+      page: { limit: number; offset: number; waiter: Waiter },
+    ): Promise<{ items: EventEntry[]; total: number }> {
+      const { items, total } = await events.search(filter, page);
+      return { items: items.map(toEntry), total };
+    },
 
-  /**
-   * Calls `listener` with every event from now on, once the event is on disk. Answers a function that removes the
-   * listener.
-   */
-  listen(listener: (event: EventEntry) => void): () => void {
-    return this.#events.listen((event) => listener(toEntry(event)));
-  }
+    /**
+     * Calls `listener` with every event from now on, once the event is on disk. Answers a function that removes the
+     * listener.
+     */
+    listen(listener: (event: EventEntry) => void): () => void {
+      return events.listen((event) => listener(toEntry(event)));
+    },
+  };
 }
 
 function toEntry({ id, type, timestamp, source, payload, actor, isPartial }: LoggedEvent): EventEntry {

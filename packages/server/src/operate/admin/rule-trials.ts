@@ -42,8 +42,6 @@ export interface TrialOutcome extends Pick<RuleTrial, "as" | "operation" | "rule
 /** The trial with the admin who asks. */
 type Asking = AskedTrial & { readonly waiter: Waiter & { principal: SignedIn } };
 
-type Outcome = Pick<TrialOutcome, "error" | "answer" | "rules">;
-
 export class RuleTrials {
   readonly #options: { users: Users; records: Records; queries: Queries };
 
@@ -63,7 +61,11 @@ export class RuleTrials {
     return { as: user, operation, ...(await this.#outcome(collection, principal, { ...asked, waiter })) };
   }
 
-  async #outcome(collection: Collection, principal: Principal, asked: Asking): Promise<Outcome> {
+  async #outcome(
+    collection: Collection,
+    principal: Principal,
+    asked: Asking,
+  ): Promise<Omit<TrialOutcome, "as" | "operation">> {
     const { trials } = this.#options.records;
     const { operation, id, body, waiter } = asked;
     if (operation === "create" || operation === "update") {

@@ -96,11 +96,12 @@ async function pack(
   };
   try {
     held = await database.holdState();
-    const { secretAccessKey, ...s3 } = paths.files.s3;
+    const { files } = paths;
     const request: Omit<PackRequest, "stop"> = {
       state: { database: held.database, log: held.log },
       filesSize: options.filesSize,
-      files: { ...paths.files, s3: { ...s3, secretAccessKey: secretAccessKey?.reveal() } },
+      files: { ...files, s3: { ...files.s3, secretAccessKey: undefined } },
+      secretKey: files.s3.secretAccessKey?.reveal(),
       folder,
       output,
       encryption: options.encryption,

@@ -32,9 +32,9 @@ export interface PackRequest {
   readonly state: Pick<HeldState, "database" | "log">;
   /** Bytes of all files, about: for the progress alone. */
   readonly filesSize: number;
-  readonly files: Omit<DataPaths["files"], "s3"> & {
-    readonly s3: Omit<DataPaths["files"]["s3"], "secretAccessKey"> & { readonly secretAccessKey: string | undefined };
-  };
+  /** Without the secret key of the store, which stands beside `files` as text: a `Secret` cannot be sent to a thread. */
+  readonly files: DataPaths["files"];
+  readonly secretKey: string | undefined;
   /** The folder of the backup, for the copy. */
   readonly folder: string;
   /** The file that is written. */
@@ -116,11 +116,10 @@ class Packing {
   }
 
   async #pack(copy: DatabaseFile): Promise<void> {
-    const { output, encryption, version, files } = this.#request;
+    const { output, encryption, version, files, secretKey } = this.#request;
     const createdAt = new Date(this.#request.createdAt);
-    const { s3 } = files;
-    const secretAccessKey = s3.secretAccessKey === undefined ? undefined : new Secret(s3.secretAccessKey);
-    const driver = driverOf({ files: { ...files, s3: { ...s3, secretAccessKey } } });
+    const secretAccessKey = secretKey === undefined ? undefined : new Secret(secretKey);
+    const driver = driverOf({ files: { ...files, s3: { ...files.s3, secretAccessKey } } });
     await writeArchive(output, { encryption, createdAt }, async (add) => {
       writeFileSync(this.#lines, await this.#addFile(add, { name: databaseEntry, path: this.#copy }));
       for (const file of eachFile(copy)) await this.#packFile(add, driver, file);

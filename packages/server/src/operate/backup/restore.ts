@@ -20,9 +20,6 @@ import {
   restoreFolder,
 } from "./data-paths.ts";
 
-/** The service's own work in its folder of files is neither restored nor moved. */
-const ownFolders = /^\./;
-
 export interface RestoreResult {
   readonly head: ManifestHead;
   /** The places of the old data; empty without old data. */
@@ -73,8 +70,9 @@ export async function restoreBackup(
   }
 }
 
+/** The names in a folder of files. The service's own work (`.work`) is neither restored nor moved. */
 function namesIn(folder: string): string[] {
-  return existsSync(folder) ? readdirSync(folder).filter((name) => !ownFolders.test(name)) : [];
+  return existsSync(folder) ? readdirSync(folder).filter((name) => !name.startsWith(".")) : [];
 }
 
 function hasBytes(path: string): boolean {

@@ -4,16 +4,17 @@ import { AppError, BoundedMap, type Clock, randomToken, Secret, type SignedIn } 
 import type { LimitMeter, Logger } from "../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
-import { checkNewCredentials, normaliseEmail } from "./credentials.ts";
 import { LoginGuard } from "./login-guard.ts";
 import { ownCaller, type PasswordCaller, Passwords } from "./passwords.ts";
 import { type AccessClaims, AccessTokens, invalidToken, type Session, Sessions } from "./sessions.ts";
 import {
+  checkNewCredentials,
   emailTaken,
   findByEmail,
   insertUser,
   isAdminEmailSpent,
   type NewUser,
+  normaliseEmail,
   spendAdminEmail,
   Users,
 } from "./users.ts";
@@ -43,12 +44,6 @@ const maxClaims = 5_000;
 
 /** The interval of removing expired sessions and used refresh tokens. */
 const sweepEveryMs = 60_000;
-
-/** A caller with an open connection, and the end of the caller's right (milliseconds since 1970). */
-interface Connected {
-  readonly principal: SignedIn;
-  readonly expiresAt: number;
-}
 
 /** A step of a user that asks hooks first. */
 export type AuthStep = "register" | "login";
@@ -155,10 +150,10 @@ export class Auth {
   }
 
   /**
-   * Like `authenticate`, for a caller with an open connection.
+   * Like `authenticate`, for a caller with an open connection, with the end of the caller's right (milliseconds since 1970).
    * @throws AppError `unauthorized`.
    */
-  async connect(token: string): Promise<Connected> {
+  async connect(token: string): Promise<{ principal: SignedIn; expiresAt: number }> {
     const principal = await this.authenticate(token);
     const { exp } = await this.#claimsOf(token);
     const sessionEnd = this.sessions.known(principal.sessionId)?.expiresAt ?? Number.POSITIVE_INFINITY;

@@ -1,6 +1,5 @@
 /** Auth: users, sessions and tokens; finds the principal of an access token. */
 export { Auth, type AuthHooks, type AuthStep } from "./auth.ts";
-export { readCredentials, readPassword, readRole } from "./credentials.ts";
 export type { PasswordCaller } from "./passwords.ts";
 export { authSchema } from "./schema.ts";
-export { type Users, userQueryTable, userTable } from "./users.ts";
+export { readCredentials, readPassword, readRole, type Users, userQueryTable, userTable } from "./users.ts";

@@ -111,23 +111,20 @@ export class Throttle {
     }
   }
 
-  #wait(attempts: Attempts, signal: AbortSignal | undefined): Promise<void> {
+  async #wait({ waiting }: Attempts, signal: AbortSignal | undefined): Promise<void> {
     if (signal?.aborted === true) throw callerGone();
+    const { promise, resolve: wake, reject } = Promise.withResolvers<void>();
+    const leave = (): void => reject(callerGone());
     this.#waiting += 1;
-    return new Promise((resolve, reject) => {
-      const wake = (): void => {
-        signal?.removeEventListener("abort", leave);
-        this.#waiting -= 1;
-        resolve();
-      };
-      const leave = (): void => {
-        attempts.waiting.delete(wake);
-        this.#waiting -= 1;
-        reject(callerGone());
-      };
-      attempts.waiting.add(wake);
-      signal?.addEventListener("abort", leave, { once: true });
-    });
+    waiting.add(wake);
+    signal?.addEventListener("abort", leave);
+    try {
+      await promise;
+    } finally {
+      this.#waiting -= 1;
+      waiting.delete(wake);
+      signal?.removeEventListener("abort", leave);
+    }
   }
 
   #attemptsOf(key: string): Attempts {

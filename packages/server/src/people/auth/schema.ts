@@ -1,7 +1,7 @@
 /** Tables of users, sessions and tokens, and the steps to them. */
 import type { Logger } from "../../base/logging/index.ts";
 import type { ModuleSchema, Transactor } from "../../store/database/index.ts";
-import { normaliseEmail } from "./credentials.ts";
+import { normaliseEmail } from "./users.ts";
 
 /**
  * Brings emails that earlier versions stored into the present form, by which a login finds its user. Two users may have the
