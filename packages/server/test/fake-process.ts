@@ -33,6 +33,10 @@ export class FakeProcess implements HostProcess<ToChild> {
     this.#say(message);
   }
 
+  watchMemory(): void {
+    // The tests of the memory look by `ScriptProcess.poll`.
+  }
+
   kill(): void {
     this.end("signal SIGKILL", "SIGKILL");
   }

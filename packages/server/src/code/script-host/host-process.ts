@@ -2,9 +2,9 @@
  * A process of the same executable beside the service, with a channel for messages: the interface, and the real process. Also the
  * tools of the runtime, which `socle add`, `socle check` and `socle test` run by the same executable.
  */
-import { readFileSync } from "node:fs";
 import { setPriority } from "node:os";
 import { isAbsolute, join } from "node:path";
+import { residentBytes, watchMemory } from "../../base/kernel/index.ts";
 import { withoutSettings } from "./environment.ts";
 
 /** Less processor time than the service gets when both compute. */
@@ -16,8 +16,6 @@ const runtimeSettings = {
   // A function that ends with `return f()` stays on the stack: an error names its file and line.
   BUN_JSC_useTailCalls: "0",
 };
-/** Bytes of a page of memory on Linux. */
-const pageSize = 4_096;
 /** Characters kept of the end of the standard error, the place of the reason when a runtime crashes. */
 const maxLastWords = 2_000;
 
@@ -28,6 +26,8 @@ export interface HostProcess<Out extends object> {
   readonly hasExited: boolean;
   /** Resident memory in bytes; null when the system does not tell. */
   readonly residentBytes: number | null;
+  /** Calls `onMore` within seconds when the process has more resident memory than the limit, until the process has ended. */
+  watchMemory(limit: number, onMore: () => void): void;
   /** Does nothing once the process has ended. */
   send(message: Out): void;
   kill(): void;
@@ -95,20 +95,13 @@ export class SpawnedProcess<Out extends object, In> implements HostProcess<Out> 
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
-  /** Null for a process that has ended, and on a system without a cheap way to tell. */
   get residentBytes(): number | null {
-    const { pid } = this.#child;
-    if (process.platform === "linux") {
-      try {
-        return Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * pageSize;
-      } catch {
-        return null;
-      }
-    }
-    if (process.platform !== "darwin") return null;
-    const { stdout } = Bun.spawnSync(["ps", "-o", "rss=", "-p", String(pid)]);
-    const kilobytes = Number(stdout.toString());
-    return kilobytes > 0 ? kilobytes * 1_024 : null;
+    return residentBytes(this.#child.pid);
+  }
+
+  watchMemory(limit: number, onMore: () => void): void {
+    const timer = watchMemory(this.#child.pid, limit, onMore);
+    void this.exited.then(() => clearInterval(timer));
   }
 
   kill(): void {

@@ -23,7 +23,6 @@ import {
 } from "./protocol.ts";
 
 const pollMs = 100;
-const idlePollMs = 2_000;
 /** Polls in which a process must start a sent attempt, or confirm an abort. */
 const gracePolls = 10;
 /** Polls after which a process that has not answered a load counts as computing without end. */
@@ -94,7 +93,6 @@ export class ScriptProcess {
   /** The limit for which the process was killed. `hang`: the process does not answer any more. */
   #exceeded: "hang" | "memory" | null = null;
   #timer: Timer | null = null;
-  #isPolledSoon = false;
   #isClosed = false;
 
   readonly #handlers: Handlers<FromChild> = {
@@ -127,7 +125,8 @@ export class ScriptProcess {
     this.#calls = new CallTransport(this.#host, options);
     this.#host.send({ type: "code", files: options.code });
     if (isTimeMovable()) this.followTime();
-    this.#watch();
+    // Timers of the user's code go on while no attempt is under way.
+    this.#host.watchMemory(options.memoryLimit, () => this.#kill("memory"));
   }
 
   /** The time of this process was moved (`moveTime`): the time of the script process moves along. */
@@ -219,16 +218,11 @@ export class ScriptProcess {
   }
 
   /** Has the limits looked at ten times a second while the process has something to do. */
-  #watch(isSoon = true): void {
-    if (isSoon && this.#isPolledSoon) return;
-    clearTimeout(this.#timer ?? undefined);
-    this.#isPolledSoon = isSoon;
-    const next = (): void => {
-      this.#isPolledSoon = false;
-      this.#watch(this.poll());
-    };
-    this.#timer = setTimeout(next, isSoon ? pollMs : idlePollMs);
-    if (!isSoon) this.#timer.unref();
+  #watch(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      if (this.poll()) this.#watch();
+    }, pollMs);
   }
 
   #kill(limit: "hang" | "memory"): void {

@@ -4,6 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { calls, task } from "../../../test/script-attempts.ts";
+import { until } from "../../../test/sockets.ts";
 import type { CallOutcome } from "./attempt.ts";
 import type { ScriptExports } from "./protocol.ts";
 import { ScriptHost, type ScriptKind } from "./script-host.ts";
@@ -28,6 +29,7 @@ export const bigint = () => ({ n: 1n });
 export const fn = () => () => 1;
 export const huge = () => "x".repeat(2_000);
 export const thenable = () => ({ then(resolve) { resolve(1); resolve(2); throw new Error("after"); } });
+export const leaves = () => { setTimeout(() => { globalThis.kept = new Uint8Array(300 * 1024 ** 2).fill(1); }, 300); };
 export const liar = () => { throw Object.setPrototypeOf({ get message() { throw 1; } }, Refusal.prototype); };
 `;
 
@@ -51,7 +53,7 @@ async function open(): Promise<ScriptHost> {
       cwd: root,
       environment: { PATH: process.env["PATH"] },
     }),
-    memoryLimit: 512 * 1024 ** 2,
+    memoryLimit: 256 * 1024 ** 2,
     logger: quietLogger(),
   });
   afterAll(() => host.stop());
@@ -112,4 +114,10 @@ test("a handler that does not answer, or loops, is late; later calls are answere
 test("a file that is not loaded is gone", async () => {
   const outcome = await host.call("hooks", { ...task("a"), path: "functions/posts/b.ts" });
   expect(outcome).toEqual({ status: "gone" });
+});
+
+test("a process that takes too much memory while no handler runs is replaced", async () => {
+  expect(await call("leaves")).toEqual({ status: "answered", value: "null" });
+  await until(() => host.processesLost === 1);
+  expect(await call("value")).toEqual({ status: "answered", value: '{"doubled":42}' });
 });
