@@ -37,13 +37,6 @@ class TestAlarm implements Alarm {
   }
 }
 
-interface AdvanceSteps {
-  /** Called when the time was moved, before the alarms ring. */
-  readonly onMove: () => void;
-  /** Resolves when the effects of the alarms are over. */
-  readonly settle: () => Promise<void>;
-}
-
 export class TestClock extends Clock {
   readonly #alarms = new Set<TestAlarm>();
 
@@ -64,23 +57,20 @@ export class TestClock extends Clock {
   /**
    * Moves the time forward, from alarm to alarm, so that each rings at its time. The next step follows when the step
    * before has settled.
+   * @param steps `onMove` is called when the time was moved, before the alarms ring; `settle` resolves when the effects of the
+   * alarms are over.
    */
-  async advance(milliseconds: number, { onMove, settle }: AdvanceSteps): Promise<void> {
+  async advance(milliseconds: number, steps: { onMove: () => void; settle: () => Promise<void> }): Promise<void> {
+    const { onMove, settle } = steps;
     const end = Date.now() + milliseconds;
     await settle();
     for (let next = 0; next < end; await settle()) {
-      next = Math.min(this.#earliest(), end);
+      next = Math.min(end, ...[...this.#alarms].map(({ due }) => due));
       // The time goes on meanwhile, so the alarm may be due already.
       moveTime(timeOffset() + Math.max(0, next - Date.now()));
       onMove();
       this.#ring();
     }
-  }
-
-  #earliest(): number {
-    let earliest = Number.POSITIVE_INFINITY;
-    for (const { due } of this.#alarms) earliest = Math.min(earliest, due);
-    return earliest;
   }
 
   #ring(): void {

@@ -64,7 +64,8 @@ export class SpawnedProcess<Out extends object, In> implements HostProcess<Out> 
   /** @throws Error when the system starts no further process. */
   constructor(options: SpawnOptions, onMessage: (message: In) => void) {
     if (!isAbsolute(options.cwd)) throw new Error("The process needs an absolute folder");
-    this.#child = Bun.spawn([...ownCommand(), options.word, JSON.stringify(options.options)], {
+    const program = Bun.isStandaloneExecutable ? [] : [join(import.meta.dir, "../../main.ts")];
+    this.#child = Bun.spawn([process.execPath, ...program, options.word, JSON.stringify(options.options)], {
       cwd: options.cwd,
       env: { ...withoutSettings(options.environment), ...runtimeSettings },
       stdio: ["ignore", "ignore", "pipe"],
@@ -135,12 +136,6 @@ export type Handlers<M extends { readonly type: string }> = {
 export function dispatch<M extends { readonly type: string }>(handlers: Handlers<M>, message: M): void {
   const type: M["type"] = message.type;
   if (Object.hasOwn(handlers, type)) (handlers[type] as (message: M) => void)(message);
-}
-
-/** How to start this program once more: the executable, or the runtime with the program. */
-function ownCommand(): string[] {
-  if (Bun.isStandaloneExecutable) return [process.execPath];
-  return [process.execPath, join(import.meta.dir, "../../main.ts")];
 }
 
 /**

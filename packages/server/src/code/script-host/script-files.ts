@@ -103,13 +103,9 @@ function filesBelow(folder: { path: string; real: string; above: readonly string
     const real = isLink ? look(() => realpathSync(place)) : place;
     const isFolder = isLink ? look(() => statSync(place))?.isDirectory() === true : entry.isDirectory();
     if (real === null || !isFolder) return [{ path, real }];
-    const isCircle = folder.above.some((each) => isWithin(each, real));
+    const isCircle = folder.above.some((each) => each === real || each.startsWith(real + sep));
     return isCircle ? [] : filesBelow({ path, real, above: [...folder.above, real] });
   });
-}
-
-function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder + sep);
 }
 
 /**

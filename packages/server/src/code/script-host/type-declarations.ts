@@ -34,10 +34,6 @@ function noteOf(field: FieldDefinition): string {
   return text === "" ? "" : `      /** ${text} */\n`;
 }
 
-function isNeverNull({ required, sequence, multiple }: FieldDefinition): boolean {
-  return required === true || sequence !== undefined || multiple === true;
-}
-
 /** A required field is never null, neither in a record nor in the values of a write; others may be. Numbers of a sequence are not written. */
 function fieldsOf(definition: CollectionDefinition, mode: "record" | "create" | "update"): string {
   return definition.fields
@@ -45,7 +41,8 @@ function fieldsOf(definition: CollectionDefinition, mode: "record" | "create" | 
     .map((field) => {
       const isOptional =
         mode === "update" || (mode === "create" && (field.required !== true || field.default !== undefined));
-      const type = `${typescriptOf(field)}${isNeverNull(field) ? "" : " | null"}`;
+      const isNeverNull = field.required === true || field.sequence !== undefined || field.multiple === true;
+      const type = `${typescriptOf(field)}${isNeverNull ? "" : " | null"}`;
       return `${noteOf(field)}      ${field.name}${isOptional ? "?" : ""}: ${type};\n`;
     })
     .join("");
@@ -68,19 +65,14 @@ ${fieldsOf(definition, "update")}    };
 `;
 }
 
-/** @param declared the variables of `scripts.env`. */
-function environmentType(declared: readonly string[]): string {
-  const lines = variablesOf(declared).map(
-    ({ name, isOptional }) => `  readonly ${name}: string${isOptional ? " | undefined" : ""};\n`,
-  );
-  return `interface SocleEnv {\n${lines.join("")}}\n`;
-}
-
 /**
  * The context of functions and jobs, the collections, and the variables that `scripts.env` declares, for the editor and for
  * `socle check`.
  */
 export function typeDeclarations(definitions: readonly CollectionDefinition[], env: readonly string[]): string {
+  const variables = variablesOf(env).map(
+    ({ name, isOptional }) => `  readonly ${name}: string${isOptional ? " | undefined" : ""};\n`,
+  );
   return `// Written by socle from the collections and the configuration, again with each change. Do not edit.
 
 /** Every collection: the types of its records, creates and updates, and the field that shows the owner. */
@@ -88,6 +80,8 @@ interface Collections {
 ${definitions.map(collectionType).join("")}}
 
 /** The variables of the environment that \`scripts.env\` of the configuration declares. */
-${environmentType(env)}
+interface SocleEnv {
+${variables.join("")}}
+
 ${contextTypes}`;
 }

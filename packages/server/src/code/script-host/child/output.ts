@@ -6,10 +6,6 @@ import { cut, type Errors } from "./errors.ts";
 
 type Level = LogMessage["level"];
 
-interface Line extends Pick<LogMessage, "level" | "message"> {
-  readonly fields?: unknown;
-}
-
 /** Log entries of an attempt in a window; further entries are left out, and the log says so. */
 const maxEntries = 1_000;
 const maxMessage = 16 * 1024;
@@ -59,7 +55,8 @@ export class Output {
     this.#errors = errors;
   }
 
-  write({ level, message, fields }: Line, scope: AttemptScope | undefined = scopes.getStore()): void {
+  write(line: Pick<LogMessage, "level" | "message"> & { fields?: unknown }, scope = scopes.getStore()): void {
+    const { level, message, fields } = line;
     const entry = { type: "log", attempt: scope?.attempt ?? null } as const;
     const last = `More than ${maxEntries} log entries in ${windowMs / 1_000} s; what follows is left out`;
     const budget = scope?.budget ?? this.#outside;
