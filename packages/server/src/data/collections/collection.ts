@@ -1,8 +1,13 @@
-/** A collection in force, and the names of its tables and columns. */
+/**
+ * A collection in force, and all that its definition says about its table: the names of tables and columns, the indexes,
+ * and the names that filters and rules can use.
+ */
 import type { CollectionDefinition, FieldDefinition, Operation, PermissionRule } from "@socle/protocol";
+import { quote } from "../../base/kernel/index.ts";
 import type { QueryTable } from "../../store/database/index.ts";
-import type { Pattern } from "../fields/index.ts";
-import { type FieldPolicies, ownerColumn, type Policy } from "../permissions/index.ts";
+import type { Expression, ExpressionSchema, SchemaField } from "../expressions/index.ts";
+import { type Pattern, scopeOf, typeOf } from "../fields/index.ts";
+import { type FieldPolicies, ownerColumn, type Policy, resolveRules, selectsByOwner } from "../permissions/index.ts";
 
 /** The times that every record has, in columns of the same names. */
 export const recordTimes = ["createdAt", "updatedAt"] as const;
@@ -108,4 +113,184 @@ export function searchNamesake(collection: string, searched: readonly string[]):
   const nameOf = (each: string): string => searchTableName(each).toLowerCase();
   const takenBy = (other: string): boolean => shadows.some((end) => `${nameOf(other)}_${end}` === nameOf(collection));
   return searched.find(takenBy) ?? null;
+}
+
+/** An index, of either form. */
+interface Index {
+  readonly fields: readonly string[];
+  readonly unique: boolean;
+}
+
+/** The indexes that a definition asks for. The service makes others unasked. */
+export function indexesOf({ indexes = [] }: CollectionDefinition): Index[] {
+  return indexes.map((index) =>
+    Array.isArray(index) ? { fields: index, unique: false } : { fields: index.fields, unique: index.unique === true },
+  );
+}
+
+/** An index of a collection's table. */
+export interface TableIndex {
+  readonly columns: readonly string[];
+  readonly unique: boolean;
+}
+
+/** SQLite compares the names of columns without regard to case. */
+export function isSameColumn(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase();
+}
+
+function hasSameColumns(a: TableIndex, b: TableIndex): boolean {
+  return a.columns.join().toLowerCase() === b.columns.join().toLowerCase();
+}
+
+export function isSameIndex(a: TableIndex, b: TableIndex): boolean {
+  return a.unique === b.unique && hasSameColumns(a, b);
+}
+
+/** A multiple field has a table of its items. */
+function isReference(field: FieldDefinition): boolean {
+  return typeOf(field).reference !== null && field.multiple !== true;
+}
+
+/**
+ * The indexes of a collection's table: for unique fields, relations and files, for the owner if a rule searches by the
+ * owner, and the indexes of the definition. No two have the same columns; a unique index serves both purposes.
+ */
+export function tableIndexes(definition: CollectionDefinition): TableIndex[] {
+  const wanted: TableIndex[] = definition.fields
+    .filter((field) => field.unique === true || isReference(field))
+    .map((field) => ({ columns: [indexColumn(field)], unique: field.unique === true }));
+  // A sequence gives each number once, and records are looked up by number.
+  for (const field of definition.fields)
+    if (field.sequence !== undefined)
+      wanted.push({ columns: columnsOf(definition, [...scopeOf(field), field.name]), unique: true });
+  const hasOwner = wanted.some(({ columns }) => columns[0] === ownerColumn);
+  if (!hasOwner && selectsByOwner(resolveRules(definition.permissions).read))
+    wanted.push({ columns: [ownerColumn], unique: false });
+  for (const { fields, unique } of indexesOf(definition)) {
+    const index = { columns: columnsOf(definition, fields), unique };
+    const twin = wanted.findIndex((other) => hasSameColumns(index, other));
+    if (twin === -1) wanted.push(index);
+    else if (unique) wanted[twin] = index;
+  }
+  return wanted;
+}
+
+/** The table of users, for relations to users. */
+export interface UserTable {
+  readonly table: string;
+  /** Its public columns, which are the fields of a user. */
+  readonly fields: readonly string[];
+}
+
+/** The collections that an expression can enter, and the conditions under which their records may be read. */
+export interface SchemaSource {
+  readonly users: UserTable;
+  definition(name: string): CollectionDefinition | undefined;
+  /**
+   * Called when an expression enters the records of a collection. Answers the condition under which the records may be
+   * read.
+   * @throws AppError when no record may be read.
+   */
+  enter(name: string): Expression | null;
+  /** The same for the users. */
+  enterUsers(): Expression | null;
+  /** The fields of a collection that expressions must not know. */
+  closed(name: string): ReadonlySet<string>;
+}
+
+/** A field that every record has, or that a user has. */
+export function systemField(name: string, isIndexed = false): SchemaField {
+  const valueType = name === "createdAt" || name === "updatedAt" ? "datetime" : "text";
+  return { name, valueType, column: name, isRelation: false, isIndexed };
+}
+
+/** The fields that an expression may name, with the system fields. */
+function fieldsOf(definition: CollectionDefinition): ReadonlyMap<string, SchemaField> {
+  const leading = new Set(tableIndexes(definition).map(({ columns }) => columns[0]));
+  const own = definition.fields.map((field): SchemaField => {
+    const { valueType, reference } = typeOf(field);
+    const order = orderColumn(field);
+    return {
+      name: field.name,
+      valueType,
+      column: columnName(field),
+      isRelation: reference === "record",
+      isIndexed: leading.has(indexColumn(field)),
+      ...(field.multiple === true && {
+        items: { table: itemTableName(definition.name, field.name), values: field.values ?? null },
+      }),
+      ...(order !== null && { order: { values: field.values ?? [], column: order } }),
+    };
+  });
+  const times = ["createdAt", "updatedAt"].map((name) => systemField(name, leading.has(name)));
+  return new Map([systemField("id", true), ...times, ...own].map((field) => [field.name, field]));
+}
+
+const known = new WeakMap<CollectionDefinition, ReadonlyMap<string, SchemaField>>();
+
+/** The schema of the records of a collection. @param condition see `ExpressionSchema`. */
+export function expressionSchema(
+  definition: CollectionDefinition,
+  source: SchemaSource,
+  condition: Expression | null = null,
+): ExpressionSchema {
+  const fields = known.getOrInsertComputed(definition, fieldsOf);
+  const closed = source.closed(definition.name);
+  return {
+    name: definition.name,
+    table: tableName(definition.name),
+    condition,
+    field: (name) => (closed.has(name) ? undefined : fields.get(name)),
+    fieldNames: () => [...fields.keys()].filter((name) => !closed.has(name)),
+    follow: ({ name }) => {
+      const field = definition.fields.find((each) => each.name === name);
+      return field?.collection === "users" ? userSchema(source) : entered(field?.collection ?? "", source);
+    },
+    back: (collection, name) => backFrom(definition.name, { collection, field: name }, source),
+  };
+}
+
+function entered(name: string, source: SchemaSource): ExpressionSchema {
+  const definition = source.definition(name);
+  // Definitions whose relations lead nowhere are refused.
+  if (definition === undefined) throw new Error(`A relation leads to ${name}, which is not there`);
+  return expressionSchema(definition, source, source.enter(name));
+}
+
+function userSchema(source: SchemaSource): ExpressionSchema {
+  const { table, fields } = source.users;
+  return {
+    name: "users",
+    table,
+    condition: source.enterUsers(),
+    field: (name) => (fields.includes(name) ? systemField(name, name === "id") : undefined),
+    fieldNames: () => fields,
+    follow: () => {
+      throw new Error("Users have no relations");
+    },
+    back: (collection, name) => backFrom("users", { collection, field: name }, source),
+  };
+}
+
+function backFrom(
+  to: string,
+  from: { collection: string; field: string },
+  source: SchemaSource,
+): ReturnType<ExpressionSchema["back"]> {
+  const definition = source.definition(from.collection);
+  if (definition === undefined) return `there is no collection ${quote(from.collection)} that could point to "${to}"`;
+  const closed = source.closed(from.collection);
+  const pointing = definition.fields.filter((field) => pointsTo(field, to) && !closed.has(field.name));
+  const target = entered(from.collection, source);
+  const pointer = pointing.some(({ name }) => name === from.field) ? target.field(from.field) : undefined;
+  if (pointer !== undefined) return { target, pointer };
+  const names = pointing.map(({ name }) => `${from.collection}(${name})`);
+  const hint =
+    names.length === 0 ? `no field of "${from.collection}" points to "${to}"` : `did you mean ${names.join(" or ")}?`;
+  return `${quote(`${from.collection}(${from.field})`)} does not point to "${to}"; ${hint}`;
+}
+
+function pointsTo(field: FieldDefinition, to: string): boolean {
+  return typeOf(field).reference === "record" && field.collection === to;
 }

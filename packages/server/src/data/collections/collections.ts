@@ -24,7 +24,15 @@ import {
   resolveRules,
   wordOf,
 } from "../permissions/index.ts";
-import { type Collection, type LogMarks, queryTableOf, tableName } from "./collection.ts";
+import {
+  type Collection,
+  expressionSchema,
+  type LogMarks,
+  queryTableOf,
+  type SchemaSource,
+  tableName,
+  type UserTable,
+} from "./collection.ts";
 import {
   type DefinitionRow,
   definitionRows,
@@ -34,7 +42,6 @@ import {
   storedDefinitions,
   updateMarks,
 } from "./definition-table.ts";
-import { expressionSchema, type SchemaSource, type UserTable } from "./expression-schema.ts";
 import { storedPattern } from "./pattern.ts";
 import type { CollectionPlan } from "./plan.ts";
 import { type Definitions, planChange, rethrow, type SchemaChange } from "./plan-change.ts";

@@ -20,7 +20,7 @@ export interface Counter {
   readonly scope: string;
 }
 
-/** The key of a counter: the stored values by which the records are counted. */
+/** The key of a counter: the stored values by which the records are counted, as `json_array` of SQL writes these. */
 export function counterKey(scope: readonly Value[]): string {
   return JSON.stringify(scope);
 }
@@ -34,14 +34,9 @@ export function lastNumber(reader: Reader, counter: Counter): number {
 
 /** Notes that a number was given. A counter never falls. */
 export function keepNumber(tx: Transactor, { collection, field, scope }: Counter, number: number): void {
-  tx.run(
-    `INSERT INTO _sequences (collection, field, scope, last) VALUES (?, ?, ?, ?)
-     ON CONFLICT (collection, field, scope) DO UPDATE SET last = max(last, excluded.last)`,
-    collection,
-    field,
-    scope,
-    number,
-  );
+  const sql = `INSERT INTO _sequences (collection, field, scope, last) VALUES (?, ?, ?, ?)
+     ON CONFLICT (collection, field, scope) DO UPDATE SET last = max(last, excluded.last)`;
+  tx.run(sql, collection, field, scope, number);
 }
 
 /** The counters of a collection, during one migration. */
@@ -57,18 +52,14 @@ export class Counters {
   }
 
   /** Forgets the counters of a field, or all counters. */
-  async drop(field?: string): Promise<void> {
-    if (field === undefined) await this.#tx.run("DELETE FROM _sequences WHERE collection = ?", this.#collection);
-    else await this.#tx.run("DELETE FROM _sequences WHERE collection = ? AND field = ?", this.#collection, field);
+  async drop(field: string | null = null): Promise<void> {
+    const sql = "DELETE FROM _sequences WHERE collection = ? AND field = coalesce(?, field)";
+    await this.#tx.run(sql, this.#collection, field);
   }
 
   async rename(from: string, to: string): Promise<void> {
-    await this.#tx.run(
-      "UPDATE _sequences SET field = ? WHERE collection = ? AND field = ?",
-      to,
-      this.#collection,
-      from,
-    );
+    const sql = "UPDATE _sequences SET field = ? WHERE collection = ? AND field = ?";
+    await this.#tx.run(sql, to, this.#collection, from);
   }
 
   /** Numbers the records without a number, in the order of their creation, and sets the counters. */
@@ -90,21 +81,12 @@ export class Counters {
        (SELECT ${this.#table}._seq AS seq, ${own} AS old, ${place} + ${last} AS number FROM ${this.#table}) AS _numbered
        WHERE ${this.#table}._seq = _numbered.seq AND _numbered.old IS NULL`,
     );
-    const selected = scope.map((each, i) => `${each} AS s${i}, `).join("");
-    const groups = scope.length === 0 ? "" : ` GROUP BY ${scope.join(", ")}`;
-    const rows = await this.#tx.all<Record<string, Value>>(
-      `SELECT ${selected}max(${own}) AS last FROM ${this.#table}${groups}`,
+    const groups = scope.length === 0 ? "" : `GROUP BY ${scope.join(", ")} `;
+    await this.#tx.run(
+      `INSERT INTO _sequences (collection, field, scope, last)
+       SELECT ?, ?, json_array(${scope.join(", ")}), max(max(${own}), 0) FROM ${this.#table} ${groups}HAVING max(${own}) IS NOT NULL`,
+      this.#collection,
+      field.name,
     );
-    for (const row of rows) {
-      if (row["last"] === null) continue;
-      const key = counterKey(scope.map((_, i) => row[`s${i}`] ?? null));
-      await this.#tx.run(
-        "INSERT INTO _sequences (collection, field, scope, last) VALUES (?, ?, ?, max(?, 0))",
-        this.#collection,
-        field.name,
-        key,
-        row["last"] ?? 0,
-      );
-    }
   }
 }

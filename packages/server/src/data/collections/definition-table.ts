@@ -53,14 +53,8 @@ export function definitionsWithoutMarks(reader: Reader): CollectionDefinition[] 
 }
 
 export function putDefinition(tx: Transactor, name: string, row: DefinitionRow): void {
-  tx.run(
-    `INSERT OR REPLACE INTO _collections (name, ${columns}) VALUES (?, ?, ?, ?, ?)`,
-    name,
-    row.definition,
-    row.createdAt,
-    row.updatedAt,
-    row.places,
-  );
+  const sql = `INSERT OR REPLACE INTO _collections (name, ${columns}) VALUES (?, ?, ?, ?, ?)`;
+  tx.run(sql, name, row.definition, row.createdAt, row.updatedAt, row.places);
 }
 
 /** @param marks JSON of `LogMarks`. */
@@ -77,10 +71,6 @@ export function appliedFiles(reader: Reader): AppliedFile[] {
 }
 
 export function putAppliedFile(tx: Transactor, { file, fingerprint, renames }: AppliedFile): void {
-  tx.run(
-    "INSERT OR REPLACE INTO _definition_files (file, fingerprint, renames) VALUES (?, ?, ?)",
-    file,
-    fingerprint,
-    renames,
-  );
+  const sql = "INSERT OR REPLACE INTO _definition_files (file, fingerprint, renames) VALUES (?, ?, ?)";
+  tx.run(sql, file, fingerprint, renames);
 }

@@ -4,19 +4,24 @@ export {
   type Collection,
   columnName,
   columnsOf,
+  expressionSchema,
+  indexesOf,
   itemTableName,
   orderColumn,
   plainColumn,
+  type SchemaSource,
   searchColumn,
   searchTableName,
+  systemField,
+  type TableIndex,
+  tableIndexes,
   tableName,
+  type UserTable,
 } from "./collection.ts";
 export { Collections } from "./collections.ts";
 export { type Counter, counterKey, keepNumber, lastNumber } from "./counter-table.ts";
 export { applyDefinitionFiles, changedDefinitions, parseDefinition, readDefinitionFiles } from "./definition-files.ts";
 export { collectionSchema } from "./definition-table.ts";
-export { expressionSchema, type SchemaSource, systemField, type UserTable } from "./expression-schema.ts";
-export { indexesOf, type TableIndex, tableIndexes } from "./indexes.ts";
 export type { CollectionPlan } from "./plan.ts";
 export { type Definitions, MigrationError, planChange, type SchemaChange } from "./plan-change.ts";
 export { keepUnsent, type ParsedDefinition } from "./renames.ts";

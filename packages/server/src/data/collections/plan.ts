@@ -2,7 +2,7 @@
 import type { CollectionDefinition, FieldDefinition, JsonValue } from "@socle/protocol";
 import { AppError } from "../../base/kernel/index.ts";
 import { fillOf, maxItemsOf } from "../fields/index.ts";
-import { compareIndexes, type IndexStep } from "./indexes.ts";
+import { indexesOf } from "./collection.ts";
 import { findRenames, newNames, type ParsedDefinition } from "./renames.ts";
 
 /** One change of a collection's table or rules, in the words of the spec's table "Schema migration". */
@@ -29,7 +29,8 @@ export type PlanStep =
   | { step: "onDelete"; field: string }
   /** The field numbers the records, divides its count by other fields, or stops numbering. */
   | { step: "sequence"; field: string; on: boolean }
-  | IndexStep
+  /** An index comes, named by the new names of its fields, or goes, named by the old ones. */
+  | { step: "index"; fields: string[]; unique: boolean; on: boolean }
   /** Other fields are searched; the words of all records are read again. */
   | { step: "search"; fields: string[] }
   /** The rules of the collection, or of one field. */
@@ -130,6 +131,32 @@ export function isSearchChanged(plan: Pick<CollectionPlan, "before" | "after" | 
   // A new field may have the name of a dropped field.
   const is = (plan.after.search ?? []).map((name) => (added.has(name) ? null : originOf(plan, name)));
   return was.length !== is.length || was.some((name, i) => name !== is[i]);
+}
+
+/**
+ * The indexes that go, and the indexes that come. A field that takes over the owner changes its values, so a unique index
+ * of the field comes again.
+ */
+function compareIndexes(
+  before: CollectionDefinition,
+  after: CollectionDefinition,
+  newName: (name: string) => string | null,
+): PlanStep[] {
+  const ownerOf = ({ fields }: CollectionDefinition) => fields.find((field) => field.owner === true)?.name;
+  const [oldOwner, owner] = [ownerOf(before), ownerOf(after)];
+  const takesOwner = owner !== undefined && (oldOwner === undefined || newName(oldOwner) !== owner);
+  const keyOf = (fields: readonly (string | null)[], unique: boolean): string => JSON.stringify([fields, unique]);
+  const old = new Map(indexesOf(before).map((index) => [keyOf(index.fields.map(newName), index.unique), index]));
+  const steps: PlanStep[] = [];
+  for (const { fields, unique } of indexesOf(after)) {
+    const isKept = old.delete(keyOf(fields, unique));
+    if (isKept && !(unique && takesOwner && fields.includes(owner))) continue;
+    steps.push({ step: "index", fields: [...fields], unique, on: true });
+  }
+  const gone = [...old.values()].map(({ fields, unique }): PlanStep => {
+    return { step: "index", fields: [...fields], unique, on: false };
+  });
+  return [...gone, ...steps];
 }
 
 /**

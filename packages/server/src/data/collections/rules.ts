@@ -12,7 +12,7 @@ import {
 } from "@socle/protocol";
 import { type Expression, ExpressionError, parseExpression } from "../expressions/index.ts";
 import { isWord, resolveFieldRules, resolveRules } from "../permissions/index.ts";
-import { expressionSchema, type SchemaSource, type UserTable } from "./expression-schema.ts";
+import { expressionSchema, type SchemaSource, type UserTable } from "./collection.ts";
 import { type CollectionPlan, originOf } from "./plan.ts";
 
 const nothing: ReadonlySet<string> = new Set();

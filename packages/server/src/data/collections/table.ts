@@ -3,18 +3,24 @@ import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { identifier, literal, type SlowReader, type SlowTransactor, type Value } from "../../store/database/index.ts";
 import { noItems, positionSql, storedDefault, typeOf } from "../fields/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
-import { indexColumn, orderColumn, plainColumn, tableName } from "./collection.ts";
+import {
+  indexColumn,
+  isSameColumn,
+  isSameIndex,
+  orderColumn,
+  plainColumn,
+  type TableIndex,
+  tableIndexes,
+  tableName,
+} from "./collection.ts";
 import { Counters } from "./counter-table.ts";
-import { isSameColumn, isSameIndex, type TableIndex, tableIndexes } from "./indexes.ts";
 import { type CollectionPlan, originOf, type PlanStep } from "./plan.ts";
 import { ItemTables, SearchTable } from "./side-table.ts";
 
 /** The seq of the newest record: about as many records as the collection ever had. */
 export async function lastNumber(reader: SlowReader, collection: string): Promise<number> {
-  const row = await reader.get<{ seq: number | null }>(
-    `SELECT max(_seq) AS seq FROM ${identifier(tableName(collection))}`,
-  );
-  return row?.seq ?? 0;
+  const sql = `SELECT max(_seq) AS seq FROM ${identifier(tableName(collection))}`;
+  return (await reader.get<{ seq: number | null }>(sql))?.seq ?? 0;
 }
 
 /** Whether a plan reads or writes every record, rather than the schema alone. */

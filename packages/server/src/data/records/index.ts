@@ -1,6 +1,6 @@
 /** Records: create, read, update and delete a record, with validation, permissions and events. */
 
-export { parseBatch, referencesIn, resolve } from "./batch-operations.ts";
+export { parseBatch, referencesIn, resolve } from "./batch.ts";
 export type { RecordVersion } from "./changes.ts";
 export { touchesReadRule } from "./record-effects.ts";
 export {

@@ -22,8 +22,7 @@ import {
 import type { EventBasis, EventLog, LoggedEvent } from "../../store/events/index.ts";
 import type { Collection, Collections } from "../collections/index.ts";
 import { typeOf } from "../fields/index.ts";
-import { Batch, hookRefusal } from "./batch.ts";
-import type { Operation } from "./batch-operations.ts";
+import { Batch, hookRefusal, type Operation } from "./batch.ts";
 import {
   mayNameManyFiles,
   type NewRecord,
@@ -225,8 +224,13 @@ export class Records {
   ): Promise<SavedRecord> {
     const looksAhead = mayNameManyFiles(change.body);
     if (!looksAhead && hooks === null) return this.#database.transactFor(principal, work, single);
-    if (!looksAhead && hooks !== null)
-      return askingFirst(hooks, () => this.#database.transactFor(principal, pendingIn(hooks, work)));
+    if (!looksAhead && hooks !== null) {
+      const attempt: CallersWork<SavedRecord> = (tx, caller) => {
+        hooks.begin();
+        return seen(hooks, work(tx, caller));
+      };
+      return askingFirst(hooks, () => this.#database.transactFor(principal, attempt));
+    }
     return this.#writeLong(principal, { hooks, makesRoom: false }, async (tx, caller) => {
       if (looksAhead) await this.#changes.lookAhead(tx, caller, change);
       return work(tx, caller);
@@ -253,9 +257,7 @@ export class Records {
     if (hooks === null) return this.#database.transactLongFor(principal, work, { makesRoom });
     const attempt: CallersLongWork<T> = async (tx, caller) => {
       hooks.begin();
-      const saved = await work(tx, caller);
-      if (hooks.isPending) throw hooksPending;
-      return saved;
+      return seen(hooks, await work(tx, caller));
     };
     return askingFirst(hooks, () => this.#database.transactLongFor(principal, attempt, { makesRoom }));
   }
@@ -331,14 +333,10 @@ export class Records {
   }
 }
 
-/** A short write that is rolled back until its hooks have seen the write. */
-function pendingIn<T>(hooks: WriteHooks, work: CallersWork<T>): CallersWork<T> {
-  return (tx, caller) => {
-    hooks.begin();
-    const saved = work(tx, caller);
-    if (hooks.isPending) throw hooksPending;
-    return saved;
-  };
+/** Answers what was saved. @throws `hooksPending` unless the hooks have seen the write. */
+function seen<T>(hooks: WriteHooks, saved: T): T {
+  if (hooks.isPending) throw hooksPending;
+  return saved;
 }
 
 /** Repeats a write until its hooks have seen the write. @throws AppError also of hooks, and `conflict`. */

@@ -186,10 +186,8 @@ export class DataCheck {
   async #refuseWhere(contradiction: Contradiction, condition: string, ...values: Value[]): Promise<void> {
     const records = await this.#count(condition, ...values);
     if (records === 0) return;
-    const rows = await this.#reader.all<{ id: string }>(
-      `SELECT id FROM ${this.#table} WHERE ${condition} ORDER BY _seq LIMIT ${maxExamples}`,
-      ...values,
-    );
+    const sql = `SELECT id FROM ${this.#table} WHERE ${condition} ORDER BY _seq LIMIT ${maxExamples}`;
+    const rows = await this.#reader.all<{ id: string }>(sql, ...values);
     this.#refuse(contradiction, { records, examples: rows.map(({ id }) => id) });
   }
 
@@ -210,11 +208,8 @@ export class DataCheck {
     while (true) {
       const until = await this.#pageEnd(value, after);
       if (until === null) return { records, examples };
-      const rows = await this.#reader.all<{ id: string; value: string }>(
-        `SELECT id, ${value} AS value FROM ${this.#table} WHERE _seq > ? AND _seq <= ? AND ${value} IS NOT NULL ORDER BY _seq`,
-        after,
-        until,
-      );
+      const sql = `SELECT id, ${value} AS value FROM ${this.#table} WHERE _seq > ? AND _seq <= ? AND ${value} IS NOT NULL ORDER BY _seq`;
+      const rows = await this.#reader.all<{ id: string; value: string }>(sql, after, until);
       for (const row of rows) {
         if (matches(row.value)) continue;
         records += 1;
@@ -227,10 +222,8 @@ export class DataCheck {
 
   /** The end of the page that starts after a seq; null after the last record. */
   async #pageEnd(value: string, after: number): Promise<number | null> {
-    const sizes = await this.#reader.all<{ seq: number; bytes: number | null }>(
-      `SELECT _seq AS seq, octet_length(${value}) AS bytes FROM ${this.#table} WHERE _seq > ? ORDER BY _seq LIMIT ${pageSize}`,
-      after,
-    );
+    const sql = `SELECT _seq AS seq, octet_length(${value}) AS bytes FROM ${this.#table} WHERE _seq > ? ORDER BY _seq LIMIT ${pageSize}`;
+    const sizes = await this.#reader.all<{ seq: number; bytes: number | null }>(sql, after);
     let [end, bytes]: [number | null, number] = [null, 0];
     for (const row of sizes) {
       bytes += row.bytes ?? 0;
@@ -241,11 +234,8 @@ export class DataCheck {
   }
 
   async #count(condition: string, ...values: Value[]): Promise<number> {
-    const row = await this.#reader.get<{ n: number }>(
-      `SELECT count(*) AS n FROM ${this.#table} WHERE ${condition}`,
-      ...values,
-    );
-    return row?.n ?? 0;
+    const sql = `SELECT count(*) AS n FROM ${this.#table} WHERE ${condition}`;
+    return (await this.#reader.get<{ n: number }>(sql, ...values))?.n ?? 0;
   }
 
   /** The value that a field, or a time of the record, will have. */
