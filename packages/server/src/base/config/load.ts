@@ -94,6 +94,10 @@ function unknownVariables(environment: LoadOptions["environment"]): string[] {
     });
 }
 
+function fromText(path: KeyPath, text: string): unknown {
+  return keys[path].kind.fromText?.(text) ?? text;
+}
+
 function parseValue(path: KeyPath, value: unknown, where: string): unknown {
   const parsed = keys[path].kind.parse(value);
   if (parsed !== undefined) return parsed;
@@ -133,8 +137,8 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     };
     if (fallback !== undefined) take("default", fallback, "default");
     if (fromFile.has(path) && fromFile.get(path) !== null) take("file", fromFile.get(path), file);
-    if (variable !== undefined && variable !== "") take("environment", keys[path].kind.fromText(variable), name);
-    if (override !== undefined) take("command line", keys[path].kind.fromText(override), `--${path}`);
+    if (variable !== undefined && variable !== "") take("environment", fromText(path, variable), name);
+    if (override !== undefined) take("command line", fromText(path, override), `--${path}`);
     const [source, value] = given.at(-1) ?? ["default", undefined];
     if (value !== undefined) values[path] = value;
     const [first] = given;
@@ -207,7 +211,9 @@ export async function logFormatOf({
 }: Pick<LoadOptions, "file" | "environment">): Promise<LogFormat> {
   const { kind } = keys["log.format"];
   const variable = environment[environmentName("log.format")] ?? "";
-  return kind.parse(kind.fromText(variable)) ?? kind.parse(await formatIn(resolve(file ?? "config.json"))) ?? "text";
+  return (
+    kind.parse(fromText("log.format", variable)) ?? kind.parse(await formatIn(resolve(file ?? "config.json"))) ?? "text"
+  );
 }
 
 async function formatIn(file: string): Promise<unknown> {

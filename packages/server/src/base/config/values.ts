@@ -5,16 +5,12 @@ import { isObject, Secret } from "../kernel/index.ts";
 export interface ValueKind<T> {
   /** The value as the service uses the value, from the value in the file; undefined for a value that is not allowed. */
   parse(value: unknown): T | undefined;
-  /** Turns the text of an environment variable into the value that the file would have. */
-  fromText(text: string): unknown;
+  /** Turns the text of an environment variable into the value that the file would have. By default, that is the text. */
+  fromText?(text: string): unknown;
   /** The allowed values, as an error message names them. */
   readonly allowed: string;
   /** The unit in which the service counts; absent for values that are no amount. */
   readonly unit?: "bytes" | "milliseconds";
-}
-
-function asText(text: string): string {
-  return text;
 }
 
 function numberFromText(text: string): unknown {
@@ -49,7 +45,7 @@ export const boolean: ValueKind<boolean> = {
   allowed: "true or false (in the environment also 1, 0, yes, no, on, off)",
 };
 
-export const text: ValueKind<string> = { parse: filledText, fromText: asText, allowed: "a text that is not empty" };
+export const text: ValueKind<string> = { parse: filledText, allowed: "a text that is not empty" };
 
 /** A folder, or a bucket with an optional prefix. */
 export const storagePlace: ValueKind<string> = {
@@ -58,14 +54,12 @@ export const storagePlace: ValueKind<string> = {
     const isGood = place?.startsWith("s3:") !== true || /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/.*)?$/.test(place);
     return isGood ? place : undefined;
   },
-  fromText: asText,
   allowed:
     "a folder, or s3://BUCKET or s3://BUCKET/PREFIX (a bucket's name has 3 to 63 lower-case letters, digits, dots and dashes)",
 };
 
 export const httpUrl: ValueKind<string> = {
   parse: (value) => (typeof value === "string" && /^https?:\/\/[^\s/]/.test(value) ? value : undefined),
-  fromText: asText,
   allowed: "an address such as https://s3.example.com",
 };
 
@@ -80,7 +74,6 @@ export function textOf<const T extends string>(values: readonly T[]): ValueKind<
 export const email: ValueKind<string> = {
   parse: (value) =>
     typeof value === "string" && /^\s*[^\s@]+@[^\s@]+\s*$/.test(value) ? value.trim().toLowerCase() : undefined,
-  fromText: asText,
   allowed: "an email address",
 };
 
@@ -89,9 +82,15 @@ export const secret: ValueKind<Secret> = {
     const filled = filledText(value);
     return filled === undefined ? undefined : new Secret(filled);
   },
-  fromText: asText,
   allowed: "a text that is not empty",
 };
+
+function listFromText(list: string): string[] {
+  return list
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
+}
 
 /** A list; in the environment its items are separated by commas. */
 export const textList: ValueKind<string[]> = {
@@ -100,11 +99,7 @@ export const textList: ValueKind<string[]> = {
     const items = value.map(filledText);
     return items.includes(undefined) ? undefined : items.filter((item) => item !== undefined);
   },
-  fromText: (list) =>
-    list
-      .split(",")
-      .map((item) => item.trim())
-      .filter((item) => item !== ""),
+  fromText: listFromText,
   allowed: "a list of texts (in the environment: separated by commas)",
 };
 
@@ -122,7 +117,7 @@ export const variableNames: ValueKind<string[]> = {
     const different = new Set(names.map((name) => name.replace("?", "")));
     return isValid && different.size === names.length ? names : undefined;
   },
-  fromText: textList.fromText,
+  fromText: listFromText,
   allowed: `a list of names, ${maxVariables} at most, each once, none of SERVICE_… (in the environment: separated by commas)`,
 };
 

@@ -70,7 +70,8 @@ export class RequestMeter {
   readonly durations = new Histogram(latencyBounds);
   /** The requests of each method by the first digit of the status. */
   readonly #totals = new Map(methods.map((method) => [method, new Float64Array(classes)]));
-  #inFlight: () => number = () => 0;
+  /** Tells how many requests are being answered; the server sets this function. */
+  inFlight: () => number = () => 0;
   /** The last hour as a ring: a minute's place is taken again an hour later. */
   readonly #ring: Minute[] = Array.from({ length: minutes }, () => emptyMinute(-1));
 
@@ -90,16 +91,6 @@ export class RequestMeter {
     else if (status >= 400) slot.clientErrors += 1;
     const bucket = this.durations.observe(ms);
     slot.latency[bucket] = (slot.latency[bucket] ?? 0) + 1;
-  }
-
-  /** Has `inFlight` tell how many requests are being answered. */
-  watch(inFlight: () => number): void {
-    this.#inFlight = inFlight;
-  }
-
-  /** Requests that are being answered now. */
-  get inFlight(): number {
-    return this.#inFlight();
   }
 
   /** The last hour, oldest minute first; the last minute is not over. */

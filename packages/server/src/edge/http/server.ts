@@ -93,7 +93,7 @@ export class HttpServer {
       });
     try {
       this.#listener = new PortListener({ ...options, port: config.port, maxConnections, serve });
-      options.meter.watch(() => this.#listener.pendingRequests);
+      options.meter.inFlight = () => this.#listener.pendingRequests;
     } catch (thrown) {
       throw cannotListen(config, thrown);
     }

@@ -96,7 +96,7 @@ function requestMetrics({ meter, limits }: OverviewSources): string[] {
   return [
     counter("socle_http_requests_total", "Requests that were answered.", byClass),
     histogram("socle_http_request_duration_seconds", "Time until an answer began.", meter.durations.totals()),
-    gauge("socle_http_requests_in_flight", "Requests whose answer has not left.", meter.inFlight),
+    gauge("socle_http_requests_in_flight", "Requests whose answer has not left.", meter.inFlight()),
     counter(
       "socle_limit_reached_total",
       "Callers that were turned away or cut off at a bound: throttled logins, slow sockets, full queues.",

@@ -21,7 +21,7 @@ import { Reserve } from "./sqlite/reserve.ts";
 import { statementThread, ThreadConnection } from "./sqlite/thread-connection.ts";
 import { schemaVersionOf } from "./sqlite/thread-server.ts";
 import { Writer } from "./sqlite/writer.ts";
-import type { LongRead, LoopReader, PausableReads, Reader, ScratchConnection, SlowReader, Waiter } from "./store.ts";
+import type { LongRead, PausableReads, Reader, ScratchConnection, SlowReader, Waiter } from "./store.ts";
 import {
   type CallersLongWork,
   type CallersMigration,
@@ -80,7 +80,7 @@ export class Database {
   readonly projection = new Projection();
   readonly reader: Reader;
   /** Reads on the event loop, for reads that an index answers quickly. */
-  readonly rows: LoopReader;
+  readonly rows: Pick<SnapshotReader, keyof Reader | "within">;
   readonly #logger: Logger;
   readonly #writer: Writer;
   readonly #reader: SnapshotReader;

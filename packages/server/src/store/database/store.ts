@@ -55,15 +55,6 @@ export function asSlowReader(reader: Reader): SlowReader {
   };
 }
 
-/** The reader of the event loop. */
-export interface LoopReader extends Reader {
-  /**
-   * Runs reads. Answers null when their stop probes (`stopProbe`) have met more than `most` rows, or have taken a few
-   * milliseconds: a thread must run the reads then.
-   */
-  within<T>(most: number, work: () => T): T | null;
-}
-
 /** A reader over many turns of the event loop; see `Database.longRead`. */
 export interface LongRead extends Reader {
   /** Call `end` after the last read. */

@@ -68,12 +68,7 @@ export class TypeBlocks {
   }
 
   #numbersOf(types: readonly string[]): ReadonlySet<number> {
-    const numbers = new Set<number>();
-    for (const type of types) {
-      const number = this.#numbers.get(type);
-      if (number !== undefined) numbers.add(number);
-    }
-    return numbers;
+    return new Set(types.map((type) => this.#numbers.get(type)).filter((number) => number !== undefined));
   }
 
   #read(block: number): void {

@@ -74,7 +74,6 @@ export interface CheckpointerOptions {
 
 export class Checkpointer {
   readonly #options: CheckpointerOptions;
-  readonly #logger: Logger;
   readonly #reads = new Set<PausableReads>();
   readonly #pageSize: number;
   readonly #limit: number;
@@ -106,7 +105,6 @@ export class Checkpointer {
 
   constructor(options: CheckpointerOptions) {
     this.#options = options;
-    this.#logger = options.logger;
     this.#pageSize = options.writer.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 4_096;
     this.#limit = Math.ceil(options.limit / this.#pageSize);
     this.#start = Math.min(startPages, Math.ceil(this.#limit / 4));
@@ -266,7 +264,7 @@ export class Checkpointer {
     if (this.#overSince === null) return;
     if (this.#warnedAt > this.#overSince) {
       const seconds = Math.round((performance.now() - this.#overSince) / 1_000);
-      this.#logger.info("The write-ahead log is within its bound again", { seconds });
+      this.#options.logger.info("The write-ahead log is within its bound again", { seconds });
     }
     this.#overSince = null;
     this.#heldUntil = 0;
@@ -337,7 +335,7 @@ export class Checkpointer {
     const cause = this.#isCopied
       ? "it is being copied into the database file"
       : "an old state of the database is read, perhaps by another process such as a backup";
-    this.#logger.warn("The write-ahead log is over its bound and has not started over", {
+    this.#options.logger.warn("The write-ahead log is over its bound and has not started over", {
       bytes: log * this.#pageSize,
       bound: this.#options.limit,
       pages: log,
@@ -352,7 +350,7 @@ export class Checkpointer {
     this.#heldUntil = now + retryEveryMs;
     if (now - this.#failedAt < warnEveryMs) return;
     this.#failedAt = now;
-    this.#logger.error(message, { error });
+    this.#options.logger.error(message, { error });
   }
 
   /**

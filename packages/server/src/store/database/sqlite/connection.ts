@@ -5,14 +5,7 @@
 import { Database as Driver, SQLiteError, type Statement } from "bun:sqlite";
 import { dirname } from "node:path";
 import type { AppError } from "../../../base/kernel/index.ts";
-import {
-  type LoopReader,
-  literal,
-  type PausableReads,
-  type QueryParameters,
-  type Reader,
-  type Value,
-} from "../store.ts";
+import { literal, type PausableReads, type QueryParameters, type Reader, type Value } from "../store.ts";
 import { damageOf } from "./errors.ts";
 import { OldState, SqliteLongRead } from "./long-read.ts";
 
@@ -170,7 +163,7 @@ const withinMs = 8;
  * costs more than most reads. The snapshot ends with the turn, and with each commit of the writer: a read sees all
  * earlier commits.
  */
-export class SnapshotReader implements LoopReader, PausableReads {
+export class SnapshotReader implements Reader, PausableReads {
   readonly #openConnection: () => Connection;
   /** The rows that stop probes may still meet; the time from which on, after the first few rows, no row may be met. */
   #probesLeft = Number.POSITIVE_INFINITY;
@@ -206,6 +199,10 @@ export class SnapshotReader implements LoopReader, PausableReads {
     return this.#begin().some(statement, isLast);
   }
 
+  /**
+   * Runs reads. Answers null when their stop probes (`stopProbe`) have met more than `most` rows, or have taken a few
+   * milliseconds: a thread must run the reads then.
+   */
   within<T>(most: number, work: () => T): T | null {
     this.#probesLeft = most;
     this.#probes = 0;

@@ -78,8 +78,10 @@ export function isUniqueViolation(thrown: unknown): boolean {
 
 const outOfService = /^SQLITE_(FULL|IOERR|BUSY|LOCKED|READONLY|CANTOPEN|NOMEM)/;
 
-/** A reason why the disk refused a write. */
-export type RefusalCause = "full" | "read-only" | "io-error" | "other";
+/** The reasons why the disk refuses a write. */
+export const refusalCauses = ["full", "read-only", "io-error", "other"] as const;
+
+type RefusalCause = (typeof refusalCauses)[number];
 
 /** The reason why the disk refused; null for an error of another kind. */
 export function refusalCause(thrown: unknown): RefusalCause | null {

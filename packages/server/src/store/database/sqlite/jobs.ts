@@ -3,7 +3,7 @@ import { fdatasync, fstatSync } from "node:fs";
 import { nextTurn } from "../../../base/kernel/index.ts";
 import { Histogram, type Logger } from "../../../base/logging/index.ts";
 import type { JobTransactor, Migration, MigrationSite, Transactor } from "../transaction.ts";
-import { asUnavailable, type RefusalCause, refusalCause } from "./errors.ts";
+import { asUnavailable, refusalCause, refusalCauses } from "./errors.ts";
 import { lostFile } from "./open-file.ts";
 
 /** The longest time for which effects of flushed transactions hold the event loop; the other effects run in the next turn. */
@@ -123,12 +123,7 @@ export class SqliteMeter {
   /** Durations of successful flushes. */
   readonly flushes = new Histogram();
   flushFailures = 0;
-  readonly #refused = new Map<RefusalCause, number>([
-    ["full", 0],
-    ["read-only", 0],
-    ["io-error", 0],
-    ["other", 0],
-  ]);
+  readonly #refused = new Map(refusalCauses.map((cause) => [cause, 0]));
 
   /** The error for the caller of a failed transaction; counts the refusals of the disk. */
   asRefusal(thrown: unknown): unknown {
@@ -138,7 +133,7 @@ export class SqliteMeter {
   }
 
   /** Refused writes, by cause. */
-  refused(): readonly (readonly [cause: RefusalCause, writes: number])[] {
+  refused(): readonly (readonly [cause: string, writes: number])[] {
     return [...this.#refused];
   }
 }

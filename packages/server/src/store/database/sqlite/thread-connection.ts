@@ -10,6 +10,7 @@ import type {
   StatementRequest,
   ThreadReply,
   ThreadRequest,
+  ThreadTarget,
 } from "./thread-server.ts";
 
 /** The entry of a thread that runs statements and no tasks. */
@@ -30,7 +31,7 @@ function resultOf(reply: ThreadReply): unknown {
 
 /** A connection on a separate thread, for work that would block the event loop. One request runs at a time. */
 export class ThreadConnection implements SlowTransactor {
-  readonly #path: string;
+  readonly #target: ThreadTarget;
   readonly #worker: Worker;
   #waiting: PromiseWithResolvers<unknown> | null = null;
   #failure: Error | null = null;
@@ -60,7 +61,7 @@ export class ThreadConnection implements SlowTransactor {
         limit: "connections",
         retryAfter: 1,
       });
-    this.#path = path;
+    this.#target = { path, stop: this.#stop };
     this.#worker = new Worker(entry);
     this.#worker.unref();
     this.#worker.onmessage = ({ data }: MessageEvent<ThreadReply>) => this.#replied(data);
@@ -96,8 +97,7 @@ export class ThreadConnection implements SlowTransactor {
   checkpoint(file: number): Promise<CheckpointResult | null> {
     // The thread answers a checkpoint with its result.
     return this.#send({
-      path: this.#path,
-      stop: this.#stop,
+      ...this.#target,
       do: "checkpoint",
       file,
     }) as Promise<CheckpointResult | null>;
@@ -116,7 +116,7 @@ export class ThreadConnection implements SlowTransactor {
 
   task<T>(input: unknown, schemaVersion: number): Promise<T> {
     // The author of the task knows the shape of the result.
-    return this.#send({ path: this.#path, stop: this.#stop, do: "task", input, schemaVersion }) as Promise<T>;
+    return this.#send({ ...this.#target, do: "task", input, schemaVersion }) as Promise<T>;
   }
 
   /**
@@ -150,7 +150,7 @@ export class ThreadConnection implements SlowTransactor {
 
   #ask<T>(action: StatementRequest["do"], sql: string, values: Value[]): Promise<T> {
     // The author of the SQL text knows the shape of its rows.
-    return this.#send({ path: this.#path, stop: this.#stop, do: action, sql, values }) as Promise<T>;
+    return this.#send({ ...this.#target, do: action, sql, values }) as Promise<T>;
   }
 
   #askNow<T>(action: StatementRequest["do"], sql: string, values: Value[]): T {
@@ -158,7 +158,7 @@ export class ThreadConnection implements SlowTransactor {
     if (this.#waiting !== null) throw new Error("A database thread takes one statement at a time");
     const { port1, port2 } = new MessageChannel();
     const answer: BlockingAnswer = { port: port2, sent: new Int32Array(new SharedArrayBuffer(4)) };
-    const request: StatementRequest = { path: this.#path, stop: this.#stop, do: action, sql, values, answer };
+    const request: StatementRequest = { ...this.#target, do: action, sql, values, answer };
     this.#worker.postMessage(request, [port2]);
     Atomics.wait(answer.sent, 0, 0, longestMs);
     // Only the thread writes into the channel, and the author of the SQL text knows the shape of its rows.

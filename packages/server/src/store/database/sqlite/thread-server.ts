@@ -14,7 +14,7 @@ import { assertSameFile } from "./open-file.ts";
 declare const self: Worker;
 
 /** The database that a request of a thread is about, and its stop flag. */
-interface ThreadTarget {
+export interface ThreadTarget {
   readonly path: string;
   /** The first number is not 0 after all callers have given up the request. */
   readonly stop: Int32Array;
