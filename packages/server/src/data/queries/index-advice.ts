@@ -2,7 +2,6 @@
 import { indexesOf } from "../collections/index.ts";
 import type { Expression, Path } from "../expressions/index.ts";
 import type { ListQuery } from "./list-query.ts";
-import type { Sort } from "./sort.ts";
 
 /** The comparisons that must all hold, at the top of a filter. */
 function conjuncts(filter: Expression | null): Expression[] {
@@ -31,17 +30,6 @@ function listOf(fields: readonly string[]): string {
   return `[${fields.map((field) => `"${field}"`).join(", ")}]`;
 }
 
-/** The own fields by which a list is sorted, up to the first key that is no own field. */
-function leadingFields({ keys }: Sort): string[] {
-  const end = keys.findIndex(({ path }) => path.hops.length > 0 || path.members.length > 0);
-  return keys.slice(0, end < 0 ? keys.length : end).map(({ path }) => path.field.name);
-}
-
-/** Whether a list goes up by some keys and down by others. */
-function isMixed({ keys }: Sort): boolean {
-  return new Set(keys.map(({ isDescending }) => isDescending)).size > 1;
-}
-
 /**
  * Advice for the list's own collection: fields compared for equality, then the sort fields. Without a sort, fields compared for
  * order.
@@ -51,14 +39,16 @@ function ownAdvice({ collection, entered, sort }: ListQuery, searched: readonly 
   const own = searched.filter(({ path }) => path.hops.length === 0 && path.valueType !== "json");
   const names = (isEqual: boolean): string[] =>
     own.filter((each) => each.isEqual === isEqual).map(({ path }) => path.field.name);
-  const owner =
-    entered.get(collection)?.access === "own" ? definition.fields.filter((field) => field.owner === true) : [];
-  const sorted = leadingFields(sort);
+  const isOwn = entered.get(collection)?.access === "own";
+  const owner = definition.fields.filter((field) => isOwn && field.owner === true);
+  const end = sort.keys.findIndex(({ path }) => path.hops.length > 0 || path.members.length > 0);
+  const sorted = sort.keys.slice(0, end < 0 ? undefined : end).map(({ path }) => path.field.name);
+  const isMixed = new Set(sort.keys.map(({ isDescending }) => isDescending)).size > 1;
   const range = sorted.length > 0 ? sorted : names(false).slice(0, 1);
   const fields = [...new Set([...owner.map(({ name }) => name), ...names(true), ...range])];
   if (fields.length === owner.length) return null;
   const isThere = indexesOf(definition).some((index) => fields.every((field, i) => index.fields[i] === field));
-  if (isThere && isMixed(sort)) return `none: ${listOf(fields)} is there, but gives an order in one direction alone`;
+  if (isThere && isMixed) return `none: ${listOf(fields)} is there, but gives an order in one direction alone`;
   if (isThere && sorted.length === 0 && range.length > 0)
     return `${listOf(fields)} is there; it helps with "sort" by ${range[0]}`;
   if (isThere) return `none: ${listOf(fields)} is there`;

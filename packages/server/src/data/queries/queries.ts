@@ -144,15 +144,10 @@ export class Queries {
     principal: Principal,
     { query }: PreparedList,
   ): { readonly version: string | null; readonly isShared: boolean } {
-    const { versions } = this.#options.records;
-    if (query !== null) {
-      const version = query.hasVersion ? versions.of(query.entered, principal) : null;
-      return { version, isShared: query.isPublic };
-    }
-    const scope = this.#scope(principal);
-    scope.source(collection);
-    const version = scope.hasVersion ? versions.of(scope.entered, principal) : null;
-    return { version, isShared: isForEverybody(collection) };
+    const scope = query ?? this.#scope(principal);
+    if (scope instanceof ReadScope) scope.source(collection);
+    const version = scope.hasVersion ? this.#options.records.versions.of(scope.entered, principal) : null;
+    return { version, isShared: query?.isPublic ?? isForEverybody(collection) };
   }
 
   /** All records of a collection that the caller may read, newest first. @throws AppError if the caller may read no record. */

@@ -37,21 +37,15 @@ export interface LaterPages {
 class TablePages implements LaterPages {
   readonly #reader: LongRead;
   readonly #table: RecordTable;
-  readonly #ownerValue: readonly string[];
-  readonly #mayGoOn: () => void;
+  readonly #options: { readonly ownerValue: readonly string[]; readonly mayGoOn: () => void };
   /** The start of the next page; null behind the last page. */
   #start: number | null = null;
 
-  /** @param ownerValue the value of the owner column by which records are selected; empty for all records. */
-  constructor(
-    reader: LongRead,
-    table: RecordTable,
-    { ownerValue, mayGoOn }: { ownerValue: readonly string[]; mayGoOn: () => void },
-  ) {
+  /** @param options `ownerValue` is the value of the owner column by which records are selected; empty for all records. */
+  constructor(reader: LongRead, table: RecordTable, options: { ownerValue: readonly string[]; mayGoOn: () => void }) {
     this.#reader = reader;
     this.#table = table;
-    this.#ownerValue = ownerValue;
-    this.#mayGoOn = mayGoOn;
+    this.#options = options;
   }
 
   get hasMore(): boolean {
@@ -60,16 +54,18 @@ class TablePages implements LaterPages {
 
   first(): StoredRecord[] {
     const limit = firstPageSize + 1;
-    const statement = { sql: this.#table.firstPage(this.#ownerValue.length > 0, limit), values: this.#ownerValue };
+    const { ownerValue: values } = this.#options;
+    const statement = { sql: this.#table.firstPage(values.length > 0, limit), values };
     return this.#read(statement, { limit, bytes: firstPageBytes });
   }
 
   async next(): Promise<IteratorResult<StoredRecord[], undefined>> {
     if (this.#start === null) return this.return();
     try {
-      this.#mayGoOn();
-      const sql = this.#table.nextPage(this.#ownerValue.length > 0, maxPageSize);
-      const statement = { sql, values: [this.#start, ...this.#ownerValue] };
+      const { ownerValue, mayGoOn } = this.#options;
+      mayGoOn();
+      const sql = this.#table.nextPage(ownerValue.length > 0, maxPageSize);
+      const statement = { sql, values: [this.#start, ...ownerValue] };
       const records = this.#read(statement, { limit: maxPageSize, bytes: pageBytes });
       return records.length === 0 ? this.return() : { done: false, value: records };
     } catch (thrown) {
@@ -171,7 +167,6 @@ class QueriedPages implements LaterPages {
 
 /** Reads a whole list by the pages of a query. @param page answers the JSON of a page; "" stands for the first page. */
 export async function readByPages(page: (cursor: string) => Promise<string>): Promise<RecordPages> {
-  // `page` answers the JSON of a page.
   const read = async (cursor: string): Promise<QueriedPage> => JSON.parse(await page(cursor)) as QueriedPage;
   const { items, nextCursor } = await read("");
   return { first: items, rest: nextCursor === null ? null : new QueriedPages(read, nextCursor) };

@@ -18,9 +18,7 @@ export interface ImportedFile {
 }
 
 export class Transfers {
-  readonly #database: Database;
-  readonly #records: Records;
-  readonly #clock: Clock;
+  readonly #options: { database: Database; records: Records; clock: Clock };
   readonly #imports = new Admission({
     limit: "imports",
     message: "Other imports are running. Try again later.",
@@ -31,14 +29,12 @@ export class Transfers {
   });
 
   constructor(options: { database: Database; records: Records; clock: Clock }) {
-    this.#database = options.database;
-    this.#records = options.records;
-    this.#clock = options.clock;
+    this.#options = options;
   }
 
   /** @throws AppError as `Import.run`; `unavailable` while too many imports run. */
   import(collection: Collection, { content, signal, ...file }: ImportedFile): Promise<ImportReport> {
-    const [records, clock] = [this.#records, this.#clock];
+    const { records, clock } = this.#options;
     const run = async (): Promise<ImportReport> => {
       const { Import } = await import("./import.ts");
       return new Import({ records, clock, collection, ...file }).run(content);
@@ -53,6 +49,7 @@ export class Transfers {
   async export(name: string, format: TransferFormat, mayGoOn: () => Promise<void>): Promise<Export> {
     const { Export } = await import("./export.ts");
     // The definition of the moment in which the reading begins.
-    return new Export(this.#database, { collection: this.#records.collection(name), format, mayGoOn });
+    const { database, records } = this.#options;
+    return new Export(database, { collection: records.collection(name), format, mayGoOn });
   }
 }
