@@ -321,18 +321,13 @@ function check(syntax: Syntax, scope: LookupScope): Expression {
       return { type: syntax.type, items: syntax.items.map((item) => check(item, scope)) };
     case "not":
       return { type: "not", item: check(syntax.item, scope) };
-    case "exists":
-      return alongPath(
-        { scope, steps: syntax.path.steps, up: 0, isOfItem: false },
-        {
-          isOpposite: false,
-          isWhole: false,
-          check,
-          atEnd() {
-            throw new ExpressionError(syntax.path.offset, "expected a comparison");
-          },
-        },
-      );
+    case "exists": {
+      const { offset, steps } = syntax.path;
+      const atEnd = (): never => {
+        throw new ExpressionError(offset, "expected a comparison");
+      };
+      return alongPath({ scope, steps, up: 0, isOfItem: false }, { isOpposite: false, isWhole: false, check, atEnd });
+    }
     case "compare": {
       const opposite = opposites[syntax.operator];
       return comparison(syntax.left, scope, {

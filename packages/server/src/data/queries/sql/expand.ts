@@ -8,19 +8,15 @@ import { type SqlPart, sqlPart } from "../../expressions/index.ts";
 import type { ExpansionPlan, PointerPlan, SelectionPlan } from "../plan.ts";
 import { refuseParameter } from "../query-text.ts";
 import {
-  all,
   concealValues,
   conditionSql,
-  count,
   decodeRows,
   inList,
   pointingTo,
   type Row,
   type Run,
-  refuseOnLoop,
   rowBytes,
   shapeRecord,
-  some,
 } from "./rows.ts";
 
 /** Records that a backward path may bring. */
@@ -61,7 +57,7 @@ export class Expander {
     const weighed = this.#weighed(selection, rows);
     let bytes = 0;
     for (const each of weighed) bytes += each.bytes;
-    refuseOnLoop(this.#run, bytes);
+    this.#run.refuseOnLoop(bytes);
     if (bytes > maxAnswerBytes) throw tooHeavy("the answer", maxAnswerBytes);
     return weighed.map(({ value }) => value);
   }
@@ -125,22 +121,22 @@ export class Expander {
     const found = readable(this.#run, target, matches);
     const rows = `SELECT 1 FROM ${target.selection.table}`;
     const upTo = sqlPart`SELECT count(*) AS n FROM (${rows}${found} LIMIT ${maxRecords + 1})`;
-    return count(this.#run, upTo) > maxRecords;
+    return this.#run.count(upTo) > maxRecords;
   }
 
   /** The newest of each parent, so many that all together are not too many. */
   #newest(target: BackwardTarget, ids: readonly string[]): SqlPart {
-    const counts = all<{ n: number }>(this.#run, countEachSql(this.#run, target, ids)).map(({ n }) => n);
+    const counts = this.#run.all<{ n: number }>(countEachSql(this.#run, target, ids)).map(({ n }) => n);
     return newestOfEach(this.#run, target, { ids, limit: shareOf(counts, maxRecords) });
   }
 
   #read(target: Target, matches: SqlPart, order: string): Row[] {
     const { columns, table } = target.selection;
     const statement = sqlPart`SELECT ${columns} FROM ${table}${readable(this.#run, target, matches)}${order}`;
-    return some<Row>(this.#run, statement, (row) => {
+    return this.#run.some<Row>(statement, (row) => {
       concealValues(target.selection, row);
       this.#readBytes += rowBytes(row);
-      refuseOnLoop(this.#run, this.#readBytes);
+      this.#run.refuseOnLoop(this.#readBytes);
       if (this.#readBytes > maxReadBytes) throw tooHeavy(`what it brings, up to "${target.name}",`, maxReadBytes);
       return false;
     });

@@ -12,7 +12,7 @@ import { callerOf } from "../../permissions/index.ts";
 import { fieldLimits } from "../../records/index.ts";
 import type { FileColumn, FileShownInput, FileUsesInput, ReadableFileColumn } from "../plan.ts";
 import { conditionOf, ReadScope, whereOf } from "../read-scope.ts";
-import { all, conditionSql, count, first, pointingTo, type Run } from "./rows.ts";
+import { conditionSql, pointingTo, Run } from "./rows.ts";
 
 /** Records of a column that a transaction looks at. */
 const maxNewest = 100;
@@ -62,11 +62,11 @@ export function runFileUses(run: Run, { columns, fileId, limit, offset }: FileUs
   let total = 0;
   for (const { collection, field, table, ...pointer } of columns) {
     const uses = sqlPart` FROM ${table}${conditionSql(run, table, [pointingTo(table, pointer, [fileId])])}`;
-    const [found, skipped] = [count(run, sqlPart`SELECT count(*) AS n${uses}`), Math.max(0, offset - total)];
+    const [found, skipped] = [run.count(sqlPart`SELECT count(*) AS n${uses}`), Math.max(0, offset - total)];
     total += found;
     if (skipped >= found || items.length >= limit) continue;
     const page = { text: " ORDER BY _seq DESC LIMIT ? OFFSET ?", values: [limit - items.length, skipped] };
-    const ids = all<{ id: string }>(run, sqlPart`SELECT id${uses}${page}`);
+    const ids = run.all<{ id: string }>(sqlPart`SELECT id${uses}${page}`);
     items.push(...ids.map(({ id }) => ({ collection, field, id })));
   }
   return { items, total };
@@ -78,7 +78,7 @@ export function runFileShown(run: Run, { columns, fileId }: FileShownInput): boo
 }
 
 function isIn(run: Run, { table, condition }: ReadableFileColumn, matches: SqlPart): boolean {
-  return first(run, sqlPart`SELECT 1 FROM ${table}${conditionSql(run, table, [matches, condition])} LIMIT 1`) !== null;
+  return run.first(sqlPart`SELECT 1 FROM ${table}${conditionSql(run, table, [matches, condition])} LIMIT 1`) !== null;
 }
 
 /** The newest records of a column that hold the id of a file. */
@@ -110,7 +110,7 @@ export class ShownFiles {
       const scope = new ReadScope(this.#collections, principal);
       this.#last = { principal, epoch, columns: readableFileColumns(scope, { isProbed: false }) };
     }
-    const run: Run = { reader, context: { now: Date.now(), user: callerOf(principal) }, isProbed: false };
+    const run = new Run(reader, { now: Date.now(), user: callerOf(principal) }, { isProbed: false });
     return this.#last.columns.some((column) => isIn(run, column, newestWith(fileId, column)));
   }
 }

@@ -28,7 +28,7 @@ import {
   type QueryText,
   refuseParameter,
 } from "../query-text.ts";
-import { direction, type Run, some } from "./rows.ts";
+import { direction, type Run } from "./rows.ts";
 
 const maxKeys = 5;
 const maxAggregates = 20;
@@ -177,7 +177,7 @@ export function runGroups(run: Run, plan: GroupsPlan, position: CursorPosition |
   let isReached = position === null || position.values !== null;
   const rows: GroupRow[] = [];
   let bytes = 0;
-  some<GroupRow>(run, groupsSql(run, plan, position?.values ?? null), (row) => {
+  run.some<GroupRow>(groupsSql(run, plan, position?.values ?? null), (row) => {
     if (isReached) {
       bytes += weightOf(row);
       rows.push(row);

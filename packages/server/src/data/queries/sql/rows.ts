@@ -16,14 +16,6 @@ import {
 import { decode } from "../../fields/index.ts";
 import type { PointerPlan, SelectionPlan, SortPlan } from "../plan.ts";
 
-/** A reader of a snapshot, with the time and the caller. */
-export interface Run {
-  readonly reader: Reader;
-  readonly context: EvaluationContext;
-  /** Whether its statements can be stopped, as on a thread. */
-  readonly isProbed: boolean;
-}
-
 /** The bytes of rows and of an answer on the event loop: about a millisecond of work. */
 const maxLoopBytes = 256 * 1024;
 
@@ -32,28 +24,42 @@ export class TooMuchForLoop extends Error {
   override readonly name = "TooMuchForLoop";
 }
 
-/** To be called with the bytes of a run so far. @throws TooMuchForLoop on the event loop. */
-export function refuseOnLoop({ isProbed }: Run, bytes: number): void {
-  if (!isProbed && bytes > maxLoopBytes) throw new TooMuchForLoop();
-}
+/** A reader of a snapshot, with the time and the caller. */
+export class Run {
+  readonly #reader: Reader;
+  readonly #context: EvaluationContext;
+  /** Whether its statements can be stopped, as on a thread. */
+  readonly isProbed: boolean;
 
-/** The first row; null without a row. */
-export function first<T>({ reader, context }: Run, { text, values }: SqlPart): T | null {
-  return reader.get<T>(text, ...bind(values, context));
-}
+  constructor(reader: Reader, context: EvaluationContext, { isProbed }: { isProbed: boolean }) {
+    this.#reader = reader;
+    this.#context = context;
+    this.isProbed = isProbed;
+  }
 
-export function all<T>({ reader, context }: Run, { text, values }: SqlPart): T[] {
-  return reader.all<T>(text, ...bind(values, context));
-}
+  /** To be called with the bytes of a run so far. @throws TooMuchForLoop on the event loop. */
+  refuseOnLoop(bytes: number): void {
+    if (!this.isProbed && bytes > maxLoopBytes) throw new TooMuchForLoop();
+  }
 
-/** The rows up to the last that is wanted. */
-export function some<T>({ reader, context }: Run, { text, values }: SqlPart, isLast: (row: T) => boolean): T[] {
-  return reader.some<T>({ sql: text, values: bind(values, context) }, isLast);
-}
+  /** The first row; null without a row. */
+  first<T>({ text, values }: SqlPart): T | null {
+    return this.#reader.get<T>(text, ...bind(values, this.#context));
+  }
 
-/** The number that a statement answers as `n`. */
-export function count(run: Run, statement: SqlPart): number {
-  return first<{ n: number }>(run, statement)?.n ?? 0;
+  all<T>({ text, values }: SqlPart): T[] {
+    return this.#reader.all<T>(text, ...bind(values, this.#context));
+  }
+
+  /** The rows up to the last that is wanted. */
+  some<T>({ text, values }: SqlPart, isLast: (row: T) => boolean): T[] {
+    return this.#reader.some<T>({ sql: text, values: bind(values, this.#context) }, isLast);
+  }
+
+  /** The number that a statement answers as `n`. */
+  count(statement: SqlPart): number {
+    return this.first<{ n: number }>(statement)?.n ?? 0;
+  }
 }
 
 /** A WHERE of the given parts, behind the stop probe: a text that begins with a space, or an empty text. */

@@ -21,20 +21,7 @@ import { snippetOf } from "../search.ts";
 import { Expander } from "./expand.ts";
 import { runFileShown, runFileUses } from "./file-uses.ts";
 import { groupsSql, runGroups } from "./groups.ts";
-import {
-  all,
-  concealValues,
-  conditionSql,
-  count,
-  first,
-  orderBy,
-  plainRecords,
-  type Row,
-  type Run,
-  refuseOnLoop,
-  rowBytes,
-  some,
-} from "./rows.ts";
+import { concealValues, conditionSql, orderBy, plainRecords, type Row, Run, rowBytes } from "./rows.ts";
 
 /** The bytes of a page; further records are on the next. */
 const maxPageBytes = 4 * 1024 ** 2;
@@ -80,7 +67,7 @@ function runPage(run: Run, plan: PagePlan, cursor: CursorPosition | null): PageO
   if (hasMore) rows.pop();
   const last = hasMore ? rows.at(-1) : undefined;
   const next = last === undefined ? null : nextOf(run, plan, last);
-  const total = plan.isCounted ? count(run, sqlPart`SELECT count(*) AS n FROM ${recordsSql(run, plan, null)}`) : null;
+  const total = plan.isCounted ? run.count(sqlPart`SELECT count(*) AS n FROM ${recordsSql(run, plan, null)}`) : null;
   const snippets = takeSnippets(plan, rows);
   const records = recordsOf(run, selection, rows);
   const items = snippets === null ? records : records.map((record, i) => ({ ...record, snippet: snippets[i] }));
@@ -102,7 +89,7 @@ function readRows(
   const isLast = (row: Row): boolean => {
     concealValues(plan.selection, row);
     bytes += rowBytes(row);
-    refuseOnLoop(run, bytes);
+    run.refuseOnLoop(bytes);
     rows.push(row);
     isCut = bytes > maxPageBytes && rows.length > 1;
     return isCut;
@@ -112,7 +99,7 @@ function readRows(
   const segments = position === null ? whole : segmentsAfter(plan.sort, resolve(run, plan, position));
   for (const segment of segments) {
     const limit = plan.limit + 1 - rows.length;
-    some<Row>(run, pageSql(run, plan, { segment, limit }), isLast);
+    run.some<Row>(pageSql(run, plan, { segment, limit }), isLast);
     if (isCut || rows.length > plan.limit) break;
   }
   // A client that counts pages would miss the records that were left out.
@@ -167,10 +154,10 @@ function resolve(run: Run, plan: PagePlan, { id, values, digest }: CursorPositio
 /** The place of a record; of a deleted record, just after the record with the next lower id. Ids rise with creation. */
 function seqOf(run: Run, { selection: { table } }: PagePlan, id: string): number {
   const select = `SELECT _seq AS seq FROM ${table} WHERE ${table}.id`;
-  const found = first<{ seq: number }>(run, { text: `${select} = ?`, values: [id] });
+  const found = run.first<{ seq: number }>({ text: `${select} = ?`, values: [id] });
   if (found !== null) return found.seq;
   const before = { text: `${select} < ? ORDER BY ${table}.id DESC LIMIT 1`, values: [id] };
-  return (first<{ seq: number }>(run, before)?.seq ?? 0) + 0.5;
+  return (run.first<{ seq: number }>(before)?.seq ?? 0) + 0.5;
 }
 
 function readPosition(run: Run, { selection: { table }, sort, search }: PagePlan, id: string): SortPosition | null {
@@ -179,7 +166,7 @@ function readPosition(run: Run, { selection: { table }, sort, search }: PagePlan
   const match = search === null ? "" : { text: `${search.table} MATCH ? AND `, values: [search.match] };
   const isRecord = { text: `${table}.id = ?`, values: [id] };
   const statement = sqlPart`SELECT ${positionColumns(sort)} FROM ${from} WHERE ${match}${isRecord}`;
-  const row = first<{ [column: string]: Value }>(run, statement);
+  const row = run.first<{ [column: string]: Value }>(statement);
   return row === null ? null : positionOf(sort, row);
 }
 
@@ -197,7 +184,7 @@ function runRecord(run: Run, { selection, id }: RecordInput): RecordOutcome | nu
   const isRecord: SqlPart = { text: `${table}.id = ?`, values: [id] };
   // No field begins with an underscore.
   const own = `${table}._owner AS _owner, ${table}.updatedAt AS _updated`;
-  const found = first<Row>(run, sqlPart`SELECT ${columns}, ${own} FROM ${table} WHERE ${isRecord}`);
+  const found = run.first<Row>(sqlPart`SELECT ${columns}, ${own} FROM ${table} WHERE ${isRecord}`);
   if (found === null) return null;
   concealValues(selection, found);
   const { _owner: owner, _updated: updatedAt, ...row } = found;
@@ -215,7 +202,7 @@ export interface Reported<T> {
 /** Runs an input. @param reader of a single snapshot. */
 export function runQuery(reader: Reader, input: QueryInput, isProbed: boolean): Reported<unknown> {
   const start = performance.now();
-  const run: Run = { reader, context: input.context, isProbed };
+  const run = new Run(reader, input.context, { isProbed });
   const outcome = outcomeOf(run, input);
   const ms = performance.now() - start;
   return { outcome, ms, steps: ms > input.slowMs ? stepsOf(run, input) : null };
@@ -242,5 +229,5 @@ function stepsOf(run: Run, input: QueryInput): string[] | null {
   const { plan } = input;
   const statement =
     plan.type === "groups" ? groupsSql(run, plan, null) : pageSql(run, plan, { segment: null, limit: plan.limit + 1 });
-  return all<{ detail: string }>(run, sqlPart`EXPLAIN QUERY PLAN ${statement}`).map(({ detail }) => detail);
+  return run.all<{ detail: string }>(sqlPart`EXPLAIN QUERY PLAN ${statement}`).map(({ detail }) => detail);
 }
