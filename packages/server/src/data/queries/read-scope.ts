@@ -104,14 +104,13 @@ function recordSource(collection: Collection, principal: Principal, users: strin
   const table = recordTableOf(collection);
   const decision = collection.policies.read.decide(principal);
   const limits = fieldLimits(collection, principal) ?? none;
-  const fields = table.fields.map(({ name }) => name).filter((name) => !limits.closed.has(name));
   const conditional = new Map([...limits.conditional].map(([name, { condition }]) => [name, condition]));
   const condition = conditionOf(decision);
   return withWhole(
     {
       name: collection.name,
       table: table.sqlName,
-      names: ["id", "createdAt", "updatedAt", ...fields],
+      names: table.names.filter((name) => !limits.closed.has(name)),
       decision,
       condition,
       conditional,

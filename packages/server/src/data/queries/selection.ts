@@ -14,7 +14,6 @@ import { type ReadScope, readingOf, type Source } from "./read-scope.ts";
 
 /** How deep a path may lead, through relations in either direction. */
 const maxDepth = 3;
-const systemNames = ["id", "createdAt", "updatedAt"];
 /** Paths that a request may name. */
 const maxPaths = { fields: 200, expand: 20 } as const;
 
@@ -235,7 +234,7 @@ class SelectionParser {
   #records(from: Selection, name: string, path: string): AppError | null {
     const records = this.#backward(from, name);
     if (records === null) return this.#pointingHere(from, name);
-    const field = records.source.names.find((each) => !systemNames.includes(each)) ?? "*";
+    const field = records.source.names.find((each) => records.source.field(each) !== null) ?? "*";
     const hint = `name a field of theirs, such as "${path}.${field}", or "${path}.*"`;
     return refuseParameter(this.#parameter, `${quote(path)} stands for records; ${hint}`);
   }

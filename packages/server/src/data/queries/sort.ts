@@ -48,9 +48,8 @@ export function parseSort(text: string, collection: Collection, schema: Expressi
 /** Whether some record may have no value at the end of a path. */
 function isNullable(path: Path, collection: Collection): boolean {
   if (path.hops.length > 0 || path.members.length > 0) return true;
-  if (["id", "createdAt", "updatedAt"].includes(path.field.name)) return false;
   const field = collection.definition.fields.find(({ name }) => name === path.field.name);
-  return field?.required !== true && field?.sequence === undefined;
+  return field !== undefined && field.required !== true && field.sequence === undefined;
 }
 
 /** The sort keys as SQL. @param at the quoted SQL name of the collection's table, and how paths are compiled. */

@@ -9,6 +9,7 @@ import { AppError, allOf, count } from "../../base/kernel/index.ts";
 import type { ImportRow } from "./ndjson-rows.ts";
 
 const delimiters = [",", ";", "\t"] as const;
+const systemFields = ["id", "createdAt", "updatedAt"];
 
 /** A row: its text, its cells, and the problems of quotes that the parser found. */
 interface CsvRow {
@@ -19,7 +20,6 @@ interface CsvRow {
 
 export class CsvRows {
   readonly #fields: ReadonlyMap<string, FieldDefinition>;
-  readonly #system: readonly string[];
   readonly #maxLength: number;
   #rest = "";
   #line = 1;
@@ -28,11 +28,10 @@ export class CsvRows {
   #delimiter: string | null = null;
   #columns: readonly string[] | null = null;
 
-  /** @param options `maxLength` in characters of a row, `system` the system fields. */
-  constructor(options: { fields: readonly FieldDefinition[]; system: readonly string[]; maxLength: number }) {
-    this.#fields = new Map(options.fields.map((field) => [field.name, field]));
-    this.#system = options.system;
-    this.#maxLength = options.maxLength;
+  /** @param maxLength characters of a row. */
+  constructor(fields: readonly FieldDefinition[], maxLength: number) {
+    this.#fields = new Map(fields.map((field) => [field.name, field]));
+    this.#maxLength = maxLength;
   }
 
   /** The rows that end in the piece. @throws AppError `bad_request` when the rest cannot be read. */
@@ -118,7 +117,7 @@ export class CsvRows {
   /** @throws AppError `bad_request` for a name that is no field, or stands twice: all rows would be wrong. */
   #checkColumns(cells: readonly string[]): readonly string[] {
     const columns = cells.map((cell) => cell.trim());
-    const unknown = columns.filter((name) => !this.#fields.has(name) && !this.#system.includes(name));
+    const unknown = columns.filter((name) => !this.#fields.has(name) && !systemFields.includes(name));
     if (unknown.length > 0)
       throw new AppError(
         "bad_request",

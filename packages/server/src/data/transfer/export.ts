@@ -39,10 +39,9 @@ export class Export {
   constructor(database: Database, options: ExportOptions) {
     this.#options = options;
     this.#reader = database.longRead();
-    const system = ["id", "createdAt", "updatedAt"].map((name): [string, null] => [name, null]);
-    const { fields } = options.collection.definition;
-    this.#columns = [...system, ...fields.map((field): [string, FieldDefinition] => [field.name, field])];
-    this.#header = options.format === "csv" ? csvOf([this.#columns.map(([name]) => name)]) : "";
+    const table = recordTableOf(options.collection);
+    this.#columns = table.names.map((name) => [name, table.field(name)]);
+    this.#header = options.format === "csv" ? csvOf([table.names]) : "";
   }
 
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
@@ -90,6 +89,6 @@ export class Export {
 }
 
 /** Rows of CSV. The empty text stands in quotes, null does not. */
-function csvOf(rows: (string | null)[][]): string {
+function csvOf(rows: (readonly (string | null)[])[]): string {
   return `${Papa.unparse(rows, { header: false, newline: "\r\n", quotes: (value) => value === "" })}\r\n`;
 }

@@ -18,8 +18,6 @@ const maxProblems = 1_000;
 /** The most problems of one row that the report lists. */
 const maxDetails = 20;
 
-const systemFields = ["id", "createdAt", "updatedAt"] as const;
-
 interface Parsed extends ImportedRecord {
   readonly line: number;
 }
@@ -44,10 +42,8 @@ export class Import {
 
   constructor(options: ImportOptions) {
     const { collection, format, maxRow } = options;
-    const { fields } = collection.definition;
     this.#options = options;
-    this.#rows =
-      format === "csv" ? new CsvRows({ fields, system: systemFields, maxLength: maxRow }) : new NdjsonRows(maxRow);
+    this.#rows = format === "csv" ? new CsvRows(collection.definition.fields, maxRow) : new NdjsonRows(maxRow);
   }
 
   /**
