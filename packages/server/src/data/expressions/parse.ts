@@ -191,7 +191,8 @@ function compared(operator: Comparison | "in", first: Side, second: Side): [Oper
   if (isOrder && valueTypes.includes("null")) throw refuse(left, right, `: ${operator} needs two values`);
   if (isOrder && valueTypes.includes("boolean")) throw refuse(left, right, `: ${operator} means nothing for booleans`);
   // The other side gives a value inside JSON its order.
-  refuseAnyItem(right, "[*], any item, can stand only left of a comparison");
+  if (right.operand.type === "path" && right.operand.members.includes(null))
+    throw new ExpressionError(right.term.offset, "[*], any item, can stand only left of a comparison");
   return [left.operand, right.operand];
 }
 
@@ -272,10 +273,6 @@ function listedInOrder(left: Side, items: readonly Side[]): { left: Operand; ite
   const order = orderOf(left);
   if (order === null || !items.every(isLiteral)) return null;
   return { left: inOrderOf(order, left), items: items.map((item) => inOrderOf(order, item)) };
-}
-
-function refuseAnyItem({ term, operand }: Side, problem: string): void {
-  if (operand.type === "path" && operand.members.includes(null)) throw new ExpressionError(term.offset, problem);
 }
 
 /** A comparison without its left side. */

@@ -210,10 +210,8 @@ export class Queries {
       current = this.#readable(name, principal);
       const scope = this.#scope(principal);
       const parsed = parseSelection(scope.source(current), text, scope);
-      const site = parsed.leadsToMany ? "thread" : "event-loop";
-      const selection = parsed.plan;
-      const input: RecordInput = { type: "record", selection, id, ...this.#basics(request) };
-      return { input, site, entered: scope.entered };
+      const input: RecordInput = { type: "record", selection: parsed.plan, id, ...this.#basics(request) };
+      return { input, site: parsed.leadsToMany ? "thread" : "event-loop", entered: scope.entered };
     };
     const { outcome } = await this.#run<RecordOutcome | null>(plan, request);
     if (outcome === null) throw missingRecord(current, id);
