@@ -265,7 +265,7 @@ export function collectionsIn(expression: Expression): Set<string> {
 
 /** All operands, also inside backward steps and of items. */
 export function operandsIn(expression: Expression): Operand[] {
-  return [...within(expression)].flatMap(([each]) => operandsOf(each));
+  return [...operandsOf(expression), ...partsOf(expression).flatMap(operandsIn)];
 }
 
 /** Whether an expression depends on the caller. */

@@ -50,14 +50,12 @@ export function textParameter(value: string): SqlPart {
 /** A part of SQL as a template: a text inside stands for itself, and a part brings its values. */
 export function sqlPart(texts: TemplateStringsArray, ...inside: readonly (string | number | SqlPart)[]): SqlPart {
   const values: (Value | Constant)[] = [];
-  let text = texts[0] ?? "";
-  for (const [i, each] of inside.entries()) {
-    if (typeof each !== "object") text += each;
-    else {
-      text += each.text;
-      for (const value of each.values) values.push(value);
-    }
-    text += texts[i + 1] ?? "";
+  let text = "";
+  for (let i = 0; i < texts.length; i++) {
+    const each = inside[i] ?? "";
+    text += texts[i] ?? "";
+    text += typeof each === "object" ? each.text : each;
+    if (typeof each === "object") for (const value of each.values) values.push(value);
   }
   return { text, values };
 }
