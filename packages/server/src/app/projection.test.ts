@@ -13,7 +13,7 @@ import { JobTable } from "../code/jobs/job-table.ts";
 import { type Collection, Collections } from "../data/collections/index.ts";
 import type { Decision } from "../data/permissions/index.ts";
 import { RecordCounts, Versions } from "../data/records/record-effects.ts";
-import { Quota } from "../files/storage/quota.ts";
+import { Quota } from "../files/storage/upload.ts";
 import { userTable } from "../people/auth/index.ts";
 import { findSession, type Session, Sessions } from "../people/auth/sessions.ts";
 import { type Database, type Note, Projection } from "../store/database/index.ts";

@@ -3,9 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { askService, dataPathsOf, keepFilesPrivate, knownSchemas, version } from "../../app/index.ts";
-import type { Config } from "../../base/config/index.ts";
 import { count, printable, refuseIrreplaceable, SetupError } from "../../base/kernel/index.ts";
-import type { Logger } from "../../base/logging/index.ts";
 import {
   type ArchiveSource,
   backupIdentity,
@@ -21,7 +19,14 @@ import {
   verifyData,
 } from "../../operate/backup/index.ts";
 import { Database, vacuumDatabase } from "../../store/database/index.ts";
-import { type Command, type CommandInvocation, type Terminal, textOption, UsageError } from "../command.ts";
+import {
+  type Command,
+  type CommandInvocation,
+  type Settings,
+  type Terminal,
+  textOption,
+  UsageError,
+} from "../command.ts";
 import { ProgressBar, readableSize } from "../progress-bar.ts";
 
 /** A new passphrase; a person types the passphrase twice, because a backup with a mistyped passphrase is lost. */
@@ -66,7 +71,8 @@ export const backup: Command = {
   async run({ args, options, terminal, load }) {
     const file = resolve(args[0] ?? "");
     keepFilesPrivate();
-    const { config, logger } = await load();
+    const settings = await load();
+    const { config } = settings;
     if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
     refuseIrreplaceable(file);
     const passphrase = options["passphrase"] === true ? await newPassphrase(terminal) : null;
@@ -82,7 +88,8 @@ export const backup: Command = {
       },
     );
     if (asked === null) {
-      const warning = await withoutService({ config, logger, file, passphrase, onProgress });
+      const encryption = encryptionFor(config["backup.recipient"], passphrase);
+      const warning = await withoutService(settings, { output: file, encryption, onProgress });
       if (warning !== null) warnings.push(warning);
     } else if (asked.error !== null) throw new Error(asked.error);
     bar.end();
@@ -92,14 +99,10 @@ export const backup: Command = {
   },
 };
 
-async function withoutService(options: {
-  config: Config;
-  logger: Logger;
-  file: string;
-  passphrase: string | null;
-  onProgress: (done: number, total: number) => void;
-}): Promise<string | null> {
-  const { config, logger, file, passphrase, onProgress } = options;
+async function withoutService(
+  { config, logger }: Settings,
+  wanted: Pick<Parameters<typeof makeBackup>[0], "output" | "encryption" | "onProgress">,
+): Promise<string | null> {
   const paths = dataPathsOf(config);
   const database = new Database({
     path: config.database,
@@ -114,12 +117,10 @@ async function withoutService(options: {
       paths,
       holdRemovals: () => async () => undefined,
       filesSize: files?.size ?? 0,
-      output: file,
-      encryption: encryptionFor(config["backup.recipient"], passphrase),
       maxLog: config["backup.log"],
       version,
       signal: new AbortController().signal,
-      onProgress,
+      ...wanted,
     });
   } finally {
     await database.close();

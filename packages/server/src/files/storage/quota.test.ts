@@ -4,7 +4,7 @@ import { openFiles } from "../../../test/files.ts";
 import { fileForm, formBytes, formType } from "../../../test/forms.ts";
 import { type Answer, openApi } from "../../../test/kit.ts";
 import { system } from "../../base/kernel/index.ts";
-import { Quota } from "./quota.ts";
+import { Quota } from "./upload.ts";
 
 const { adminToken, onDisk, other, request, service, store, token, upload } = await openFiles({
   SERVICE_LIMITS_STORAGE_PER_USER: "10000",

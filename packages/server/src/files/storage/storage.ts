@@ -34,9 +34,8 @@ import {
   updateVisibility,
 } from "./file-table.ts";
 import { detectType } from "./mime.ts";
-import { assertFits, Quota, type QuotaOptions, type StoredTotals } from "./quota.ts";
 import { type Asker, Thumbnails, type ThumbSize } from "./thumbnails.ts";
-import { Upload } from "./upload.ts";
+import { assertFits, Quota, type QuotaOptions, type StoredTotals, Upload } from "./upload.ts";
 
 export interface StorageOptions {
   database: Database;

@@ -204,20 +204,14 @@ export class Thumbnails {
 
 /** The bytes of an image. @throws AppError `unavailable` when the bytes do not come in time. */
 async function readWithin(read: Job["read"], milliseconds: number): Promise<Blob | Uint8Array> {
-  const late = new AbortController();
-  const { signal } = late;
-  const timer = setTimeout(() => late.abort(), milliseconds);
+  const signal = AbortSignal.timeout(milliseconds);
   const { promise: isLate, reject } = Promise.withResolvers<never>();
   signal.addEventListener("abort", () => reject(new AppError("unavailable", "The image could not be read in time.")));
-  try {
-    const body = await Promise.race([read(), isLate]);
-    if (!(body instanceof ReadableStream)) return body;
-    // The signal cancels the stream.
-    const bytes = new Response(body.pipeThrough(new TransformStream(), { signal })).bytes();
-    return await Promise.race([bytes, isLate]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const body = await Promise.race([read(), isLate]);
+  if (!(body instanceof ReadableStream)) return body;
+  // The signal cancels the stream.
+  const bytes = new Response(body.pipeThrough(new TransformStream(), { signal })).bytes();
+  return Promise.race([bytes, isLate]);
 }
 
 async function make(

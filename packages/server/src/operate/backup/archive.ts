@@ -1,12 +1,80 @@
 /**
- * The file of a backup: entries of a tar, compressed with zstd, encrypted if asked for, written and read in bounded memory.
+ * The file of a backup: entries of a tar, compressed with zstd, encrypted if asked for in the age format
+ * (age-encryption.org/v1), written and read in bounded memory.
  * The last entry is the manifest, which lists the other entries. The manifest is JSON, written and read line by line,
  * because a service may have many files: the first line has everything but the entries, then each entry has a line.
  */
 import { closeSync, fdatasyncSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { createTarDecoder, createTarPacker, type ParsedTarEntry } from "modern-tar";
-import { isObject, messageOf } from "../../base/kernel/index.ts";
-import { type Bytes, decrypt, type Encryption, encrypt, type Identity, isEncrypted } from "./encryption.ts";
+import { isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
+
+export type Encryption = { readonly passphrase: string } | { readonly recipient: string };
+
+/** A passphrase goes before the recipient of the configuration; null without either. */
+export function encryptionFor(recipient: string | undefined, passphrase: string | null): Encryption | null {
+  if (passphrase !== null) return { passphrase };
+  return recipient === undefined ? null : { recipient };
+}
+
+/** Bytes that no other thread shares: the runtime's streams take no others. */
+type Bytes = ReadableStream<Uint8Array<ArrayBuffer>>;
+
+const ageStart = "age-encryption.org/v1\n";
+
+function isEncrypted(head: Uint8Array): boolean {
+  return new TextDecoder().decode(head.subarray(0, ageStart.length)) === ageStart;
+}
+
+/** Whether a text is the public key of an age identity. */
+export async function isRecipient(text: string): Promise<boolean> {
+  const { Encrypter } = await import("age-encryption");
+  try {
+    new Encrypter().addRecipient(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function encrypt(bytes: Bytes, encryption: Encryption): Promise<ReadableStream<Uint8Array>> {
+  const { Encrypter } = await import("age-encryption");
+  const encrypter = new Encrypter();
+  if ("passphrase" in encryption) encrypter.setPassphrase(encryption.passphrase);
+  else encrypter.addRecipient(encryption.recipient);
+  return encrypter.encrypt(bytes);
+}
+
+/** How an encrypted backup is opened: a passphrase, or the identity that belongs to the recipient. */
+export type Identity = { readonly passphrase: string } | { readonly identity: string };
+
+/** @throws Error for a wrong passphrase or identity. */
+async function decrypt(bytes: Bytes, identity: Identity): Promise<Bytes> {
+  const { Decrypter } = await import("age-encryption");
+  const decrypter = new Decrypter();
+  if ("passphrase" in identity) decrypter.addPassphrase(identity.passphrase);
+  else decrypter.addIdentity(identity.identity);
+  try {
+    return (await decrypter.decrypt(bytes)).pipeThrough(
+      new TransformStream<Uint8Array, Uint8Array<ArrayBuffer>>({
+        transform: (piece, controller) => controller.enqueue(new Uint8Array(piece)),
+      }),
+    );
+  } catch (thrown) {
+    const which = "passphrase" in identity ? "passphrase" : "identity";
+    throw new Error(`the ${which} does not open it (${messageOf(thrown)})`);
+  }
+}
+
+/**
+ * The identity in the text of a key file, as `age-keygen` writes the file.
+ * @throws SetupError for a file without an identity.
+ */
+export function backupIdentity(text: string, file: string): string {
+  const line = text.split(/\r?\n/).find((each) => each.startsWith("AGE-SECRET-KEY-"));
+  if (line === undefined)
+    throw new SetupError(`${file}: holds no identity; a line of it must begin with AGE-SECRET-KEY-`);
+  return line.trim();
+}
 
 /** The layout that this build writes, and the newest layout that this build reads. */
 export const formatVersion = 1;
@@ -253,34 +321,16 @@ export interface ArchiveSource {
  * @throws Error with one line: damaged, cut off, not a backup, made by a newer version, a wrong passphrase.
  */
 export async function readArchive(archive: ArchiveSource, onEntry: EntrySink): Promise<ManifestHead> {
-  const { name, source, schemas, onProgress } = archive;
+  const { name, source, schemas, identity, onProgress } = archive;
+  const unopened = (thrown: unknown): never => {
+    throw new Error(`${name}: cannot be opened: ${messageOf(thrown)}`);
+  };
   const start = await source.slice(0, 64).bytes();
   const encrypted = isEncrypted(start);
   if (!encrypted && !zstdStart.every((byte, i) => start[i] === byte))
     throw new Error(`${name}: is not a backup of Socle`);
-  const raw = counted(source.stream(), onProgress);
-  // Whether the key is right is known before the first entry.
-  const bytes = encrypted ? await decrypted(raw, archive) : raw;
-  try {
-    return await readEntries(bytes, schemas, onEntry);
-  } catch (thrown) {
-    if (thrown instanceof Refusal) throw new Error(`${name}: ${thrown.message}`);
-    throw new Error(`${name}: is damaged or cut off, and was not used: ${messageOf(thrown)}`);
-  }
-}
-
-async function decrypted(raw: Bytes, { name, identity }: ArchiveSource): Promise<Bytes> {
-  const key = await identity();
-  try {
-    return await decrypt(raw, key);
-  } catch (thrown) {
-    throw new Error(`${name}: cannot be opened: ${messageOf(thrown)}`);
-  }
-}
-
-function counted(bytes: Bytes, onProgress: ((done: number) => void) | undefined): Bytes {
   let done = 0;
-  return bytes.pipeThrough(
+  const raw = source.stream().pipeThrough(
     new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
       transform(piece, controller) {
         done += piece.byteLength;
@@ -289,6 +339,14 @@ function counted(bytes: Bytes, onProgress: ((done: number) => void) | undefined)
       },
     }),
   );
+  // Whether the key is right is known before the first entry.
+  const bytes = encrypted ? await decrypt(raw, await identity()).catch(unopened) : raw;
+  try {
+    return await readEntries(bytes, schemas, onEntry);
+  } catch (thrown) {
+    if (thrown instanceof Refusal) throw new Error(`${name}: ${thrown.message}`);
+    throw new Error(`${name}: is damaged or cut off, and was not used: ${messageOf(thrown)}`);
+  }
 }
 
 async function readEntries(bytes: Bytes, schemas: ManifestHead["schema"], onEntry: EntrySink): Promise<ManifestHead> {

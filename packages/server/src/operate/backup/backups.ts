@@ -15,8 +15,8 @@ import { nextTime, Schedules } from "../../code/jobs/index.ts";
 import type { BucketObject, ByteRange, FileBody, Storage } from "../../files/storage/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
+import { type Encryption, encryptionFor, isRecipient } from "./archive.ts";
 import type { DataPaths } from "./data-paths.ts";
-import { type Encryption, encryptionFor, isRecipient } from "./encryption.ts";
 import { makeBackup } from "./make-backup.ts";
 import { BackupTarget, backupName, timeOfName } from "./target.ts";
 

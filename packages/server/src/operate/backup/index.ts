@@ -1,9 +1,8 @@
 /** Backups: a backup holds database and files of the same moment, and is made while the service runs; restore and verification. */
 
-export type { ArchiveSource } from "./archive.ts";
+export { type ArchiveSource, backupIdentity, encryptionFor, type Identity } from "./archive.ts";
 export { Backups, checkBackups } from "./backups.ts";
 export { type DataPaths, hasMoves, putRight } from "./data-paths.ts";
-export { backupIdentity, encryptionFor, type Identity } from "./encryption.ts";
 export { makeBackup } from "./make-backup.ts";
 export { restoreBackup, unpack } from "./restore.ts";
 export { sourceOf } from "./target.ts";

@@ -15,8 +15,8 @@ import {
   threadEntry,
 } from "../../base/kernel/index.ts";
 import { type Database, type HeldState, makeFolder, syncFolder } from "../../store/database/index.ts";
+import type { Encryption } from "./archive.ts";
 import { backupFolder, type DataPaths, noteName, partialEnding } from "./data-paths.ts";
-import type { Encryption } from "./encryption.ts";
 import type { PackReply, PackRequest } from "./pack-worker.ts";
 
 /** How often the size of the log is looked at while the database file is held. */

@@ -13,6 +13,7 @@ import { eventId } from "../../store/events/index.ts";
 import {
   type AddEntry,
   databaseEntry,
+  type Encryption,
   fileEntry,
   firstLine,
   formatVersion,
@@ -23,7 +24,6 @@ import {
   writeArchive,
 } from "./archive.ts";
 import { type DataPaths, driverOf } from "./data-paths.ts";
-import type { Encryption } from "./encryption.ts";
 
 declare const self: Worker;
 
