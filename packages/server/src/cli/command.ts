@@ -52,7 +52,7 @@ export interface Command {
    * The positional arguments, as the help shows the arguments: `EMAIL`. All are needed but `[FILE]`; a last
    * `PACKAGE...` takes several.
    */
-  readonly args: readonly string[];
+  readonly args?: readonly string[];
   readonly summary: string;
   /**
    * Option name → its description; an option with a value names the value. `short` is another name, of a single letter.

@@ -25,7 +25,6 @@ import { exportCommand, importCommand, seed } from "./commands/transfer.ts";
 
 const help: Command = {
   name: "help",
-  args: [],
   summary: "Show this text, or the options of a command",
   isBare: true,
   run: async ({ terminal }) => helpFor([], terminal),
@@ -33,7 +32,6 @@ const help: Command = {
 
 const versionCommand: Command = {
   name: "version",
-  args: [],
   summary: "Print the version",
   isBare: true,
   async run({ terminal }) {
@@ -91,7 +89,7 @@ function column(rows: readonly (readonly [string, string])[]): string {
 }
 
 /** How a command is typed. */
-function usageOf({ name, args }: Command): string {
+function usageOf({ name, args = [] }: Command): string {
   return ["socle", name, ...args].join(" ");
 }
 
@@ -145,12 +143,12 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
   if (command === help) return helpFor(names, terminal);
   const { positionals, options } = await parseWords(command, rest);
   if (options["help"] === true) return helpFor(command.name.split(" "), terminal);
-  const isOpen = command.args.at(-1)?.endsWith("...") === true && positionals.length > command.args.length;
-  const needed = command.args.filter((arg) => !arg.startsWith("["));
+  const { args = [] } = command;
+  const isOpen = args.at(-1)?.endsWith("...") === true && positionals.length > args.length;
+  const needed = args.filter((arg) => !arg.startsWith("["));
   const isShort = positionals.length < needed.length;
-  if (isShort || (positionals.length > command.args.length && !isOpen)) {
-    const { length } = command.args;
-    const problem = isShort ? `missing ${command.args[positionals.length]}` : `unexpected "${positionals.at(length)}"`;
+  if (isShort || (positionals.length > args.length && !isOpen)) {
+    const problem = isShort ? `missing ${args[positionals.length]}` : `unexpected "${positionals.at(args.length)}"`;
     throw new UsageError(`${problem}; usage: ${usageOf(command)}`);
   }
   const own = command.isLog === true ? terminal : withoutLog(terminal);

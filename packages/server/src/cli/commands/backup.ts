@@ -208,7 +208,6 @@ export const verify: Command = {
 
 export const vacuum: Command = {
   name: "vacuum",
-  args: [],
   summary: "Shrink the database file, while the service does not run",
   async run({ terminal, load }) {
     keepFilesPrivate();

@@ -52,7 +52,6 @@ function programFrom(folder: string, program: string): string {
 
 export const types: Command = {
   name: "types",
-  args: [],
   summary: `Write ${typesFile}, the types of functions and jobs`,
   async run({ terminal, load }) {
     const { config, logger } = await load();
@@ -65,7 +64,6 @@ export const types: Command = {
 
 export const check: Command = {
   name: "check",
-  args: [],
   summary: "Check the configuration, the collections, the types of functions, jobs and endpoints, and that they load",
   async run({ terminal, load }) {
     const { config, logger } = await load();

@@ -96,7 +96,6 @@ export async function stop(app: Pick<App, "stop">, logger: Logger): Promise<bool
 export const serve: Command = {
   name: "serve",
   isLog: true,
-  args: [],
   summary: "Serve the API; `socle` without a command does the same",
   options,
   run: (invocation) => run(invocation, "serve"),
@@ -105,7 +104,6 @@ export const serve: Command = {
 export const dev: Command = {
   name: "dev",
   isLog: true,
-  args: [],
   summary: "Serve during development: reload files when they change",
   options,
   run: (invocation) => run(invocation, "dev"),

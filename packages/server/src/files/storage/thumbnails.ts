@@ -191,13 +191,32 @@ export class Thumbnails {
     if (begun.signal.aborted) return;
     begun.abort();
     try {
-      const thumbnail = await make(job, { large: this.#large, readMs: this.#readMs });
+      const thumbnail = await this.#make(job);
       await this.#cache.put(job.file.id, nameOfSize(job.size), thumbnail);
       result.resolve(thumbnail);
     } catch (thrown) {
       result.reject(thrown);
     } finally {
       this.#remove(shared);
+    }
+  }
+
+  async #make({ read, size: { width, height } }: Job): Promise<Blob> {
+    const source = await readWithin(read, this.#readMs);
+    const resize = (): Promise<Blob> =>
+      new Bun.Image(source, { maxPixels })
+        .resize(width ?? anySide, height ?? anySide, { fit: "inside", withoutEnlargement: true })
+        .blob();
+    let pixels = 0;
+    try {
+      const { width: wide, height: high } = await new Bun.Image(source, { maxPixels }).metadata();
+      pixels = wide * high;
+      return await (pixels > largePixels ? this.#large.run(resize) : resize());
+    } catch (thrown) {
+      throw explain(thrown);
+    } finally {
+      // Memory for the decoded image, the smaller image, and the encoder.
+      releasedMemory(pixels * bytesPerPixel);
     }
   }
 }
@@ -212,28 +231,6 @@ async function readWithin(read: Job["read"], milliseconds: number): Promise<Blob
   // The signal cancels the stream.
   const bytes = new Response(body.pipeThrough(new TransformStream(), { signal })).bytes();
   return Promise.race([bytes, isLate]);
-}
-
-async function make(
-  { read, size: { width, height } }: Job,
-  { large, readMs }: { large: Admission; readMs: number },
-): Promise<Blob> {
-  const source = await readWithin(read, readMs);
-  const resize = (): Promise<Blob> =>
-    new Bun.Image(source, { maxPixels })
-      .resize(width ?? anySide, height ?? anySide, { fit: "inside", withoutEnlargement: true })
-      .blob();
-  let pixels = 0;
-  try {
-    const { width: wide, height: high } = await new Bun.Image(source, { maxPixels }).metadata();
-    pixels = wide * high;
-    return await (pixels > largePixels ? large.run(resize) : resize());
-  } catch (thrown) {
-    throw explain(thrown);
-  } finally {
-    // Memory for the decoded image, the smaller image, and the encoder.
-    releasedMemory(pixels * bytesPerPixel);
-  }
 }
 
 interface CacheEntry {

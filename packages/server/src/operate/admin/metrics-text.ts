@@ -145,9 +145,14 @@ function runMetrics(
   runs: RunMeter,
 ): string[] {
   const successes = jobs.names().flatMap((job) => {
-    const at = runs.lastSuccess(job);
-    return at === null ? [] : [[{ job }, at / 1_000] as const];
+    const at = runs.lastSuccess.get(job);
+    return at === undefined ? [] : [[{ job }, at / 1_000] as const];
   });
+  const ended = [...runs.ended].map(([type, n]) => {
+    const [kind = "", status = ""] = type.split(".");
+    return [{ kind, status }, n] as const;
+  });
+  const durations = Object.entries(runs.durations).map(([kind, taken]) => [{ kind }, taken.totals()] as const);
   const queues = jobs.queues.list().map(({ name }) => ({ queue: name, counts: jobs.queues.counts(name) }));
   const byState = queues.flatMap(({ queue, counts }) =>
     Object.entries(counts).map(([state, n]) => [{ queue, state }, n] as const),
@@ -163,8 +168,8 @@ function runMetrics(
       "How long the event that waits longest has waited.",
       secondsSince(functions.oldest()),
     ),
-    counter("socle_runs_total", "Runs of functions and jobs that have ended.", runs.ended()),
-    histogram("socle_run_duration_seconds", "How long runs took.", runs.durations()),
+    counter("socle_runs_total", "Runs of functions and jobs that have ended.", ended),
+    histogram("socle_run_duration_seconds", "How long runs took.", durations),
     gauge("socle_job_last_success_seconds", "When a job last completed, since 1970.", successes),
     counter(
       "socle_script_processes_lost_total",

@@ -3,46 +3,29 @@
  * completed.
  */
 import { BoundedMap } from "../../base/kernel/index.ts";
-import { Histogram, type HistogramTotals } from "../../base/logging/index.ts";
+import { Histogram } from "../../base/logging/index.ts";
 import type { EventLog, LoggedEvent } from "../../store/events/index.ts";
 
 /** Jobs whose last success is remembered. */
 const maxJobs = 1_000;
 
-const kinds = ["function", "job"] as const;
-const ends = ["completed", "failed"] as const;
+const types = ["function.completed", "function.failed", "job.completed", "job.failed"];
 
 export class RunMeter {
-  readonly #durations = { function: new Histogram(), job: new Histogram() };
-  readonly #ended = new Map<string, number>(kinds.flatMap((kind) => ends.map((end) => [`${kind}.${end}`, 0])));
-  readonly #lastSuccess = new BoundedMap<string, number>(maxJobs);
+  readonly durations = { function: new Histogram(), job: new Histogram() };
+  /** Runs that have ended, by the type of their event. */
+  readonly ended = new Map<string, number>(types.map((type) => [type, 0]));
+  /** When jobs last completed since the start, in milliseconds since 1970. */
+  readonly lastSuccess = new BoundedMap<string, number>(maxJobs);
 
   constructor(events: EventLog) {
-    events.listen((event) => this.#hear(event), new Set(this.#ended.keys()));
+    events.listen((event) => this.#hear(event), new Set(types));
   }
 
-  ended(): readonly (readonly [labels: { kind: string; status: string }, runs: number])[] {
-    return [...this.#ended].map(([type, runs]) => {
-      const [kind = "", status = ""] = type.split(".");
-      return [{ kind, status }, runs] as const;
-    });
-  }
-
-  durations(): readonly (readonly [labels: { kind: string }, totals: HistogramTotals])[] {
-    return kinds.map((kind) => [{ kind }, this.#durations[kind].totals()] as const);
-  }
-
-  /** When a job last completed, in milliseconds since 1970; null for a job that has not completed since the start. */
-  lastSuccess(job: string): number | null {
-    return this.#lastSuccess.get(job) ?? null;
-  }
-
-  #hear(event: LoggedEvent): void {
-    this.#ended.set(event.type, (this.#ended.get(event.type) ?? 0) + 1);
-    const { durationMs, name } = event.payload;
-    const kind = event.source === "jobs" ? "job" : "function";
-    if (typeof durationMs === "number") this.#durations[kind].observe(durationMs);
-    if (event.type === "job.completed" && typeof name === "string")
-      this.#lastSuccess.set(name, Date.parse(event.timestamp));
+  #hear({ type, source, payload, timestamp }: LoggedEvent): void {
+    this.ended.set(type, (this.ended.get(type) ?? 0) + 1);
+    const { durationMs, name } = payload;
+    if (typeof durationMs === "number") this.durations[source === "jobs" ? "job" : "function"].observe(durationMs);
+    if (type === "job.completed" && typeof name === "string") this.lastSuccess.set(name, Date.parse(timestamp));
   }
 }

@@ -153,6 +153,8 @@ const maxSources = 1_000;
 
 /** The email is null when the text was no email address, or when the failures were for many; the address likewise. */
 interface Source {
+  /** Null for the source of all others. */
+  readonly key: string | null;
   readonly email: string | null;
   readonly address: string | null;
   /** Failures that no event has told of yet. */
@@ -178,7 +180,7 @@ export class FailureTrace {
   readonly #options: FailureTraceOptions;
   /** In the order of the last event, the oldest first. */
   readonly #sources = new Map<string, Source>();
-  readonly #others: Source = { email: null, address: null, count: 0, writtenAt: Number.NEGATIVE_INFINITY };
+  readonly #others: Source = { key: null, email: null, address: null, count: 0, writtenAt: Number.NEGATIVE_INFINITY };
   #roundStart = Number.NEGATIVE_INFINITY;
   #written = 0;
 
@@ -193,10 +195,9 @@ export class FailureTrace {
   async note(email: string | null, address: string): Promise<void> {
     // Waiting failures go first: failures at the beginning of a round would otherwise take the whole round.
     if (performance.now() - this.#roundStart >= everyMs) this.tick();
-    const key = JSON.stringify([email, address]);
-    const source = this.#sourceOf(key, { email, address });
+    const source = this.#sourceOf(email, address);
     source.count += 1;
-    await this.#write(key, source);
+    await this.#write(source);
   }
 
   /** Writes events that are due, and forgets sources without failures. To be called regularly. */
@@ -206,29 +207,29 @@ export class FailureTrace {
       this.#roundStart = now;
       this.#written = 0;
     }
-    void this.#write(null, this.#others);
+    void this.#write(this.#others);
     for (const [key, source] of [...this.#sources]) {
-      void this.#write(key, source);
+      void this.#write(source);
       if (source.count === 0 && now - source.writtenAt >= everyMs) this.#sources.delete(key);
     }
   }
 
-  #sourceOf(key: string, { email, address }: { email: string | null; address: string }): Source {
+  #sourceOf(email: string | null, address: string): Source {
+    const key = JSON.stringify([email, address]);
     const known = this.#sources.get(key);
     if (known !== undefined) return known;
     if (this.#sources.size >= maxSources) return this.#others;
-    const source = { email, address, count: 0, writtenAt: Number.NEGATIVE_INFINITY };
+    const source = { key, email, address, count: 0, writtenAt: Number.NEGATIVE_INFINITY };
     this.#sources.set(key, source);
     return source;
   }
 
-  /** @param key null for the source of all others. */
-  async #write(key: string | null, source: Source): Promise<void> {
+  async #write(source: Source): Promise<void> {
     const now = performance.now();
     if (source.count === 0 || now - source.writtenAt < everyMs || this.#written >= maxEvents) return;
     this.#written += 1;
+    const { key, email, address, count } = source;
     if (key !== null && this.#sources.delete(key)) this.#sources.set(key, source);
-    const { email, address, count } = source;
     source.count = 0;
     source.writtenAt = now;
     const { database, events, logger, type, message } = this.#options;
