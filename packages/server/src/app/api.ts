@@ -31,7 +31,7 @@ export interface ApiOptions {
 
 /** The parts are built and not started. */
 export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backups } {
-  const { service, scripts, config, logger, version, readiness, files, dashboard } = options;
+  const { service, scripts, config, logger } = options;
   const realtime = new Realtime({
     ...service,
     logger: logger.for("realtime"),
@@ -42,42 +42,26 @@ export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backu
     filterTime: config["limits.filterTime"],
     serviceEvents: config["realtime.serviceEvents"],
   });
-  const paths = dataPathsOf(config);
-  const backups = new Backups({ ...service, logger: logger.for("backup"), paths, settings: config, version });
-  const meter = new RequestMeter();
+  const core = { ...options, ...service, realtime, meter: new RequestMeter() };
+  const backups = new Backups({
+    ...core,
+    logger: logger.for("backup"),
+    paths: dataPathsOf(config),
+    settings: config,
+  });
   const { functions, jobs, endpoints } = scripts;
   const admin = buildAdmin({
-    ...service,
-    version,
-    effective: options.effective,
-    realtime,
+    ...core,
     functions,
     jobs,
     endpoints,
     backups,
     logger: logger.for("admin"),
-    log: options.log,
-    meter,
-    lag: options.lag,
     disks: disksOf(config),
-    readiness,
     processesLost: () => scripts.host.processesLost,
     scriptFiles: () => scripts.host.states(),
   });
-  const parts: ApiParts = {
-    ...service,
-    config,
-    realtime,
-    admin,
-    meter,
-    files,
-    dashboard,
-    readiness,
-    logger: logger.for("http"),
-    version,
-    endpoints,
-  };
-  return { parts, backups };
+  return { parts: { ...core, admin, endpoints, logger: logger.for("http") }, backups };
 }
 
 /** Paths whose disks the service writes to: the database, and the files unless the files are in a bucket. */

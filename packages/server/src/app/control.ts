@@ -211,7 +211,10 @@ function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): Rea
           if ("log" in line) leftOut += 1;
           return;
         }
-        if (leftOut > 0) enqueue({ log: leftOutLine(leftOut) });
+        if (leftOut > 0) {
+          const message = "Log lines were left out: they came faster than they were read";
+          enqueue({ log: { level: "WARN", message, fields: { lines: leftOut } } });
+        }
         leftOut = 0;
         enqueue(line);
       };
@@ -231,10 +234,6 @@ function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): Rea
     },
   };
   return new ReadableStream<Uint8Array>(source, new ByteLengthQueuingStrategy({ highWaterMark: longestWait }));
-}
-
-function leftOutLine(lines: number): LogLine {
-  return { level: "WARN", message: "Log lines were left out: they came faster than they were read", fields: { lines } };
 }
 
 /**

@@ -10,35 +10,22 @@ import type { Service } from "./service.ts";
 const json = "-H 'Content-Type: application/json'";
 const bearer = '-H "Authorization: Bearer $TOKEN"';
 
-/** A text of a length that a field allows. */
-function exampleText({ min = 0, max }: FieldDefinition): string {
-  return "Hello".padEnd(min, "o").slice(0, max);
-}
-
-function exampleNumber({ min, max }: FieldDefinition): number {
-  if (min !== undefined) return Math.ceil(min);
-  return max === undefined || max >= 1 ? 1 : Math.floor(max);
-}
-
 /** A value that a field takes; undefined for a field whose values cannot be guessed: a pattern, or an id. */
-function example(field: FieldDefinition): JsonValue | undefined {
-  switch (field.type) {
-    case "string":
-    case "text":
-      return field.regex === undefined ? exampleText(field) : undefined;
-    case "integer":
-    case "float":
-      return exampleNumber(field);
-    case "boolean":
-      return true;
-    case "datetime":
-      return "2026-01-01";
-    case "json":
-      return { hello: "world" };
-    case "relation":
-    case "file":
-      return undefined;
+function example({ type, regex, min, max }: FieldDefinition): JsonValue | undefined {
+  if (type === "string" || type === "text")
+    return regex === undefined ? "Hello".padEnd(min ?? 0, "o").slice(0, max) : undefined;
+  if (type === "integer" || type === "float") {
+    if (min !== undefined) return Math.ceil(min);
+    return max === undefined || max >= 1 ? 1 : Math.floor(max);
   }
+  const others = {
+    boolean: true,
+    datetime: "2026-01-01",
+    json: { hello: "world" },
+    relation: undefined,
+    file: undefined,
+  };
+  return others[type];
 }
 
 /** A body that makes a record of the collection, or null. */

@@ -277,5 +277,5 @@ export async function checkScripts(options: {
 }
 
 function kindOf(folder: ScriptKind["folder"], check: ScriptKind["check"]): ScriptKind {
-  return { folder, check, firstLane: "runs", lanesOf: () => ["runs"], use: async () => undefined };
+  return { folder, check, firstLane: "runs", use: async () => undefined };
 }

@@ -116,16 +116,10 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
   try {
     const clock = given ?? new Clock(warnOfStepsBack(logger.for("clock")));
     const events = new EventLog({ database, clock, logger: logger.for("events") });
-    const collections = new Collections({
-      database,
-      events,
-      clock,
-      users: userTable,
-    });
+    const core = { database, events, clock };
+    const collections = new Collections({ ...core, users: userTable });
     const auth = new Auth({
-      database,
-      events,
-      clock,
+      ...core,
       logger: logger.for("auth"),
       limits,
       jwtSecret: config["auth.jwtSecret"],
@@ -139,10 +133,8 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
     });
     const shown = new ShownFiles(collections);
     const records = new Records({
-      database,
+      ...core,
       collections,
-      events,
-      clock,
       lookups: {
         userExists: (reader, id) => auth.users.find(id, reader) !== null,
         isReadableFile: (reader, id, principal) =>
@@ -161,9 +153,7 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
     });
     const storageLogger = logger.for("storage");
     const storage = new Storage({
-      database,
-      events,
-      clock,
+      ...core,
       logger: storageLogger,
       driver: openDriver({ ...paths.files, logger: storageLogger }),
       thumbsCacheSize: config["thumbs.cacheSize"],
@@ -178,10 +168,8 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       await Promise.all([auth.close(), database.close(graceMs)]);
     };
     return {
+      ...core,
       limits,
-      database,
-      clock,
-      events,
       collections,
       auth,
       records,

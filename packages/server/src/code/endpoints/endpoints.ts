@@ -10,7 +10,6 @@ import type { EventLog } from "../../store/events/index.ts";
 import {
   type CallOutcome,
   failureOf,
-  type Lane,
   type Script,
   type ScriptExchange,
   type ScriptHost,
@@ -69,10 +68,6 @@ export class Endpoints implements ScriptKind {
     this.#failures = new FailureBudget((failures) =>
       options.logger.error(`${failures} more requests to endpoints have failed in a minute; they are not listed`),
     );
-  }
-
-  lanesOf(): readonly Lane[] {
-    return ["endpoints"];
   }
 
   check(script: Script, files: readonly string[]): void {

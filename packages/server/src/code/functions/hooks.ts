@@ -174,24 +174,21 @@ export class Hooks implements RecordHooks, AuthHooks {
 
   /** The values that a hook has returned; null without values. @throws AppError. */
   #returned(hook: Hook, runId: string, outcome: CallOutcome): Record<string, unknown> | null {
-    switch (outcome.status) {
-      case "answered": {
-        const value: unknown = JSON.parse(outcome.value);
-        if (value === null || isObject(value)) return value;
-        throw this.#fail(hook, { runId, reason: `it returned ${outcome.value.slice(0, 100)}, which is no object` });
-      }
-      case "refused":
-        hook.calls.refused += 1;
-        throw refusalOf(outcome.refusal);
-      case "failed":
-        throw this.#fail(hook, { runId, reason: outcome.error.message, stack: outcome.error.stack });
-      case "late":
-        throw this.#fail(hook, { runId, reason: `it took longer than ${this.#options.timeoutMs / 1_000} s` });
-      case "lost":
-        throw this.#fail(hook, { runId, reason: `it ${outcome.message}` });
-      default:
-        throw this.#fail(hook, { runId, reason: "its process is not there" });
+    if (outcome.status === "answered") {
+      const value: unknown = JSON.parse(outcome.value);
+      if (value === null || isObject(value)) return value;
+      throw this.#fail(hook, { runId, reason: `it returned ${outcome.value.slice(0, 100)}, which is no object` });
     }
+    if (outcome.status === "refused") {
+      hook.calls.refused += 1;
+      throw refusalOf(outcome.refusal);
+    }
+    if (outcome.status === "failed")
+      throw this.#fail(hook, { runId, reason: outcome.error.message, stack: outcome.error.stack });
+    let reason = "its process is not there";
+    if (outcome.status === "late") reason = `it took longer than ${this.#options.timeoutMs / 1_000} s`;
+    if (outcome.status === "lost") reason = `it ${outcome.message}`;
+    throw this.#fail(hook, { runId, reason });
   }
 
   /** Logs why a hook did not decide. The caller is not told the reason: the caller made no mistake. */

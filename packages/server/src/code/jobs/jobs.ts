@@ -18,7 +18,7 @@ import {
   type RunSource,
   type RunTask,
 } from "../runs/index.ts";
-import type { BrokenScript, Lane, Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
+import type { BrokenScript, Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import { JobHistory } from "./history-table.ts";
 import { type JobDefinition, jobHandler, jobOf, type QueueJob, type ScheduledJob } from "./job-file.ts";
 import { type JobAttempt, type JobHead, type JobInput, JobTable } from "./job-table.ts";
@@ -73,10 +73,6 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     await this.#bringForward();
     this.dispatcher.start(this.#table.lastId());
     this.#schedules.start();
-  }
-
-  lanesOf(): readonly Lane[] {
-    return ["runs"];
   }
 
   check(script: Script): void {

@@ -58,8 +58,8 @@ export interface ScriptKind {
   readonly folder: ScriptFolder;
   /** The lane that loads a file first, to read the file's exports. */
   readonly firstLane: Lane;
-  /** The lanes that need a file with these exports. */
-  lanesOf(exports: ScriptExports): readonly Lane[];
+  /** The lanes that need a file with these exports; by default, the first lane. */
+  lanesOf?(exports: ScriptExports): readonly Lane[];
   /** Checks the exports of a file. @param files the paths of all files. @throws Error that names the fault. */
   check(script: Script, files: readonly string[]): void;
   /** Replaces all scripts of the kind. `broken` are the other files. */
@@ -326,7 +326,7 @@ function lanesOf(file: ScriptFile, load: Load): readonly Lane[] {
   const kind = kindOf(file, load);
   const result = load.loaded.get(file.path);
   if (result === undefined) return [kind.firstLane];
-  return "exports" in result ? kind.lanesOf(result.exports) : [];
+  return "exports" in result ? (kind.lanesOf?.(result.exports) ?? [kind.firstLane]) : [];
 }
 
 /** The result of loading a file, whose kind may find a fault in its exports. */
