@@ -59,14 +59,12 @@ function parseRequest(value: unknown): ControlRequest {
     type,
     field: given[name] ?? null,
   }));
-  const isValid = fields.every(({ field, type }) => typeof field === type.replace("?", "") || isNull(field, type));
+  const isValid = fields.every(
+    ({ field, type }) => typeof field === type.replace("?", "") || (field === null && type.endsWith("?")),
+  );
   if (kind === undefined || !isValid) throw new Error("The service does not know such a request");
   // Each field has its type.
   return Object.fromEntries([["kind", kind], ...fields.map(({ name, field }) => [name, field])]) as ControlRequest;
-}
-
-function isNull(field: unknown, type: string): boolean {
-  return field === null && type.endsWith("?");
 }
 
 /** The end of a request: the cause of a failure, or null and the answer. */
@@ -122,11 +120,6 @@ function controlFolder(database: string): string {
 }
 
 const socketName = "socle-control.socket";
-
-/** The entry at a path itself, not behind a link; null for a free path. */
-function look(path: string): Stats | null {
-  return lstatSync(path, { throwIfNoEntry: false }) ?? null;
-}
 
 /** Why a folder is not safe to use; null for a safe folder. */
 function folderProblem(folder: string, stats: Stats, trusted: readonly number[]): string | null {
@@ -267,8 +260,9 @@ export async function askService(
 /** Why the socket may not be the service's; "missing" without a socket. */
 function socketProblem(folder: string, database: string): string | "missing" | null {
   const path = join(folder, socketName);
-  const [inside, stats] = [look(folder), look(path)];
-  if (inside === null || stats === null) return "missing";
+  // The entries at these paths, not behind a link.
+  const [inside, stats] = [folder, path].map((each) => lstatSync(each, { throwIfNoEntry: false }));
+  if (inside === undefined || stats === undefined) return "missing";
   // Root may ask the service of another user, who owns the database then.
   const owner = statSync(database, { throwIfNoEntry: false })?.uid;
   const trusted = [0, process.getuid?.() ?? 0, ...(owner === undefined ? [] : [owner])];
