@@ -1,6 +1,6 @@
 /** The page for an address that no page has. */
 import { Center, Stack, Text, Title } from "@mantine/core";
-import { ButtonLink } from "../kit/links.tsx";
+import { LinkAction } from "../kit/action.tsx";
 import { text } from "../texts/index.ts";
 
 export function NotFoundPage() {
@@ -11,9 +11,7 @@ export function NotFoundPage() {
           {text.notFound.title}
         </Title>
         <Text c="dimmed">{text.notFound.body}</Text>
-        <ButtonLink to="/" variant="light">
-          {text.notFound.home}
-        </ButtonLink>
+        <LinkAction label={text.notFound.home} to="/" variant="light" size="sm" />
       </Stack>
     </Center>
   );

@@ -76,7 +76,7 @@ const collections = createRoute({
 const collectionsIndex = createRoute({
   getParentRoute: () => collections,
   path: "/",
-  component: lazyRouteComponent(() => import("../pages/collections/collections-index.tsx"), "CollectionsIndex"),
+  component: lazyRouteComponent(() => import("../pages/collections/collections-layout.tsx"), "CollectionsIndex"),
 });
 
 // Names of collections begin with a letter, so that "-" is free.

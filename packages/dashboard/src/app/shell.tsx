@@ -1,19 +1,20 @@
-/** The frame of all pages behind the sign-in: navigation at the left (a drawer on narrow screens), the page beside the navigation. */
+/** The frame of all pages behind the sign-in: navigation at the left (a drawer on narrow screens), the page, the list of shortcuts, the sign-in over a page. */
 import "@mantine/notifications/styles.css";
-import { AppShell, Burger, Group, Image, Text } from "@mantine/core";
+import { AppShell, Burger, Group, Image, Modal, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
 import { ModalsProvider } from "@mantine/modals";
 import { Notifications } from "@mantine/notifications";
-import { Outlet, useRouterState } from "@tanstack/react-router";
+import type { User } from "@socle/protocol";
+import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect } from "react";
 import iconUrl from "../assets/icon.svg";
-import { focusPage, useShortcut } from "../kit/index.ts";
-import { useSession } from "../service/session.ts";
+import { Action, focusPage, Keys, useShortcut, useShortcutList } from "../kit/index.ts";
+import { CredentialsForm } from "../pages/login/credentials-form.tsx";
+import { queryClient } from "../service/queries.ts";
+import { signIn, signOut, useSession } from "../service/session.ts";
 import { text } from "../texts/index.ts";
 import { Navigation } from "./navigation.tsx";
-import { ReloginDialog } from "./relogin-dialog.tsx";
 import classes from "./shell.module.css";
-import { ShortcutList } from "./shortcut-list.tsx";
 import { UndoBars } from "./undo-bars.tsx";
 
 const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
@@ -89,5 +90,66 @@ function Frame() {
       <ShortcutList isOpen={isListOpen} onClose={list.close} />
       {session.phase === "expired" && <ReloginDialog user={session.user} />}
     </>
+  );
+}
+
+function ReloginDialog({ user }: { user: User }) {
+  const navigate = useNavigate();
+  const leave = async (): Promise<void> => {
+    // The session is over: the service has no session left to end.
+    await signOut().catch(() => undefined);
+    queryClient.clear();
+    await navigate({ to: "/login", search: {} });
+  };
+  return (
+    <Modal
+      opened
+      onClose={() => undefined}
+      withCloseButton={false}
+      closeOnClickOutside={false}
+      closeOnEscape={false}
+      title={text.login.expiredTitle}
+      zIndex={1_000}
+    >
+      <Stack>
+        <Text size="sm">{text.login.expiredBody}</Text>
+        <CredentialsForm
+          submitLabel={text.login.submit}
+          email={user.email}
+          passwordKind="current-password"
+          onSubmit={async (credentials) => {
+            await signIn(credentials);
+            await queryClient.invalidateQueries();
+          }}
+        />
+        <Action label={text.login.otherAccount} variant="subtle" color="gray" onClick={leave} />
+      </Stack>
+    </Modal>
+  );
+}
+
+function ShortcutList({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  const shortcuts = useShortcutList(isOpen);
+  const groups = [...new Set(shortcuts.map(({ group }) => group))];
+  return (
+    <Modal opened={isOpen} onClose={onClose} title={text.shortcuts.title}>
+      <Stack>
+        {groups.map((group) => (
+          <Stack key={group} gap={6}>
+            <Title order={3} size="h6">
+              {group}
+            </Title>
+            {shortcuts
+              .filter((shortcut) => shortcut.group === group)
+              .map(({ keys, label }) => (
+                <Group key={keys} justify="space-between" wrap="nowrap">
+                  <Text size="sm">{label}</Text>
+                  <Keys keys={keys} size="sm" />
+                </Group>
+              ))}
+          </Stack>
+        ))}
+      </Stack>
+    </Modal>
   );
 }

@@ -2,14 +2,12 @@
 import type { FieldType } from "@socle/protocol";
 import { booleanKind } from "./boolean.tsx";
 import { datetimeKind } from "./datetime.tsx";
-import { fileKind } from "./file.ts";
-import { floatKind } from "./float.ts";
-import { integerKind } from "./integer.ts";
+import { fileKind } from "./file.tsx";
 import { jsonKind } from "./json.tsx";
 import type { FieldKind } from "./kind.ts";
-import { relationKind } from "./relation.ts";
-import { stringKind } from "./string.ts";
-import { textKind } from "./text.ts";
+import { floatKind, integerKind } from "./number.tsx";
+import { relationKind } from "./relation.tsx";
+import { stringKind, textKind } from "./text.tsx";
 
 export type { CellProps, Operand, Operator, Parsed, ValueProblem } from "./kind.ts";
 export { callerEmail, callerId, noValue, ordered } from "./kind.ts";

@@ -1,5 +1,5 @@
-/** The small buttons of a page: an icon and a label; and links that look like the buttons. */
-import { Button, type ButtonProps } from "@mantine/core";
+/** The small buttons of a page: an icon and a label; and links of the router that look like a button or like a text. */
+import { Anchor, type AnchorProps, Button, type ButtonProps } from "@mantine/core";
 import { createLink } from "@tanstack/react-router";
 import type { ComponentPropsWithRef, ComponentType, ReactNode } from "react";
 
@@ -35,3 +35,7 @@ export const LinkAction = createLink(({ icon, label, isDanger, ...link }: LinkAc
     {label}
   </Button>
 ));
+
+type LinkProps<P> = P & Omit<ComponentPropsWithRef<"a">, keyof P>;
+
+export const TextLink = createLink((props: LinkProps<AnchorProps>) => <Anchor size="sm" {...props} />);

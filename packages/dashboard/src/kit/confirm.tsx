@@ -1,9 +1,10 @@
-/** A question before something is destroyed. */
-import { Stack, Text } from "@mantine/core";
+/** A question before something is destroyed or lost, and the end of a form in a dialog. */
+import { Button, type ButtonProps, Code, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { modals } from "@mantine/modals";
-import { type FormEvent, type ReactNode, useState } from "react";
+import { useBlocker } from "@tanstack/react-router";
+import { type FormEvent, type ReactNode, type Ref, useState } from "react";
+import { text } from "../texts/index.ts";
 import { useFirstFocus } from "./focus.ts";
-import { FormFoot, TypedWord } from "./form-foot.tsx";
 import { messageOf } from "./states.tsx";
 import { Complaint } from "./words.tsx";
 
@@ -69,5 +70,83 @@ export function Confirmation({ body, action, typed, onConfirm, onClose }: Deed &
         />
       </Stack>
     </form>
+  );
+}
+
+interface TypedWordProps {
+  /** The word to type. */
+  word: string;
+  value: string;
+  onChange: (value: string) => void;
+  disabled?: boolean;
+  ref?: Ref<HTMLInputElement>;
+}
+
+export function TypedWord({ word, onChange, ...input }: TypedWordProps) {
+  return (
+    <TextInput
+      label={
+        <>
+          {text.common.typeToConfirm} <Code>{word}</Code>
+        </>
+      }
+      onChange={(event) => onChange(event.currentTarget.value)}
+      autoComplete="off"
+      data-autofocus
+      {...input}
+    />
+  );
+}
+
+interface FormFootProps extends ButtonProps {
+  label: string;
+  isBusy: boolean;
+  onCancel: () => void;
+  ref?: Ref<HTMLButtonElement> | undefined;
+  "data-autofocus"?: boolean;
+}
+
+export function FormFoot({ label, isBusy, onCancel, size = "sm", ...submit }: FormFootProps) {
+  return (
+    <Group justify="flex-end">
+      <Button variant="default" size={size} onClick={onCancel} disabled={isBusy}>
+        {text.common.cancel}
+      </Button>
+      <Button type="submit" size={size} loading={isBusy} {...submit}>
+        {label}
+      </Button>
+    </Group>
+  );
+}
+
+interface LeaveGuardProps {
+  isActive: boolean;
+  title: string;
+  body: string;
+  /** The label of the button that leaves. */
+  action: string;
+}
+
+export function LeaveGuard({ isActive, title, body, action }: LeaveGuardProps) {
+  const blocker = useBlocker({
+    // Another filter or an open drawer is the same page.
+    shouldBlockFn: ({ current, next }) => isActive && current.pathname !== next.pathname,
+    enableBeforeUnload: () => isActive,
+    withResolver: true,
+  });
+  return (
+    <Modal opened={blocker.status === "blocked"} onClose={() => blocker.reset?.()} title={title}>
+      <Stack>
+        <Text size="sm">{body}</Text>
+        <Group justify="flex-end">
+          <Button variant="default" onClick={() => blocker.reset?.()} data-autofocus>
+            {text.common.stay}
+          </Button>
+          <Button color="red.8" onClick={() => blocker.proceed?.()}>
+            {action}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
   );
 }

@@ -1,5 +1,4 @@
 /** Help for a first function or job: a complete file, the folder to save the file in, and the moment of loading. */
-
 import { Box, Code, Group, Modal, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPlus } from "@tabler/icons-react";

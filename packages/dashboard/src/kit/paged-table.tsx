@@ -1,5 +1,5 @@
 /** A page of a list of the API as a table, with its footer: "1–50 of 1,234", previous, next. */
-import { ActionIcon, Group } from "@mantine/core";
+import { Group } from "@mantine/core";
 import type { Page } from "@socle/protocol";
 import { IconChevronLeft, IconChevronRight } from "@tabler/icons-react";
 import type { UseQueryResult } from "@tanstack/react-query";
@@ -7,6 +7,7 @@ import { type ReactNode, useEffect } from "react";
 import { text } from "../texts/index.ts";
 import classes from "./data-table.module.css";
 import { DataTable, type DataTableProps } from "./data-table.tsx";
+import { IconAction } from "./icon-action.tsx";
 import { lastPage, pageSize, rowsOf } from "./paging.ts";
 import { ErrorState } from "./states.tsx";
 import { Dim } from "./words.tsx";
@@ -18,6 +19,11 @@ export interface PagerProps {
   size?: number;
   onPage: (page: number | undefined) => void;
 }
+
+const turns = [
+  [IconChevronLeft, text.table.previous, -1],
+  [IconChevronRight, text.table.next, 1],
+] as const;
 
 export function Pager({ page, total, size = pageSize, onPage }: PagerProps) {
   const { first, last } = rowsOf(page, total, size);
@@ -37,24 +43,17 @@ export function Pager({ page, total, size = pageSize, onPage }: PagerProps) {
       </Dim>
       {end > 1 && (
         <Group gap={4} wrap="nowrap">
-          <ActionIcon
-            variant="default"
-            size={28}
-            aria-label={text.table.previous}
-            disabled={page <= 1}
-            onClick={() => go(page - 1)}
-          >
-            <IconChevronLeft size={16} />
-          </ActionIcon>
-          <ActionIcon
-            variant="default"
-            size={28}
-            aria-label={text.table.next}
-            disabled={page >= end}
-            onClick={() => go(page + 1)}
-          >
-            <IconChevronRight size={16} />
-          </ActionIcon>
+          {turns.map(([icon, label, step]) => (
+            <IconAction
+              key={label}
+              {...{ icon, label }}
+              iconSize={16}
+              variant="default"
+              size={28}
+              disabled={step < 0 ? page <= 1 : page >= end}
+              onClick={() => go(page + step)}
+            />
+          ))}
         </Group>
       )}
     </Group>

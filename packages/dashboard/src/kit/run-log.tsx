@@ -2,13 +2,12 @@
 import type { LogEntry } from "@socle/protocol";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { text } from "../texts/index.ts";
+import { TextLink } from "./action.tsx";
 import { DetailsSection } from "./details-drawer.tsx";
 import { formatClock, visible } from "./format.ts";
-import { TextLink } from "./links.tsx";
-import { QueryView } from "./query-view.tsx";
 import classes from "./run-log.module.css";
 import { fieldsOf } from "./run-log-entries.ts";
-import { RowsSkeleton } from "./states.tsx";
+import { QueryView, RowsSkeleton } from "./states.tsx";
 import { Dim } from "./words.tsx";
 
 export function RunLog({ query, runId }: { query: UseQueryResult<readonly LogEntry[]>; runId: string }) {

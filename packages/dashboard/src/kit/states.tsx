@@ -1,13 +1,12 @@
-/** The states of a page without data: empty, loading, failed. */
-
-import { Center, Group, Skeleton, Stack, Text, ThemeIcon, Title } from "@mantine/core";
+/** The states of a page without data: empty, loading, failed; and the view of a query, with these states. */
+import { Alert, type AlertProps, Center, Group, Skeleton, Stack, Text, ThemeIcon, Title } from "@mantine/core";
 import { SocleError } from "@socle/client";
-import { IconRefresh } from "@tabler/icons-react";
+import { IconAlertTriangle, IconRefresh } from "@tabler/icons-react";
+import type { UseQueryResult } from "@tanstack/react-query";
 import type { ComponentType, ReactNode } from "react";
 import { text } from "../texts/index.ts";
-import { Action } from "./action.tsx";
-import { TextLink } from "./links.tsx";
-import { Notice } from "./notice.tsx";
+import { Action, TextLink } from "./action.tsx";
+import classes from "./notice.module.css";
 
 type Icon = ComponentType<{ size?: number; stroke?: number }>;
 
@@ -89,4 +88,26 @@ export function RowsSkeleton({ rows = 8, height = 36 }: { rows?: number; height?
       ))}
     </Stack>
   );
+}
+
+export function QueryView<T>(props: {
+  query: UseQueryResult<T>;
+  /** Shown until the data arrives; by default, rows. */
+  skeleton?: ReactNode;
+  children: (data: T) => ReactNode;
+}) {
+  const { query, skeleton = <RowsSkeleton />, children } = props;
+  // Loaded data stays while a later request fails; the error stands above the data.
+  if (query.data === undefined && query.isError) return <ErrorState error={query.error} onRetry={query.refetch} />;
+  if (query.data === undefined) return skeleton;
+  return (
+    <>
+      {query.isError && <ErrorState error={query.error} onRetry={query.refetch} />}
+      {children(query.data)}
+    </>
+  );
+}
+
+export function Notice({ tone, ...alert }: { tone: "bad" | "warn" } & AlertProps) {
+  return <Alert className={classes[tone] ?? ""} icon={<IconAlertTriangle aria-hidden />} {...alert} />;
 }

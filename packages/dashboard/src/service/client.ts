@@ -1,6 +1,6 @@
-/** The client of the service that this page came from. Its tokens live as long as the browser's tab (spec, "Authentication" 10). */
+/** The client of the service that this page came from, and the state of its socket. Its tokens live as long as the tab of the browser (spec, "Authentication" 10). */
 import { SocleClient, type Tokens } from "@socle/client";
-import { ObservedSocket } from "./socket.ts";
+import { Store, useStore } from "./store.ts";
 import { shareTokens, tell } from "./tabs.ts";
 
 const storageKey = "socle.tokens";
@@ -30,6 +30,19 @@ function changed(tokens: Tokens | null): void {
   for (const listener of listeners) listener(tokens);
 }
 
+/** True before the first connection. */
+const isOpen = new Store(true);
+
+/** The browser's WebSocket, which also reports its opening and closing. */
+class ObservedSocket extends WebSocket {
+  constructor(url: string) {
+    super(url);
+    isOpen.set(false);
+    this.addEventListener("open", () => isOpen.set(true));
+    this.addEventListener("close", () => isOpen.set(false));
+  }
+}
+
 const tokens = storedTokens();
 
 export const client = new SocleClient({
@@ -56,4 +69,9 @@ export function forgetTokens(): void {
   client.adoptTokens(null);
   changed(null);
   tell(null);
+}
+
+/** False from a break until the socket is open again; true before the first connection. */
+export function useIsLive(): boolean {
+  return useStore(isOpen);
 }

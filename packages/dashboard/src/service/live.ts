@@ -1,5 +1,4 @@
 /** Live events of the service, for pages that show the work of functions, jobs and others: a call, or a new read of queries. */
-
 import { useThrottledCallback } from "@mantine/hooks";
 import type { Event } from "@socle/protocol";
 import type { QueryKey } from "@tanstack/react-query";

@@ -1,12 +1,11 @@
 /** The list of collections beside the chosen collection: records, schema, import. On narrow screens the list is a separate page. */
-
 import { Box, Group, NavLink, TextInput, Title, Tooltip } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
-import { IconHierarchy2, IconPlus, IconSearch } from "@tabler/icons-react";
+import { IconDatabase, IconHierarchy2, IconPlus, IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import { Dim, formatCompact, LinkAction, QueryView } from "../../kit/index.ts";
+import { Dim, EmptyState, FilledPage, formatCompact, LinkAction, QueryView } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./collections.module.css";
@@ -25,7 +24,7 @@ export function CollectionsLayout() {
   );
 }
 
-export function CollectionList() {
+function CollectionList() {
   const [search, setSearch] = useState("");
   const query = useQuery(collectionsQuery);
   const words = search.trim().toLowerCase();
@@ -88,4 +87,29 @@ function Found({ collections, words }: { collections: readonly CollectionEntry[]
       }
     />
   ));
+}
+
+export function CollectionsIndex() {
+  const query = useQuery(collectionsQuery);
+  return (
+    <FilledPage title={text.collections.title}>
+      <QueryView query={query}>
+        {(collections) =>
+          collections.length === 0 ? (
+            <EmptyState icon={IconDatabase} title={text.collections.emptyTitle} body={text.collections.emptyBody}>
+              <LinkAction
+                label={text.collections.new}
+                to="/collections/-/new"
+                leftSection={<IconPlus size={16} />}
+                size="sm"
+                variant="filled"
+              />
+            </EmptyState>
+          ) : (
+            <EmptyState icon={IconDatabase} title={text.collections.pick} body={text.collections.pickBody} />
+          )
+        }
+      </QueryView>
+    </FilledPage>
+  );
 }

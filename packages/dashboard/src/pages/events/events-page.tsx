@@ -8,21 +8,23 @@ import {
   Dim,
   EmptyState,
   FilledPage,
+  formatClock,
+  formatDateTime,
   LiveList,
   NothingFound,
   QueryView,
   TailMark,
   Toolbar,
+  UserName,
 } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { EventDetails } from "./event-details.tsx";
 import { EventFilters } from "./event-filters.tsx";
-import { eventQuery } from "./event-query.ts";
-import { EventRow } from "./event-row.tsx";
+import { subjectOf } from "./event-list.ts";
 import classes from "./events.module.css";
 import type { EventSearch } from "./search.ts";
-import { useArrivals } from "./use-arrivals.ts";
-import { useEvents } from "./use-events.ts";
+import { eventQuery, useArrivals, useEvents } from "./use-events.ts";
+import { aboutUser, changeOf } from "./user-events.ts";
 
 const route = getRouteApi("/inside/events");
 
@@ -98,5 +100,27 @@ function OpenEvent({ id, list }: { id: string; list: readonly EventEntry[] }) {
         event === null ? <EmptyState icon={IconActivity} title={text.events.gone} /> : <EventDetails event={event} />
       }
     </QueryView>
+  );
+}
+
+function EventRow({ event }: { event: EventEntry }) {
+  const { timestamp, type, actor } = event;
+  const isToday = new Date(timestamp).toDateString() === new Date().toDateString();
+  const user = aboutUser(event);
+  const change = changeOf(event);
+  return (
+    <>
+      <time className={`numbers quiet ${classes["right"]}`} dateTime={timestamp}>
+        {isToday ? formatClock(timestamp) : formatDateTime(timestamp)}
+      </time>
+      <span className={classes["type"]}>{type}</span>
+      <span className={`quiet ${classes["subject"]}`}>
+        {user === null ? subjectOf(event) : <UserName id={user} nobody="" />}
+        {change !== "" && ` · ${change}`}
+      </span>
+      <span className={`quiet ${classes["right"]}`}>
+        <UserName id={actor} nobody={text.events.nobody} />
+      </span>
+    </>
   );
 }

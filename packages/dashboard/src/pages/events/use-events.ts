@@ -1,14 +1,15 @@
-/** The live event log: a first page, older events on demand, new events as the service sends each. */
+/** The live event log: a first page, older events on demand, new events as the service sends each; the marks of the newest events; a single event. */
 import type { EventEntry } from "@socle/protocol";
+import { queryOptions } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { type TailState, useBatch, useTail } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
-import { isWanted, merged, olderThan } from "./event-list.ts";
+import { isWanted, merged, olderThan, timeOfId } from "./event-list.ts";
 import type { EventSearch } from "./search.ts";
 
 const pageSize = 100;
 
-export interface Events {
+interface Events {
   /** Undefined until the first page is loaded. */
   readonly list: readonly EventEntry[] | undefined;
   /** The number of all events in the log that match the filter, at the last read. */
@@ -96,5 +97,63 @@ export function useEvents(search: EventSearch, onArrival: (ids: readonly string[
     hasOlder: list !== undefined && list.length < total,
     loadOlder: () => void loadOlder(),
     retry: () => setAttempt((n) => n + 1),
+  };
+}
+
+/** An event outside the loaded list: its id gives its time. Null when the log has dropped the event. */
+export function eventQuery(id: string) {
+  return queryOptions({
+    queryKey: ["events", "one", id],
+    queryFn: async () => {
+      const at = timeOfId(id);
+      if (at === null) return null;
+      const { items } = await client.admin.events({ from: at, to: at, limit: 1_000 });
+      return items.find((event) => event.id === id) ?? null;
+    },
+    staleTime: 60_000,
+  });
+}
+
+const markMs = 2_000;
+/** Events within this time are announced together. */
+const tellMs = 2_000;
+
+interface Arrivals {
+  readonly ids: ReadonlySet<string>;
+  /** Events of the last moments, announced when the moments are over; 0 for no events. */
+  readonly told: number;
+  add(ids: readonly string[]): void;
+}
+
+const none: ReadonlySet<string> = new Set();
+
+export function useArrivals(): Arrivals {
+  const [ids, setIds] = useState(none);
+  const [told, setTold] = useState(0);
+  const waiting = useRef(0);
+  const timers = useRef<{ mark?: ReturnType<typeof setTimeout>; tell?: ReturnType<typeof setTimeout> }>({});
+  useEffect(() => {
+    const { current } = timers;
+    return () => {
+      clearTimeout(current.mark);
+      clearTimeout(current.tell);
+    };
+  }, []);
+  const tell = (): void => {
+    delete timers.current.tell;
+    setTold(waiting.current);
+    waiting.current = 0;
+  };
+  return {
+    ids,
+    told,
+    add(come) {
+      setIds((before) => new Set([...before, ...come]));
+      clearTimeout(timers.current.mark);
+      timers.current.mark = setTimeout(() => setIds(none), markMs);
+      if (waiting.current === 0) setTold(0);
+      waiting.current += come.length;
+      timers.current.tell ??= setTimeout(tell, tellMs);
+    },
   };
 }

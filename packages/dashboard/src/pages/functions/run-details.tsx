@@ -28,7 +28,7 @@ import {
 import { useRunLog, useScriptFiles } from "../../service/scripts.ts";
 import { text } from "../../texts/index.ts";
 import { collectionOf } from "../events/event-list.ts";
-import { eventQuery } from "../events/event-query.ts";
+import { eventQuery } from "../events/use-events.ts";
 import classes from "./functions.module.css";
 import { runQuery, useRetry } from "./queries.ts";
 import { isUnderWay, rowKeyOf, statesOf } from "./runs-of.ts";

@@ -2,7 +2,6 @@
  * The check of all rows of a file against the rules that the page knows: formats, bounds, patterns, repeated values. The service
  * checks whether a referenced record exists, when the row is sent.
  */
-
 import { useEffect, useState } from "react";
 import { text } from "../../texts/index.ts";
 import { isBad, RowCheck } from "./preview.ts";

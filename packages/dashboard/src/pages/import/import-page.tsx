@@ -1,11 +1,27 @@
 /** The page that imports the rows of a file into a collection. */
-import { IconArrowLeft } from "@tabler/icons-react";
+import { Group, Stack } from "@mantine/core";
+import { SocleError } from "@socle/client";
+import type { CollectionEntry } from "@socle/protocol";
+import { IconArrowLeft, IconPlayerPlay } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { LinkAction, Page, QueryView } from "../../kit/index.ts";
-import { collectionQuery, collectionsQuery } from "../../service/queries.ts";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { Action, LinkAction, Page, QueryView } from "../../kit/index.ts";
+import { Dim } from "../../kit/words.tsx";
+import { client } from "../../service/client.ts";
+import { collectionQuery, collectionsQuery, queryClient } from "../../service/queries.ts";
+import { useSession } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
-import { Importer } from "./importer.tsx";
+import { FieldStep } from "./field-step.tsx";
+import { FileStep } from "./file-step.tsx";
+import { type FieldMapping, guessMapping, type Match } from "./mapping/mapping.ts";
+import { PreviewStep } from "./preview-step.tsx";
+import { batchRows, ImportRun } from "./run/import-run.ts";
+import { findRecord, Lookup } from "./run/lookup.ts";
+import { type ImportPlan, looksUpItself, operationOf, prepareRow } from "./run/prepare.ts";
+import { RunPanel } from "./run-panel.tsx";
+import { readRows } from "./source/source.ts";
+import { type LoadedSource, useSource } from "./use-source.ts";
 
 const route = getRouteApi("/inside/collections/$name/import");
 
@@ -33,5 +49,99 @@ export function ImportPage() {
         )}
       </QueryView>
     </Page>
+  );
+}
+
+function Importer(props: { collection: CollectionEntry; collections: readonly CollectionEntry[] }) {
+  const { collection, collections } = props;
+  const [mappings, setMappings] = useState<readonly FieldMapping[]>([]);
+  const [isUpdate, setUpdate] = useState(false);
+  const [match, setMatch] = useState<Match | null>(null);
+  const [isProtected, setProtected] = useState(true);
+  const [run, setRun] = useState<ImportRun | null>(null);
+  const session = useSession();
+  const isSignedIn = useRef(true);
+  isSignedIn.current = session.phase === "in";
+  useEffect(() => () => run?.cancel(), [run]);
+
+  const guess = ({ columns, sample }: LoadedSource): void => {
+    const rows = sample.map(({ cells }) => cells);
+    setMappings(guessMapping({ fields: collection.fields, columns, sample: rows, collections }));
+    setUpdate(false);
+    setMatch(null);
+  };
+  const state = useSource(guess);
+  const { source } = state;
+  const isCsv = source?.format.kind === "csv";
+  const plan = useMemo<ImportPlan>(
+    () => ({
+      collection: collection.name,
+      mappings,
+      match: isUpdate ? match : null,
+      isProtected: isProtected && isCsv,
+      hasTypes: !isCsv,
+    }),
+    [collection.name, mappings, match, isUpdate, isProtected, isCsv],
+  );
+
+  const start = (loaded: LoadedSource): void => {
+    const records = client.collection(collection.name);
+    const lookup = new Lookup(findRecord);
+    const next = new ImportRun({
+      rows: readRows(loaded.file, loaded.format, loaded.columns),
+      prepare: (row) => prepareRow(row, plan, (key) => lookup.resolve(key)),
+      send: ({ id, values }) => (id === null ? records.create(values) : records.update(id, values)),
+      sendBatch: (rows) => client.batch(rows.map((row) => operationOf(row, collection.name))),
+      batchRows: looksUpItself(plan) ? 1 : batchRows,
+      isSignedIn: () => isSignedIn.current,
+      // Any answer below 502 shows that the service is up again.
+      isAlive: () =>
+        client.health().catch((error: unknown) => {
+          if (!(error instanceof SocleError) || error.status >= 502) throw error;
+        }),
+    });
+    setRun(next);
+    void next.start().finally(() => queryClient.invalidateQueries());
+  };
+
+  if (run !== null && source !== null) {
+    const again = (): void => {
+      setRun(null);
+      state.close();
+    };
+    return <RunPanel run={run} source={source} plan={plan} onAgain={again} />;
+  }
+  const isMapped = mappings.some(({ source: from }) => from.kind !== "skip");
+  const isReady = isMapped && (!isUpdate || match !== null);
+  return (
+    <Stack gap="md">
+      <FileStep state={state} isProtected={isProtected} onProtected={setProtected} />
+      {source !== null && source.sample.length > 0 && (
+        <>
+          <FieldStep
+            collection={collection}
+            collections={collections}
+            source={source}
+            mappings={mappings}
+            onMappings={setMappings}
+            mode={{ isUpdate, match, setUpdate, setMatch }}
+          />
+          {isReady && <PreviewStep source={source} plan={plan} />}
+          <Group justify="space-between" gap="sm">
+            <Dim size="sm">
+              {isMapped ? (isReady ? text.import.startHint : text.import.noMatchColumn) : text.import.nothingMapped}
+            </Dim>
+            <Action
+              label={text.import.start}
+              size="sm"
+              variant="filled"
+              leftSection={<IconPlayerPlay size={16} />}
+              disabled={!isReady || state.isLoading}
+              onClick={() => start(source)}
+            />
+          </Group>
+        </>
+      )}
+    </Stack>
   );
 }

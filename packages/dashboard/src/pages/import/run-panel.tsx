@@ -1,13 +1,26 @@
 /** A running import, and its result. */
 import { Group, Progress, Stack, Text } from "@mantine/core";
 import { IconDownload, IconPlayerPause, IconPlayerPlay, IconTable } from "@tabler/icons-react";
-import { useSyncExternalStore } from "react";
-import { Action, Dim, formatDuration, LeaveGuard, LinkAction, messageOf, Notice, Panel } from "../../kit/index.ts";
+import { useState, useSyncExternalStore } from "react";
+import {
+  Action,
+  type Column,
+  DataTable,
+  Dim,
+  formatDuration,
+  LeaveGuard,
+  LinkAction,
+  messageOf,
+  Notice,
+  offsetOf,
+  Pager,
+  Panel,
+  pageSize,
+} from "../../kit/index.ts";
 import { saveBlob } from "../../kit/save-blob.ts";
 import { text } from "../../texts/index.ts";
-import { RejectedTable } from "./rejected-table.tsx";
-import type { ImportRun, RunState } from "./run/import-run.ts";
-import type { ImportPlan } from "./run/prepare.ts";
+import type { ImportRun, RejectedRow, RunState } from "./run/import-run.ts";
+import type { ImportPlan, RowProblem } from "./run/prepare.ts";
 import { rejectedFile } from "./run/rejected-file.ts";
 import type { LoadedSource } from "./use-source.ts";
 
@@ -106,5 +119,44 @@ function PauseButton({ run, isPaused }: { run: ImportRun; isPaused: boolean }) {
     <Action icon={IconPlayerPlay} label={text.import.resume} onClick={() => run.resume()} variant="filled" />
   ) : (
     <Action icon={IconPlayerPause} label={text.import.pause} onClick={() => run.pause()} />
+  );
+}
+
+interface Row extends RowProblem {
+  readonly key: string;
+  /** The number of the row in the file; null below the first problem of the row. */
+  readonly number: number | null;
+}
+
+const columns: Column<Row>[] = [
+  { header: text.import.row, width: 88, render: ({ number }) => number },
+  {
+    header: text.import.rejectedField,
+    width: 180,
+    render: ({ field }) => field ?? <Dim size="sm">{text.import.wholeRow}</Dim>,
+  },
+  {
+    header: text.import.rejectedReason,
+    render: ({ message }) => <span style={{ whiteSpace: "normal", overflowWrap: "anywhere" }}>{message}</span>,
+  },
+];
+
+function rowsOf({ row, problems }: RejectedRow): Row[] {
+  return problems.map((problem, i) => ({
+    ...problem,
+    key: `${row.number} ${problem.field} ${problem.message}`,
+    number: i === 0 ? row.number : null,
+  }));
+}
+
+function RejectedTable({ rejected }: { rejected: readonly RejectedRow[] }) {
+  const [page, setPage] = useState(1);
+  const from = offsetOf(page);
+  const rows = rejected.slice(from, from + pageSize).flatMap(rowsOf);
+  return (
+    <>
+      <DataTable label={text.import.rejectedTitle} columns={columns} rows={rows} rowKey={({ key }) => key} />
+      <Pager page={page} total={rejected.length} onPage={(next = 1) => setPage(next)} />
+    </>
   );
 }

@@ -1,8 +1,9 @@
 /** Drawer of a job: its options, its last runs, a chosen run with error and log, all attempts. */
-
-import { VisuallyHidden } from "@mantine/core";
+import { Tooltip, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import type { JobEntry, JobRun } from "@socle/protocol";
+import { IconCheck, IconPlayerPlayFilled, IconX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
 import {
   type Column,
   DataTable,
@@ -26,12 +27,10 @@ import {
 import { useRunLog } from "../../service/scripts.ts";
 import { text } from "../../texts/index.ts";
 import { cronWords } from "./cron-words.ts";
-import { EnqueueButton, RunNow } from "./enqueue.tsx";
-import { durationOf, isOpen, runsOf, type WholeRun } from "./job-runs.ts";
+import { barHeight, durationOf, isOpen, runsOf, type WholeRun } from "./job-runs.ts";
 import classes from "./jobs.module.css";
 import { attemptsQuery } from "./queries.ts";
-import { QueuedPayload, QueueFacts, QueueRuns } from "./queue-details.tsx";
-import { TimeLine } from "./time-line.tsx";
+import { EnqueueButton, QueuedPayload, QueueFacts, QueueRuns, RunNow } from "./queue.tsx";
 
 /** Most bars in the time line. */
 const room = 20;
@@ -240,5 +239,61 @@ function AttemptTable({ attempts, total, shownId, onRun }: AttemptTableProps) {
       />
       {total > shown.length && <Dim p="xs">{text.jobs.moreAttempts(total - shown.length)}</Dim>}
     </div>
+  );
+}
+
+const icons = { running: IconPlayerPlayFilled, completed: IconCheck, failed: IconX } satisfies {
+  [status in JobRun["status"]]: unknown;
+};
+
+interface TimeLineProps {
+  /** Newest first. */
+  runs: readonly WholeRun[];
+  shownId: string | undefined;
+  onRun: (runId: string) => void;
+}
+
+function TimeLine({ runs, shownId, onRun }: TimeLineProps) {
+  const list = useRef<HTMLOListElement>(null);
+  const newest = runs[0]?.runId;
+  // A list wider than the screen scrolls to the newest runs.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new run scrolls.
+  useEffect(() => {
+    if (list.current !== null) list.current.scrollLeft = list.current.scrollWidth;
+  }, [newest]);
+  const longest = Math.max(...runs.map(({ durationMs }) => durationMs ?? 0));
+  return (
+    <>
+      <ol ref={list} className={`plain ${classes["line"]}`} aria-label={text.jobs.lastRuns}>
+        {runs.toReversed().map(({ runId, last, startedAt, durationMs }) => {
+          const duration = durationMs === null ? text.jobs.underWay : formatDuration(durationMs);
+          const name = text.jobs.barOf(text.status[last.status], duration, formatDateTime(startedAt));
+          const Icon = icons[last.status];
+          return (
+            <li key={runId}>
+              <Tooltip label={name}>
+                <UnstyledButton
+                  className={classes["bar"]}
+                  data-status={last.status}
+                  aria-label={name}
+                  aria-pressed={runId === shownId}
+                  onClick={() => onRun(runId)}
+                >
+                  <span className={classes["space"]}>
+                    <span className={classes["fill"]} style={{ height: `${barHeight(durationMs, longest)}%` }} />
+                  </span>
+                  <Icon size={12} aria-hidden />
+                </UnstyledButton>
+              </Tooltip>
+            </li>
+          );
+        })}
+      </ol>
+      <Dim mt={6}>
+        {text.jobs.timeLineNote}
+        {/* Without a run that is over there is no duration to tell. */}
+        {longest > 0 && ` ${text.jobs.timeLineLongest(formatDuration(longest))}`}
+      </Dim>
+    </>
   );
 }

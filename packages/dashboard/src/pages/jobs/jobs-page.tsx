@@ -28,10 +28,10 @@ import { useLiveRefresh } from "../../service/live.ts";
 import { useScriptFiles } from "../../service/scripts.ts";
 import { text } from "../../texts/index.ts";
 import { cronWords } from "./cron-words.ts";
-import { EnqueueButton, EnqueueDialog, RunNow } from "./enqueue.tsx";
 import { JobDetails } from "./job-details.tsx";
 import { durationOf } from "./job-runs.ts";
 import { jobChannels, jobsQuery, refreshJobs } from "./queries.ts";
+import { EnqueueButton, EnqueueDialog, RunNow } from "./queue.tsx";
 import type { JobSearch } from "./search.ts";
 
 const route = getRouteApi("/inside/jobs");

@@ -1,11 +1,11 @@
 /** The form of an email and a password, with the service's errors at their fields. */
-import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
+import { PasswordInput, Stack, TextInput } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { Credentials } from "@socle/protocol";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useEffect, useRef, useState } from "react";
-import { Notice } from "../../kit/notice.tsx";
-import { messageOf } from "../../kit/states.tsx";
+import { Action } from "../../kit/action.tsx";
+import { messageOf, Notice } from "../../kit/states.tsx";
 import { text } from "../../texts/index.ts";
 
 interface Problems {
@@ -101,9 +101,7 @@ export function CredentialsForm(props: {
           ref={passwordInput}
           data-autofocus={givenEmail !== undefined}
         />
-        <Button type="submit" loading={isBusy} fullWidth>
-          {submitLabel}
-        </Button>
+        <Action label={submitLabel} type="submit" loading={isBusy} fullWidth size="sm" variant="filled" />
       </Stack>
     </form>
   );

@@ -3,7 +3,7 @@ import { Stack, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { ButtonLink } from "../../kit/links.tsx";
+import { LinkAction } from "../../kit/action.tsx";
 import { ErrorState, RowsSkeleton } from "../../kit/states.tsx";
 import { client } from "../../service/client.ts";
 import { setUp } from "../../service/session.ts";
@@ -28,9 +28,7 @@ export function SetupPage() {
       <FrontPage pageTitle={text.setup.pageTitle} title={text.setup.overTitle}>
         <Stack>
           <Text size="sm">{text.setup.overBody}</Text>
-          <ButtonLink to="/login" variant="light">
-            {text.setup.toLogin}
-          </ButtonLink>
+          <LinkAction label={text.setup.toLogin} to="/login" variant="light" size="sm" />
         </Stack>
       </FrontPage>
     );

@@ -1,5 +1,4 @@
 /** The levels of the log: a mark with a word, an icon and a colour; and the levels as switches, each with its number of entries. */
-
 import { UnstyledButton } from "@mantine/core";
 import { LOG_LEVELS, type LogLevel } from "@socle/protocol";
 import { IconAlertTriangle, IconBug, IconCircleX, IconInfoCircle } from "@tabler/icons-react";

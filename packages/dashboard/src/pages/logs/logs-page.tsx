@@ -1,4 +1,5 @@
 /** The live log of the service (`/_/logs`): levels, a search, a pause, and a drawer for an entry. */
+import { Highlight } from "@mantine/core";
 import { IconClearAll, IconDownload, IconFileText, IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { getRouteApi } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
@@ -8,6 +9,7 @@ import {
   Dim,
   EmptyState,
   FilledPage,
+  formatClock,
   IconAction,
   LiveList,
   NothingFound,
@@ -16,12 +18,12 @@ import {
   TailMark,
   Toolbar,
   useShortcut,
+  visible,
 } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import { LevelChips } from "./level-mark.tsx";
+import { LevelChips, LevelMark } from "./level-mark.tsx";
 import { LogDetails } from "./log-details.tsx";
-import { type LogLine, shownOf, toNdjson } from "./log-lines.ts";
-import { LogRow } from "./log-row.tsx";
+import { fieldsLine, type LogLine, shownOf, toNdjson } from "./log-lines.ts";
 import classes from "./logs.module.css";
 import { type LogSearch, levelsIn } from "./search.ts";
 import { useLog } from "./use-log.ts";
@@ -120,5 +122,36 @@ export function LogsPage() {
         )}
       </DetailsDrawer>
     </FilledPage>
+  );
+}
+
+/** Most characters of a message in a row. */
+const longest = 400;
+
+function LogRow({ line: { entry }, search }: { line: LogLine; search: string }) {
+  const { timestamp, level, source, message, requestId, fields } = entry;
+  const more = fieldsLine(requestId === undefined ? fields : { requestId, ...fields });
+  return (
+    <>
+      <time className="numbers quiet" dateTime={timestamp}>
+        {formatClock(timestamp)}
+      </time>
+      <span>
+        <LevelMark level={level} />
+      </span>
+      <Highlight component="span" inherit highlight={search} className={`quiet ${classes["source"]}`}>
+        {source}
+      </Highlight>
+      <span className={classes["message"]}>
+        <Highlight component="span" inherit highlight={search}>
+          {visible(message.slice(0, longest))}
+        </Highlight>
+        {more !== "" && (
+          <Highlight component="span" inherit highlight={search} className={`quiet ${classes["fields"]}`}>
+            {more}
+          </Highlight>
+        )}
+      </span>
+    </>
   );
 }

@@ -1,15 +1,17 @@
-/** The service at a glance. */
-import { Skeleton, Stack } from "@mantine/core";
+/** The service at a glance: its figures in a row, and the panels. */
+import { Paper, Skeleton, Stack, Text } from "@mantine/core";
 import type { Overview } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
-import { formatDuration, Page, QueryView } from "../../kit/index.ts";
+import { Link, type LinkProps } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { Dim, formatCompact, formatDuration, Page, QueryView } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
 import { overviewQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
-import { ProblemPanel, RunPanel } from "./activity-panels.tsx";
-import { DiskPanel, QueuePanel, RecordPanel } from "./data-panels.tsx";
+import { figuresOf } from "./figures.ts";
 import { FirstSteps } from "./first-steps.tsx";
 import classes from "./overview.module.css";
-import { Stats } from "./stats.tsx";
+import { DiskPanel, ProblemPanel, QueuePanel, RecordPanel, RunPanel } from "./panels.tsx";
 import { Halves, TrafficPanels } from "./traffic-panels.tsx";
 
 export function OverviewPage() {
@@ -63,5 +65,89 @@ function OverviewSkeleton() {
         <Skeleton height={180} radius="lg" />
       </div>
     </Stack>
+  );
+}
+
+interface Stat {
+  label: string;
+  value: string;
+  hint: string;
+  isBad?: boolean;
+  /** The page with details. */
+  to?: LinkProps;
+}
+
+function statsOf(overview: Overview, failedJobs: number): Stat[] {
+  const { requests, errors, latest } = figuresOf(overview.requests);
+  const failedRuns = overview.deliveries.failed + failedJobs;
+  const share = requests === 0 ? 0 : errors / requests;
+  const percent = share.toLocaleString(undefined, { style: "percent", maximumSignificantDigits: 2 });
+  return [
+    { label: text.overview.requests, value: formatCompact(requests), hint: text.overview.requestsHint },
+    {
+      label: text.overview.errors,
+      value: formatCompact(errors),
+      hint: errors === 0 ? text.overview.noErrors : text.overview.errorsHint(percent),
+      isBad: errors > 0,
+      to: { to: "/logs", search: { levels: "error" } },
+    },
+    {
+      label: text.overview.failedRuns,
+      value: formatCompact(failedRuns),
+      hint: text.overview.failedRunsHint,
+      isBad: failedRuns > 0,
+      to:
+        overview.deliveries.failed === 0 && failedJobs > 0
+          ? { to: "/jobs" }
+          : { to: "/functions", search: { tab: "runs", status: "failed" } },
+    },
+    {
+      label: text.overview.latency,
+      value: latest === null ? "–" : formatDuration(latest.p99 ?? 0),
+      hint: latest === null ? text.overview.noLatency : text.overview.latencyHint(formatDuration(latest.p50 ?? 0)),
+    },
+    { label: text.overview.sockets, value: formatCompact(overview.sockets), hint: text.overview.socketsHint },
+    {
+      label: text.overview.users,
+      value: formatCompact(overview.users),
+      hint: text.overview.usersHint,
+      to: { to: "/users" },
+    },
+  ];
+}
+
+/** Jobs whose last run has failed. */
+function useFailedJobs(): number {
+  const { data } = useQuery({
+    queryKey: ["overview", "jobs"],
+    queryFn: async () => (await client.admin.scripts.jobs({ limit: 1_000 })).items,
+    refetchInterval: 10_000,
+  });
+  return (data ?? []).filter(({ lastRun }) => lastRun?.status === "failed").length;
+}
+
+function Stats({ overview }: { overview: Overview }) {
+  const failedJobs = useFailedJobs();
+  return (
+    <Paper component="section" radius="lg" className={classes["stats"]} aria-label={text.overview.now}>
+      {statsOf(overview, failedJobs).map(({ label, value, hint, isBad = false, to }) => (
+        <Figure key={label} to={to}>
+          <Dim>{label}</Dim>
+          <Text className={`numbers ${classes["figure"]}`} c={isBad ? "var(--mantine-color-error)" : "inherit"}>
+            {value}
+          </Text>
+          <Dim className="numbers">{hint}</Dim>
+        </Figure>
+      ))}
+    </Paper>
+  );
+}
+
+function Figure({ to, children }: { to: LinkProps | undefined; children: ReactNode }) {
+  if (to === undefined) return <div className={classes["stat"]}>{children}</div>;
+  return (
+    <Link {...to} className={classes["stat"] ?? ""} data-is-link>
+      {children}
+    </Link>
   );
 }

@@ -1,13 +1,17 @@
-/** The bar over the lower edge of the grid: the actions for the selected records. */
-import { Button, Group, Text } from "@mantine/core";
+/** The bar over the lower edge of the grid, with the actions for the selected records; and the line below the grid: the rows on the screen, the jump to other rows, the error of a failed page. */
+import { Group, NumberInput, Popover, Text, Tooltip, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { IconCopy, IconDownload, IconTrash, IconX } from "@tabler/icons-react";
-import { IconAction, notifyDone } from "../../kit/index.ts";
+import { type FormEvent, useState, useSyncExternalStore } from "react";
+import { Action, Dim, IconAction, messageOf, notifyDone } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
+import { originFor, spanRows, type Visible } from "./data/use-rows.ts";
+import { rowHeight } from "./grid/grid-row.tsx";
 import classes from "./records.module.css";
 import type { RecordsPage } from "./use-records-page.ts";
 
 export function SelectionBar({ page: { state, shown, setDialog, remove } }: { page: RecordsPage }) {
   const loaded = shown.rows.items.length;
+  const look = { size: "compact-sm", variant: "subtle" } as const;
   const ids = [...state.selected];
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(ids.join("\n"));
@@ -23,28 +27,146 @@ export function SelectionBar({ page: { state, shown, setDialog, remove } }: { pa
         {text.records.selected(ids.length)}
       </Text>
       {ids.length < loaded && (
-        <Button size="compact-sm" variant="subtle" onClick={state.selectAll}>
-          {text.records.selectAllLoaded(loaded)}
-        </Button>
+        <Action {...look} label={text.records.selectAllLoaded(loaded)} onClick={state.selectAll} />
       )}
       <Group gap={4} wrap="nowrap">
-        <Button
-          size="compact-sm"
-          variant="subtle"
+        <Action
+          {...look}
           color="gray"
-          leftSection={<IconDownload size={14} />}
+          icon={IconDownload}
+          label={text.records.exportSelected(ids.length)}
           onClick={() => setDialog({ type: "export", ids })}
-        >
-          {text.records.exportSelected(ids.length)}
-        </Button>
-        <Button size="compact-sm" variant="subtle" color="gray" leftSection={<IconCopy size={14} />} onClick={copy}>
-          {text.records.copyIds}
-        </Button>
-        <Button size="compact-sm" color="red.8" leftSection={<IconTrash size={14} />} onClick={() => remove(ids)}>
-          {text.records.deleteMany(ids.length)}
-        </Button>
+        />
+        <Action {...look} color="gray" icon={IconCopy} label={text.records.copyIds} onClick={copy} />
+        <Action
+          size="compact-sm"
+          variant="filled"
+          color="red.8"
+          icon={IconTrash}
+          label={text.records.deleteMany(ids.length)}
+          onClick={() => remove(ids)}
+        />
         <IconAction icon={IconX} iconSize={14} label={text.records.clearSelection} onClick={clear} />
       </Group>
     </div>
   );
+}
+
+/** The rows on the screen. The rows change with every scroll, and only the foot shows their numbers. */
+interface VisibleStore {
+  readonly get: () => Visible;
+  readonly set: (visible: Visible) => void;
+  readonly subscribe: (listener: () => void) => () => void;
+}
+
+export function makeVisibleStore(): VisibleStore {
+  let current: Visible = { first: 0, last: 0 };
+  const listeners = new Set<() => void>();
+  return {
+    get: () => current,
+    set: (visible) => {
+      current = visible;
+      for (const listener of listeners) listener();
+    },
+    subscribe: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+/** Scrolls to a row, also to a row that is not loaded. */
+function goTo(row: number, { shown: { rows }, scroller }: RecordsPage): void {
+  const target = Math.max(0, Math.min((rows.total ?? row + 1) - 1, row));
+  const isInSpan = target >= rows.origin && target < rows.origin + spanRows;
+  if (!isInSpan) rows.jump(target);
+  // The span with the row must be drawn before the scroll.
+  setTimeout(() => {
+    const { current } = scroller;
+    if (current === null) return;
+    const origin = isInSpan ? rows.origin : originFor(target);
+    current.scrollTop = (target - origin) * rowHeight;
+    current.focus({ preventScroll: true });
+  }, 0);
+}
+
+export function Foot({ page, visible }: { page: RecordsPage; visible: VisibleStore }) {
+  const { rows } = page.shown;
+  const [isOpen, setOpen] = useState(false);
+  const go = (row: number): void => {
+    setOpen(false);
+    goTo(row, page);
+  };
+  return (
+    <div className={classes["foot"]}>
+      <Popover opened={isOpen} onChange={setOpen} position="top-start" width={250} trapFocus returnFocus shadow="md">
+        <Tooltip label={text.records.goToRow} disabled={isOpen}>
+          <Popover.Target>
+            <UnstyledButton className={classes["range"]} onClick={() => setOpen(!isOpen)}>
+              <Range visible={visible} total={rows.total} />
+              <VisuallyHidden>– {text.records.goToRow}</VisuallyHidden>
+            </UnstyledButton>
+          </Popover.Target>
+        </Tooltip>
+        <Popover.Dropdown p="xs" aria-label={text.records.goToRow}>
+          <JumpForm total={rows.total} onGo={go} />
+        </Popover.Dropdown>
+      </Popover>
+      <Dim role="status" truncate>
+        {page.note}
+      </Dim>
+      {rows.pageError !== null && (
+        <Group gap={6} role="alert" wrap="nowrap" miw={0}>
+          <Text size="xs" c="var(--mantine-color-error)" truncate>
+            {messageOf(rows.pageError)}
+          </Text>
+          <Action label={text.common.retry} size="compact-xs" onClick={rows.retry} />
+        </Group>
+      )}
+    </div>
+  );
+}
+
+/** @param props.onGo gets the position of the row, from 0. */
+function JumpForm({ total, onGo }: { total: number | undefined; onGo: (row: number) => void }) {
+  const [wanted, setWanted] = useState<string | number>("");
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (typeof wanted === "number") onGo(wanted - 1);
+  };
+  return (
+    <form onSubmit={submit}>
+      <Group gap={6} wrap="nowrap" align="flex-end">
+        <NumberInput
+          size="xs"
+          label={text.records.goToRow}
+          min={1}
+          {...(total !== undefined && { max: total })}
+          allowDecimal={false}
+          thousandSeparator=","
+          hideControls
+          value={wanted}
+          onChange={setWanted}
+          flex={1}
+          data-autofocus
+        />
+        <Action label={text.records.go} type="submit" variant="filled" />
+      </Group>
+      <Group gap={6} mt={6}>
+        <Action label={text.records.firstRow} size="compact-xs" onClick={() => onGo(0)} />
+        {total !== undefined && (
+          <Action label={text.records.lastRow} size="compact-xs" onClick={() => onGo(total - 1)} />
+        )}
+      </Group>
+      <Dim mt={8}>{text.records.held}</Dim>
+    </form>
+  );
+}
+
+/** The rows on the screen, in words: the only part of the page that is drawn with every scroll. */
+function Range({ visible, total }: { visible: VisibleStore; total: number | undefined }) {
+  const { first, last } = useSyncExternalStore(visible.subscribe, visible.get);
+  const shownLast = total === undefined ? last + 1 : Math.min(last + 1, total);
+  const range = text.records.rowsShown(first + 1, shownLast);
+  return total === undefined ? range : `${range} ${text.records.rowsOf(total)}`;
 }

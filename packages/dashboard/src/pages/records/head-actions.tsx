@@ -1,5 +1,5 @@
 /** The head of the page: the way back, and the actions. On narrow screens a menu holds all actions except the first. */
-import { ActionIcon, Button, Menu, Text, Tooltip } from "@mantine/core";
+import { ActionIcon, Menu, Text, Tooltip } from "@mantine/core";
 import {
   IconChevronLeft,
   IconCode,
@@ -12,9 +12,9 @@ import {
   IconUpload,
 } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
+import { Action, LinkAction } from "../../kit/action.tsx";
 import { IconAction } from "../../kit/icon-action.tsx";
-import { ButtonLink } from "../../kit/links.tsx";
-import { useIsLive } from "../../service/socket.ts";
+import { useIsLive } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./records.module.css";
 import type { RecordsPage } from "./use-records-page.ts";
@@ -59,21 +59,16 @@ export function HeadActions({ page }: { page: RecordsPage }) {
             onClick={page.reload}
             aria-busy={page.shown.rows.isFetching}
           />
-          <ButtonLink
+          <LinkAction
+            icon={IconSchema}
+            label={text.records.schema}
             to="/collections/$name/schema"
             params={{ name: page.name }}
-            size="xs"
-            variant="default"
-            leftSection={<IconSchema size={14} />}
-          >
-            {text.records.schema}
-          </ButtonLink>
+          />
         </>
       )}
       <MoreActions page={page} />
-      <Button size="xs" leftSection={<IconPlus size={14} />} onClick={() => page.open("new")}>
-        {text.records.new}
-      </Button>
+      <Action icon={IconPlus} label={text.records.new} onClick={() => page.open("new")} variant="filled" />
     </>
   );
 }
@@ -83,9 +78,7 @@ function MoreActions({ page }: { page: RecordsPage }) {
   return (
     <Menu position="bottom-end" width={190} withinPortal>
       <Menu.Target>
-        <ActionIcon variant="default" size={30} aria-label={text.records.actions}>
-          <IconDots size={16} />
-        </ActionIcon>
+        <IconAction icon={IconDots} iconSize={16} variant="default" size={30} label={text.records.actions} />
       </Menu.Target>
       <Menu.Dropdown>
         {isNarrow && (

@@ -2,7 +2,7 @@
 import { Button, Stack } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
 import { IconDatabase, IconFilterOff, IconMoodPuzzled, IconPlus } from "@tabler/icons-react";
-import { ButtonLink, CodeBlock, EmptyState, ErrorState } from "../../kit/index.ts";
+import { Action, CodeBlock, EmptyState, ErrorState, LinkAction } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { exampleRecord } from "./snippets/example.ts";
 import { snippet } from "./snippets/requests.ts";
@@ -20,18 +20,13 @@ export function noticeOf({ shown: { rows }, isPartial, filterError, searchError 
 export function GridNotice({ notice, page }: { notice: Notice; page: RecordsPage }) {
   const { setSearch } = page;
   const { rows } = page.shown;
-  const clear = (
-    <Button variant="default" onClick={() => setSearch({ filter: undefined, search: undefined })}>
-      {text.records.clearAll}
-    </Button>
-  );
+  const clearAll = (): void => setSearch({ filter: undefined, search: undefined });
+  const clear = <Action label={text.records.clearAll} size="sm" onClick={clearAll} />;
   return (
     <div>
       {notice === "error" && <ErrorState error={rows.error} onRetry={rows.retry} />}
       {notice === "error" && rows.error?.message.startsWith('"sort"') === true && (
-        <Button mx="md" variant="default" size="xs" onClick={() => setSearch({ sort: undefined })}>
-          {text.records.wrongSort}
-        </Button>
+        <Action label={text.records.wrongSort} mx="md" onClick={() => setSearch({ sort: undefined })} />
       )}
       {notice === "filter" && (
         <EmptyState icon={IconMoodPuzzled} title={text.records.wrongFilter} body={text.records.wrongFilterBody}>
@@ -67,9 +62,12 @@ function EmptyCollection({ page: { collection, open } }: { page: RecordsPage }) 
       <Button leftSection={<IconPlus size={16} />} onClick={() => open("new")}>
         {text.records.new}
       </Button>
-      <ButtonLink to="/collections/$name/import" params={{ name: collection.name }} variant="default">
-        {text.records.import}
-      </ButtonLink>
+      <LinkAction
+        label={text.records.import}
+        to="/collections/$name/import"
+        params={{ name: collection.name }}
+        size="sm"
+      />
     </EmptyState>
   );
 }

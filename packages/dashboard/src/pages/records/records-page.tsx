@@ -1,11 +1,87 @@
-/** The records of a collection: a grid with a filter, and a drawer for a record. */
+/** The page of the records of a collection: the filter, the grid with its bars, the dialogs. */
 import { IconDatabaseOff } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import { ButtonLink, EmptyState, ErrorState, FilledPage, RowsSkeleton } from "../../kit/index.ts";
+import { useCallback, useRef, useState } from "react";
+import { Action, EmptyState, ErrorState, FilledPage, formatNumber, LinkAction, RowsSkeleton } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
-import { RecordsView } from "./records-view.tsx";
+import { Foot, makeVisibleStore, SelectionBar } from "./bars.tsx";
+import { ColumnMenu } from "./columns/column-menu.tsx";
+import type { Visible } from "./data/use-rows.ts";
+import { FilterBar } from "./filter/filter-bar.tsx";
+import { Grid } from "./grid/grid.tsx";
+import { BackToCollections, HeadActions } from "./head-actions.tsx";
+import { GridNotice, noticeOf } from "./notices.tsx";
+import { RecordDialogs } from "./record-dialogs.tsx";
+import classes from "./records.module.css";
+import {
+  type RecordsPage as PageState,
+  type RecordsPageProps,
+  useRecordShortcuts,
+  useRecordsPage,
+} from "./use-records-page.ts";
+
+function RecordsView(props: RecordsPageProps) {
+  const page = useRecordsPage(props);
+  const { rows } = page.shown;
+  const searchRef = useRef<HTMLInputElement>(null);
+  const [hasFocus, setFocus] = useState(false);
+  useRecordShortcuts(page, { hasFocus, onSearch: () => searchRef.current?.focus() });
+  // The count does not yet contain the new records that wait above a complete list.
+  const count = rows.total === undefined ? undefined : rows.total + (rows.isComplete ? page.live.waiting : 0);
+  return (
+    <FilledPage
+      title={page.name}
+      back={<BackToCollections />}
+      note={count === undefined ? undefined : formatNumber(count)}
+      actions={<HeadActions page={page} />}
+    >
+      <FilterBar page={page} collections={props.collections} searchRef={searchRef}>
+        <ColumnMenu columns={page.shown.columns} all={page.shown.all} />
+      </FilterBar>
+      <GridFrame page={page} onFocus={setFocus} />
+      <RecordDialogs page={page} />
+    </FilledPage>
+  );
+}
+
+/** The grid with the bars over the grid and the foot below. */
+function GridFrame({ page, onFocus }: { page: PageState; onFocus: (hasFocus: boolean) => void }) {
+  const { live, state } = page;
+  const { rows } = page.shown;
+  const [visible] = useState(makeVisibleStore);
+  const onShow = useCallback(
+    (now: Visible): void => {
+      visible.set(now);
+      rows.show(now);
+    },
+    [visible, rows.show],
+  );
+  const notice = noticeOf(page);
+  return (
+    <>
+      <div className={classes["frame"]}>
+        <Grid page={page} onShow={onShow} onFocus={onFocus}>
+          {notice === null ? undefined : <GridNotice notice={notice} page={page} />}
+        </Grid>
+        {(live.waiting > 0 || live.isStale) && (
+          <div className={classes["news"]} role="status">
+            <Action
+              label={live.waiting > 0 ? text.records.newRecords(live.waiting) : text.records.changed}
+              size="compact-sm"
+              radius="xl"
+              onClick={page.reload}
+              variant="filled"
+            />
+          </div>
+        )}
+        {state.selected.size > 0 && <SelectionBar page={page} />}
+      </div>
+      {notice === null && <Foot page={page} visible={visible} />}
+    </>
+  );
+}
 
 export function RecordsPage() {
   const { name } = useParams({ from: "/inside/collections/$name" });
@@ -17,9 +93,7 @@ export function RecordsPage() {
     <FilledPage title={name}>
       {query.data !== undefined ? (
         <EmptyState icon={IconDatabaseOff} title={text.records.noCollection(name)} body={text.records.noCollectionBody}>
-          <ButtonLink to="/collections" variant="light">
-            {text.records.toCollections}
-          </ButtonLink>
+          <LinkAction label={text.records.toCollections} to="/collections" variant="light" size="sm" />
         </EmptyState>
       ) : query.isError ? (
         <ErrorState error={query.error} onRetry={query.refetch} />

@@ -1,20 +1,25 @@
-/** The state of the records page: connects address, rows, columns, live changes and deletions. */
+/** The state of the records page: connects address, list, rows, columns, live changes, deletions and keys. */
 import { useMediaQuery } from "@mantine/hooks";
 import { SocleError } from "@socle/client";
-import type { CollectionEntry } from "@socle/protocol";
+import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useCallback, useRef, useState } from "react";
-import { deleteLater } from "../../service/deletes.ts";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useListedShortcut, useShortcut } from "../../kit/index.ts";
+import { deleteLater, onDeletes, useDeletions } from "../../service/deletes.ts";
 import { text } from "../../texts/index.ts";
-import { recordsKey } from "./data/record-query.ts";
+import { gridColumns, useColumns } from "./columns/use-columns.ts";
+import { searchOf } from "./data/found.ts";
+import { mergeChanges, withoutRows } from "./data/live-merge.ts";
+import { changePages, type PageChange, recordsKey } from "./data/record-query.ts";
 import { parseSort, toggleSort, writeSort } from "./data/sort.ts";
+import { selectionOf, snippetsOf, targetsOf, useTargetDeletes } from "./data/targets.ts";
 import { useLive } from "./data/use-live.ts";
+import { useRows } from "./data/use-rows.ts";
 import { useGridState } from "./grid/use-grid-state.ts";
 import type { RecordSearch } from "./search.ts";
-import { useRecordList } from "./use-record-list.ts";
 
-export type Dialog = { readonly type: "code" } | { readonly type: "export"; readonly ids?: readonly string[] };
+type Dialog = { readonly type: "code" } | { readonly type: "export"; readonly ids?: readonly string[] };
 
 /** The time until an opened drawer is on the screen. */
 const openingMs = 600;
@@ -119,4 +124,88 @@ function errorOf(error: Error | null, parameter: "filter" | "search"): string | 
   return error instanceof SocleError && error.status === 400 && error.message.startsWith(`"${parameter}"`)
     ? error.message
     : undefined;
+}
+
+const nothingSearched: readonly string[] = [];
+
+/** @param options.isNarrow whether the columns have little room. */
+function useRecordList(options: {
+  collection: CollectionEntry;
+  collections: readonly CollectionEntry[];
+  search: RecordSearch;
+  isNarrow: boolean;
+}) {
+  const { collection, collections, search, isNarrow } = options;
+  const { name, fields, definition } = collection;
+  const targets = useMemo(() => targetsOf(fields, collections), [fields, collections]);
+  const all = useMemo(() => gridColumns({ fields }, targets, isNarrow), [fields, targets, isNarrow]);
+  const searched = definition.search ?? nothingSearched;
+  const list = useMemo(
+    () => ({
+      collection: name,
+      filter: search.filter,
+      search: searched.length === 0 ? undefined : searchOf(search.search ?? ""),
+      snippet: snippetsOf(searched, fields),
+      sort: search.sort,
+      selection: selectionOf(fields, targets),
+    }),
+    [name, search.filter, search.search, search.sort, searched, fields, targets],
+  );
+  const deletions = useDeletions();
+  const hidden = useMemo(
+    () => new Set(deletions.filter(({ collection: from }) => from === name).flatMap(({ ids }) => ids)),
+    [deletions, name],
+  );
+  const rows = useRows(list, hidden);
+  useTargetDeletes(name, targets);
+  const merge = usePageChanges(name);
+  /** `all`: also the hidden columns. `hidden`: records with a delayed deletion. `merge`: puts a changed record into its row. */
+  return { list, rows, columns: useColumns(name, all), all, hidden, merge };
+}
+
+/** Removes deleted rows. Answers a function that puts a changed record into its row. */
+function usePageChanges(name: string): (record: StoredRecord) => void {
+  const queryClient = useQueryClient();
+  const change = useCallback(
+    (update: PageChange): void => {
+      changePages(queryClient, name, update);
+      void queryClient.invalidateQueries({ queryKey: [...recordsKey(name), "count"] });
+      void queryClient.invalidateQueries({ queryKey: ["collections"], exact: true });
+    },
+    [queryClient, name],
+  );
+  useEffect(
+    () =>
+      onDeletes(({ collection: from, deleted }) => {
+        if (from === name) change((pages) => withoutRows(pages, deleted));
+      }),
+    [name, change],
+  );
+  return (record) =>
+    change((pages) => mergeChanges(pages, new Map([[record.id, { type: "updated", record }]]), 0).pages);
+}
+
+export function useRecordShortcuts(
+  page: RecordsPage,
+  /** `hasFocus`: whether the grid has the focus. */
+  { hasFocus, onSearch }: { hasFocus: boolean; onSearch: () => void },
+): void {
+  const { state, remove } = page;
+  const isFree = page.search.record === undefined;
+  const group = text.shortcuts.page;
+  const words = text.records.shortcuts;
+  const open = (): void => {
+    if (state.activeId !== undefined) page.open(state.activeId);
+  };
+  const canDelete = isFree && (hasFocus || state.selected.size > 0);
+  useShortcut({ keys: "n", label: words.new, group }, () => page.open("new"), isFree);
+  useShortcut({ keys: "/", label: words.search, group }, onSearch, isFree);
+  useShortcut({ keys: "o", label: words.open, group }, open, isFree);
+  useShortcut({ keys: "Delete", label: words.delete, group }, () => remove(state.chosen()), canDelete);
+  useShortcut({ keys: "mod+a", label: words.selectAll, group }, state.selectAll, hasFocus && !state.editing);
+  useShortcut({ keys: "Escape", label: words.clear, group }, state.clear, state.selected.size > 0);
+  useListedShortcut({ keys: "ArrowUp ArrowDown ArrowLeft ArrowRight", label: words.move, group });
+  useListedShortcut({ keys: "Enter", label: words.edit, group });
+  useListedShortcut({ keys: "Space", label: words.select, group });
+  useListedShortcut({ keys: "mod+s", label: words.save, group });
 }

@@ -1,6 +1,6 @@
 /** The state of the form: the draft, the stored definition at its start, its problems, and its copy for a reload. */
 import { useCallback, useMemo, useReducer, useState } from "react";
-import { drafts, useDraft } from "../../kit/use-draft.ts";
+import { drafts, useDraft } from "../../kit/use-draft.tsx";
 import { changeOf, isTouched, type SchemaChange, type StoredDefinition } from "./draft/change.ts";
 import { type Problem, problemsOf, type Surroundings } from "./draft/checks.ts";
 import type { SchemaDraft } from "./draft/draft.ts";

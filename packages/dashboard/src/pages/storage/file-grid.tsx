@@ -1,11 +1,21 @@
-/** Files as pictures. A thumbnail is loaded when its tile comes into view, and released when the tile leaves the view. */
+/** Files as pictures, and the marks of a file: an icon for its kind, its visibility. A thumbnail is loaded when its tile comes into view, and released when the tile leaves the view. */
 import { Skeleton, Text, UnstyledButton } from "@mantine/core";
 import { useIntersection } from "@mantine/hooks";
-import type { StoredFile } from "@socle/protocol";
-import { useState } from "react";
-import { CheckRow, formatBytes, type Selection, usePicture, visible } from "../../kit/index.ts";
+import type { StoredFile, Visibility } from "@socle/protocol";
+import {
+  IconFile,
+  IconFileText,
+  IconFileTypePdf,
+  IconFileZip,
+  IconLock,
+  IconMusic,
+  IconPhoto,
+  IconVideo,
+  IconWorld,
+} from "@tabler/icons-react";
+import { type ComponentType, useState } from "react";
+import { CheckRow, formatBytes, Mark, type Selection, usePicture, visible } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import { KindIcon } from "./file-marks.tsx";
 import classes from "./storage.module.css";
 
 export function FileGrid(props: {
@@ -65,5 +75,31 @@ function Tile({ file, selection, onOpen }: { file: StoredFile; selection: Select
         </span>
       </UnstyledButton>
     </li>
+  );
+}
+
+type Icon = ComponentType<{ size?: number; stroke?: number }>;
+
+const icons: readonly (readonly [pattern: RegExp, icon: Icon])[] = [
+  [/^image\//, IconPhoto],
+  [/^video\//, IconVideo],
+  [/^audio\//, IconMusic],
+  [/^application\/pdf$/, IconFileTypePdf],
+  [/zip|tar|compressed|gzip/, IconFileZip],
+  [/^text\/|json|xml|javascript/, IconFileText],
+];
+
+export function KindIcon({ mimeType, size = 16 }: { mimeType: string; size?: number }) {
+  const Icon = icons.find(([pattern]) => pattern.test(mimeType))?.[1] ?? IconFile;
+  return <Icon size={size} stroke={1.5} />;
+}
+
+const visibilityIcons = { public: IconWorld, record: IconFileText, protected: IconLock };
+
+export function VisibilityMark({ visibility }: { visibility: Visibility }) {
+  return (
+    <Mark tone={visibility === "public" ? "warn" : "quiet"} icon={visibilityIcons[visibility]}>
+      {text.storage.visibilities[visibility]}
+    </Mark>
   );
 }

@@ -32,12 +32,10 @@ import {
 } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { askToDelete, FileDetails } from "./file-details.tsx";
-import { FileGrid } from "./file-grid.tsx";
-import { KindIcon, VisibilityMark } from "./file-marks.tsx";
+import { FileGrid, KindIcon, VisibilityMark } from "./file-grid.tsx";
 import { fileListQuery, fileQuery } from "./queries.ts";
 import type { StorageSearch } from "./search.ts";
-import { UploadList } from "./upload-list.tsx";
-import { isOpen, useUploads } from "./use-uploads.ts";
+import { isOpen, UploadList, useUploads } from "./uploads.tsx";
 
 const route = getRouteApi("/inside/storage");
 

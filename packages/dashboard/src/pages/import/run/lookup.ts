@@ -1,5 +1,4 @@
 /** Ids of records by a unique value. Each value is looked up once. */
-
 import { filter } from "@socle/client";
 import { client } from "../../../service/client.ts";
 import { unlessGone } from "../../../service/gone.ts";

@@ -18,14 +18,14 @@ import { CSS } from "@dnd-kit/utilities";
 import { Button, Checkbox, Group, Popover, ScrollArea, TextInput, Tooltip } from "@mantine/core";
 import { IconColumns3, IconGripVertical, IconSearch } from "@tabler/icons-react";
 import { useState } from "react";
+import { Action } from "../../../kit/action.tsx";
 import { IconAction } from "../../../kit/icon-action.tsx";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
 import classes from "./column-menu.module.css";
 import { emptyColumnState, moveColumn } from "./column-state.ts";
-import type { GridColumn } from "./grid-column.ts";
-import type { Columns } from "./use-columns.ts";
+import type { Columns, GridColumn } from "./use-columns.ts";
 
 interface ColumnMenuProps {
   columns: Columns;
@@ -78,6 +78,8 @@ function ColumnList({ columns, all }: ColumnMenuProps) {
     const others = [...hidden].filter((each) => each !== name);
     change({ hidden: isShown ? others : [...others, name] });
   };
+  const reset = (): void => change(emptyColumnState);
+  const look = { size: "compact-xs", variant: "subtle" } as const;
   return (
     <>
       <div className={classes["head"]}>
@@ -110,15 +112,9 @@ function ColumnList({ columns, all }: ColumnMenuProps) {
         )}
       </ScrollArea.Autosize>
       <Group gap={4} className={classes["foot"]}>
-        <Button size="compact-xs" variant="subtle" onClick={() => change({ hidden: [] })}>
-          {text.records.showAll}
-        </Button>
-        <Button size="compact-xs" variant="subtle" onClick={() => change({ hidden: order.slice(1) })}>
-          {text.records.hideAll}
-        </Button>
-        <Button size="compact-xs" variant="subtle" color="gray" ml="auto" onClick={() => change(emptyColumnState)}>
-          {text.records.resetColumns}
-        </Button>
+        <Action {...look} label={text.records.showAll} onClick={() => change({ hidden: [] })} />
+        <Action {...look} label={text.records.hideAll} onClick={() => change({ hidden: order.slice(1) })} />
+        <Action {...look} color="gray" ml="auto" label={text.records.resetColumns} onClick={reset} />
       </Group>
     </>
   );

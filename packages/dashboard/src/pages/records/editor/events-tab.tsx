@@ -1,9 +1,9 @@
 /** The newest events of a record, each with its changes. */
-import { Badge, Button, Group, Stack, Text } from "@mantine/core";
+import { Badge, Group, Stack, Text } from "@mantine/core";
 import type { EventEntry, StoredRecord } from "@socle/protocol";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { DiffView, Dim, ErrorState, formatDateTime, RelativeTime, RowsSkeleton } from "../../../kit/index.ts";
+import { Action, DiffView, Dim, ErrorState, formatDateTime, RelativeTime, RowsSkeleton } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { userQuery } from "../../../service/queries.ts";
 import { type HistoryEntry, historyOf } from "../../../service/record-history.ts";
@@ -65,6 +65,7 @@ export function EventsTab({ collection, record }: { collection: string; record: 
   }
   const looked = pages.reduce((sum, page) => sum + page.looked, 0);
   const oldest = pages.at(-1)?.oldest ?? null;
+  const lookFurther = (): void => void query.fetchNextPage();
   const isCreationFound = events.some(({ type }) => type.endsWith(".created"));
   return (
     <Stack gap="sm">
@@ -74,7 +75,7 @@ export function EventsTab({ collection, record }: { collection: string; record: 
           <HistoryItem key={entry.event.id} entry={entry} />
         ))}
       </ol>
-      {query.isError && <ErrorState error={query.error} onRetry={() => query.fetchNextPage()} />}
+      {query.isError && <ErrorState error={query.error} onRetry={lookFurther} />}
       <Group justify="space-between" gap="xs">
         <Dim>
           {text.editor.eventsSearched(looked)}
@@ -88,9 +89,7 @@ export function EventsTab({ collection, record }: { collection: string; record: 
           . {events.length > shownEvents && text.editor.eventsFull}
         </Dim>
         {query.hasNextPage && events.length < shownEvents && (
-          <Button size="compact-sm" variant="default" loading={query.isFetching} onClick={() => query.fetchNextPage()}>
-            {text.editor.eventsMore}
-          </Button>
+          <Action label={text.editor.eventsMore} size="compact-sm" loading={query.isFetching} onClick={lookFurther} />
         )}
       </Group>
     </Stack>

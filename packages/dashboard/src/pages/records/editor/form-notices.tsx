@@ -1,12 +1,11 @@
 /** The notices above the fields of a record: a restored draft, changes by others, the errors of a failed save. */
-import { Alert, Box, Button, Group, List, Text } from "@mantine/core";
+import { Alert, Box, Group, List, Text } from "@mantine/core";
 import { IconAlertTriangle, IconHistory, IconTrash, IconUsers } from "@tabler/icons-react";
 import type { ReactNode } from "react";
-import { RelativeTime, TextLink } from "../../../kit/index.ts";
+import { Action, RelativeTime, TextLink } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import classes from "./editor.module.css";
-import type { SaveErrors } from "./save-errors.ts";
-import type { RecordForm } from "./use-record-form.ts";
+import type { RecordForm, SaveErrors } from "./use-record-form.ts";
 
 export function FormNotices({ form, isDeleted }: { form: RecordForm; isDeleted: boolean }) {
   const { failure, clashing, draft } = form;
@@ -106,9 +105,7 @@ function Notice({ icon, title, isWarning = false, actions = [], children }: Noti
         </Box>
         <Group gap="xs">
           {actions.map(([label, action]) => (
-            <Button key={label} size="compact-sm" variant="default" onClick={action}>
-              {label}
-            </Button>
+            <Action key={label} label={label} size="compact-sm" onClick={action} />
           ))}
         </Group>
       </Group>

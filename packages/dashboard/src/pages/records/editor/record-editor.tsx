@@ -1,32 +1,35 @@
 /** The inside of the drawer: head, tabs, form, foot. `record-drawer.tsx` loads this file when a first record opens. */
-import { Button, Group, Kbd, Stack, Tabs, Text } from "@mantine/core";
+import { Badge, Button, Group, Kbd, Stack, Tabs, Text } from "@mantine/core";
 import { getHotkeyHandler } from "@mantine/hooks";
 import { SocleError } from "@socle/client";
-import type { StoredRecord } from "@socle/protocol";
+import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { IconFileX } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, type RefObject, useEffect, useMemo, useState } from "react";
 import {
+  Action,
   CopyAction,
   confirmDanger,
   Dim,
   EmptyState,
   ErrorState,
+  IdText,
   JsonEditor,
   keyNames,
   notifyDone,
+  RelativeTime,
   RowsSkeleton,
   Warning,
 } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { countPointers } from "../../../service/pointers.ts";
+import { userQuery } from "../../../service/queries.ts";
 import { text } from "../../../texts/index.ts";
 import classes from "./editor.module.css";
 import { EventsTab } from "./events-tab.tsx";
 import { recordName } from "./naming.ts";
 import type { DrawerHandlers, RecordDrawerProps } from "./record-drawer.tsx";
 import { RecordFields } from "./record-form.tsx";
-import { RecordHead } from "./record-head.tsx";
 import { NEW_RECORD, recordQuery, useLiveRecord } from "./record-query.ts";
 import { type RecordForm, useRecordForm } from "./use-record-form.ts";
 
@@ -237,17 +240,17 @@ function Foot({ record, isDeleted, form, canSave, wasSaved, onDelete, onClose, o
   return (
     <div className={classes["foot"]}>
       {record !== null && !isDeleted && (
-        <Button
+        <Action
+          label={text.common.delete}
+          isDanger
           variant="subtle"
           color="red"
-          c="var(--mantine-color-error)"
+          size="sm"
           onClick={onDelete}
           ml={-12}
           mr="auto"
           px={12}
-        >
-          {text.common.delete}
-        </Button>
+        />
       )}
       <Dim className={classes["state"]} role="status">
         {form.isDirty ? text.editor.changes(form.changed.length) : quiet}
@@ -269,5 +272,49 @@ function Foot({ record, isDeleted, form, canSave, wasSaved, onDelete, onClose, o
         {isDeleted ? text.editor.saveCopy : record === null ? text.common.create : text.common.save}
       </Button>
     </div>
+  );
+}
+
+interface RecordHeadProps {
+  collection: CollectionEntry;
+  record: StoredRecord | null;
+  isChangedElsewhere: boolean;
+}
+
+function RecordHead({ collection, record, isChangedElsewhere }: RecordHeadProps) {
+  const ownerField = collection.fields.find(({ owner }) => owner === true);
+  const owner = ownerField === undefined ? undefined : record?.[ownerField.name];
+  if (record === null) return <div className={classes["headLine"]} />;
+  return (
+    <Group gap="2px 16px" fz="xs" c="dimmed" mih={20} className={classes["headLine"]}>
+      <IdText id={record.id} />
+      <span>
+        {text.editor.created} <RelativeTime at={record.createdAt} />
+      </span>
+      <span>
+        {text.editor.updated} <RelativeTime at={record.updatedAt} />
+      </span>
+      {owner !== undefined && (
+        <span className="cut">
+          {text.editor.owner} {typeof owner === "string" ? <Owner id={owner} /> : text.editor.noOwner}
+        </span>
+      )}
+      <span role="status">
+        {isChangedElsewhere && (
+          <Badge size="sm" variant="light" tt="none" fw={500}>
+            {text.editor.changedElsewhere}
+          </Badge>
+        )}
+      </span>
+    </Group>
+  );
+}
+
+function Owner({ id }: { id: string }) {
+  const query = useQuery({ ...userQuery(id), retry: false });
+  return (
+    <Text span inherit c="var(--mantine-color-text)">
+      {query.data?.email ?? `…${id.slice(-8)}`}
+    </Text>
   );
 }

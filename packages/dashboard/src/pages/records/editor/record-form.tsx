@@ -1,12 +1,16 @@
 /** The fields of a record, and the focus that follows errors and used buttons. */
-import type { CollectionEntry, FieldDefinition, StoredRecord } from "@socle/protocol";
-import { type FocusEvent, type RefObject, startTransition, useEffect, useMemo, useRef, useState } from "react";
-import { Dim, TextLink } from "../../../kit/index.ts";
+import { Text } from "@mantine/core";
+import type { CollectionEntry, FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
+import { IconArrowBackUp } from "@tabler/icons-react";
+import { type FocusEvent, memo, type RefObject, startTransition, useEffect, useMemo, useRef, useState } from "react";
+import { Dim, IconAction, TextLink } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
+import { ChangedField } from "./controls/control.tsx";
 import classes from "./editor.module.css";
 import { shownValue } from "./edits.ts";
-import { FieldRow } from "./field-row.tsx";
+import { FieldControl } from "./field-control.tsx";
 import { FormNotices } from "./form-notices.tsx";
+import { shortValue } from "./naming.ts";
 import { UploadVisibilityContext, uploadVisibilityOf } from "./upload-visibility.ts";
 import type { RecordForm } from "./use-record-form.ts";
 
@@ -120,3 +124,56 @@ function useKeptFocus(place: RefObject<HTMLElement | null>): (event: FocusEvent<
     last.current = { element: target, field: target.closest<HTMLElement>("[data-field]")?.dataset["field"] };
   };
 }
+
+interface FieldRowProps {
+  field: FieldDefinition;
+  value: JsonValue;
+  /** The typed text, for json. */
+  typed: string | undefined;
+  isChanged: boolean;
+  error: string | undefined;
+  /** The other user's value, if another user has changed the field meanwhile. */
+  theirs: JsonValue | undefined;
+  autoFocus: boolean;
+  onChange: RecordForm["change"];
+  onReset: RecordForm["reset"];
+}
+
+/** A form may have a hundred fields: a row is drawn again only when its own field changes. */
+const FieldRow = memo(function FieldRow(props: FieldRowProps) {
+  const { field, value, typed, isChanged, error, theirs, autoFocus, onChange, onReset } = props;
+  return (
+    <div className={classes["row"]} data-field={field.name} data-changed={isChanged || undefined}>
+      {isChanged && (
+        <div className={classes["reset"]}>
+          <IconAction
+            icon={IconArrowBackUp}
+            iconSize={14}
+            tip={text.editor.reset(field.name)}
+            label={text.editor.reset(field.name)}
+            color="verdigris"
+            size="xs"
+            onClick={() => onReset(field)}
+          />
+        </div>
+      )}
+      <ChangedField value={isChanged}>
+        <FieldControl
+          field={field}
+          value={value}
+          label={field.name}
+          error={error}
+          autoFocus={autoFocus}
+          onChange={(next) => onChange(field, { value: next })}
+          typed={typed}
+          onTyped={(next) => onChange(field, { text: next })}
+        />
+      </ChangedField>
+      {theirs !== undefined && (
+        <Text size="xs" mt={6} style={{ overflowWrap: "anywhere" }}>
+          {text.editor.theirs} <span className="mono">{shortValue(theirs, 200)}</span>
+        </Text>
+      )}
+    </div>
+  );
+});

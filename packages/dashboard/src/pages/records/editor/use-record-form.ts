@@ -1,8 +1,10 @@
 /** The state of the form of a record: edits, errors, saving. */
+import { SocleError } from "@socle/client";
 import type { CollectionEntry, FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useMemo, useRef, useState } from "react";
-import { drafts, useDraft } from "../../../kit/use-draft.ts";
+import { messageOf } from "../../../kit/states.tsx";
+import { drafts, useDraft } from "../../../kit/use-draft.tsx";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import {
@@ -18,7 +20,6 @@ import {
   withoutEdits,
 } from "./edits.ts";
 import { recordQuery } from "./record-query.ts";
-import { noErrors, type SaveErrors, saveErrors } from "./save-errors.ts";
 
 interface FormOptions {
   collection: CollectionEntry;
@@ -116,3 +117,27 @@ export function useRecordForm(options: FormOptions) {
 }
 
 export type RecordForm = ReturnType<typeof useRecordForm>;
+
+export interface SaveErrors {
+  readonly fields: { readonly [field: string]: string };
+  /** Messages without a field. */
+  readonly general: readonly string[];
+  /** The id of the request in the log, after a failure of the service. */
+  readonly requestId: string | null;
+}
+
+const noErrors: SaveErrors = { fields: {}, general: [], requestId: null };
+
+function saveErrors(thrown: unknown, fields: readonly FieldDefinition[]): SaveErrors {
+  if (!(thrown instanceof SocleError)) return { ...noErrors, general: [messageOf(thrown)] };
+  if (thrown.status === 401) return { ...noErrors, general: [text.editor.sessionEnded] };
+  const names = new Set(fields.map(({ name }) => name));
+  const atFields: { [field: string]: string } = {};
+  const general: string[] = [];
+  for (const { field, message } of thrown.details) {
+    if (!names.has(field)) general.push(message.startsWith(field) ? message : `${field}: ${message}`);
+    else atFields[field] = atFields[field] === undefined ? message : `${atFields[field]}; ${message}`;
+  }
+  if (thrown.details.length === 0) general.push(messageOf(thrown));
+  return { fields: atFields, general, requestId: thrown.status >= 500 ? thrown.requestId : null };
+}

@@ -1,10 +1,10 @@
 /** The dialog that exports records into a file. */
-import { Alert, Button, Checkbox, Group, Modal, Progress, Radio, SegmentedControl, Stack, Text } from "@mantine/core";
+import { Alert, Checkbox, Group, Modal, Progress, Radio, SegmentedControl, Stack, Text } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
 import { IconAlertTriangle, IconCircleCheck, IconDownload } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Dim, formatNumber, messageOf } from "../../../kit/index.ts";
+import { Action, Dim, FormFoot, formatNumber, messageOf } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import { countQuery } from "../data/record-query.ts";
 import { columnsOf, EXPORT_FORMATS, type ExportColumn, type ExportShape } from "./format.ts";
@@ -70,9 +70,7 @@ function Done({ done, file, wanted, onClose }: { done: number; file: string; wan
         {done < wanted && ` ${text.export.gone(wanted - done)}`}
       </Alert>
       <Group justify="flex-end">
-        <Button onClick={onClose} data-autofocus>
-          {text.common.close}
-        </Button>
+        <Action label={text.common.close} onClick={onClose} data-autofocus size="sm" variant="filled" />
       </Group>
     </Stack>
   );
@@ -87,9 +85,7 @@ function Running({ done, total, onStop }: { done: number; total: number | null; 
         <Text size="sm" role="status" className="numbers">
           {text.export.running(done, total)}
         </Text>
-        <Button variant="default" size="xs" onClick={onStop}>
-          {text.export.stop}
-        </Button>
+        <Action label={text.export.stop} onClick={onStop} />
       </Group>
     </Stack>
   );
@@ -138,14 +134,12 @@ function ExportForm({ scope, total, error, all, grid, onCancel, onStart }: Expor
             <Radio value="all" label={text.export.allColumns(all.length)} />
           </Group>
         </Radio.Group>
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onCancel}>
-            {text.common.cancel}
-          </Button>
-          <Button type="submit" leftSection={<IconDownload size={16} />}>
-            {text.export.start}
-          </Button>
-        </Group>
+        <FormFoot
+          label={text.export.start}
+          isBusy={false}
+          onCancel={onCancel}
+          leftSection={<IconDownload size={16} />}
+        />
       </Stack>
     </form>
   );

@@ -2,11 +2,12 @@
  * The bar above the grid: a search box, conditions as chips, or the expression as text. Conditions and text are views of the
  * same filter. In a collection with `search` the box searches the words; in any other collection the box is part of the filter.
  */
-import { ActionIcon, Button, CloseButton, Group, Menu, Text, TextInput, Tooltip } from "@mantine/core";
+import { Button, CloseButton, Group, Menu, Text, TextInput, Tooltip } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import type { CollectionEntry } from "@socle/protocol";
 import { IconCursorText, IconHistory, IconSearch, IconX } from "@tabler/icons-react";
 import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from "react";
+import { Action } from "../../../kit/action.tsx";
 import { ExpressionEditor, errorPosition, fieldOfPath, schemaOf } from "../../../kit/expression/index.ts";
 import { IconAction } from "../../../kit/icon-action.tsx";
 import { Dim } from "../../../kit/words.tsx";
@@ -134,19 +135,18 @@ function Refusal(props: { id?: string; children: string }) {
 function RawSwitch(props: { isRaw: boolean; disabled: boolean; onChange: (isRaw: boolean) => void }) {
   const { isRaw, disabled, onChange } = props;
   return (
-    <Tooltip label={isRaw ? text.records.asBuilder : text.records.asText}>
-      <ActionIcon
-        variant={isRaw ? "light" : "subtle"}
-        {...(!isRaw && { color: "gray" })}
-        size={30}
-        aria-label={text.records.asText}
-        aria-pressed={isRaw}
-        disabled={disabled}
-        onClick={() => onChange(!isRaw)}
-      >
-        <IconCursorText size={16} />
-      </ActionIcon>
-    </Tooltip>
+    <IconAction
+      icon={IconCursorText}
+      iconSize={16}
+      tip={isRaw ? text.records.asBuilder : text.records.asText}
+      label={text.records.asText}
+      variant={isRaw ? "light" : "subtle"}
+      color={isRaw ? "verdigris" : "gray"}
+      size={30}
+      aria-pressed={isRaw}
+      disabled={disabled}
+      onClick={() => onChange(!isRaw)}
+    />
   );
 }
 
@@ -205,15 +205,13 @@ function BuilderLine({ collection, builder, schema, onBuild, searchRef }: Builde
       )}
       <div className={classes["chips"]}>
         {conditions.length > 1 && (
-          <Button
+          <Action
+            label={text.records.join[join]}
             size="compact-xs"
-            variant="default"
             className={classes["join"]}
             onClick={() => onBuild({ ...builder, join: join === "all" ? "any" : "all" })}
             aria-label={text.records.joinLabel(join)}
-          >
-            {text.records.join[join]}
-          </Button>
+          />
         )}
         {conditions.map((condition, i) => (
           <ConditionChip

@@ -2,13 +2,15 @@
 // biome-ignore-all lint/a11y/useSemanticElements: an HTML table cannot leave out the rows outside the screen.
 // biome-ignore-all lint/a11y/useFocusableInteractive: a single cell at a time has the tab index.
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid has the keys of all its cells.
+
+import type { JsonValue } from "@socle/protocol";
 import { memo, Suspense } from "react";
-import { kinds } from "../../../fields/index.ts";
+import cellClasses from "../../../fields/cell.module.css";
+import { type CellProps, kinds } from "../../../fields/index.ts";
 import { preloadable } from "../../../kit/preloadable.tsx";
 import { text } from "../../../texts/index.ts";
 import type { PlacedColumn } from "../columns/use-columns.ts";
-import type { Row } from "../data/rows.ts";
-import { CellValue } from "./cell.tsx";
+import { type Row, shownText } from "../data/rows.ts";
 import classes from "./grid.module.css";
 import type { InlineEditorProps, Step } from "./inline-editor.tsx";
 import type { CellPlace } from "./navigation.ts";
@@ -33,7 +35,7 @@ export interface ShownColumn {
   readonly column: PlacedColumn;
 }
 
-export interface GridRowProps {
+interface GridRowProps {
   collection: string;
   /** The position in the whole list. */
   index: number;
@@ -144,6 +146,39 @@ function Value({ row, column, isLink }: { row: Row; column: PlacedColumn; isLink
   return (
     <span className={classes["id"]} title={row.id} data-is-link={isLink || undefined}>
       {column.size > 300 ? row.id : `…${row.id.slice(-Math.max(6, Math.floor((column.size - 36) / 8)))}`}
+    </span>
+  );
+}
+
+function CellValue({ row, column }: { row: Row; column: PlacedColumn }) {
+  const value: JsonValue = row.record[column.name] ?? null;
+  if (value === null) return <span className={cellClasses["null"]}>null</span>;
+  const { Cell } = kinds[column.field.type];
+  const Shown = column.field.multiple === true ? ItemsCell : Cell;
+  return <Shown row={row} column={column} value={value} />;
+}
+
+/** Most items in a cell; a sign stands for further items. */
+const mostShown = 6;
+
+/** The first items of a multiple field, side by side. */
+function ItemsCell({ row, column, value }: CellProps) {
+  const items = Array.isArray(value) ? value.map(String) : [];
+  if (items.length === 0) return <span className={cellClasses["null"]}>{text.records.noItems}</span>;
+  const isMore = items.length > mostShown || row.cut.has(column.name);
+  const { Cell } = kinds[column.field.type];
+  return (
+    <span className={cellClasses["items"]}>
+      {items.slice(0, mostShown).map((item) =>
+        column.field.type === "string" ? (
+          <span key={item} className={cellClasses["chip"]} data-is-text>
+            <span className="cut">{shownText(item)}</span>
+          </span>
+        ) : (
+          <Cell key={item} row={row} column={column} value={item} />
+        ),
+      )}
+      {isMore && <span className={cellClasses["null"]}>…</span>}
     </span>
   );
 }

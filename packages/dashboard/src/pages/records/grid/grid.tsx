@@ -6,7 +6,7 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: a single cell at a time has the tab index.
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid has the keys of all its cells.
 import { defaultRangeExtractor, type Range, useVirtualizer, type VirtualItem } from "@tanstack/react-virtual";
-import { type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRef } from "react";
+import { type ReactNode, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef } from "react";
 import { text } from "../../../texts/index.ts";
 import { parseSort } from "../data/sort.ts";
 import { rowAt, type Visible } from "../data/use-rows.ts";
@@ -14,7 +14,6 @@ import type { RecordsPage } from "../use-records-page.ts";
 import classes from "./grid.module.css";
 import { GridHead } from "./grid-head.tsx";
 import { GridRow, rowHeight, type ShownColumn, selectWidth } from "./grid-row.tsx";
-import { useFastScroll } from "./use-fast-scroll.ts";
 
 const headHeight = 36;
 
@@ -209,4 +208,44 @@ export function Grid(props: GridProps) {
       {children}
     </>
   );
+}
+
+/** Pixels of a fast scroll step: four rows. */
+const fastStep = 144;
+/** The mark ends after this time without a fast step. */
+const restMs = 150;
+
+function useFastScroll(scroller: RefObject<HTMLDivElement | null>): void {
+  useLayoutEffect(() => {
+    const { current: grid } = scroller;
+    if (grid === null) return undefined;
+    let { scrollTop: top, scrollLeft: left } = grid;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const rest = (): void => {
+      clearTimeout(timer);
+      timer = undefined;
+      grid.removeAttribute("data-is-fast");
+    };
+    const onScroll = (): void => {
+      const { scrollTop, scrollLeft } = grid;
+      const step = Math.abs(scrollTop - top);
+      const isSideways = scrollLeft !== left;
+      top = scrollTop;
+      left = scrollLeft;
+      if (isSideways) rest();
+      else if (step >= fastStep) {
+        if (timer === undefined) {
+          grid.style.setProperty("--scrolled", `${left}px`);
+          grid.setAttribute("data-is-fast", "");
+        }
+        clearTimeout(timer);
+        timer = setTimeout(rest, restMs);
+      }
+    };
+    grid.addEventListener("scroll", onScroll, { passive: true });
+    return () => {
+      grid.removeEventListener("scroll", onScroll);
+      rest();
+    };
+  }, [scroller]);
 }

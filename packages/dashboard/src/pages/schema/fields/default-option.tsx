@@ -1,11 +1,10 @@
-/** The default of a field: a switch, and the value. */
-import { MultiSelect, Select, Stack, TagsInput, TextInput } from "@mantine/core";
+/** The default of a field: a switch, and the value; and the switch for options that are on or off. */
+import { MultiSelect, Select, Stack, Switch, type SwitchProps, TagsInput, TextInput } from "@mantine/core";
 import { text } from "../../../texts/index.ts";
 import { defaultItems, firstDefault } from "../draft/defaults.ts";
 import type { FieldDraft } from "../draft/draft.ts";
 import type { FieldPatch } from "../draft/edits.ts";
 import { isMultiple, valuesOf } from "../draft/rules.ts";
-import { Flag } from "./flag.tsx";
 
 const words = text.schema.fields;
 
@@ -74,6 +73,24 @@ function DefaultValue({ field, typed, problem, onPatch }: DefaultOptionProps & {
       error={problem}
       classNames={type === "json" ? { input: "mono" } : {}}
       onChange={(event) => onPatch({ default: event.currentTarget.value })}
+    />
+  );
+}
+
+interface FlagProps extends Omit<SwitchProps, "description" | "checked" | "onChange"> {
+  hint: string;
+  isOn: boolean;
+  onChange: (isOn: boolean) => void;
+}
+
+export function Flag({ hint, isOn, onChange, ...flag }: FlagProps) {
+  return (
+    <Switch
+      size="xs"
+      description={hint}
+      checked={isOn}
+      onChange={(event) => onChange(event.currentTarget.checked)}
+      {...flag}
     />
   );
 }

@@ -18,9 +18,8 @@ import { hasDefault } from "../draft/defaults.ts";
 import type { FieldDraft } from "../draft/draft.ts";
 import type { FieldPatch } from "../draft/edits.ts";
 import { rulesOf } from "../draft/rules.ts";
-import { DefaultOption } from "./default-option.tsx";
+import { DefaultOption, Flag } from "./default-option.tsx";
 import { FieldRules } from "./field-rules.tsx";
-import { Flag } from "./flag.tsx";
 import { RegexTest } from "./regex-test.tsx";
 
 interface FieldOptionsProps {

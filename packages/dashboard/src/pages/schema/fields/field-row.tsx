@@ -1,5 +1,4 @@
 /** A field in the list: its name, its type, its badges; the options open below. */
-
 import { useSortable } from "@dnd-kit/sortable";
 import { CSS } from "@dnd-kit/utilities";
 import { Badge, Checkbox, Text, TextInput, Tooltip, UnstyledButton } from "@mantine/core";

@@ -1,5 +1,4 @@
 /** The rules of a field: which users may read and write its value, in addition to the record's rules. */
-
 import { Stack } from "@mantine/core";
 import { FIELD_OPERATIONS, type FieldOperation, type Rule } from "@socle/protocol";
 import { useState } from "react";

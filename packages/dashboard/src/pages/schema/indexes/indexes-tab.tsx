@@ -1,18 +1,31 @@
 /** The indexes of a collection: indexes of the definition, automatic indexes, and the searched fields. */
-import { Group, MultiSelect, Select, Stack, Switch, Text, Title, Tooltip } from "@mantine/core";
+import { useSortable } from "@dnd-kit/sortable";
+import { CSS } from "@dnd-kit/utilities";
+import {
+  CloseButton,
+  Group,
+  MultiSelect,
+  Select,
+  Stack,
+  Switch,
+  Text,
+  Title,
+  Tooltip,
+  UnstyledButton,
+} from "@mantine/core";
 import { IconPlus, IconTrash } from "@tabler/icons-react";
 import { useRef } from "react";
 import { IconAction } from "../../../kit/icon-action.tsx";
 import { Action } from "../../../kit/index.ts";
+import { Sortable } from "../../../kit/sortable.tsx";
 import { Complaint, Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
 import { CodeText } from "../code-text.tsx";
 import { indexableTimes, maxIndexes, maxIndexFields, maxSearched, type Problem } from "../draft/checks.ts";
 import { type IndexDraft, keptFields, refName, type SchemaDraft } from "../draft/draft.ts";
-import type { Edit } from "../draft/edits.ts";
+import { type Edit, moved } from "../draft/edits.ts";
 import { isMultiple, isText } from "../draft/rules.ts";
 import { implicitIndexes } from "./implicit.ts";
-import { IndexFields } from "./index-fields.tsx";
 import classes from "./indexes.module.css";
 
 const words = text.schema.indexes;
@@ -169,5 +182,63 @@ function SearchFields(props: { draft: SchemaDraft; apply: (edit: Edit) => void; 
         hidePickedOptions
       />
     </section>
+  );
+}
+
+function IndexFields(props: {
+  draft: SchemaDraft;
+  refs: readonly string[];
+  /** The number of the index in the list. */
+  number: number;
+  onChange: (refs: readonly string[]) => void;
+  /** Called after the removal of a field: the focus needs a new place, because its button is removed too. */
+  onEmptied: () => void;
+}) {
+  const { draft, refs, number, onChange, onEmptied } = props;
+  // A field that appears twice has a separate key for each position.
+  const ids = refs.map((ref, i) => (refs.indexOf(ref) === i ? ref : `${ref} ${i}`));
+  return (
+    <Sortable
+      ids={ids}
+      nameOf={(at) => refName(draft, refs[at] ?? "")}
+      isHorizontal
+      onMove={(from, to) => onChange(moved(refs, from, to))}
+    >
+      {ids.map((id, i) => (
+        <IndexField
+          key={id}
+          id={id}
+          name={refName(draft, refs[i] ?? "")}
+          number={number}
+          onRemove={() => {
+            onChange(refs.filter((_, place) => place !== i));
+            onEmptied();
+          }}
+        />
+      ))}
+    </Sortable>
+  );
+}
+
+function IndexField(props: { id: string; name: string; number: number; onRemove: () => void }) {
+  const { id, name, number, onRemove } = props;
+  const { attributes, listeners, setNodeRef, transform, transition, isDragging } = useSortable({ id });
+  return (
+    <span
+      ref={setNodeRef}
+      className={classes["field"]}
+      data-dragging={isDragging || undefined}
+      style={{ transform: CSS.Translate.toString(transform), transition }}
+    >
+      <UnstyledButton
+        {...attributes}
+        {...listeners}
+        className={classes["fieldName"]}
+        aria-label={words.moveField(name, number)}
+      >
+        {name}
+      </UnstyledButton>
+      <CloseButton size="xs" aria-label={words.removeField(name, number)} onClick={onRemove} />
+    </span>
   );
 }

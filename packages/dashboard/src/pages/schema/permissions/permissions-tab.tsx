@@ -1,15 +1,23 @@
 /** The permissions as a matrix: an operation per row, a rule per column; the editor of an expression is below its row. */
-
-import { Box, List, Tooltip, VisuallyHidden } from "@mantine/core";
-import { OPERATIONS, PERMISSION_RULES } from "@socle/protocol";
-import type { ReactNode } from "react";
+import { Box, List, Radio, Tooltip, VisuallyHidden } from "@mantine/core";
+import { OPERATIONS, type Operation, PERMISSION_RULES } from "@socle/protocol";
+import { type ReactNode, useId, useState } from "react";
 import { Notice } from "../../../kit/index.ts";
+import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
-import type { SchemaDraft } from "../draft/draft.ts";
+import type { PermissionDraft, SchemaDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
-import { OperationRows } from "./operation-rows.tsx";
 import classes from "./permissions.module.css";
-import { warningsOf } from "./rules.ts";
+import { RuleEditor, useRuleHelp } from "./rule-help.tsx";
+import {
+  type EffectiveRule,
+  effectiveRule,
+  expressionFor,
+  isWord,
+  mistakeIn,
+  sentenceOf,
+  warningsOf,
+} from "./rules.ts";
 
 const words = text.schema.permissions;
 
@@ -68,5 +76,122 @@ export function PermissionsTab(props: {
         {children !== undefined && <Box miw={0}>{children}</Box>}
       </div>
     </div>
+  );
+}
+
+/** Columns of the matrix: the operation, the four words, an expression, and no rule. */
+const columns = PERMISSION_RULES.length + 3;
+
+/** The source of a rule in words: "Same as Create", or the default. */
+function originOf(from: EffectiveRule["from"]): string | null {
+  if (from === null) return null;
+  return from === "default" ? words.byDefault : words.inherited(words.operations[from]);
+}
+
+function OperationRows(props: { operation: Operation; permissions: PermissionDraft; apply: (edit: Edit) => void }) {
+  const { operation, permissions, apply } = props;
+  const { ownerField, mistake } = useRuleHelp();
+  const own = permissions[operation];
+  const { rule, from } = effectiveRule(permissions, operation);
+  const origin = originOf(from);
+  // The user types the word `owner` on the way to `owner = …`: the editor stays during typing.
+  const [isWriting, setWriting] = useState(false);
+  const [wasChosen, setChosen] = useState(false);
+  // The expression before the choice of a word: the choice of "expression" restores the expression.
+  const [written, setWritten] = useState("");
+  const isExpression = own !== null && (isWriting || !isWord(own));
+  const set = (next: string | null): void => apply({ edit: "rule", operation, rule: next });
+  const choose = (next: string | null): void => {
+    if (isExpression && !isWord(own)) setWritten(own);
+    setWriting(false);
+    set(next);
+  };
+  const write = (): void => {
+    setWriting(true);
+    setChosen(true);
+    set(written === "" ? expressionFor(rule, ownerField) : written);
+  };
+  const choice = { operation, inherited: own === null };
+  return (
+    <>
+      <tr className={classes["operation"]}>
+        <th scope="row">{words.operations[operation]}</th>
+        {PERMISSION_RULES.map((word) => (
+          <Choice
+            key={word}
+            {...choice}
+            name={words.rules[word]}
+            isChecked={own === word && !isExpression}
+            isEffective={rule === word}
+            onPick={() => choose(word)}
+          />
+        ))}
+        <Choice
+          {...choice}
+          name={words.expression}
+          isChecked={isExpression}
+          isEffective={!isWord(rule)}
+          onPick={write}
+        />
+        <Choice
+          {...choice}
+          name={operation === "read" ? words.inheritDefault : words.inherit}
+          isChecked={own === null}
+          isEffective={false}
+          onPick={() => choose(null)}
+        />
+      </tr>
+      <tr className={classes["sentence"]}>
+        <td colSpan={columns}>
+          {isExpression ? (
+            <RuleEditor
+              label={words.expressionOf(words.operations[operation])}
+              value={own}
+              hint={words.lookedAt[operation]}
+              mistake={isWord(own) ? words.isWord(own) : mistakeIn(mistake, null, operation)}
+              autoFocus={wasChosen}
+              onChange={(next) => {
+                setWriting(true);
+                set(next);
+              }}
+            />
+          ) : (
+            <Dim size="sm">
+              {sentenceOf(operation, rule)}
+              {origin !== null && ` ${origin}.`}
+            </Dim>
+          )}
+          {own === null && !isWord(rule) && <code className={classes["rule"]}>{rule}</code>}
+        </td>
+      </tr>
+    </>
+  );
+}
+
+function Choice(props: {
+  operation: Operation;
+  name: string;
+  isChecked: boolean;
+  /** Whether the rule is in force, chosen here or inherited from the operation before. */
+  isEffective: boolean;
+  inherited: boolean;
+  onPick: () => void;
+}) {
+  const { operation, name, isChecked, isEffective, inherited, onPick } = props;
+  const id = useId();
+  return (
+    <td data-inherited={(inherited && isEffective) || undefined}>
+      <label className={classes["choice"]} htmlFor={id}>
+        <Radio
+          id={id}
+          name={`rule ${operation}`}
+          aria-label={words.choice(words.operations[operation], name)}
+          checked={isChecked}
+          onChange={onPick}
+          className={classes["radio"]}
+        />
+        <span className={classes["choiceName"]}>{name}</span>
+      </label>
+    </td>
   );
 }

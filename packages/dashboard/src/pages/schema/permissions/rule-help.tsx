@@ -1,5 +1,4 @@
 /** The help for the author of a rule, and the editor: the names for the rule, the complaint of the service about a rule. */
-
 import { Stack, Text } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { SocleError } from "@socle/client";

@@ -1,12 +1,13 @@
 /** "Try as": the answer for a user or an anonymous request on a record or the list, and the parts of the rules that decide. */
-import { Button, NativeSelect, Stack, Text } from "@mantine/core";
+import { NativeSelect, Stack, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
-import type { JsonValue, RuleTrial, RuleTrialRequest } from "@socle/protocol";
-import { IconCircleCheck, IconCircleX } from "@tabler/icons-react";
+import type { JsonValue, RulePart, RuleTrial, RuleTrialRequest, TriedRule } from "@socle/protocol";
+import { IconCircleCheck, IconCircleX, IconHelpCircle } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import {
+  Action,
   CodeBlock,
   choicesOf,
   Dim,
@@ -22,7 +23,7 @@ import { text } from "../../../texts/index.ts";
 import { RelationControl } from "../../records/editor/controls/relation-control.tsx";
 import { type Attempt, attemptOf, type SchemaSearch } from "../search.ts";
 import classes from "./permissions.module.css";
-import { RuleOutcome } from "./rule-parts.tsx";
+import { isWord } from "./rules.ts";
 
 const words = text.schema.trial;
 const route = getRouteApi("/inside/collections/$name/schema");
@@ -105,9 +106,7 @@ export function TrialPanel({ name, isDirty }: { name: string; isDirty: boolean }
             <JsonEditor value={body} onChange={setBody} label={words.body} minHeight={72} maxHeight={220} />
           </div>
         )}
-        <Button onClick={run} loading={trial.isPending} variant="light">
-          {words.run}
-        </Button>
+        <Action label={words.run} onClick={run} loading={trial.isPending} variant="light" size="sm" />
         <div aria-live="polite">
           {complaint !== null && (
             <Text size="sm" c="var(--mantine-color-error)">
@@ -157,4 +156,66 @@ function itemsOf(answer: JsonValue): JsonValue[] | null {
   if (typeof answer !== "object" || answer === null || Array.isArray(answer)) return null;
   const items = answer["items"];
   return Array.isArray(items) && "nextCursor" in answer ? items : null;
+}
+
+function outcomeOf(holds: boolean | null): "yes" | "no" | "unknown" {
+  if (holds === null) return "unknown";
+  return holds ? "yes" : "no";
+}
+
+const marks = {
+  yes: { tone: "good", icon: IconCircleCheck },
+  no: { tone: "bad", icon: IconCircleX },
+  unknown: { tone: "quiet", icon: IconHelpCircle },
+} as const;
+
+/** The text of a part. For a part with inner parts, the label is the operator that joins the inner parts. */
+function labelOf(rule: string, { kind, start, end, parts }: RulePart): string {
+  const [first] = parts;
+  if (first === undefined) return rule.slice(start, end);
+  if (kind === "some") return words.some(rule.slice(start, rule.indexOf("[", start)));
+  return kind === "comparison" ? rule.slice(start, end) : words.kinds[kind];
+}
+
+function RuleOutcome({ tried }: { tried: TriedRule }) {
+  const { operation, moment, rule, holds, parts } = tried;
+  const title = words.ruleOf(text.schema.permissions.operations[operation], words.moments[moment]);
+  return (
+    <section aria-label={title}>
+      <h3 className={classes["ruleTitle"]}>
+        <span>{title}</span>
+        <Mark {...marks[outcomeOf(holds)]}>{holds ? words.allows : words.refuses}</Mark>
+      </h3>
+      {isWord(rule) && <p className={classes["word"]}>{text.schema.permissions.sentences[operation][rule]}</p>}
+      {parts !== null && (
+        <ul className={`plain ${classes["parts"]}`}>
+          <Part rule={rule} part={parts} />
+        </ul>
+      )}
+      {parts !== null && holds && parts.holds !== true && <p className={classes["word"]}>{words.bypassed}</p>}
+    </section>
+  );
+}
+
+function Part({ rule, part }: { rule: string; part: RulePart }) {
+  const { kind, holds, parts } = part;
+  const outcome = outcomeOf(holds);
+  const isCode = parts.length === 0 || kind === "comparison";
+  const label = labelOf(rule, part);
+  return (
+    <li>
+      <span className={classes["part"]} data-outcome={outcome}>
+        <Mark {...marks[outcome]}>
+          {isCode ? <code>{label}</code> : label} <span className={classes["outcome"]}>{words.outcomes[outcome]}</span>
+        </Mark>
+      </span>
+      {parts.length > 0 && (
+        <ul className={`plain ${classes["parts"]}`}>
+          {parts.map((each) => (
+            <Part key={each.start} rule={rule} part={each} />
+          ))}
+        </ul>
+      )}
+    </li>
+  );
 }

@@ -1,8 +1,8 @@
 /** The question before the deletion of a collection: the number of its records, or the collections that point to the collection. */
-import { Button, Group, List, Modal, Stack, Text } from "@mantine/core";
+import { Group, List, Modal, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useFirstFocus } from "../../../kit/focus.ts";
-import { Confirmation, ErrorState, messageOf, Notice, RowsSkeleton, TextLink } from "../../../kit/index.ts";
+import { Action, Confirmation, ErrorState, messageOf, Notice, RowsSkeleton, TextLink } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import { contradictionsOf, pointersIn } from "./refusal.ts";
@@ -66,9 +66,7 @@ function Pointers({ message, onClose }: { message: string; onClose: () => void }
         </List>
       </Notice>
       <Group justify="flex-end">
-        <Button ref={first} onClick={onClose}>
-          {text.common.close}
-        </Button>
+        <Action label={text.common.close} ref={first} onClick={onClose} size="sm" variant="filled" />
       </Group>
     </Stack>
   );

@@ -2,13 +2,14 @@
  * The review before a change is applied: the plan of the service in words, or the contradictions after a refusal. If data would be
  * lost, the user has to type the name of the collection.
  */
-import { Button, Group, Modal, Progress, Stack, Text } from "@mantine/core";
+import { Group, Modal, Progress, Stack, Text } from "@mantine/core";
 import type { CollectionDefinition, CollectionEntry, MigrationPlan } from "@socle/protocol";
 import { IconAlertTriangle, IconMinus, IconPencil, IconPlus } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, type KeyboardEvent, useState } from "react";
 import { useFirstFocus } from "../../../kit/focus.ts";
 import {
+  Action,
   Complaint,
   Dim,
   ErrorState,
@@ -88,12 +89,8 @@ function Refused(props: {
     <Stack>
       <Contradictions collection={name} list={list} />
       <Group justify="flex-end">
-        <Button variant="default" onClick={onRetry} loading={isBusy}>
-          {text.common.retry}
-        </Button>
-        <Button ref={first} onClick={onClose}>
-          {text.common.close}
-        </Button>
+        <Action label={text.common.retry} onClick={onRetry} loading={isBusy} size="sm" />
+        <Action label={text.common.close} ref={first} onClick={onClose} size="sm" variant="filled" />
       </Group>
     </Stack>
   );

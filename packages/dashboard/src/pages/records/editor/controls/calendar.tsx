@@ -1,5 +1,6 @@
 /** The calendar of a `datetime`: a day, or a day and a time of day in a zone. */
-import { Button, Group, SegmentedControl, Stack } from "@mantine/core";
+import { Group, SegmentedControl, Stack } from "@mantine/core";
+import { Action } from "../../../../kit/action.tsx";
 import "@mantine/dates/styles.css";
 import { DatePicker, InlineDateTimePicker } from "@mantine/dates";
 import { useState } from "react";
@@ -75,9 +76,7 @@ export function Calendar(props: CalendarProps) {
       <Dim>{isDay ? text.editor.dateOnlyHint : zoneName(zone, time)}</Dim>
       {isDay ? <Days {...props} /> : <Times {...props} />}
       <Group>
-        <Button size="compact-xs" variant="default" onClick={chooseNow}>
-          {isDay ? text.editor.today : text.editor.now}
-        </Button>
+        <Action label={isDay ? text.editor.today : text.editor.now} size="compact-xs" onClick={chooseNow} />
       </Group>
     </Stack>
   );

@@ -1,7 +1,7 @@
 /** A text too large for direct editing: its beginning, a download, and a button to edit the text anyway. */
 import { Button, Group } from "@mantine/core";
 import { IconDownload } from "@tabler/icons-react";
-import { Dim, formatBytes, saveBlob } from "../../../../kit/index.ts";
+import { Action, Dim, formatBytes, saveBlob } from "../../../../kit/index.ts";
 import { text } from "../../../../texts/index.ts";
 import { ControlFrame, type ControlProps } from "./control.tsx";
 import classes from "./controls.module.css";
@@ -27,9 +27,7 @@ export function LargeText({ content, field, label, error, onEdit }: LargeTextPro
         <Button size="compact-xs" variant="default" leftSection={<IconDownload size={13} />} onClick={download}>
           {text.editor.download}
         </Button>
-        <Button size="compact-xs" variant="default" onClick={onEdit}>
-          {text.editor.editAnyway}
-        </Button>
+        <Action label={text.editor.editAnyway} size="compact-xs" onClick={onEdit} />
       </Group>
     </ControlFrame>
   );

@@ -1,17 +1,18 @@
-/** A relation: the target by its name, and a link to the target. */
+/** The id of a record or of a user: a cell shows the target by its name, with a link to the target. */
 import { VisuallyHidden } from "@mantine/core";
 import { SocleError } from "@socle/client";
-import { IconUnlink } from "@tabler/icons-react";
+import { IconLink, IconUnlink } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
+import { preloadable } from "../kit/preloadable.tsx";
 import { expanded, shownText } from "../pages/records/data/rows.ts";
 import type { Target } from "../pages/records/data/targets.ts";
 import { RecordLink } from "../pages/records/record-link.tsx";
 import { client } from "../service/client.ts";
 import { text } from "../texts/index.ts";
 import classes from "./cell.module.css";
-import type { CellProps } from "./kind.ts";
+import { type CellProps, callerId, type FieldKind, noValue, nullness, readTrimmed, words } from "./kind.ts";
 
-export function RelationCell({ row, column, value }: CellProps) {
+function RelationCell({ row, column, value }: CellProps) {
   const { target } = column;
   const id = String(value);
   if (target === undefined) return <span className={`cut ${classes["text"]}`}>{id}</span>;
@@ -73,3 +74,20 @@ function BrokenChip({ id }: { id: string }) {
     </span>
   );
 }
+
+export const relationKind: FieldKind = {
+  icon: IconLink,
+  words: words("relation"),
+  width: 176,
+  isInline: true,
+  operators: ["=", "!=", "in", ...nullness],
+  completions: ["=", "!=", "in"],
+  values: [callerId, noValue],
+  read: (typed) => (typed === "@user.id" ? { type: "macro", name: typed } : readTrimmed(typed)),
+  firstDefault: "@user.id",
+  isDefault: () => true,
+  Cell: RelationCell,
+  control: preloadable(
+    async () => (await import("../pages/records/editor/controls/relation-control.tsx")).RelationControl,
+  ),
+};

@@ -1,4 +1,4 @@
-/** A filter by a user: found by a part of the email, stored as an id. */
+/** A user by the email: as words, as a link to the page of the user, and as a filter that finds a user by a part of the email. */
 import { Select } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
@@ -6,6 +6,28 @@ import { useState } from "react";
 import { client } from "../service/client.ts";
 import { userQuery } from "../service/queries.ts";
 import { text } from "../texts/index.ts";
+import { TextLink } from "./action.tsx";
+
+interface UserNameProps {
+  id: string | null;
+  /** Shown when no user is meant. */
+  nobody: string;
+}
+
+export function UserName({ id, nobody }: UserNameProps) {
+  const { data } = useQuery({ ...userQuery(id ?? ""), enabled: id !== null, retry: false });
+  // The account may be deleted: the event or the file stays.
+  return <>{id === null ? nobody : (data?.email ?? `…${id.slice(-8)}`)}</>;
+}
+
+export function UserLink({ id, nobody }: UserNameProps) {
+  if (id === null) return <>{nobody}</>;
+  return (
+    <TextLink to="/users" search={{ user: id }} underline="always">
+      <UserName id={id} nobody={nobody} />
+    </TextLink>
+  );
+}
 
 interface UserSelectProps {
   /** The accessible name. */

@@ -2,15 +2,18 @@
  * The draft of a form: the form begins with the kept content, the content is kept during typing, and a notification tells the
  * user who leaves the form with unsaved changes.
  */
+import { Group, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
 import { useCallback, useEffect, useRef, useState } from "react";
-import { tellOfDraft } from "./draft-notice.tsx";
+import { text } from "../texts/index.ts";
+import { Action } from "./action.tsx";
 import { type Draft, DraftStore } from "./drafts.ts";
 
 export const drafts = new DraftStore(sessionStorage);
 
 const writeAfterMs = 300;
 
-export interface DraftForm<T> {
+interface DraftForm<T> {
   /** The name of the draft in the storage: "posts/new". */
   readonly id: string;
   /** The draft at the beginning of the form, from `drafts.read`. */
@@ -20,7 +23,7 @@ export interface DraftForm<T> {
   readonly isDirty: boolean;
 }
 
-export interface DraftState {
+interface DraftState {
   /** The time of the restored draft; null without a draft or changes, and after the user has confirmed the notice. */
   readonly restoredAt: string | null;
   /** Whether the content is too large to be kept. */
@@ -90,4 +93,22 @@ export function useDraft<T>(form: DraftForm<T>): DraftState {
     drafts.remove(id);
   }, [id]);
   return { restoredAt: isDirty ? restoredAt : null, isTooLarge, acknowledge, flush, forget };
+}
+
+function tellOfDraft(draftId: string, onDiscard: () => void): void {
+  const id = `draft:${draftId}`;
+  const discard = (): void => {
+    onDiscard();
+    notifications.hide(id);
+  };
+  notifications.show({
+    id,
+    autoClose: 8_000,
+    message: (
+      <Group justify="space-between" gap="xs">
+        <Text size="sm">{text.editor.draftKept}</Text>
+        <Action label={text.editor.discard} size="compact-xs" onClick={discard} />
+      </Group>
+    ),
+  });
 }

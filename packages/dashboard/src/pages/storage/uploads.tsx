@@ -1,12 +1,15 @@
-/** Uploads of several files: three at a time, each with its progress, its end, a cancel and a retry. */
+/** Uploads of several files: three at a time, in a panel at the lower edge with the progress, the error, a cancel and a retry of each. */
+import { Group, Progress, Text } from "@mantine/core";
 import { MAX_FILE_SIZE, type Visibility } from "@socle/protocol";
+import { IconCheck, IconRefresh, IconX } from "@tabler/icons-react";
 import { useEffect, useReducer, useRef } from "react";
-import { formatBytes, messageOf } from "../../kit/index.ts";
+import { Action, Complaint, Dim, formatBytes, IconAction, messageOf } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { refreshFiles } from "./queries.ts";
+import classes from "./storage.module.css";
 
-export interface Upload {
+interface Upload {
   readonly key: number;
   readonly file: File;
   readonly visibility: Visibility;
@@ -25,7 +28,7 @@ export function isOpen({ state }: Upload): boolean {
   return state.phase === "waiting" || state.phase === "sending";
 }
 
-export interface Uploads {
+interface Uploads {
   readonly list: readonly Upload[];
   add(files: readonly File[], visibility: Visibility): void;
   cancel(key: number): void;
@@ -99,4 +102,81 @@ export function useUploads(): Uploads {
       set(list.current.filter(isOpen));
     },
   };
+}
+
+export function UploadList({ uploads }: { uploads: Uploads }) {
+  const { list, clear } = uploads;
+  if (list.length === 0) return null;
+  const open = list.filter(isOpen).length;
+  return (
+    <section className={classes["uploads"]} aria-label={text.storage.uploads}>
+      <Group justify="space-between" px="md" pt={8} pb={4} wrap="nowrap">
+        <Text size="sm" fw={600} aria-live="polite">
+          {open > 0 ? text.storage.uploading(open) : text.storage.uploadsOver(list.length)}
+        </Text>
+        <Action
+          label={text.storage.clearUploads}
+          size="compact-xs"
+          variant="subtle"
+          color="gray"
+          onClick={clear}
+          disabled={open === list.length}
+        />
+      </Group>
+      <ul className={`plain ${classes["uploadsList"]}`}>
+        {list.map((upload) => (
+          <UploadRow key={upload.key} upload={upload} uploads={uploads} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function UploadRow({ upload, uploads }: { upload: Upload; uploads: Uploads }) {
+  const { key, file, state } = upload;
+  return (
+    <li className={classes["upload"]}>
+      <Group justify="space-between" wrap="nowrap" gap="xs">
+        <Text size="sm" truncate title={file.name}>
+          {file.name}
+        </Text>
+        <Group gap={2} wrap="nowrap">
+          {state.phase === "done" && <IconCheck size={16} aria-label={text.storage.uploaded} />}
+          {state.phase === "failed" && state.canRetry && (
+            <IconAction
+              tip={text.common.retry}
+              icon={IconRefresh}
+              iconSize={14}
+              label={text.storage.retryUpload(file.name)}
+              onClick={() => uploads.retry(key)}
+            />
+          )}
+          {state.phase !== "done" && (
+            <IconAction
+              tip={text.common.cancel}
+              icon={IconX}
+              iconSize={14}
+              label={text.storage.cancelUpload(file.name)}
+              onClick={() => uploads.cancel(key)}
+            />
+          )}
+        </Group>
+      </Group>
+      {state.phase === "sending" && (
+        <Progress
+          size="xs"
+          value={state.part * 100}
+          aria-label={`${file.name}: ${Math.round(state.part * 100)} %`}
+          transitionDuration={120}
+        />
+      )}
+      {state.phase === "failed" ? (
+        <Complaint size="xs">{state.message}</Complaint>
+      ) : (
+        <Dim>
+          {formatBytes(file.size)} · {text.storage.visibilities[upload.visibility]}
+        </Dim>
+      )}
+    </li>
+  );
 }

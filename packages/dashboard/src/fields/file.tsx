@@ -1,11 +1,21 @@
-/** A file: its thumbnail or its icon, and its name. A cell in motion loads neither: the requests begin after a short rest. */
+/** The id of a stored file: a cell shows the thumbnail or icon, and the name. A cell in motion loads neither: the requests begin after a short rest. */
 import { IconFile, IconFileMusic, IconFileText, IconFileTypePdf, IconMovie, IconPhoto } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { usePicture, visible } from "../kit/index.ts";
+import { preloadable } from "../kit/preloadable.tsx";
 import { fileQuery } from "../pages/storage/queries.ts";
 import classes from "./cell.module.css";
-import type { CellProps } from "./kind.ts";
+import {
+  type CellProps,
+  callerEmail,
+  callerId,
+  type FieldKind,
+  noValue,
+  nullness,
+  readTrimmed,
+  words,
+} from "./kind.ts";
 
 const standingMs = 150;
 
@@ -17,7 +27,7 @@ function iconOf(mimeType: string) {
   return mimeType.startsWith("text/") ? IconFileText : IconFile;
 }
 
-export function FileCell({ value }: CellProps) {
+function FileCell({ value }: CellProps) {
   const id = String(value);
   const [isStanding, setStanding] = useState(false);
   useEffect(() => {
@@ -40,3 +50,17 @@ export function FileCell({ value }: CellProps) {
     </span>
   );
 }
+
+export const fileKind: FieldKind = {
+  icon: IconFile,
+  words: words("file"),
+  width: 184,
+  operators: ["=", "!=", ...nullness],
+  completions: ["=", "!=", "in"],
+  values: [noValue, callerId, callerEmail],
+  read: readTrimmed,
+  firstDefault: "",
+  isDefault: () => true,
+  Cell: FileCell,
+  control: preloadable(async () => (await import("../pages/records/editor/controls/file-control.tsx")).FileControl),
+};

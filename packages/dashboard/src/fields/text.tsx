@@ -1,9 +1,19 @@
-/** The parts that `string` and `text` share: both hold text. */
+/** Any text: `string`, a single line, and `text`, of any length. */
+import { IconAlignLeft, IconLetterCase } from "@tabler/icons-react";
 import { preloadable } from "../kit/preloadable.tsx";
 import { shownText } from "../pages/records/data/rows.ts";
 import { text } from "../texts/index.ts";
 import classes from "./cell.module.css";
-import { type CellProps, callerEmail, callerId, type FieldKind, noValue, nullness, operandWith } from "./kind.ts";
+import {
+  type CellProps,
+  callerEmail,
+  callerId,
+  type FieldKind,
+  noValue,
+  nullness,
+  operandWith,
+  words,
+} from "./kind.ts";
 
 /** The text, or the pieces around the matches of a search. */
 function TextCell({ row, column, value }: CellProps) {
@@ -27,7 +37,7 @@ function TextCell({ row, column, value }: CellProps) {
   );
 }
 
-export const textParts = {
+const textParts = {
   isText: true,
   operators: ["~", "!~", "=", "!=", "in", ...nullness],
   completions: ["=", "!=", "~", "!~", "in", ">", ">=", "<", "<="],
@@ -38,3 +48,18 @@ export const textParts = {
   Cell: TextCell,
   control: preloadable(async () => (await import("../pages/records/editor/controls/string-control.tsx")).StringControl),
 } satisfies Partial<FieldKind>;
+
+export const stringKind: FieldKind = {
+  icon: IconLetterCase,
+  words: words("string"),
+  width: 232,
+  isInline: true,
+  ...textParts,
+};
+
+export const textKind: FieldKind = {
+  icon: IconAlignLeft,
+  words: words("text"),
+  width: 260,
+  ...textParts,
+};

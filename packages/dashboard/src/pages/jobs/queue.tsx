@@ -1,12 +1,16 @@
-/** A queue in the drawer, beside its attempts: its options, the waiting runs, the runs that have failed for good. */
-import { Group } from "@mantine/core";
-import type { JobEntry, QueueRun } from "@socle/protocol";
+/** A queue in the drawer: its options, the waiting runs, the runs that have failed for good; and the starts of runs by hand. */
+import { Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { DateTimePicker } from "@mantine/dates";
+import type { JobEntry, NewQueueRun, QueueRun } from "@socle/protocol";
+import { IconPlayerPlay, IconPlus } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
 import {
   Action,
   actionColumn,
   CodeBlock,
   type Column,
+  Complaint,
   confirmDanger,
   DataTable,
   DetailsSection,
@@ -15,9 +19,12 @@ import {
   ErrorText,
   Fact,
   Facts,
+  FormFoot,
   formatDuration,
   formatNumber,
+  JsonEditor,
   jsonText,
+  messageOf,
   notifyDone,
   notifyError,
   StatusMark,
@@ -183,5 +190,103 @@ export function QueuedPayload({ name, runId }: { name: string; runId: string | u
     <DetailsSection title={words.payload}>
       <CodeBlock value={jsonText(data.payload)} label={words.payload} />
     </DetailsSection>
+  );
+}
+
+export function EnqueueButton({ name, onOpen }: { name: string; onOpen: () => void }) {
+  return (
+    <Action
+      icon={IconPlus}
+      label={words.enqueue}
+      size="compact-sm"
+      aria-label={words.enqueueOf(name)}
+      onClick={onOpen}
+    />
+  );
+}
+
+interface EnqueueProps {
+  name: string;
+  onClose: () => void;
+  onEnqueued: (runId: string) => void;
+}
+
+export function EnqueueDialog(props: EnqueueProps) {
+  return (
+    <Modal opened onClose={props.onClose} title={words.enqueueOf(props.name)} size="lg">
+      <EnqueueForm {...props} />
+    </Modal>
+  );
+}
+
+function EnqueueForm({ name, onClose, onEnqueued }: EnqueueProps) {
+  const [payload, setPayload] = useState("{}");
+  const [key, setKey] = useState("");
+  const [at, setAt] = useState<string | null>(null);
+  const enqueue = useMutation({
+    mutationFn: () => client.admin.scripts.enqueue(name, runOf({ payload, key, at })),
+    onSuccess: async ({ runId }) => {
+      notifyDone(words.enqueued);
+      onClose();
+      onEnqueued(runId);
+      await refreshJobs();
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (!enqueue.isPending) enqueue.mutate();
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <div>
+          <Text size="sm" fw={500} mb={4} aria-hidden>
+            {words.payload}
+          </Text>
+          <JsonEditor value={payload} onChange={setPayload} label={words.payload} autoFocus minHeight={120} />
+        </div>
+        <TextInput
+          label={words.key}
+          description={words.keyNote}
+          value={key}
+          onChange={(event) => setKey(event.currentTarget.value)}
+          autoComplete="off"
+        />
+        <DateTimePicker label={words.at} placeholder={words.atOnce} value={at} onChange={setAt} clearable />
+        {enqueue.isError && <Complaint>{messageOf(enqueue.error)}</Complaint>}
+        <FormFoot label={words.enqueue} isBusy={enqueue.isPending} onCancel={onClose} />
+      </Stack>
+    </form>
+  );
+}
+
+/** @throws SyntaxError for a payload that is no JSON. */
+function runOf({ payload, key, at }: { payload: string; key: string; at: string | null }): NewQueueRun {
+  return {
+    payload: JSON.parse(payload === "" ? "null" : payload),
+    ...(key !== "" && { key }),
+    ...(at !== null && { at: new Date(at).toISOString() }),
+  };
+}
+
+export function RunNow({ name, onStarted }: { name: string; onStarted: (runId: string) => void }) {
+  const start = useMutation({
+    mutationFn: () => client.admin.scripts.runJob(name),
+    onSuccess: async ({ runId }) => {
+      // The details of the started run open and show its progress.
+      onStarted(runId);
+      await refreshJobs();
+    },
+    onError: (error) => notifyError(text.jobs.notStarted(name), error),
+  });
+  return (
+    <Action
+      icon={IconPlayerPlay}
+      label={text.jobs.runNow}
+      size="compact-sm"
+      loading={start.isPending}
+      aria-label={text.jobs.runNowOf(name)}
+      onClick={() => start.mutate()}
+    />
   );
 }
