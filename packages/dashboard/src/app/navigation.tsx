@@ -35,7 +35,7 @@ import { Link, useLocation, useNavigate } from "@tanstack/react-router";
 import iconUrl from "../assets/icon.svg";
 import { Keys, notifyFailure, useShortcut } from "../kit/index.ts";
 import { finishDeletes } from "../service/deletes.ts";
-import { type ScriptKind, useScriptFiles, useUnseenFailures } from "../service/scripts.ts";
+import { type ScriptKind, useScriptFiles, useUnseenFailures } from "../service/live.ts";
 import { signOut, useSession } from "../service/session.ts";
 import { text } from "../texts/index.ts";
 import classes from "./navigation.module.css";
@@ -129,7 +129,7 @@ function ScriptBadge({ kind, isOpen }: { kind: ScriptKind; isOpen: boolean }) {
   const n = broken + failures;
   if (n === 0) return null;
   return (
-    <span className={classes["badge"]}>
+    <span className={`numbers ${classes["badge"]}`}>
       <span aria-hidden>{n > 99 ? "99+" : n}</span>
       <VisuallyHidden>{text.scripts.failures(n)}</VisuallyHidden>
     </span>

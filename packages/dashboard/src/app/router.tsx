@@ -1,6 +1,6 @@
 /**
  * The pages and their addresses. A page's state (filter, sort, open record, …) is in its address, so that a person can share the state and
- * the back button works: each page has a `search.ts` that reads the address. A page is loaded when a person opens the page.
+ * the back button works: `pages/search.ts` reads the address. A page is loaded when a person opens the page.
  */
 import {
   createRootRoute,
@@ -11,19 +11,21 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import { ErrorState } from "../kit/states.tsx";
-import { readDiagramSearch } from "../pages/diagram/search.ts";
-import { readEventSearch } from "../pages/events/search.ts";
-import { readFunctionSearch } from "../pages/functions/search.ts";
-import { readJobSearch } from "../pages/jobs/search.ts";
-import { LoginPage } from "../pages/login/login-page.tsx";
-import { readLoginSearch, readSetupSearch } from "../pages/login/search.ts";
-import { SetupPage } from "../pages/login/setup-page.tsx";
-import { readLogSearch } from "../pages/logs/search.ts";
-import { readRecordSearch } from "../pages/records/search.ts";
-import { readSchemaSearch } from "../pages/schema/search.ts";
-import { readSettingsSearch } from "../pages/settings/search.ts";
-import { readStorageSearch } from "../pages/storage/search.ts";
-import { readUserSearch } from "../pages/users/search.ts";
+import { LoginPage, SetupPage } from "../pages/login/front-pages.tsx";
+import {
+  readDiagramSearch,
+  readEventSearch,
+  readFunctionSearch,
+  readJobSearch,
+  readLoginSearch,
+  readLogSearch,
+  readRecordSearch,
+  readSchemaSearch,
+  readSettingsSearch,
+  readSetupSearch,
+  readStorageSearch,
+  readUserSearch,
+} from "../pages/search.ts";
 import { restoreSession } from "../service/session.ts";
 import { NotFoundPage } from "./not-found.tsx";
 

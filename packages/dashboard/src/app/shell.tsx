@@ -1,14 +1,14 @@
 /** The frame of all pages behind the sign-in: navigation at the left (a drawer on narrow screens), the page, the list of shortcuts, the sign-in over a page. */
 import "@mantine/notifications/styles.css";
 import { AppShell, Burger, Group, Image, Modal, Stack, Text, Title } from "@mantine/core";
-import { useDisclosure, useMediaQuery } from "@mantine/hooks";
+import { useDisclosure } from "@mantine/hooks";
 import { ModalsProvider } from "@mantine/modals";
 import { Notifications } from "@mantine/notifications";
 import type { User } from "@socle/protocol";
 import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect } from "react";
 import iconUrl from "../assets/icon.svg";
-import { Action, focusPage, Keys, useShortcut, useShortcutList } from "../kit/index.ts";
+import { Action, focusPage, Keys, useIsNarrow, useShortcut, useShortcutList } from "../kit/index.ts";
 import { CredentialsForm } from "../pages/login/credentials-form.tsx";
 import { queryClient } from "../service/queries.ts";
 import { signIn, signOut, useSession } from "../service/session.ts";
@@ -20,7 +20,7 @@ import { UndoBars } from "./undo-bars.tsx";
 const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
 
 export function Shell() {
-  const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
+  const isNarrow = useIsNarrow();
   return (
     <ModalsProvider labels={{ confirm: text.common.confirm, cancel: text.common.cancel }}>
       <Frame />

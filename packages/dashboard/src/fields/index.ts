@@ -1,13 +1,8 @@
-/** The field types of the dashboard, a file each: icon, width, operators, cell, control, words. */
+/** The field types of the dashboard: icon, width, operators, cell, control, words. */
 import type { FieldType } from "@socle/protocol";
-import { booleanKind } from "./boolean.tsx";
-import { datetimeKind } from "./datetime.tsx";
-import { fileKind } from "./file.tsx";
-import { jsonKind } from "./json.tsx";
 import type { FieldKind } from "./kind.ts";
-import { floatKind, integerKind } from "./number.tsx";
-import { relationKind } from "./relation.tsx";
-import { stringKind, textKind } from "./text.tsx";
+import { booleanKind, datetimeKind, floatKind, integerKind, jsonKind, stringKind, textKind } from "./plain.tsx";
+import { fileKind, relationKind } from "./pointing.tsx";
 
 export type { CellProps, Operand, Operator, Parsed, ValueProblem } from "./kind.ts";
 export { callerEmail, callerId, noValue, ordered } from "./kind.ts";

@@ -1,6 +1,6 @@
 /** Places in code inside an error or a stack: "functions/posts/notify.ts:8:38". */
 
-export interface TextPart {
+interface TextPart {
   /** The offset of the part in the text. */
   readonly at: number;
   readonly value: string;

@@ -2,7 +2,7 @@
 import { Button, type ButtonProps, Code, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { modals } from "@mantine/modals";
 import { useBlocker } from "@tanstack/react-router";
-import { type FormEvent, type ReactNode, type Ref, useState } from "react";
+import { type ComponentPropsWithoutRef, type ReactNode, type Ref, useState } from "react";
 import { text } from "../texts/index.ts";
 import { useFirstFocus } from "./focus.ts";
 import { messageOf } from "./states.tsx";
@@ -18,12 +18,8 @@ interface Deed {
   onConfirm: () => Promise<unknown> | unknown;
 }
 
-interface Question extends Deed {
-  title: string;
-}
-
 /** Opens the dialog. */
-export function confirmDanger({ title, ...deed }: Question): void {
+export function confirmDanger({ title, ...deed }: Deed & { title: string }): void {
   const id = modals.open({
     title,
     children: <Confirmation {...deed} onClose={() => modals.close(id)} />,
@@ -38,8 +34,7 @@ export function Confirmation({ body, action, typed, onConfirm, onClose }: Deed &
   const field = useFirstFocus<HTMLInputElement>();
   const isAllowed = typed === undefined || word === typed;
 
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
+  const submit = async (): Promise<void> => {
     if (!isAllowed) return;
     setBusy(true);
     setError(null);
@@ -53,7 +48,7 @@ export function Confirmation({ body, action, typed, onConfirm, onClose }: Deed &
   };
 
   return (
-    <form onSubmit={submit}>
+    <Form onSubmit={submit}>
       <Stack>
         <Text size="sm" component="div">
           {body}
@@ -69,8 +64,20 @@ export function Confirmation({ body, action, typed, onConfirm, onClose }: Deed &
           data-autofocus={typed === undefined}
         />
       </Stack>
-    </form>
+    </Form>
   );
+}
+
+/** A form that the browser does not send. */
+export function Form({
+  onSubmit,
+  ...form
+}: Omit<ComponentPropsWithoutRef<"form">, "onSubmit"> & { onSubmit: () => unknown }) {
+  const submit = (event: { preventDefault: () => void }): void => {
+    event.preventDefault();
+    onSubmit();
+  };
+  return <form onSubmit={submit} {...form} />;
 }
 
 interface TypedWordProps {

@@ -3,10 +3,10 @@
  * click or with the keyboard (Enter on the first cell, arrows from row to row).
  */
 import { Checkbox, Skeleton, UnstyledButton, VisuallyHidden } from "@mantine/core";
-import { useMediaQuery } from "@mantine/hooks";
 import type { KeyboardEvent, ReactNode } from "react";
 import { text } from "../texts/index.ts";
 import classes from "./data-table.module.css";
+import { useIsNarrow } from "./page.tsx";
 import { RelativeTime } from "./time.tsx";
 
 export interface Column<T> {
@@ -78,12 +78,12 @@ function isForControl(target: EventTarget): boolean {
 
 export function DataTable<T>(props: DataTableProps<T>) {
   const { label, rows, rowKey, onOpen, openKey, selection, isOld = false } = props;
-  const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
+  const isNarrow = useIsNarrow();
   const below = isNarrow ? props.columns.filter(({ narrow = "line" }, at) => at > 0 && narrow === "line") : [];
   const columns = isNarrow ? props.columns.filter(({ narrow }, at) => at === 0 || narrow === "cell") : props.columns;
   return (
     // A table without focusable rows takes the focus itself, so that the keyboard can scroll the table.
-    <section className={classes["frame"]} aria-label={label} tabIndex={onOpen === undefined ? 0 : undefined}>
+    <section className={`fills ${classes["frame"]}`} aria-label={label} tabIndex={onOpen === undefined ? 0 : undefined}>
       <table
         className={classes["table"]}
         aria-label={label}

@@ -1,10 +1,9 @@
 /** The drawer at the right, with the details of the item that a parameter of the address names. */
 import { Drawer, Group, Text } from "@mantine/core";
-import { type ReactNode, useRef } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { text } from "../texts/index.ts";
-import { CopyAction } from "./copy.tsx";
+import { CopyAction } from "./code-block.tsx";
 import classes from "./details-drawer.module.css";
-import { drawerMark, useEscape } from "./use-escape.ts";
 
 interface DetailsDrawerProps {
   isOpen: boolean;
@@ -96,4 +95,26 @@ export function Fact({ name, value, isMono = false, copy }: FactProps) {
       </dd>
     </div>
   );
+}
+
+/** Marks the content of a drawer, for `useEscape`. */
+export const drawerMark = { "data-drawer": true };
+
+/** Calls back for an Escape that is meant for the open drawer: a dialog on top, or an open list inside, handles its own Escape. */
+export function useEscape(isOpen: boolean, onEscape: () => void): void {
+  const latest = useRef(onEscape);
+  latest.current = onEscape;
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const listen = ({ key, isComposing, target }: KeyboardEvent): void => {
+      if (key !== "Escape" || isComposing || !(target instanceof Element)) return;
+      const top = [...document.querySelectorAll('[role="dialog"][aria-modal="true"]')].at(-1);
+      const isInside = target === document.body || top?.contains(target) === true;
+      if (top?.closest("[data-drawer]") === null || !isInside) return;
+      if (target.getAttribute("data-mantine-stop-propagation") !== "true") latest.current();
+    };
+    // The capture phase comes first, before the same key closes the dialog on top.
+    window.addEventListener("keydown", listen, { capture: true });
+    return () => window.removeEventListener("keydown", listen, { capture: true });
+  }, [isOpen]);
 }

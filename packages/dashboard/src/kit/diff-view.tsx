@@ -49,7 +49,7 @@ function Change({ change, isPlain }: { change: FieldChange; isPlain: boolean }) 
       </span>
       <span className={classes["values"]}>
         {kind !== "added" && <Value value={before} place="before" />}
-        {kind === "changed" && <IconArrowRight size={13} aria-hidden className={classes["arrow"]} />}
+        {kind === "changed" && <IconArrowRight size={13} aria-hidden className={`quiet ${classes["icon"]}`} />}
         {kind !== "removed" && <Value value={after} place="after" />}
       </span>
     </li>

@@ -14,7 +14,7 @@ type Values = { readonly [name: string]: unknown };
 /** The most parts of a field's name; deeper values are compared as a whole. */
 const maxDepth = 6;
 
-function isObject(value: unknown): value is Values {
+export function isObject(value: unknown): value is Values {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

@@ -6,8 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 import { configQuery } from "../service/queries.ts";
 import { text } from "../texts/index.ts";
 import { Action } from "./action.tsx";
-import { CodeBlock } from "./code-block.tsx";
-import { CopyAction } from "./copy.tsx";
+import { CodeBlock, CopyAction } from "./code-block.tsx";
 import { Dim } from "./words.tsx";
 
 export interface ExampleProps {

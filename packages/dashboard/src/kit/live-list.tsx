@@ -1,6 +1,5 @@
 /** The frame of a live log, newest first: its rows, the way back to the newest row, and the states without rows. */
 import { Group, Text, VisuallyHidden } from "@mantine/core";
-import { useMediaQuery } from "@mantine/hooks";
 import { IconArrowUp } from "@tabler/icons-react";
 import { defaultRangeExtractor, type Range, useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, useCallback, useLayoutEffect, useRef, useState } from "react";
@@ -8,6 +7,7 @@ import { text } from "../texts/index.ts";
 import { Action } from "./action.tsx";
 import { formatNumber } from "./format.ts";
 import classes from "./live-rows.module.css";
+import { useIsNarrow } from "./page.tsx";
 import { useShortcut } from "./shortcuts.tsx";
 import { ErrorState, messageOf, Notice, RowsSkeleton } from "./states.tsx";
 
@@ -40,7 +40,7 @@ export function LiveList<T>(props: LiveListProps<T>) {
   const [isAtStart, setAtStart] = useState(true);
   /** The newest row at the time when the user left the start of the list. */
   const [seen, setSeen] = useState<string | undefined>(undefined);
-  const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
+  const isNarrow = useIsNarrow();
   const toNewest = (): void => setAtStart(true);
   useShortcut({ keys: "e", label: text.tail.toNewest, group: text.shortcuts.page }, toNewest);
   if (rows === undefined)
@@ -208,7 +208,7 @@ function LiveRows<T>(props: LiveRowsProps<T>) {
   };
 
   return (
-    <section ref={scroller} className={classes["scroller"]} aria-label={label} onScroll={onScroll}>
+    <section ref={scroller} className={`fills ${classes["scroller"]}`} aria-label={label} onScroll={onScroll}>
       {rows.length > 0 && (
         // The rows have the focus; the list handles the keys of all rows.
         <ol className={`plain ${classes["rows"]}`} style={{ height: virtual.getTotalSize() }} onKeyDown={move}>

@@ -27,7 +27,7 @@ export function Mark({ tone, icon: Icon, children }: { tone: Tone; icon: MarkIco
   );
 }
 
-export type RunStatus = "waiting" | "running" | "completed" | "failed";
+type RunStatus = "waiting" | "running" | "completed" | "failed";
 
 const statusMarks: { readonly [status in RunStatus]: { tone: Tone; icon: MarkIcon } } = {
   waiting: { tone: "quiet", icon: IconClock },

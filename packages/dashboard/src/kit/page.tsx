@@ -1,6 +1,6 @@
 /** The frame of a page: its title, its actions, its filters, its content and the panels of the content. */
 import { Group, Paper, type PaperProps, Stack, Text, Title } from "@mantine/core";
-import { useDocumentTitle } from "@mantine/hooks";
+import { useDocumentTitle, useMediaQuery } from "@mantine/hooks";
 import type { ReactNode } from "react";
 import classes from "./page.module.css";
 
@@ -55,6 +55,11 @@ export function FilledPage({ children, ...head }: PageProps) {
       {children}
     </Stack>
   );
+}
+
+/** Whether the window is as narrow as a phone: a drawer then covers the page, and a row of a table has two lines. */
+export function useIsNarrow(): boolean {
+  return useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
 }
 
 /** The row of filters below the head of a filled page. */

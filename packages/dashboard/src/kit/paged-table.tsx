@@ -12,7 +12,7 @@ import { lastPage, pageSize, rowsOf } from "./paging.ts";
 import { ErrorState } from "./states.tsx";
 import { Dim } from "./words.tsx";
 
-export interface PagerProps {
+interface PagerProps {
   /** The number of the page, from 1. */
   page: number;
   total: number;

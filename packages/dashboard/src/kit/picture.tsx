@@ -1,4 +1,4 @@
-/** The picture of a stored file: its thumbnail, also of a protected file, which only a request with a token brings. */
+/** The picture of a stored file: its thumbnail, also of a protected file, which only a request with a token brings; and the save of content as a file. */
 import { SocleError } from "@socle/client";
 import type { StoredFile } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
@@ -23,7 +23,7 @@ export function useObjectUrl(blob: Blob | null): string | null {
   return url;
 }
 
-export interface Picture {
+interface Picture {
   /** The address of the picture; null while the picture loads, and for a missing picture. */
   readonly url: string | null;
   /** The reason of a missing picture: no image, too large to be shown whole, or an image that the service could not make smaller. */
@@ -56,4 +56,14 @@ export function usePicture(file: StoredFile | undefined, box = "200x200", isWant
   const url = useObjectUrl(data);
   const missing = !isImage ? "no image" : isTooLarge ? "too large" : isError ? "broken" : null;
   return { url, missing };
+}
+
+export function saveBlob(blob: Blob, filename: string): void {
+  const url = URL.createObjectURL(blob);
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = filename;
+  link.click();
+  // The browser reads the address after the click.
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

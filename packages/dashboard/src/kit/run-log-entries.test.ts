@@ -1,7 +1,7 @@
 /** Tests of the readers of a run's log entries. */
 import { describe, expect, test } from "bun:test";
 import type { LogEntry, LogLevel } from "@socle/protocol";
-import { fieldsOf, lastStack } from "./run-log-entries.ts";
+import { fieldsOf, lastStack } from "./run-log.tsx";
 
 function entry(level: LogLevel, fields?: LogEntry["fields"]): LogEntry {
   const base = { timestamp: "2026-11-22T06:45:27.050Z", level, message: "m", source: "functions" };

@@ -1,10 +1,35 @@
 /** A search field with its text in the address: the address follows the typing after a short pause. `/` brings the focus to the field. */
-import { CloseButton, TextInput } from "@mantine/core";
+import { CloseButton, TextInput, type TextInputProps } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { IconSearch } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
 import { text } from "../texts/index.ts";
 import { useShortcut } from "./shortcuts.tsx";
+
+interface SearchInputProps extends Omit<TextInputProps, "onChange"> {
+  label: string;
+  onChange: (value: string) => void;
+  /** With this, a button clears the text. */
+  onClear?: () => void;
+}
+
+export function SearchInput({ label, onChange, onClear, ...input }: SearchInputProps) {
+  return (
+    <TextInput
+      size="xs"
+      onChange={(event) => onChange(event.currentTarget.value)}
+      placeholder={label}
+      aria-label={label}
+      leftSection={<IconSearch size={14} />}
+      rightSection={
+        onClear === undefined || input.value === "" ? null : (
+          <CloseButton size="xs" aria-label={text.table.clearSearch} onClick={onClear} />
+        )
+      }
+      {...input}
+    />
+  );
+}
 
 interface SearchBoxProps {
   label: string;
@@ -37,29 +62,18 @@ export function SearchBox({ label, value = "", onChange, width = 260 }: SearchBo
     send(next.trim());
   };
   return (
-    <TextInput
+    <SearchInput
       ref={input}
       type="search"
-      size="xs"
       w={width}
       maw="100%"
       value={typed}
-      onChange={(event) => type(event.currentTarget.value)}
-      placeholder={label}
-      aria-label={label}
-      leftSection={<IconSearch size={14} />}
-      rightSection={
-        typed === "" ? null : (
-          <CloseButton
-            size="xs"
-            aria-label={text.table.clearSearch}
-            onClick={() => {
-              type("");
-              input.current?.focus();
-            }}
-          />
-        )
-      }
+      onChange={type}
+      label={label}
+      onClear={() => {
+        type("");
+        input.current?.focus();
+      }}
     />
   );
 }

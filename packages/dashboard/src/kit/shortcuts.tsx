@@ -2,9 +2,10 @@
  * Keyboard shortcuts. A component registers its shortcuts while on the page; the list of shortcuts (`?`) shows the shortcuts that
  * work at the moment. Keys are written as `mod+k`, `?`, `Delete`, or as a sequence: `g c`.
  */
+import { Group, Kbd } from "@mantine/core";
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
 
-export interface Shortcut {
+interface Shortcut {
   readonly keys: string;
   /** The deed, for the list: "Go to collections". */
   readonly label: string;
@@ -139,4 +140,16 @@ export function useShortcutList(isOpen: boolean): readonly Shortcut[] {
       setList(registry.list().filter(({ keys }, i, all) => all.findIndex((each) => each.keys === keys) === i));
   }, [registry, isOpen]);
   return list;
+}
+
+export function Keys({ keys, size = "xs" }: { keys: string; size?: "xs" | "sm" }) {
+  return (
+    <Group component="span" gap={size === "xs" ? 2 : 4} wrap="nowrap">
+      {keyNames(keys).map((key) => (
+        <Kbd key={key} size={size}>
+          {key}
+        </Kbd>
+      ))}
+    </Group>
+  );
 }

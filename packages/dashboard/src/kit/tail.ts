@@ -51,7 +51,7 @@ const batchMs = 80;
 /** Most items that wait to be shown. Further items are dropped: a reader could not follow so many. */
 const maxBatch = 5_000;
 
-export interface Batch<T> {
+interface Batch<T> {
   add(item: T): void;
   /** Takes the waiting items at once. */
   drain(): T[];

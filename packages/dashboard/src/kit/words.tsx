@@ -1,6 +1,6 @@
-/** Sentences of two kinds that stand everywhere: a quiet note, and an error beside its control. */
+/** Sentences that stand everywhere: a quiet note, an error beside its control, a text with names between backticks. */
 import { Text, type TextProps } from "@mantine/core";
-import type { ComponentPropsWithoutRef } from "react";
+import { type ComponentPropsWithoutRef, Fragment } from "react";
 
 type Props = TextProps & Omit<ComponentPropsWithoutRef<"p">, keyof TextProps>;
 
@@ -10,4 +10,18 @@ export function Dim(props: Props) {
 
 export function Complaint(props: Props) {
   return <Text size="sm" c="var(--mantine-color-error)" role="alert" {...props} />;
+}
+
+export function CodeText({ text }: { text: string }) {
+  return text.split("`").map((part, i) =>
+    i % 2 === 1 ? (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text keep their places.
+      <span key={i} className="mono">
+        {part}
+      </span>
+    ) : (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text keep their places.
+      <Fragment key={i}>{part}</Fragment>
+    ),
+  );
 }

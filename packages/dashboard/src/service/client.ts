@@ -13,21 +13,17 @@ function storedTokens(): Tokens | null {
   }
 }
 
-function store(tokens: Tokens | null): void {
-  if (tokens === null) sessionStorage.removeItem(storageKey);
-  else sessionStorage.setItem(storageKey, JSON.stringify(tokens));
-}
+let listener: (tokens: Tokens | null) => void = () => undefined;
 
-const listeners = new Set<(tokens: Tokens | null) => void>();
-
-/** Calls back whenever the tokens change, here or in another tab; with null when a session has ended. */
-export function onTokens(listener: (tokens: Tokens | null) => void): void {
-  listeners.add(listener);
+/** Calls back whenever the tokens change, here or in another tab; with null when a session has ended. There is a single listener. */
+export function onTokens(next: typeof listener): void {
+  listener = next;
 }
 
 function changed(tokens: Tokens | null): void {
-  store(tokens);
-  for (const listener of listeners) listener(tokens);
+  if (tokens === null) sessionStorage.removeItem(storageKey);
+  else sessionStorage.setItem(storageKey, JSON.stringify(tokens));
+  listener(tokens);
 }
 
 /** True before the first connection. */

@@ -2,8 +2,7 @@
  * Deletes many records in batches. A batch is done as a whole or not at all: when the service refuses a record of a batch, or a record
  * is gone, the records of that batch are deleted singly, so that each failure has its own reason.
  */
-import { inParallel } from "./batches.ts";
-import { isGone } from "./gone.ts";
+import { inParallel, isGone } from "./refusals.ts";
 
 /** The records of a batch: few, so that the progress is visible and other writes need not wait long. */
 export const batchSize = 250;

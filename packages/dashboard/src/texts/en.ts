@@ -1,16 +1,13 @@
 /** Every text of the dashboard, in English. A section belongs to a page or part; functions take the values inside a text. */
-import { diagram } from "./en/diagram.ts";
 import { editor } from "./en/editor.ts";
 import * as functions from "./en/functions.ts";
 import { jobs } from "./en/jobs.ts";
-import { logs } from "./en/logs.ts";
 import { overview } from "./en/overview.ts";
 import * as records from "./en/records.ts";
-import { schema } from "./en/schema.ts";
+import { diagram, schema } from "./en/schema.ts";
 import * as settings from "./en/settings.ts";
 import * as shared from "./en/shared.ts";
 import * as shell from "./en/shell.ts";
-import * as signingIn from "./en/signing-in.ts";
 import { storage } from "./en/storage.ts";
 import * as transfer from "./en/transfer.ts";
 import { users } from "./en/users.ts";
@@ -18,11 +15,10 @@ import { users } from "./en/users.ts";
 export const en = {
   ...shared,
   ...shell,
-  ...signingIn,
   ...records,
   ...functions,
   ...settings,
-  ...{ overview, editor, schema, diagram, users, storage, jobs, logs },
+  ...{ overview, editor, schema, diagram, users, storage, jobs },
   import: transfer.importing,
   export: transfer.exporting,
 };

@@ -1,21 +1,30 @@
-/**
- * CodeMirror for JSON: colours, folding, and marks at mistakes. A text past `largeFrom` has no colours, folding or marks, and is reported a
- * moment after the last key: reading and checking five megabytes at each key would take seconds. `json-editor.tsx` loads this heavy module.
- */
+/** The code of the JSON editor: CodeMirror with colours, folding, and marks at mistakes; and the frame with the place of the first error and the button that formats.
+ * A text past `largeFrom` has no colours, folding or marks, and is reported a moment after the last key: reading and checking five megabytes
+ * at each key would take seconds. `json-editor.tsx` loads this heavy module. */
 import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
-import { bracketMatching, foldGutter, foldKeymap, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
-import { linter, lintKeymap } from "@codemirror/lint";
+import {
+  bracketMatching,
+  ensureSyntaxTree,
+  foldGutter,
+  foldKeymap,
+  HighlightStyle,
+  syntaxHighlighting,
+} from "@codemirror/language";
+import { type Diagnostic, linter, lintKeymap } from "@codemirror/lint";
 import { EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, EditorView, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { type CSSProperties, useEffect, useRef } from "react";
+import { Group, Input, Text, UnstyledButton } from "@mantine/core";
+import { IconBraces } from "@tabler/icons-react";
+import { type CSSProperties, useEffect, useMemo, useRef } from "react";
 import { flushSync } from "react-dom";
-import { diagnose } from "./diagnose.ts";
+import { text } from "../../texts/index.ts";
 import classes from "./json-editor.module.css";
+import type { JsonEditorProps } from "./json-editor.tsx";
 import { isLarge } from "./large.ts";
-import type { Mistake } from "./place.ts";
+import { isJson, jsonErrorPlace, type Mistake, type Path } from "./place.ts";
 
 export interface CodeAreaProps {
   value: string;
@@ -132,4 +141,82 @@ export function CodeArea(props: CodeAreaProps) {
   }, [value]);
 
   return <div ref={place} className={classes["area"]} style={style} />;
+}
+
+type SyntaxNode = NonNullable<ReturnType<typeof ensureSyntaxTree>>["topNode"];
+
+function diagnose(view: EditorView, lint: ((value: string) => readonly Mistake[]) | undefined): Diagnostic[] {
+  const { state } = view;
+  const value = state.doc.toString();
+  const place = jsonErrorPlace(value);
+  if (place !== null) {
+    const to = Math.min(place.offset + 1, value.length);
+    return [{ from: place.offset, to, severity: "error", message: text.editor.problems.notJson }];
+  }
+  if (value.trim() === "" || lint === undefined) return [];
+  return lint(value).map(({ path, message }) => ({ ...rangeOf(state, path), severity: "error", message }));
+}
+
+/** The range of the value at a path in the text; for an absent value, the nearest value around the path. */
+function rangeOf(state: EditorState, path: Path): { from: number; to: number } {
+  let node = ensureSyntaxTree(state, state.doc.length, 200)?.topNode.firstChild ?? null;
+  for (const step of path) {
+    const next: SyntaxNode | null | undefined =
+      node === null || typeof step === "number" ? itemOf(node, step) : propertyOf(state, node, step);
+    if (next === null || next === undefined) break;
+    node = next;
+  }
+  if (node === null) return { from: 0, to: Math.min(1, state.doc.length) };
+  // A mark over a whole object hides the text: the first character is enough.
+  const isLong = node.name === "Object" || node.name === "Array";
+  return { from: node.from, to: isLong ? node.from + 1 : node.to };
+}
+
+function propertyOf(state: EditorState, node: SyntaxNode, name: string): SyntaxNode | null | undefined {
+  const isIt = ({ firstChild }: SyntaxNode): boolean =>
+    state.sliceDoc(firstChild?.from, firstChild?.to) === JSON.stringify(name);
+  return node.getChildren("Property").find(isIt)?.lastChild;
+}
+
+function itemOf(node: SyntaxNode | null, at: number | string): SyntaxNode | undefined {
+  const values: SyntaxNode[] = [];
+  if (node?.name !== "Array") return undefined;
+  for (let child = node.firstChild; child !== null; child = child.nextSibling)
+    if (/^(?:Object|Array|String|Number|True|False|Null)$/.test(child.name)) values.push(child);
+  return values[Number(at)];
+}
+
+/** The message for invalid JSON. A large text gets a message without a place, because the grammar would need seconds for megabytes. */
+function complaintOf(value: string): string | null {
+  if (isLarge(value)) return isJson(value) ? null : text.editor.problems.notJson;
+  const place = jsonErrorPlace(value);
+  return place && `${text.editor.jsonAt(place.line, place.column)}: ${text.editor.problems.notJson}`;
+}
+
+export function JsonFrame(props: JsonEditorProps) {
+  const { value, onChange, readOnly = false, error, minHeight = 96, maxHeight = 360 } = props;
+  const complaint = useMemo(() => (readOnly ? null : complaintOf(value)), [readOnly, value]);
+  const format = (): void => onChange?.(JSON.stringify(JSON.parse(value), null, 2));
+  return (
+    <div className={classes["frame"]} data-invalid={error !== undefined || undefined}>
+      <CodeArea {...props} style={{ minHeight, maxHeight }} />
+      {!readOnly && (
+        <Group className={classes["bar"]} justify="space-between" wrap="nowrap" gap="sm">
+          <Text size="xs" c={complaint === null ? "dimmed" : "var(--mantine-color-error)"} truncate role="status">
+            {complaint ?? text.editor.jsonEditor}
+          </Text>
+          {complaint === null && value.trim() !== "" && (
+            <UnstyledButton className={classes["format"]} onClick={format}>
+              <IconBraces size={12} aria-hidden /> {text.editor.format}
+            </UnstyledButton>
+          )}
+        </Group>
+      )}
+      {error !== undefined && (
+        <Input.Error px={8} pb={6} role="alert">
+          {error}
+        </Input.Error>
+      )}
+    </div>
+  );
 }

@@ -5,7 +5,7 @@ import { text } from "../../texts/index.ts";
 import { RowsSkeleton } from "../states.tsx";
 import type { CodeAreaProps } from "./code-area.tsx";
 
-const JsonFrame = lazy(async () => ({ default: (await import("./json-frame.tsx")).JsonFrame }));
+const JsonFrame = lazy(async () => ({ default: (await import("./code-area.tsx")).JsonFrame }));
 const CodeArea = lazy(async () => ({ default: (await import("./code-area.tsx")).CodeArea }));
 
 /** The editor without a frame, in the full size of its place. */

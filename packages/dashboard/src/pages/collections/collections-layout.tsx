@@ -1,11 +1,11 @@
 /** The list of collections beside the chosen collection: records, schema, import. On narrow screens the list is a separate page. */
-import { Box, Group, NavLink, TextInput, Title, Tooltip } from "@mantine/core";
+import { Box, Group, NavLink, Title, Tooltip } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
-import { IconDatabase, IconHierarchy2, IconPlus, IconSearch } from "@tabler/icons-react";
+import { IconDatabase, IconHierarchy2, IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import { Dim, EmptyState, FilledPage, formatCompact, LinkAction, QueryView } from "../../kit/index.ts";
+import { Dim, EmptyState, FilledPage, formatCompact, LinkAction, QueryView, SearchInput } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./collections.module.css";
@@ -14,7 +14,7 @@ export function CollectionsLayout() {
   const path = useLocation({ select: ({ pathname }) => pathname.replace(/\/$/, "") });
   return (
     <div className={classes["layout"]} data-is-list={path.endsWith("/collections") || undefined}>
-      <aside className={classes["side"]}>
+      <aside className={`stretch ${classes["side"]}`}>
         <CollectionList />
       </aside>
       <div className={classes["content"]}>
@@ -46,16 +46,9 @@ function CollectionList() {
             />
           </Tooltip>
         </Group>
-        <TextInput
-          size="xs"
-          value={search}
-          onChange={(event) => setSearch(event.currentTarget.value)}
-          placeholder={text.collections.search}
-          aria-label={text.collections.search}
-          leftSection={<IconSearch size={14} />}
-        />
+        <SearchInput label={text.collections.search} value={search} onChange={setSearch} />
       </Box>
-      <nav className={classes["list"]} aria-label={text.collections.list}>
+      <nav className={`fills ${classes["list"]}`} aria-label={text.collections.list}>
         <QueryView query={query}>{(collections) => <Found collections={collections} words={words} />}</QueryView>
       </nav>
     </>

@@ -1,7 +1,6 @@
 /** The drawn diagram. The page loads this file on demand, because the file brings the graph libraries. */
 import "@xyflow/react/dist/style.css";
 import { Stack, useComputedColorScheme } from "@mantine/core";
-import { useMediaQuery } from "@mantine/hooks";
 import { IconMaximize, IconMinus, IconPlus } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import {
@@ -19,16 +18,15 @@ import {
   useReactFlow,
 } from "@xyflow/react";
 import { memo, useEffect, useMemo } from "react";
-import { IconAction } from "../../kit/icon-action.tsx";
+import { IconAction, useIsNarrow } from "../../kit/index.ts";
 import { TypeIcon } from "../../kit/type-icon.tsx";
 import { text } from "../../texts/index.ts";
 import classes from "./diagram.module.css";
-import { foundIn, type Graph, type GraphNode, heightOf, nodeWidth, placesOf } from "./graph.ts";
+import { foundIn, type Graph, type GraphNode, heightOf, linkOf, nodeWidth, placesOf } from "./graph.ts";
 
 const words = text.diagram;
 
 /** On a phone the first view shows the middle: the whole diagram would be too small to read. */
-const narrow = "(max-width: 48em)";
 const narrowZoom = 0.7;
 
 type CollectionNodeType = Node<{ node: GraphNode; isDimmed: boolean; isFound: boolean }, "collection">;
@@ -50,15 +48,9 @@ const CollectionNode = memo(function CollectionNode({ data }: NodeProps<Collecti
   return (
     <div className={classes["node"]} data-dimmed={isDimmed || undefined} data-found={isFound || undefined}>
       <Handle type="target" position={Position.Left} className={classes["handle"]} style={{ top: 19 }} />
-      {isUsers ? (
-        <Link to="/users" {...head}>
-          {name}
-        </Link>
-      ) : (
-        <Link to="/collections/$name" params={{ name }} {...head}>
-          {name}
-        </Link>
-      )}
+      <Link {...linkOf(name)} {...head}>
+        {name}
+      </Link>
       {isUsers && <div className={classes["row"]}>{words.users}</div>}
       {fields.map((field) => (
         <div key={field.name} className={classes["row"]}>
@@ -124,7 +116,7 @@ function edgesOf(graph: Graph, found: ReadonlySet<string> | null): Edge[] {
 
 function Flow({ graph, search }: CanvasProps) {
   const scheme = useComputedColorScheme("light");
-  const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false });
+  const isNarrow = useIsNarrow();
   const { fitView } = useReactFlow();
   const [nodes, setNodes, onNodesChange] = useNodesState<CollectionNodeType>(nodesOf(graph));
   const found = useMemo(() => foundIn(graph, search), [graph, search]);

@@ -20,7 +20,7 @@ import {
 } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
-import { foundIn, type Graph, type GraphEdge, graphOf } from "./graph.ts";
+import { foundIn, type Graph, type GraphEdge, graphOf, linkOf } from "./graph.ts";
 
 const Canvas = lazy(async () => ({ default: (await import("./canvas.tsx")).Canvas }));
 const route = getRouteApi("/inside/collections/-/diagram");
@@ -95,12 +95,8 @@ function Drawing({ graph, view, search }: { graph: Graph; view: "diagram" | "tab
 type Row = Pick<GraphEdge, "id" | "from"> & { readonly edge: GraphEdge | null };
 
 function NodeLink({ name }: { name: string }) {
-  return name === "users" ? (
-    <TextLink to="/users" className="mono">
-      {name}
-    </TextLink>
-  ) : (
-    <TextLink to="/collections/$name" params={{ name }} className="mono">
+  return (
+    <TextLink {...linkOf(name)} className="mono">
       {name}
     </TextLink>
   );

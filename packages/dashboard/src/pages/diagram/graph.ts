@@ -1,6 +1,7 @@
 /** The graph of the collections: a node for each collection, an edge for each relation, and the positions of the nodes. */
 import { graphlib, layout } from "@dagrejs/dagre";
 import type { CollectionDefinition, FieldType } from "@socle/protocol";
+import type { LinkProps } from "@tanstack/react-router";
 
 interface GraphField {
   readonly name: string;
@@ -176,6 +177,11 @@ export function placesOf({ nodes, edges }: Graph): ReadonlyMap<string, Place> {
   }
   if (isAside && users !== undefined) places.set(users.name, { x: right + 160, y: (y + rowHeightNow) / 2 });
   return places;
+}
+
+/** The page of a node. */
+export function linkOf(name: string): LinkProps {
+  return name === "users" ? { to: "/users" } : { to: "/collections/$name", params: { name } };
 }
 
 /** The names of the nodes with the searched text in their own name or in the name of a field; null without a search. */

@@ -2,7 +2,7 @@
  * The list of events, newest first: read events and live events, each once, and the events that a filter lets through.
  */
 import type { EventEntry } from "@socle/protocol";
-import type { EventSearch } from "./search.ts";
+import type { EventSearch } from "../search.ts";
 import { aboutUser } from "./user-events.ts";
 
 /** Most events in memory; the oldest events are dropped first. */

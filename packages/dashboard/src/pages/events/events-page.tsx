@@ -1,30 +1,51 @@
 /** The live event log (`/_/events`): filters by type, user and time, and a drawer for an event and its changes. */
+import { Skeleton, TagsInput } from "@mantine/core";
+import { DateTimePicker } from "@mantine/dates";
 import type { EventEntry } from "@socle/protocol";
-import { IconActivity } from "@tabler/icons-react";
-import { useQuery } from "@tanstack/react-query";
+import { IconActivity, IconDatabase } from "@tabler/icons-react";
+import { queryOptions, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import {
+  Choice,
+  CodeBlock,
+  Complaint,
   DetailsDrawer,
+  DetailsSection,
+  DiffView,
   Dim,
+  differencesOf,
   EmptyState,
+  ErrorState,
+  Fact,
+  Facts,
+  type FieldChange,
   FilledPage,
   formatClock,
   formatDateTime,
+  isObject,
+  jsonText,
+  LinkAction,
   LiveList,
   NothingFound,
   QueryView,
   TailMark,
   Toolbar,
+  UserLink,
   UserName,
+  UserSelect,
 } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { historyOf } from "../../service/record-history.ts";
 import { text } from "../../texts/index.ts";
-import { EventDetails } from "./event-details.tsx";
-import { EventFilters } from "./event-filters.tsx";
-import { subjectOf } from "./event-list.ts";
+import type { EventSearch } from "../search.ts";
+import { collectionOf, subjectOf } from "./event-list.ts";
 import classes from "./events.module.css";
-import type { EventSearch } from "./search.ts";
 import { eventQuery, useArrivals, useEvents } from "./use-events.ts";
 import { aboutUser, changeOf } from "./user-events.ts";
+import "@mantine/dates/styles.css";
+import { useState } from "react";
+import { collectionsQuery } from "../../service/queries.ts";
+import { isKnownType, typesOf } from "./event-types.ts";
 
 const route = getRouteApi("/inside/events");
 
@@ -121,6 +142,197 @@ function EventRow({ event }: { event: EventEntry }) {
       <span className={`quiet ${classes["right"]}`}>
         <UserName id={actor} nobody={text.events.nobody} />
       </span>
+    </>
+  );
+}
+
+/** Events of the collection to search for the event before. */
+const lookBack = 1_000;
+
+/** The changes of an update, compared with the event before, if that event is found. */
+function changesQuery(event: EventEntry, collection: string) {
+  return queryOptions({
+    queryKey: ["events", "changes", event.id],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: async (): Promise<readonly FieldChange[] | null> => {
+      const { items } = await client.admin.events({
+        type: `${collection}.created,${collection}.updated,${collection}.deleted`,
+        to: event.timestamp,
+        limit: lookBack,
+      });
+      const ofRecord = items.filter(({ id, payload }) => payload["id"] === event.payload["id"] && id <= event.id);
+      const entry = historyOf(ofRecord).find((each) => each.event.id === event.id);
+      return entry?.isComplete === true ? entry.changes : null;
+    },
+  });
+}
+
+function EventDetails({ event }: { event: EventEntry }) {
+  const collection = collectionOf(event);
+  const record = event.payload["id"];
+  const user = aboutUser(event);
+  const change = changeOf(event);
+  return (
+    <>
+      <DetailsSection title={text.events.about}>
+        <Facts>
+          <Fact name={text.events.type} value={event.type} isMono />
+          <Fact name={text.events.time} value={formatDateTime(event.timestamp)} />
+          <Fact name={text.events.exactTime} value={event.timestamp} isMono />
+          <Fact name={text.events.actor} value={<UserLink id={event.actor} nobody={text.events.nobody} />} />
+          <Fact name={text.events.user} value={user && <UserLink id={user} nobody="" />} />
+          <Fact name={text.events.change} value={change === "" ? null : change} />
+          <Fact name={text.events.source} value={event.source} />
+          <Fact name={text.events.id} value={event.id} isMono copy={text.events.copyId} />
+        </Facts>
+        {collection !== null && typeof record === "string" && !event.type.endsWith(".deleted") && (
+          <LinkAction
+            icon={IconDatabase}
+            label={text.events.openRecord}
+            to="/collections/$name"
+            params={{ name: collection }}
+            search={{ record }}
+            mt="sm"
+          />
+        )}
+      </DetailsSection>
+      <Changes event={event} collection={collection} />
+      <DetailsSection title={text.events.payload}>
+        {event.partial === true && <Dim mb={6}>{text.events.partial}</Dim>}
+        <CodeBlock value={jsonText(event.payload)} label={text.events.payload} />
+      </DetailsSection>
+    </>
+  );
+}
+
+function Changes({ event, collection }: { event: EventEntry; collection: string | null }) {
+  const { before, after } = event.payload;
+  if (event.source === "admin" && (before !== undefined || after !== undefined)) {
+    const changes = differencesOf(isObject(before) ? before : null, isObject(after) ? after : null);
+    if (changes.length === 0) return null;
+    return (
+      <DetailsSection title={text.events.changes}>
+        <DiffView changes={changes} />
+      </DetailsSection>
+    );
+  }
+  if (collection === null || !event.type.endsWith(".updated")) return null;
+  return (
+    <DetailsSection title={text.events.changes}>
+      <RecordChanges event={event} collection={collection} />
+    </DetailsSection>
+  );
+}
+
+function RecordChanges({ event, collection }: { event: EventEntry; collection: string }) {
+  const { data, error, refetch } = useQuery(changesQuery(event, collection));
+  if (data === undefined && error !== null) return <ErrorState error={error} onRetry={refetch} />;
+  if (data === undefined) return <Skeleton height={40} />;
+  if (data === null) return <Dim size="sm">{text.events.noEarlier(lookBack)}</Dim>;
+  return <DiffView changes={data} />;
+}
+
+/** Most types in a request. */
+const maxTypes = 20;
+const hourMs = 3_600_000;
+
+const presets = {
+  hour: () => new Date(Date.now() - hourMs),
+  today: () => new Date(new Date().setHours(0, 0, 0, 0)),
+  week: () => new Date(Date.now() - 7 * 24 * hourMs),
+  any: () => undefined,
+} as const;
+type Preset = keyof typeof presets;
+
+const users = [
+  ["actor", text.events.actor, text.events.anyActor],
+  ["about", text.events.aboutUser, text.events.anyAbout],
+] as const;
+
+interface FilterProps {
+  search: EventSearch;
+  onChange: (patch: EventSearch) => void;
+}
+
+function EventFilters({ search, onChange }: FilterProps) {
+  return (
+    <>
+      <TypeFilter search={search} onChange={onChange} />
+      {users.map(([name, label, anyLabel]) => (
+        <UserSelect
+          key={name}
+          {...{ label, anyLabel }}
+          value={search[name]}
+          onChange={(id) => onChange({ [name]: id })}
+        />
+      ))}
+      <TimeFilter search={search} onChange={onChange} />
+    </>
+  );
+}
+
+function TypeFilter({ search, onChange }: FilterProps) {
+  const { data: collections = [] } = useQuery(collectionsQuery);
+  const [refused, setRefused] = useState<string | null>(null);
+  const change = (types: string[]): void => {
+    setRefused(types.find((type) => !isKnownType(type)) ?? null);
+    const known = types.filter(isKnownType).slice(0, maxTypes);
+    onChange({ type: known.length === 0 ? undefined : known.join(",") });
+  };
+  return (
+    <>
+      <TagsInput
+        size="xs"
+        miw={160}
+        maw={460}
+        flex={1}
+        aria-label={text.events.types}
+        placeholder={search.type === undefined ? text.events.types : ""}
+        data={typesOf(collections.map(({ name }) => name))}
+        value={search.type?.split(",") ?? []}
+        onChange={change}
+        error={refused !== null}
+        onSearchChange={() => setRefused(null)}
+        maxTags={maxTypes}
+        limit={40}
+        splitChars={[",", " "]}
+        clearable
+        clearButtonProps={{ "aria-label": text.events.anyType }}
+      />
+      {refused !== null && <Complaint size="xs">{text.events.noType(refused)}</Complaint>}
+    </>
+  );
+}
+
+/** The start is a preset or a picked time; the end is now or a picked time. */
+function TimeFilter({ search, onChange }: FilterProps) {
+  const preset = (value: Preset): void => onChange({ from: presets[value]()?.toISOString(), to: undefined });
+  const picked = (value: string | null): string | undefined =>
+    value === null ? undefined : new Date(value.replace(" ", "T")).toISOString();
+  return (
+    <>
+      <Choice
+        w={120}
+        aria-label={text.events.time}
+        placeholder={search.from === undefined && search.to === undefined ? text.events.since.any : text.events.picked}
+        words={text.events.since}
+        value={null}
+        onChange={preset}
+      />
+      {(["from", "to"] as const).map((end) => (
+        <DateTimePicker
+          key={end}
+          size="xs"
+          w={150}
+          withSeconds
+          highlightToday
+          clearable
+          aria-label={text.events[end]}
+          placeholder={text.events[end]}
+          value={search[end] === undefined ? null : new Date(search[end])}
+          onChange={(value) => onChange({ [end]: picked(value) })}
+        />
+      ))}
     </>
   );
 }

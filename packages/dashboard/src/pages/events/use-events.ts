@@ -4,8 +4,8 @@ import { queryOptions } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { type TailState, useBatch, useTail } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
+import type { EventSearch } from "../search.ts";
 import { isWanted, merged, olderThan, timeOfId } from "./event-list.ts";
-import type { EventSearch } from "./search.ts";
 
 const pageSize = 100;
 

@@ -1,5 +1,6 @@
 /** Events about an account: the affected user, and the changes by an admin. */
 import type { EventEntry } from "@socle/protocol";
+import { isObject } from "../../kit/diff.ts";
 
 function text(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
@@ -13,7 +14,7 @@ export function aboutUser({ type, source, payload }: Pick<EventEntry, "type" | "
 }
 
 function valuesOf(value: unknown): readonly [string, unknown][] {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
+  return isObject(value) ? Object.entries(value) : [];
 }
 
 /** The change by an admin in a single line, "role: admin → authenticated"; empty without short values. */

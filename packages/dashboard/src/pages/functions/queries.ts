@@ -5,8 +5,8 @@ import { confirmDanger, notifyDone, notifyError, offsetOf, pageSize } from "../.
 import { client } from "../../service/client.ts";
 import { queryClient } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
+import type { FunctionSearch } from "../search.ts";
 import { endpointHandlers, type HandlerEntry, isUnderWay } from "./runs-of.ts";
-import type { FunctionSearch } from "./search.ts";
 
 const { scripts } = client.admin;
 

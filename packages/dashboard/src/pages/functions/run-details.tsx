@@ -25,7 +25,7 @@ import {
   StatusMark,
   TextLink,
 } from "../../kit/index.ts";
-import { useRunLog, useScriptFiles } from "../../service/scripts.ts";
+import { useRunLog, useScriptFiles } from "../../service/live.ts";
 import { text } from "../../texts/index.ts";
 import { collectionOf } from "../events/event-list.ts";
 import { eventQuery } from "../events/use-events.ts";

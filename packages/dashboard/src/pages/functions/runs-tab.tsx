@@ -1,7 +1,7 @@
 /** Runs of functions: first waiting and running runs, then ended runs. */
 import { VisuallyHidden } from "@mantine/core";
 import type { FunctionRun } from "@socle/protocol";
-import { IconHistory, IconRefresh } from "@tabler/icons-react";
+import { IconBolt, IconHistory, IconRefresh } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import {
   Action,
@@ -10,6 +10,8 @@ import {
   DetailsDrawer,
   EmptyState,
   ErrorText,
+  Example,
+  type ExampleProps,
   FilterChoice,
   formatDuration,
   Mark,
@@ -20,12 +22,12 @@ import {
   Toolbar,
   timeColumn,
 } from "../../kit/index.ts";
+import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
-import { NoFunctions } from "./no-functions.tsx";
+import type { FunctionSearch } from "../search.ts";
 import { askRetryAll, handlersQuery, runListQuery, useCompleted, useRetry } from "./queries.ts";
 import { RunDetails } from "./run-details.tsx";
 import { type HandlerEntry, laterStates, rowKeyOf, shortName } from "./runs-of.ts";
-import type { FunctionSearch } from "./search.ts";
 
 interface RowState {
   /** For rows whose run ran again: the present state of the run. */
@@ -193,4 +195,34 @@ function NoRuns(props: { isFiltered: boolean; hasHandlers: boolean; onClear: () 
   if (isFiltered) return <NothingFound icon={IconHistory} words={text.functions} onClear={onClear} />;
   if (!hasHandlers) return <NoFunctions />;
   return <EmptyState icon={IconHistory} title={text.functions.noRunsTitle} body={text.functions.noRunsBody} />;
+}
+
+export function NoFunctions() {
+  return (
+    <EmptyState icon={IconBolt} title={text.functions.emptyTitle} body={text.functions.emptyBody}>
+      <Example {...useExample()} />
+    </EmptyState>
+  );
+}
+
+function exampleFor(collection: string): ExampleProps {
+  return {
+    path: `functions/${collection}/welcome.ts`,
+    code: `export const options: FunctionOptions = {
+  timeout: "10s",
+  retries: 3,
+};
+
+export const onCreate: OnCreate<"${collection}"> = async (
+  { record, logger },
+) => {
+  logger.info("A new record", { id: record.id });
+};
+`,
+  };
+}
+
+export function useExample(): ExampleProps {
+  const { data } = useQuery(collectionsQuery);
+  return exampleFor(data?.[0]?.name ?? "posts");
 }

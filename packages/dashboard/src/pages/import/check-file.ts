@@ -4,10 +4,10 @@
  */
 import { useEffect, useState } from "react";
 import { text } from "../../texts/index.ts";
+import type { LoadedSource } from "./file-step.tsx";
 import { isBad, RowCheck } from "./preview.ts";
 import type { ImportPlan } from "./run/prepare.ts";
 import { readRows, type SourceRow } from "./source/source.ts";
-import type { LoadedSource } from "./use-source.ts";
 
 export interface FileCheck {
   readonly rows: number;

@@ -3,6 +3,7 @@ import { Badge, Group, SegmentedControl, Select, Stack, Text, TextInput } from "
 import type { CollectionEntry } from "@socle/protocol";
 import { Choice, choicesOf, Dim, Notice, Panel } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
+import type { LoadedSource } from "./file-step.tsx";
 import classes from "./import.module.css";
 import { takesDefault } from "./mapping/convert.ts";
 import {
@@ -17,7 +18,6 @@ import {
 } from "./mapping/mapping.ts";
 import { isGiven } from "./mapping/rules.ts";
 import { cellText } from "./preview.ts";
-import type { LoadedSource } from "./use-source.ts";
 
 /** Most column names in the text. */
 const maxNames = 12;

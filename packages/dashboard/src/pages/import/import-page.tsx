@@ -6,14 +6,13 @@ import { IconArrowLeft, IconPlayerPlay } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
-import { Action, LinkAction, Page, QueryView } from "../../kit/index.ts";
-import { Dim } from "../../kit/words.tsx";
+import { Action, Dim, LinkAction, Page, QueryView } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { collectionQuery, collectionsQuery, queryClient } from "../../service/queries.ts";
 import { useSession } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
 import { FieldStep } from "./field-step.tsx";
-import { FileStep } from "./file-step.tsx";
+import { FileStep, type LoadedSource, useSource } from "./file-step.tsx";
 import { type FieldMapping, guessMapping, type Match } from "./mapping/mapping.ts";
 import { PreviewStep } from "./preview-step.tsx";
 import { batchRows, ImportRun } from "./run/import-run.ts";
@@ -21,7 +20,6 @@ import { findRecord, Lookup } from "./run/lookup.ts";
 import { type ImportPlan, looksUpItself, operationOf, prepareRow } from "./run/prepare.ts";
 import { RunPanel } from "./run-panel.tsx";
 import { readRows } from "./source/source.ts";
-import { type LoadedSource, useSource } from "./use-source.ts";
 
 const route = getRouteApi("/inside/collections/$name/import");
 

@@ -6,12 +6,12 @@ import { useRef } from "react";
 import { Action, Dim, Panel, QueryView } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { checkWords, useFileCheck } from "./check-file.ts";
+import type { LoadedSource } from "./file-step.tsx";
 import classes from "./import.module.css";
 import { cellText, isBad, type PreviewCell, type PreviewRow, previewOf } from "./preview.ts";
 import { findRecord, Lookup } from "./run/lookup.ts";
 import type { ImportPlan } from "./run/prepare.ts";
 import type { SourceRow } from "./source/source.ts";
-import type { LoadedSource } from "./use-source.ts";
 
 export function PreviewStep({ source, plan }: { source: LoadedSource; plan: ImportPlan }) {
   const lookup = useRef(new Lookup(findRecord));

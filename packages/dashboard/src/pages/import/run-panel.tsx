@@ -16,13 +16,13 @@ import {
   Pager,
   Panel,
   pageSize,
+  saveBlob,
 } from "../../kit/index.ts";
-import { saveBlob } from "../../kit/save-blob.ts";
 import { text } from "../../texts/index.ts";
+import type { LoadedSource } from "./file-step.tsx";
 import type { ImportRun, RejectedRow, RunState } from "./run/import-run.ts";
 import type { ImportPlan, RowProblem } from "./run/prepare.ts";
 import { rejectedFile } from "./run/rejected-file.ts";
-import type { LoadedSource } from "./use-source.ts";
 
 export function RunPanel(props: { run: ImportRun; source: LoadedSource; plan: ImportPlan; onAgain: () => void }) {
   const { run, source, plan, onAgain } = props;

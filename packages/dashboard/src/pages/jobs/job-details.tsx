@@ -24,7 +24,7 @@ import {
   timeColumn,
   WholeTime,
 } from "../../kit/index.ts";
-import { useRunLog } from "../../service/scripts.ts";
+import { useRunLog } from "../../service/live.ts";
 import { text } from "../../texts/index.ts";
 import { cronWords } from "./cron-words.ts";
 import { barHeight, durationOf, isOpen, runsOf, type WholeRun } from "./job-runs.ts";

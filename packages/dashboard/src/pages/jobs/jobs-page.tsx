@@ -24,15 +24,14 @@ import {
   StatusMark,
   timeColumn,
 } from "../../kit/index.ts";
-import { useLiveRefresh } from "../../service/live.ts";
-import { useScriptFiles } from "../../service/scripts.ts";
+import { useLiveRefresh, useScriptFiles } from "../../service/live.ts";
 import { text } from "../../texts/index.ts";
+import type { JobSearch } from "../search.ts";
 import { cronWords } from "./cron-words.ts";
 import { JobDetails } from "./job-details.tsx";
 import { durationOf } from "./job-runs.ts";
 import { jobChannels, jobsQuery, refreshJobs } from "./queries.ts";
 import { EnqueueButton, EnqueueDialog, RunNow } from "./queue.tsx";
-import type { JobSearch } from "./search.ts";
 
 const route = getRouteApi("/inside/jobs");
 

@@ -4,7 +4,7 @@ import { DateTimePicker } from "@mantine/dates";
 import type { JobEntry, NewQueueRun, QueueRun } from "@socle/protocol";
 import { IconPlayerPlay, IconPlus } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import {
   Action,
   actionColumn,
@@ -19,6 +19,7 @@ import {
   ErrorText,
   Fact,
   Facts,
+  Form,
   FormFoot,
   formatDuration,
   formatNumber,
@@ -138,17 +139,11 @@ export function QueueRuns({ job: { name }, shownId, onRun }: QueueRunsProps) {
       },
     });
   const columns = failedColumns({ retry: (run) => retry.mutate(run), remove, busy });
+  const table = { name, shownId, onRun };
   return (
     <>
-      <RunTable name={name} status="failed" title={words.failed} columns={columns} shownId={shownId} onRun={onRun} />
-      <RunTable
-        name={name}
-        status={undefined}
-        title={words.next}
-        columns={openColumns(remove)}
-        shownId={shownId}
-        onRun={onRun}
-      />
+      <RunTable {...table} status="failed" title={words.failed} columns={columns} />
+      <RunTable {...table} status={undefined} title={words.next} columns={openColumns(remove)} />
     </>
   );
 }
@@ -232,12 +227,8 @@ function EnqueueForm({ name, onClose, onEnqueued }: EnqueueProps) {
       await refreshJobs();
     },
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    if (!enqueue.isPending) enqueue.mutate();
-  };
   return (
-    <form onSubmit={submit}>
+    <Form onSubmit={() => enqueue.isPending || enqueue.mutate()}>
       <Stack>
         <div>
           <Text size="sm" fw={500} mb={4} aria-hidden>
@@ -256,7 +247,7 @@ function EnqueueForm({ name, onClose, onEnqueued }: EnqueueProps) {
         {enqueue.isError && <Complaint>{messageOf(enqueue.error)}</Complaint>}
         <FormFoot label={words.enqueue} isBusy={enqueue.isPending} onCancel={onClose} />
       </Stack>
-    </form>
+    </Form>
   );
 }
 

@@ -8,38 +8,37 @@ import { chartRows, latencySeries, requestSeries, ticksTo } from "./figures.ts";
 const height = 168;
 const axis = { interval: 14, tickMargin: 8, minTickGap: 8 };
 
-/** The axis of values ends at a round figure. */
-function valueAxis(width: number, values: readonly (number | null)[]) {
-  const ticks = ticksTo(Math.max(0, ...values.map((value) => value ?? 0)));
-  return { width, ticks, domain: [0, ticks.at(-1) ?? 1] };
-}
-
 /** Keeps a number and its unit in the same line. */
 function unbroken(ms: number): string {
   return formatDuration(ms).replace(" ", "\u00a0");
 }
 
+/** The common part of the two charts. The axis of values ends at a round figure. */
+function chartOf(minutes: readonly RequestMinute[], highest: "requests" | "p99", width: number) {
+  const ticks = ticksTo(Math.max(0, ...minutes.map((minute) => minute[highest] ?? 0)));
+  return {
+    h: height,
+    data: chartRows(minutes),
+    dataKey: "time",
+    tickLine: "none" as const,
+    gridAxis: "x" as const,
+    strokeDasharray: "0",
+    xAxisProps: axis,
+    yAxisProps: { width, ticks, domain: [0, ticks.at(-1) ?? 1] },
+    accessibilityLayer: false,
+  };
+}
+
 export function RequestChart({ minutes }: { minutes: readonly RequestMinute[] }) {
   return (
     <BarChart
-      h={height}
-      data={chartRows(minutes)}
-      dataKey="time"
-      type="stacked"
+      {...chartOf(minutes, "requests", 48)}
       series={[...requestSeries]}
+      type="stacked"
       valueFormatter={formatCompact}
-      tickLine="none"
-      gridAxis="x"
-      strokeDasharray="0"
       maxBarWidth={12}
-      xAxisProps={axis}
-      yAxisProps={valueAxis(
-        48,
-        minutes.map(({ requests }) => requests),
-      )}
       barChartProps={{ margin: { top: 10 } }}
       barProps={{ isAnimationActive: false }}
-      accessibilityLayer={false}
     />
   );
 }
@@ -47,9 +46,7 @@ export function RequestChart({ minutes }: { minutes: readonly RequestMinute[] })
 export function LatencyChart({ minutes }: { minutes: readonly RequestMinute[] }) {
   return (
     <LineChart
-      h={height}
-      data={chartRows(minutes)}
-      dataKey="time"
+      {...chartOf(minutes, "p99", 56)}
       series={[...latencySeries]}
       connectNulls={false}
       curveType="linear"
@@ -57,17 +54,8 @@ export function LatencyChart({ minutes }: { minutes: readonly RequestMinute[] })
       // A minute between two gaps is a single dot.
       dotProps={{ r: 1.5, strokeWidth: 1 }}
       valueFormatter={unbroken}
-      tickLine="none"
-      gridAxis="x"
-      strokeDasharray="0"
-      xAxisProps={axis}
-      yAxisProps={valueAxis(
-        56,
-        minutes.map(({ p99 }) => p99),
-      )}
       lineChartProps={{ margin: { top: 10 } }}
       lineProps={{ isAnimationActive: false }}
-      accessibilityLayer={false}
     />
   );
 }

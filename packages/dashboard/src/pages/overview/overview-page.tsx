@@ -11,8 +11,7 @@ import { text } from "../../texts/index.ts";
 import { figuresOf } from "./figures.ts";
 import { FirstSteps } from "./first-steps.tsx";
 import classes from "./overview.module.css";
-import { DiskPanel, ProblemPanel, QueuePanel, RecordPanel, RunPanel } from "./panels.tsx";
-import { Halves, TrafficPanels } from "./traffic-panels.tsx";
+import { DiskPanel, Halves, ProblemPanel, QueuePanel, RecordPanel, RunPanel, TrafficPanels } from "./panels.tsx";
 
 export function OverviewPage() {
   const query = useQuery(overviewQuery);

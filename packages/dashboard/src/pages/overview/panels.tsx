@@ -1,9 +1,9 @@
-/** Panels of the overview: warnings and errors of the log, runs of functions and jobs, records by collection, bytes on disk, the queue of functions. */
-import { Badge, Text, VisuallyHidden } from "@mantine/core";
-import type { LogEntry, Overview } from "@socle/protocol";
+/** Panels of the overview: requests and latency as charts, warnings and errors of the log, runs, records by collection, bytes on disk, the queue of functions. */
+import { Badge, Box, ColorSwatch, Group, SimpleGrid, Skeleton, Text, VisuallyHidden } from "@mantine/core";
+import type { LogEntry, Overview, RequestMinute } from "@socle/protocol";
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { Link, type LinkProps } from "@tanstack/react-router";
+import { lazy, type ReactNode, Suspense } from "react";
 import {
   Dim,
   ErrorText,
@@ -18,7 +18,16 @@ import {
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { LevelMark } from "../logs/level-mark.tsx";
-import { type AnyRun, latestRuns } from "./figures.ts";
+import {
+  type AnyRun,
+  figuresOf,
+  latencySeries,
+  latencySummary,
+  latestRuns,
+  requestSeries,
+  requestSummary,
+  type Series,
+} from "./figures.ts";
 import classes from "./overview.module.css";
 
 const room = 7;
@@ -143,8 +152,12 @@ const colours = { waiting: "gray", running: "blue", completed: "verdigris", fail
 
 function Run({ run }: { run: AnyRun }) {
   const { status, name, cause, at, error, kind, runId } = run;
-  const inside = (
-    <>
+  const to: LinkProps =
+    kind === "job"
+      ? { to: "/jobs", search: { job: name, run: runId } }
+      : { to: "/functions", search: { tab: "runs", run: runId } };
+  return (
+    <Link {...to} className={classes["item"] ?? ""}>
       <Badge size="xs" radius="sm" variant="light" color={colours[status]} tt="none" className={classes["level"]}>
         {text.overview.statuses[status]}
       </Badge>
@@ -160,15 +173,6 @@ function Run({ run }: { run: AnyRun }) {
       <Text span size="xs" c="dimmed" className="noBreak">
         <RelativeTime at={at} />
       </Text>
-    </>
-  );
-  return kind === "job" ? (
-    <Link to="/jobs" search={{ job: name, run: runId }} className={classes["item"]}>
-      {inside}
-    </Link>
-  ) : (
-    <Link to="/functions" search={{ tab: "runs", run: runId }} className={classes["item"]}>
-      {inside}
     </Link>
   );
 }
@@ -217,7 +221,11 @@ export function DiskPanel({ database, storage }: Pick<Overview, "database" | "st
         <Fact label={text.overview.database} value={formatBytes(database.size)} />
         <Fact label={text.overview.wal} value={formatBytes(database.walSize)} />
         <Fact
-          label={<FactLink to="/storage" label={text.overview.files(storage.files)} />}
+          label={
+            <TextLink to="/storage" c="inherit">
+              {text.overview.files(storage.files)}
+            </TextLink>
+          }
           value={formatBytes(storage.size)}
         />
         <Fact
@@ -251,14 +259,6 @@ export function QueuePanel({ deliveries }: Pick<Overview, "deliveries">) {
   );
 }
 
-function FactLink({ to, label }: { to: "/storage"; label: string }) {
-  return (
-    <TextLink to={to} c="inherit">
-      {label}
-    </TextLink>
-  );
-}
-
 function Fact(props: { label: ReactNode; value: string; isStrong?: boolean; isBad?: boolean }) {
   const { label, value, isStrong = false, isBad = false } = props;
   return (
@@ -268,5 +268,72 @@ function Fact(props: { label: ReactNode; value: string; isStrong?: boolean; isBa
         {value}
       </dd>
     </div>
+  );
+}
+
+const RequestChart = lazy(async () => ({ default: (await import("./charts.tsx")).RequestChart }));
+const LatencyChart = lazy(async () => ({ default: (await import("./charts.tsx")).LatencyChart }));
+
+/** Two panels beside each other, on a wide screen. */
+export function Halves({ children }: { children: ReactNode }) {
+  return <SimpleGrid cols={{ base: 1, md: 2 }}>{children}</SimpleGrid>;
+}
+
+export function TrafficPanels({ minutes }: { minutes: readonly RequestMinute[] }) {
+  const isQuiet = figuresOf(minutes).requests === 0;
+  return (
+    <Halves>
+      <Figure
+        title={text.overview.requestChart}
+        series={requestSeries}
+        summary={requestSummary(minutes)}
+        isQuiet={isQuiet}
+      >
+        <RequestChart minutes={minutes} />
+      </Figure>
+      <Figure
+        title={text.overview.latencyChart}
+        series={latencySeries}
+        summary={latencySummary(minutes)}
+        isQuiet={isQuiet}
+      >
+        <LatencyChart minutes={minutes} />
+      </Figure>
+    </Halves>
+  );
+}
+
+function Figure(props: {
+  title: string;
+  series: readonly Series[];
+  summary: string;
+  isQuiet: boolean;
+  children: ReactNode;
+}) {
+  const { title, series, summary, isQuiet, children } = props;
+  return (
+    <Panel title={title}>
+      {!isQuiet && (
+        <Group gap="md" px="md" aria-hidden>
+          {series.map(({ name, label, color }) => (
+            <Group key={name} gap={6} wrap="nowrap">
+              <ColorSwatch color={`var(--mantine-color-${color.replace(".", "-")})`} size={8} withShadow={false} />
+              <Dim>{label}</Dim>
+            </Group>
+          ))}
+        </Group>
+      )}
+      <Box p="4px 16px 12px 8px" mih={184}>
+        {isQuiet ? (
+          <Dim size="sm" ta="center" pt={72}>
+            {summary}
+          </Dim>
+        ) : (
+          <div role="img" aria-label={summary}>
+            <Suspense fallback={<Skeleton height={168} radius="sm" />}>{children}</Suspense>
+          </div>
+        )}
+      </Box>
+    </Panel>
   );
 }

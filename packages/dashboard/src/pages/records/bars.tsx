@@ -1,8 +1,9 @@
 /** The bar over the lower edge of the grid, with the actions for the selected records; and the line below the grid: the rows on the screen, the jump to other rows, the error of a failed page. */
 import { Group, NumberInput, Popover, Text, Tooltip, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { IconCopy, IconDownload, IconTrash, IconX } from "@tabler/icons-react";
-import { type FormEvent, useState, useSyncExternalStore } from "react";
-import { Action, Dim, IconAction, messageOf, notifyDone } from "../../kit/index.ts";
+import { useState } from "react";
+import { Action, Dim, Form, IconAction, messageOf, notifyDone } from "../../kit/index.ts";
+import { type Store, useStore } from "../../service/store.ts";
 import { text } from "../../texts/index.ts";
 import { originFor, spanRows, type Visible } from "./data/use-rows.ts";
 import { rowHeight } from "./grid/grid-row.tsx";
@@ -52,29 +53,6 @@ export function SelectionBar({ page: { state, shown, setDialog, remove } }: { pa
   );
 }
 
-/** The rows on the screen. The rows change with every scroll, and only the foot shows their numbers. */
-interface VisibleStore {
-  readonly get: () => Visible;
-  readonly set: (visible: Visible) => void;
-  readonly subscribe: (listener: () => void) => () => void;
-}
-
-export function makeVisibleStore(): VisibleStore {
-  let current: Visible = { first: 0, last: 0 };
-  const listeners = new Set<() => void>();
-  return {
-    get: () => current,
-    set: (visible) => {
-      current = visible;
-      for (const listener of listeners) listener();
-    },
-    subscribe: (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-  };
-}
-
 /** Scrolls to a row, also to a row that is not loaded. */
 function goTo(row: number, { shown: { rows }, scroller }: RecordsPage): void {
   const target = Math.max(0, Math.min((rows.total ?? row + 1) - 1, row));
@@ -90,7 +68,8 @@ function goTo(row: number, { shown: { rows }, scroller }: RecordsPage): void {
   }, 0);
 }
 
-export function Foot({ page, visible }: { page: RecordsPage; visible: VisibleStore }) {
+/** @param props.visible the rows on the screen. The rows change with every scroll, and only the foot shows their numbers. */
+export function Foot({ page, visible }: { page: RecordsPage; visible: Store<Visible> }) {
   const { rows } = page.shown;
   const [isOpen, setOpen] = useState(false);
   const go = (row: number): void => {
@@ -102,7 +81,7 @@ export function Foot({ page, visible }: { page: RecordsPage; visible: VisibleSto
       <Popover opened={isOpen} onChange={setOpen} position="top-start" width={250} trapFocus returnFocus shadow="md">
         <Tooltip label={text.records.goToRow} disabled={isOpen}>
           <Popover.Target>
-            <UnstyledButton className={classes["range"]} onClick={() => setOpen(!isOpen)}>
+            <UnstyledButton className={`numbers ${classes["range"]}`} onClick={() => setOpen(!isOpen)}>
               <Range visible={visible} total={rows.total} />
               <VisuallyHidden>– {text.records.goToRow}</VisuallyHidden>
             </UnstyledButton>
@@ -130,12 +109,8 @@ export function Foot({ page, visible }: { page: RecordsPage; visible: VisibleSto
 /** @param props.onGo gets the position of the row, from 0. */
 function JumpForm({ total, onGo }: { total: number | undefined; onGo: (row: number) => void }) {
   const [wanted, setWanted] = useState<string | number>("");
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    if (typeof wanted === "number") onGo(wanted - 1);
-  };
   return (
-    <form onSubmit={submit}>
+    <Form onSubmit={() => typeof wanted === "number" && onGo(wanted - 1)}>
       <Group gap={6} wrap="nowrap" align="flex-end">
         <NumberInput
           size="xs"
@@ -159,13 +134,13 @@ function JumpForm({ total, onGo }: { total: number | undefined; onGo: (row: numb
         )}
       </Group>
       <Dim mt={8}>{text.records.held}</Dim>
-    </form>
+    </Form>
   );
 }
 
 /** The rows on the screen, in words: the only part of the page that is drawn with every scroll. */
-function Range({ visible, total }: { visible: VisibleStore; total: number | undefined }) {
-  const { first, last } = useSyncExternalStore(visible.subscribe, visible.get);
+function Range({ visible, total }: { visible: Store<Visible>; total: number | undefined }) {
+  const { first, last } = useStore(visible);
   const shownLast = total === undefined ? last + 1 : Math.min(last + 1, total);
   const range = text.records.rowsShown(first + 1, shownLast);
   return total === undefined ? range : `${range} ${text.records.rowsOf(total)}`;

@@ -2,18 +2,20 @@
 import { IconDatabaseOff } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import { useCallback, useRef, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useRef, useState } from "react";
 import { Action, EmptyState, ErrorState, FilledPage, formatNumber, LinkAction, RowsSkeleton } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
+import { Store } from "../../service/store.ts";
 import { text } from "../../texts/index.ts";
-import { Foot, makeVisibleStore, SelectionBar } from "./bars.tsx";
+import { Foot, SelectionBar } from "./bars.tsx";
 import { ColumnMenu } from "./columns/column-menu.tsx";
 import type { Visible } from "./data/use-rows.ts";
+import { preloadEditor, RecordDrawer } from "./editor/record-drawer.tsx";
 import { FilterBar } from "./filter/filter-bar.tsx";
 import { Grid } from "./grid/grid.tsx";
+import { inlineEditor } from "./grid/grid-row.tsx";
 import { BackToCollections, HeadActions } from "./head-actions.tsx";
 import { GridNotice, noticeOf } from "./notices.tsx";
-import { RecordDialogs } from "./record-dialogs.tsx";
 import classes from "./records.module.css";
 import {
   type RecordsPage as PageState,
@@ -50,7 +52,7 @@ function RecordsView(props: RecordsPageProps) {
 function GridFrame({ page, onFocus }: { page: PageState; onFocus: (hasFocus: boolean) => void }) {
   const { live, state } = page;
   const { rows } = page.shown;
-  const [visible] = useState(makeVisibleStore);
+  const [visible] = useState(() => new Store<Visible>({ first: 0, last: 0 }));
   const onShow = useCallback(
     (now: Visible): void => {
       visible.set(now);
@@ -61,7 +63,7 @@ function GridFrame({ page, onFocus }: { page: PageState; onFocus: (hasFocus: boo
   const notice = noticeOf(page);
   return (
     <>
-      <div className={classes["frame"]}>
+      <div className={`stretch ${classes["frame"]}`}>
         <Grid page={page} onShow={onShow} onFocus={onFocus}>
           {notice === null ? undefined : <GridNotice notice={notice} page={page} />}
         </Grid>
@@ -101,5 +103,54 @@ export function RecordsPage() {
         <RowsSkeleton rows={16} height={24} />
       )}
     </FilledPage>
+  );
+}
+
+const ExportDialog = lazy(async () => ({ default: (await import("./export/export-dialog.tsx")).ExportDialog }));
+const SnippetsDialog = lazy(async () => ({ default: (await import("./snippets/snippets-dialog.tsx")).SnippetsDialog }));
+
+/** Loads the editor before a record opens, so that early keys are not lost. */
+function usePreloadedEditor(): void {
+  useEffect(() => {
+    const timer = setTimeout(() => Promise.all([preloadEditor(), inlineEditor.preload()]), 300);
+    return () => clearTimeout(timer);
+  }, []);
+}
+
+function RecordDialogs({ page }: { page: PageState }) {
+  const { collection, search, setSearch, shown, state, dialog, setDialog } = page;
+  usePreloadedEditor();
+  const close = (): void => {
+    setDialog(null);
+    if (search.export === true) setSearch({ export: undefined }, true);
+    state.focus();
+  };
+  const { filter, sort, record: recordId } = search;
+  const shared = { collection, filter, sort, search: shown.list.search, onClose: close };
+  return (
+    <Suspense>
+      {recordId !== undefined && (
+        <RecordDrawer
+          collection={collection}
+          recordId={recordId}
+          onClose={() => {
+            setSearch({ record: undefined });
+            state.focus();
+          }}
+          onSaved={(record) => {
+            shown.merge(record);
+            if (recordId === "new") state.focusRecord(record.id);
+          }}
+        />
+      )}
+      {(dialog?.type === "export" || search.export === true) && (
+        <ExportDialog
+          {...shared}
+          ids={dialog?.type === "export" ? dialog.ids : undefined}
+          columns={shown.columns.visible.map((column) => column.name)}
+        />
+      )}
+      {dialog?.type === "code" && <SnippetsDialog {...shared} recordId={recordId === "new" ? undefined : recordId} />}
+    </Suspense>
   );
 }

@@ -1,13 +1,13 @@
 /** The state of the records page: connects address, list, rows, columns, live changes, deletions and keys. */
-import { useMediaQuery } from "@mantine/hooks";
 import { SocleError } from "@socle/client";
 import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { useListedShortcut, useShortcut } from "../../kit/index.ts";
+import { useIsNarrow, useListedShortcut, useShortcut } from "../../kit/index.ts";
 import { deleteLater, onDeletes, useDeletions } from "../../service/deletes.ts";
 import { text } from "../../texts/index.ts";
+import type { RecordSearch } from "../search.ts";
 import { gridColumns, useColumns } from "./columns/use-columns.ts";
 import { searchOf } from "./data/found.ts";
 import { mergeChanges, withoutRows } from "./data/live-merge.ts";
@@ -17,15 +17,11 @@ import { selectionOf, snippetsOf, targetsOf, useTargetDeletes } from "./data/tar
 import { useLive } from "./data/use-live.ts";
 import { useRows } from "./data/use-rows.ts";
 import { useGridState } from "./grid/use-grid-state.ts";
-import type { RecordSearch } from "./search.ts";
 
 type Dialog = { readonly type: "code" } | { readonly type: "export"; readonly ids?: readonly string[] };
 
 /** The time until an opened drawer is on the screen. */
 const openingMs = 600;
-
-/** Below this width a drawer covers the page. */
-const narrow = "(max-width: 48em)";
 
 /** The address of the page, and the functions that change the address. */
 function useAddress(name: string) {
@@ -64,7 +60,7 @@ export function useRecordsPage({ collection, collections }: RecordsPageProps) {
   const { name } = collection;
   const { search, setSearch, open } = useAddress(name);
   const queryClient = useQueryClient();
-  const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false }) === true;
+  const isNarrow = useIsNarrow();
   const [dialog, setDialog] = useState<Dialog | null>(null);
   const [note, setNote] = useState("");
   const scroller = useRef<HTMLDivElement>(null);

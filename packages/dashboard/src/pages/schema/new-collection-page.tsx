@@ -84,7 +84,7 @@ function NewCollectionForm(props: {
 
   return (
     <>
-      <div className={classes["body"]}>
+      <div className={`stretch ${classes["body"]}`}>
         {form.wasRestored && isDirty && (
           <Box px={16} py={12}>
             <RestoredNotice onDiscard={() => form.reset(first, null)} onClose={form.acknowledge} />

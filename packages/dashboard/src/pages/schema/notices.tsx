@@ -2,8 +2,7 @@
 import { Alert, Group, Text } from "@mantine/core";
 import { IconHistory } from "@tabler/icons-react";
 import type { ReactNode } from "react";
-import { Action, Notice } from "../../kit/index.ts";
-import { Dim } from "../../kit/words.tsx";
+import { Action, Dim, Notice } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./schema.module.css";
 

@@ -8,6 +8,7 @@ import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
 import {
   Action,
+  CodeText,
   Dim,
   EmptyState,
   ErrorState,
@@ -20,14 +21,12 @@ import {
   RowsSkeleton,
   useShortcut,
 } from "../../kit/index.ts";
-import { isGone } from "../../service/gone.ts";
 import { collectionQuery, collectionsQuery, queryClient } from "../../service/queries.ts";
+import { isGone } from "../../service/refusals.ts";
 import { text } from "../../texts/index.ts";
-import { CodeText } from "./code-text.tsx";
-import { isSameDefinition } from "./draft/change.ts";
+import { isSameDefinition, rebased } from "./draft/change.ts";
 import { definitionOf, draftOf, isPlaceholder } from "./draft/draft.ts";
-import { rebased } from "./draft/rebase.ts";
-import { fieldStatus } from "./fields/badges.ts";
+import { fieldStatus } from "./fields/field-row.tsx";
 import { jsonOf } from "./json/json-tab.tsx";
 import { ChangeBar, ChangedNotice, GoneNotice, RestoredNotice } from "./notices.tsx";
 import { DeleteDialog } from "./review/delete-dialog.tsx";
@@ -127,7 +126,7 @@ function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; tab: Sch
           {form.wasRestored && isDirty && !isOther && <RestoredNotice onDiscard={discard} onClose={form.acknowledge} />}
         </Box>
       )}
-      <div className={classes["body"]}>
+      <div className={`stretch ${classes["body"]}`}>
         <SchemaTabs form={form} tab={tab} stored={entry.definition} surroundings={surroundings} targets={targets} />
         {tab !== "json" && (
           <Dim px={{ base: 12, sm: 16 }} pt={12} pb={20}>

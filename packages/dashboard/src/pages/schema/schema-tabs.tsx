@@ -4,6 +4,7 @@ import type { CollectionDefinition } from "@socle/protocol";
 import { useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { text } from "../../texts/index.ts";
+import type { SchemaSearch } from "../search.ts";
 import type { Problem, Surroundings } from "./draft/checks.ts";
 import type { SchemaDraft } from "./draft/draft.ts";
 import { FieldsTab } from "./fields/fields-tab.tsx";
@@ -13,7 +14,6 @@ import { PermissionsTab } from "./permissions/permissions-tab.tsx";
 import { RuleHelpProvider } from "./permissions/rule-help.tsx";
 import { TrialPanel } from "./permissions/trial-panel.tsx";
 import classes from "./schema.module.css";
-import type { SchemaSearch } from "./search.ts";
 import type { SchemaForm } from "./use-schema-form.ts";
 
 export type SchemaTab = NonNullable<SchemaSearch["tab"]>;

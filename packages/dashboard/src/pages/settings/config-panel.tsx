@@ -5,6 +5,7 @@ import { IconCopy } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import {
+  CodeText,
   Dim,
   IconAction,
   notifyDone,
@@ -16,7 +17,6 @@ import {
 } from "../../kit/index.ts";
 import { configQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
-import { CodeText } from "../schema/code-text.tsx";
 import { asJson, asVariable, groupsOf, readable } from "./config-text.ts";
 import classes from "./settings.module.css";
 
@@ -81,7 +81,7 @@ function ConfigRow({ entry }: { entry: ConfigEntry }) {
   return (
     <li className={classes["key"]}>
       <div className={classes["about"]}>
-        <Text size="sm" fw={600} ff="monospace" className={classes["name"]}>
+        <Text size="sm" fw={600} ff="monospace" className="breaks">
           {key}
         </Text>
         <Dim>
@@ -104,7 +104,7 @@ function ConfigRow({ entry }: { entry: ConfigEntry }) {
           {text.settings.sources[source]}
         </Badge>
         {source === "environment" && (
-          <Dim ff="monospace" className={classes["variable"]}>
+          <Dim ff="monospace" className="breaks">
             {variable}
           </Dim>
         )}

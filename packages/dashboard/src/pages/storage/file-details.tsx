@@ -29,10 +29,9 @@ import {
   visible,
 } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
-import { unlessGone } from "../../service/gone.ts";
-import { queryClient } from "../../service/queries.ts";
+import { unlessGone } from "../../service/refusals.ts";
 import { text } from "../../texts/index.ts";
-import { fileQuery, refreshFiles, usesQuery } from "./queries.ts";
+import { fileQuery, refreshFiles, usesQuery, useVisibility } from "./queries.ts";
 import classes from "./storage.module.css";
 
 export function FileDetails({ id, onGone }: { id: string; onGone: () => void }) {
@@ -125,23 +124,7 @@ function Details({ file, onGone }: { file: StoredFile; onGone: () => void }) {
 }
 
 function VisibilitySection({ file }: { file: StoredFile }) {
-  const change = useMutation({
-    mutationFn: (visibility: StoredFile["visibility"]) => client.admin.setVisibility(file.id, visibility),
-    onSuccess: async (changed) => {
-      queryClient.setQueryData(fileQuery(file.id).queryKey, changed);
-      await refreshFiles();
-    },
-  });
-  const choose = (visibility: StoredFile["visibility"]): void => {
-    if (visibility !== "public") change.mutate(visibility);
-    else
-      confirmDanger({
-        title: text.storage.publishTitle(file.filename),
-        body: text.storage.publishBody,
-        action: text.storage.publishAction,
-        onConfirm: () => change.mutateAsync(visibility),
-      });
-  };
+  const { change, choose } = useVisibility(file);
   return (
     <DetailsSection title={text.storage.visibility}>
       <Stack gap={6} align="flex-start">

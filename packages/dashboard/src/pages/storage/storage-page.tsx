@@ -31,10 +31,10 @@ import {
   visible,
 } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
+import type { StorageSearch } from "../search.ts";
 import { askToDelete, FileDetails } from "./file-details.tsx";
 import { FileGrid, KindIcon, VisibilityMark } from "./file-grid.tsx";
 import { fileListQuery, fileQuery } from "./queries.ts";
-import type { StorageSearch } from "./search.ts";
 import { isOpen, UploadList, useUploads } from "./uploads.tsx";
 
 const route = getRouteApi("/inside/storage");

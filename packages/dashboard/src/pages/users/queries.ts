@@ -3,7 +3,7 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { offsetOf, pageSize } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { queryClient } from "../../service/queries.ts";
-import type { UserSearch } from "./search.ts";
+import type { UserSearch } from "../search.ts";
 
 export function userListQuery({ search, role, page }: UserSearch) {
   return queryOptions({

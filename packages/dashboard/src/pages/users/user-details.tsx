@@ -5,7 +5,7 @@ import type { Role, User, UserEntry } from "@socle/protocol";
 import { IconActivity, IconCheck, IconFolder, IconTrash, IconUserSearch } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import {
   Action,
   Choice,
@@ -15,6 +15,7 @@ import {
   Dim,
   Fact,
   Facts,
+  Form,
   FormFoot,
   LinkAction,
   messageOf,
@@ -27,9 +28,9 @@ import { client } from "../../service/client.ts";
 import { userQuery } from "../../service/queries.ts";
 import { signOut, useSession } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
-import { NewPassword } from "./new-password.tsx";
 import { refreshUsers } from "./queries.ts";
 import { OwnBadge } from "./role-mark.tsx";
+import { NewPassword } from "./user-form.tsx";
 import { UserSessions } from "./user-sessions.tsx";
 
 export function UserDetails({ id, onGone }: { id: string; onGone: () => void }) {
@@ -181,10 +182,6 @@ function PasswordForm({ user, onClose }: { user: User; onClose: () => void }) {
     mutationFn: () => client.admin.users.setPassword(user.id, password),
     onSuccess: refreshUsers,
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    reset.mutate();
-  };
   const { error } = reset;
   const detail = error instanceof SocleError ? error.details.find(({ field }) => field === "password") : undefined;
   if (reset.isSuccess)
@@ -202,7 +199,7 @@ function PasswordForm({ user, onClose }: { user: User; onClose: () => void }) {
       </Stack>
     );
   return (
-    <form onSubmit={submit}>
+    <Form onSubmit={reset.mutate}>
       <Stack gap="sm">
         <NewPassword
           label={text.users.newPassword}
@@ -214,6 +211,6 @@ function PasswordForm({ user, onClose }: { user: User; onClose: () => void }) {
         />
         <FormFoot size="xs" label={text.users.setPassword} isBusy={reset.isPending} onCancel={onClose} />
       </Stack>
-    </form>
+    </Form>
   );
 }

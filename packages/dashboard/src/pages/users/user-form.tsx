@@ -1,13 +1,15 @@
-/** The form of a new user. */
-import { Stack, TextInput } from "@mantine/core";
+/** The form of a new user; and the field for a new password, which can be generated, shown and copied. */
+import { Group, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { Role, User } from "@socle/protocol";
-import { useMutation } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
-import { Choice, FormFoot, messageOf, Notice, notifyDone } from "../../kit/index.ts";
+import { IconSparkles } from "@tabler/icons-react";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { Action, Choice, CopyAction, Form, FormFoot, messageOf, Notice, notifyDone } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
+import { configQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
-import { NewPassword } from "./new-password.tsx";
+import { generatePassword } from "./password.ts";
 import { refreshUsers } from "./queries.ts";
 
 export function UserForm({ onCreated, onCancel }: { onCreated: (user: User) => void; onCancel: () => void }) {
@@ -26,13 +28,8 @@ export function UserForm({ onCreated, onCancel }: { onCreated: (user: User) => v
   const details = error instanceof SocleError ? error.details : [];
   const problemOf = (field: string): string | undefined => details.find((each) => each.field === field)?.message;
   const isTaken = error instanceof SocleError && error.status === 409;
-
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    creation.mutate();
-  };
   return (
-    <form onSubmit={submit}>
+    <Form onSubmit={creation.mutate}>
       <Stack p="md">
         {error !== null && details.length === 0 && !isTaken && <Notice tone="bad">{messageOf(error)}</Notice>}
         <TextInput
@@ -58,6 +55,53 @@ export function UserForm({ onCreated, onCancel }: { onCreated: (user: User) => v
         />
         <FormFoot label={text.users.createSubmit} isBusy={creation.isPending} onCancel={onCancel} />
       </Stack>
-    </form>
+    </Form>
+  );
+}
+
+interface NewPasswordProps {
+  label?: string;
+  /** A hint beside the length. */
+  hint?: string;
+  autoFocus?: boolean;
+  value: string;
+  onChange: (value: string) => void;
+  error: string | undefined;
+}
+
+export function NewPassword(props: NewPasswordProps) {
+  const { label = text.users.password, hint, autoFocus = false, value, onChange, error } = props;
+  const { data: config } = useQuery(configQuery);
+  const least = config?.keys.find(({ key }) => key === "auth.passwordMinLength")?.value;
+  const minLength = typeof least === "number" ? least : null;
+  const [isVisible, setVisible] = useState(false);
+  return (
+    <Stack gap={8}>
+      <PasswordInput
+        label={label}
+        description={[minLength === null ? "" : text.users.passwordHint(minLength), hint ?? ""].join(" ").trim()}
+        autoFocus={autoFocus}
+        autoComplete="new-password"
+        required
+        withAsterisk={false}
+        value={value}
+        onChange={(event) => onChange(event.currentTarget.value)}
+        visible={isVisible}
+        onVisibilityChange={setVisible}
+        visibilityToggleButtonProps={{ "aria-label": text.users.showPassword, tabIndex: 0 }}
+        error={error}
+      />
+      <Group gap="xs">
+        <Action
+          icon={IconSparkles}
+          label={text.users.generate}
+          onClick={() => {
+            onChange(generatePassword());
+            setVisible(true);
+          }}
+        />
+        {value !== "" && <CopyAction value={value} label={text.users.copyPassword} />}
+      </Group>
+    </Stack>
   );
 }

@@ -12,7 +12,7 @@ import {
   RelativeTime,
 } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
-import { unlessGone } from "../../service/gone.ts";
+import { unlessGone } from "../../service/refusals.ts";
 import { text } from "../../texts/index.ts";
 import { refreshUsers } from "./queries.ts";
 import { OwnBadge } from "./role-mark.tsx";

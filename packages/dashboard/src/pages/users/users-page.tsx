@@ -21,9 +21,9 @@ import {
 import { userQuery } from "../../service/queries.ts";
 import { useSession } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
+import type { UserSearch } from "../search.ts";
 import { userListQuery } from "./queries.ts";
 import { OwnBadge, RoleMark } from "./role-mark.tsx";
-import type { UserSearch } from "./search.ts";
 import { UserDetails } from "./user-details.tsx";
 import { UserForm } from "./user-form.tsx";
 

@@ -65,7 +65,6 @@ export const records = {
   filter: "Filter",
   quickSearch: "Search in all texts",
   search: "Search words",
-  clearSearch: "Clear the search",
   clearFilter: "Clear the filter",
   clearAll: "Clear search and filter",
   addFilter: "Filter",

@@ -1,4 +1,4 @@
-/** Texts of the pages events and settings. */
+/** Texts of the pages of logs, events and settings. */
 import { count } from "./count.ts";
 
 export const events = {
@@ -73,4 +73,37 @@ export const settings = {
   copyVariable: "Copy as an environment variable",
   copyJson: "Copy for config.json",
   raw: (value: string) => `Value: ${value}`,
+};
+
+export const logs = {
+  title: "Logs",
+  one: "Entry of the log",
+  filters: "Find entries",
+  search: "Search the log",
+  levelFilter: "Levels",
+  levels: { DEBUG: "Debug", INFO: "Info", WARN: "Warning", ERROR: "Error" },
+  shown: (n: number) => (n === 1 ? "1 entry" : `${n.toLocaleString()} entries`),
+  pause: "Pause",
+  resume: (held: number) => (held === 0 ? "Resume" : `Resume, ${held.toLocaleString()} new`),
+  pauseShortcut: "Pause or resume",
+  clear: "Clear",
+  download: "Download what is shown",
+  notLive: "New entries do not come at the moment.",
+  empty: "No entries yet",
+  emptyBody: "What the service and its functions log appears here at once.",
+  nothingFound: "No entry matches",
+  nothingFoundBody: "New entries that match appear here at once.",
+  message: "Message",
+  about: "About",
+  level: "Level",
+  time: "Time",
+  exactTime: "Timestamp",
+  source: "Source",
+  request: "Request",
+  run: "Run",
+  showRequest: "Show this request",
+  showRun: "Show this run",
+  fields: "Fields",
+  json: "Entry as JSON",
+  copyJson: "Copy the entry as JSON",
 };

@@ -7,7 +7,7 @@
  * When the service does not name all refused rows, the rows of that batch go out row by row.
  */
 import { SocleError } from "@socle/client";
-import { inParallel, mayReference, refusedOperations } from "../../../service/batches.ts";
+import { inParallel, mayReference, refusedOperations } from "../../../service/refusals.ts";
 import { text } from "../../../texts/index.ts";
 import type { SourceRow } from "../source/source.ts";
 import type { Prepared, RowProblem } from "./prepare.ts";

@@ -1,7 +1,7 @@
 /** Ids of records by a unique value. Each value is looked up once. */
 import { filter } from "@socle/client";
 import { client } from "../../../service/client.ts";
-import { unlessGone } from "../../../service/gone.ts";
+import { unlessGone } from "../../../service/refusals.ts";
 import type { LookupKey } from "../mapping/convert.ts";
 
 /** Most cached answers; the oldest answers are dropped first. */

@@ -1,4 +1,5 @@
 /** The rejected rows as a file: the original cells of the imported file, with the problems in a column "error". */
+import { isObject } from "../../../kit/diff.ts";
 import { type CsvStyle, csvLine } from "../../records/export/csv.ts";
 import type { FileFormat } from "../source/source.ts";
 import type { RejectedRow } from "./import-run.ts";
@@ -21,8 +22,7 @@ export function rejectedFile(
   if (format.kind !== "csv") {
     const parts = rejected.map((each) => {
       const { original } = each.row;
-      const isObject = typeof original === "object" && original !== null && !Array.isArray(original);
-      return `${JSON.stringify({ ...(isObject ? original : { value: original ?? null }), [errorColumn]: reasonOf(each) })}\n`;
+      return `${JSON.stringify({ ...(isObject(original) ? original : { value: original ?? null }), [errorColumn]: reasonOf(each) })}\n`;
     });
     return { parts, extension: "jsonl", type: "application/x-ndjson" };
   }

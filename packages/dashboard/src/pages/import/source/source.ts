@@ -1,5 +1,6 @@
 /** A file of records: its format (detected at the beginning of the file, and changeable), its columns, its rows. */
 import type { JsonValue } from "@socle/protocol";
+import { isObject } from "../../../kit/diff.ts";
 import { text } from "../../../texts/index.ts";
 import { type CsvCell, type CsvShape, CsvSplitter, EndlessRowError, guessCsvShape } from "./csv-rows.ts";
 import { detectEncoding, type Encoding, readText, sampleBytes } from "./encoding.ts";
@@ -145,10 +146,6 @@ async function* readObjects(file: File, format: FileFormat): AsyncGenerator<Read
       }
     }
   }
-}
-
-function isObject(value: JsonValue): value is { [key: string]: JsonValue } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function partOf(file: File, piece: { from: number; to: number }, part: number): number {

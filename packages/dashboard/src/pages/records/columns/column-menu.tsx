@@ -15,13 +15,11 @@ import {
   verticalListSortingStrategy,
 } from "@dnd-kit/sortable";
 import { CSS } from "@dnd-kit/utilities";
-import { Button, Checkbox, Group, Popover, ScrollArea, TextInput, Tooltip } from "@mantine/core";
-import { IconColumns3, IconGripVertical, IconSearch } from "@tabler/icons-react";
+import { Button, Checkbox, Group, Popover, ScrollArea, Tooltip } from "@mantine/core";
+import { IconColumns3, IconGripVertical } from "@tabler/icons-react";
 import { useState } from "react";
-import { Action } from "../../../kit/action.tsx";
-import { IconAction } from "../../../kit/icon-action.tsx";
+import { Action, Dim, IconAction, SearchInput } from "../../../kit/index.ts";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
-import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
 import classes from "./column-menu.module.css";
 import { emptyColumnState, moveColumn } from "./column-state.ts";
@@ -83,15 +81,7 @@ function ColumnList({ columns, all }: ColumnMenuProps) {
   return (
     <>
       <div className={classes["head"]}>
-        <TextInput
-          size="xs"
-          value={search}
-          onChange={(event) => setSearch(event.currentTarget.value)}
-          placeholder={text.records.searchColumns}
-          aria-label={text.records.searchColumns}
-          leftSection={<IconSearch size={14} />}
-          data-autofocus
-        />
+        <SearchInput label={text.records.searchColumns} value={search} onChange={setSearch} data-autofocus />
       </div>
       <ScrollArea.Autosize mah={320} type="auto" scrollbars="y">
         <DndContext sensors={sensors} collisionDetection={closestCenter} onDragEnd={onDragEnd}>

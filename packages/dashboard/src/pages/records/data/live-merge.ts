@@ -1,5 +1,6 @@
 /** Merges changes from the socket into the pages of the grid. */
 import type { Event, JsonValue, StoredRecord } from "@socle/protocol";
+import { isObject } from "../../../kit/diff.ts";
 import { type Row, toRow } from "./rows.ts";
 
 export interface RowPage {
@@ -51,7 +52,7 @@ export interface Merged {
 /** The names under `expand` stay as long as the relation points to the same record. */
 function keepExpanded(before: StoredRecord, after: StoredRecord): StoredRecord {
   const old = before["expand"];
-  if (typeof old !== "object" || old === null || Array.isArray(old)) return after;
+  if (!isObject(old)) return after;
   const kept = Object.fromEntries(Object.entries(old).filter(([field]) => before[field] === after[field]));
   return { ...after, expand: kept };
 }

@@ -40,7 +40,7 @@ export function FieldControl({ label, ...props }: FieldControlProps) {
 function FieldLabel({ field, label }: { field: FieldDefinition; label: string }) {
   return (
     <span className={classes["labelLine"]}>
-      <span className={classes["labelName"]}>
+      <span className="breaks">
         {label}
         {field.required === true && (
           <span aria-hidden title={text.editor.required} className={classes["required"]}>

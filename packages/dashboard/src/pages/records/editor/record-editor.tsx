@@ -1,7 +1,6 @@
 /** The inside of the drawer: head, tabs, form, foot. `record-drawer.tsx` loads this file when a first record opens. */
 import { Badge, Button, Group, Kbd, Stack, Tabs, Text } from "@mantine/core";
 import { getHotkeyHandler } from "@mantine/hooks";
-import { SocleError } from "@socle/client";
 import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { IconFileX } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
@@ -19,11 +18,12 @@ import {
   notifyDone,
   RelativeTime,
   RowsSkeleton,
+  UserName,
   Warning,
 } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { countPointers } from "../../../service/pointers.ts";
-import { userQuery } from "../../../service/queries.ts";
+import { isGone } from "../../../service/refusals.ts";
 import { text } from "../../../texts/index.ts";
 import classes from "./editor.module.css";
 import { EventsTab } from "./events-tab.tsx";
@@ -44,8 +44,8 @@ export function RecordEditor(props: RecordEditorProps) {
   const live = useLiveRecord(collection.name, recordId);
   if (isNew) return <LoadedEditor {...props} record={null} isDeleted={false} changedTo={null} />;
   if (query.data !== undefined) {
-    const isGone = live.isDeleted || (query.error instanceof SocleError && query.error.status === 404);
-    return <LoadedEditor {...props} record={query.data} isDeleted={isGone} changedTo={live.changedTo} />;
+    const isDeleted = live.isDeleted || isGone(query.error);
+    return <LoadedEditor {...props} record={query.data} isDeleted={isDeleted} changedTo={live.changedTo} />;
   }
   return query.isError ? (
     <NotLoaded error={query.error} onRetry={query.refetch} />
@@ -55,7 +55,7 @@ export function RecordEditor(props: RecordEditorProps) {
 }
 
 function NotLoaded({ error, onRetry }: { error: unknown; onRetry: () => void }) {
-  if (!(error instanceof SocleError) || error.status !== 404) return <ErrorState error={error} onRetry={onRetry} />;
+  if (!isGone(error)) return <ErrorState error={error} onRetry={onRetry} />;
   return <EmptyState icon={IconFileX} title={text.editor.gone} body={text.editor.goneBody} />;
 }
 
@@ -185,7 +185,7 @@ interface EditorTabsProps extends Pick<LoadedEditorProps, "collection" | "record
 function EditorTabs({ collection, record, tab, onTab, fields }: EditorTabsProps) {
   return (
     // The form stays while another tab is looked at: an upload goes on.
-    <Tabs keepMountedMode="display-none" value={tab} onChange={onTab} className={classes["tabs"]}>
+    <Tabs keepMountedMode="display-none" value={tab} onChange={onTab} className="stretch">
       {record !== null && (
         <Tabs.List px={12} flex="none">
           <Tabs.Tab value="fields">{text.editor.fields}</Tabs.Tab>
@@ -296,7 +296,14 @@ function RecordHead({ collection, record, isChangedElsewhere }: RecordHeadProps)
       </span>
       {owner !== undefined && (
         <span className="cut">
-          {text.editor.owner} {typeof owner === "string" ? <Owner id={owner} /> : text.editor.noOwner}
+          {text.editor.owner}{" "}
+          {typeof owner !== "string" ? (
+            text.editor.noOwner
+          ) : (
+            <Text span inherit c="var(--mantine-color-text)">
+              <UserName id={owner} nobody="" />
+            </Text>
+          )}
         </span>
       )}
       <span role="status">
@@ -307,14 +314,5 @@ function RecordHead({ collection, record, isChangedElsewhere }: RecordHeadProps)
         )}
       </span>
     </Group>
-  );
-}
-
-function Owner({ id }: { id: string }) {
-  const query = useQuery({ ...userQuery(id), retry: false });
-  return (
-    <Text span inherit c="var(--mantine-color-text)">
-      {query.data?.email ?? `…${id.slice(-8)}`}
-    </Text>
   );
 }

@@ -4,7 +4,7 @@ import type { CollectionEntry } from "@socle/protocol";
 import { IconAlertTriangle, IconCircleCheck, IconDownload } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Action, Dim, FormFoot, formatNumber, messageOf } from "../../../kit/index.ts";
+import { Action, Dim, Form, FormFoot, formatNumber, messageOf } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import { countQuery } from "../data/record-query.ts";
 import { columnsOf, EXPORT_FORMATS, type ExportColumn, type ExportShape } from "./format.ts";
@@ -107,12 +107,7 @@ function ExportForm({ scope, total, error, all, grid, onCancel, onStart }: Expor
   const shown = grid.flatMap((name) => all.find((column) => column.name === name) ?? []);
   const columns = isAll || shown.length === 0 ? all : shown;
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        onStart({ ...style, columns });
-      }}
-    >
+    <Form onSubmit={() => onStart({ ...style, columns })}>
       <Stack gap="md">
         {error !== null && (
           <Alert color="red" variant="light" role="alert" icon={<IconAlertTriangle aria-hidden />}>
@@ -141,7 +136,7 @@ function ExportForm({ scope, total, error, all, grid, onCancel, onStart }: Expor
           leftSection={<IconDownload size={16} />}
         />
       </Stack>
-    </form>
+    </Form>
   );
 }
 

@@ -1,7 +1,7 @@
 /** A running export: its progress, its end, its target, and a function that stops the export. */
 import type { StoredRecord } from "@socle/protocol";
 import { useEffect, useRef, useState } from "react";
-import { saveBlob } from "../../../kit/save-blob.ts";
+import { saveBlob } from "../../../kit/picture.tsx";
 import { client } from "../../../service/client.ts";
 import { useSession } from "../../../service/session.ts";
 import { type ExportShape, fileTypes, RecordWriter } from "./format.ts";

@@ -1,4 +1,4 @@
-/** The calendar below the value of a time condition. `condition-form.tsx` loads this file on demand. */
+/** The calendar below the value of a time condition. `conditions.tsx` loads this file on demand. */
 import { DatePicker } from "@mantine/dates";
 import { calendarProps } from "../editor/controls/calendar.tsx";
 

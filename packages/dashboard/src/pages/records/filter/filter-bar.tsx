@@ -2,17 +2,15 @@
  * The bar above the grid: a search box, conditions as chips, or the expression as text. Conditions and text are views of the
  * same filter. In a collection with `search` the box searches the words; in any other collection the box is part of the filter.
  */
-import { Button, CloseButton, Group, Menu, Text, TextInput, Tooltip } from "@mantine/core";
+import { Button, Group, Menu, Text, Tooltip } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import type { CollectionEntry } from "@socle/protocol";
-import { IconCursorText, IconHistory, IconSearch, IconX } from "@tabler/icons-react";
+import { IconCursorText, IconHistory, IconX } from "@tabler/icons-react";
 import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from "react";
-import { Action } from "../../../kit/action.tsx";
 import { ExpressionEditor, errorPosition, fieldOfPath, schemaOf } from "../../../kit/expression/index.ts";
-import { IconAction } from "../../../kit/icon-action.tsx";
-import { Dim } from "../../../kit/words.tsx";
+import { Action, Dim, IconAction, SearchInput } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
-import type { RecordSearch } from "../search.ts";
+import type { RecordSearch } from "../../search.ts";
 import type { RecordsPage } from "../use-records-page.ts";
 import { type Builder, fromBuilder, quickFields, toBuilder } from "./builder.ts";
 import { AddCondition, ConditionChip } from "./conditions.tsx";
@@ -92,7 +90,7 @@ export function FilterBar(props: FilterBarProps) {
     <search className={classes["bar"]} aria-label={text.records.filter}>
       <div className={classes["line"]}>
         {words !== null && (
-          <SearchInput
+          <WordSearch
             value={words}
             onSend={state.onWords}
             label={text.records.search}
@@ -195,7 +193,7 @@ function BuilderLine({ collection, builder, schema, onBuild, searchRef }: Builde
   return (
     <>
       {searchRef !== null && quickFields(fields).length > 0 && (
-        <SearchInput
+        <WordSearch
           value={builder.quick}
           onSend={(quick, isKept) => onBuild({ ...builder, quick }, isKept)}
           label={text.records.quickSearch}
@@ -236,7 +234,7 @@ function BuilderLine({ collection, builder, schema, onBuild, searchRef }: Builde
   );
 }
 
-function SearchInput(props: {
+function WordSearch(props: {
   value: string;
   /** Called with the typed text after a pause, and with `isKept` after Enter. */
   onSend: (typed: string, isKept: boolean) => void;
@@ -259,36 +257,25 @@ function SearchInput(props: {
   };
   const sendLater = useDebouncedCallback((next: string) => send(next, false), quickMs);
   return (
-    <TextInput
+    <SearchInput
       ref={searchRef}
-      size="xs"
       type="search"
       className={classes["quick"]}
       value={typed}
-      onChange={(event) => {
-        setTyped(event.currentTarget.value);
-        sendLater(event.currentTarget.value);
+      onChange={(next) => {
+        setTyped(next);
+        sendLater(next);
       }}
       onKeyDown={(event) => {
         if (event.key === "Enter") send(typed, true);
         if (event.key === "Escape") event.currentTarget.blur();
       }}
-      placeholder={label}
-      aria-label={label}
+      label={label}
       error={error !== undefined}
-      leftSection={<IconSearch size={14} />}
-      rightSection={
-        typed === "" ? null : (
-          <CloseButton
-            size="xs"
-            aria-label={text.records.clearSearch}
-            onClick={() => {
-              setTyped("");
-              send("", false);
-            }}
-          />
-        )
-      }
+      onClear={() => {
+        setTyped("");
+        send("", false);
+      }}
     />
   );
 }

@@ -144,7 +144,7 @@ export const GridRow = memo(function GridRow(props: GridRowProps) {
 function Value({ row, column, isLink }: { row: Row; column: PlacedColumn; isLink: boolean }) {
   if (column.name !== "id") return <CellValue row={row} column={column} />;
   return (
-    <span className={classes["id"]} title={row.id} data-is-link={isLink || undefined}>
+    <span className={`mono ${classes["id"]}`} title={row.id} data-is-link={isLink || undefined}>
       {column.size > 300 ? row.id : `…${row.id.slice(-Math.max(6, Math.floor((column.size - 36) / 8)))}`}
     </span>
   );

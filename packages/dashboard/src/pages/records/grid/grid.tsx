@@ -178,7 +178,7 @@ export function Grid(props: GridProps) {
         aria-colcount={columns.visible.length + 1}
         aria-multiselectable
         aria-busy={rows.isLoading || rows.isOld}
-        className={classes["grid"]}
+        className={`fills ${classes["grid"]}`}
         data-has-notice={children !== undefined || undefined}
         data-is-old={rows.isOld || undefined}
         onFocus={() => onFocus(true)}

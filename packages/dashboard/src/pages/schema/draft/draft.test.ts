@@ -1,11 +1,10 @@
 /** Tests of the draft: definition → form → definition and the body of a change. */
 import { expect, test } from "bun:test";
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
-import { changeOf, isSameDefinition } from "./change.ts";
+import { changeOf, isSameDefinition, rebased } from "./change.ts";
 import { definitionOf, draftOf, type SchemaDraft } from "./draft.ts";
 import { type Edit, edited, moved } from "./edits.ts";
 import { blankDraft, copyDraft, presetDraft, presetNames } from "./presets.ts";
-import { rebased } from "./rebase.ts";
 
 const posts: CollectionDefinition = {
   name: "posts",

@@ -89,10 +89,10 @@ export function newField(key: string, type: FieldType = "string"): FieldDraft {
 }
 
 /** A field of a definition, or of a JSON text, which may name the field's old name. */
-type GivenField = FieldDefinition & { readonly renamedFrom?: string | null };
+export type WrittenField = FieldDefinition & { readonly renamedFrom?: string | null };
 
 /** A field in the form of the draft. */
-export function fieldDraft(key: string, field: GivenField, stored: FieldDefinition | null): FieldDraft {
+export function fieldDraft(key: string, field: WrittenField, stored: FieldDefinition | null): FieldDraft {
   const { name, type, required, unique, min, max, regex, collection, owner, multiple, values, ...rest } = field;
   const { default: given, onDelete, permissions, sequence, renamedFrom: _, ...extra } = rest;
   const isSeveral = multiple === true;

@@ -1,6 +1,7 @@
 /** The options of a field, below its row. */
 import {
   Anchor,
+  Group,
   MultiSelect,
   Select,
   SimpleGrid,
@@ -10,7 +11,9 @@ import {
   TextInput,
   type TextInputProps,
 } from "@mantine/core";
-import { memo, useState } from "react";
+import { useDebouncedValue } from "@mantine/hooks";
+import { IconCheck, IconX } from "@tabler/icons-react";
+import { memo, useEffect, useState } from "react";
 import { Choice } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import type { Part, Problem } from "../draft/checks.ts";
@@ -20,7 +23,6 @@ import type { FieldPatch } from "../draft/edits.ts";
 import { rulesOf } from "../draft/rules.ts";
 import { DefaultOption, Flag } from "./default-option.tsx";
 import { FieldRules } from "./field-rules.tsx";
-import { RegexTest } from "./regex-test.tsx";
 
 interface FieldOptionsProps {
   field: FieldDraft;
@@ -237,5 +239,63 @@ function SequenceOption(props: {
         />
       )}
     </Stack>
+  );
+}
+
+const longestMs = 500;
+
+type Outcome = "matches" | "fails" | "slow" | null;
+
+/** Runs the pattern in a worker. After a time limit, the page ends the worker. */
+function useTrial(pattern: string, value: string): Outcome {
+  const [outcome, setOutcome] = useState<Outcome>(null);
+  useEffect(() => {
+    setOutcome(null);
+    if (value === "" || pattern === "") return undefined;
+    const worker = new Worker(new URL("./regex-worker.ts", import.meta.url), { type: "module" });
+    // The time limit includes the load of the worker, which is a few lines of code.
+    const timer = setTimeout(() => {
+      worker.terminate();
+      setOutcome("slow");
+    }, longestMs);
+    worker.addEventListener("message", ({ data }: MessageEvent<boolean | null>) => {
+      clearTimeout(timer);
+      worker.terminate();
+      setOutcome(data === null ? null : data ? "matches" : "fails");
+    });
+    worker.postMessage({ pattern, value });
+    return () => {
+      clearTimeout(timer);
+      worker.terminate();
+    };
+  }, [pattern, value]);
+  return outcome;
+}
+
+function RegexTest({ pattern }: { pattern: string }) {
+  const words = text.schema.fields;
+  const [value, setValue] = useState("");
+  const [tried] = useDebouncedValue(value, 150);
+  const outcome = useTrial(pattern, tried);
+  return (
+    <TextInput
+      size="xs"
+      label={words.regexTest}
+      value={value}
+      maxLength={10_000}
+      onChange={(event) => setValue(event.currentTarget.value)}
+      description={
+        <Group component="span" gap={4} mih={18} role="status">
+          {outcome === "matches" && <IconCheck size={14} color="var(--socle-accent-text)" aria-hidden />}
+          {outcome === "fails" && <IconX size={14} color="var(--mantine-color-error)" aria-hidden />}
+          <Text span inherit>
+            {outcome === "matches" && words.regexMatches}
+            {outcome === "fails" && words.regexFails}
+            {outcome === "slow" && words.regexSlow}
+          </Text>
+        </Group>
+      }
+      inputWrapperOrder={["label", "input", "description"]}
+    />
   );
 }

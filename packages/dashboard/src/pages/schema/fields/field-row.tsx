@@ -6,20 +6,20 @@ import type { FieldType } from "@socle/protocol";
 import { IconArrowBackUp, IconChevronDown, IconChevronUp, IconGripVertical, IconTrash } from "@tabler/icons-react";
 import { type KeyboardEvent, memo, type RefObject, useEffect, useRef, useState } from "react";
 import { kinds } from "../../../fields/index.ts";
-import { IconAction } from "../../../kit/icon-action.tsx";
-import { Action } from "../../../kit/index.ts";
+import { Action, Dim, IconAction } from "../../../kit/index.ts";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
-import { Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
+import { isSame } from "../draft/change.ts";
 import type { Problem } from "../draft/checks.ts";
-import type { FieldDraft } from "../draft/draft.ts";
+import { hasDefault } from "../draft/defaults.ts";
+import { type FieldDraft, fieldDraft, fieldOf, hasRules } from "../draft/draft.ts";
 import type { Edit, FieldPatch } from "../draft/edits.ts";
-import { badgesOf, fieldStatus } from "./badges.ts";
+import { isMultiple, rulesOf, valuesOf } from "../draft/rules.ts";
 import { FieldOptions } from "./field-options.tsx";
 import classes from "./fields.module.css";
 import { TypeMenu } from "./type-menu.tsx";
 
-export interface FieldRowProps {
+interface FieldRowProps {
   field: FieldDraft;
   problems: readonly Problem[];
   targets: readonly string[];
@@ -285,4 +285,46 @@ function RowActions(props: FieldRowProps & { label: string }) {
       />
     </div>
   );
+}
+
+/** The difference of a field from the stored field. */
+export function fieldStatus(field: FieldDraft): "new" | "dropped" | "changed" | "stored" {
+  if (field.stored === null) return "new";
+  if (field.isDropped) return "dropped";
+  return isSame(fieldOf(field), fieldOf(fieldDraft("", field.stored, field.stored))) ? "stored" : "changed";
+}
+
+/** The badges of a field. The page cuts a long pattern or name; a long number is shortened here. */
+function badgesOf(field: FieldDraft, isNewCollection: boolean) {
+  const { type, stored } = field;
+  const { bounds, regex, unique, target, owner } = rulesOf(field);
+  const badges: { label: string; tone: "rule" | "new" | "changed" | "drop" }[] = [];
+  const rule = (label: string): void => {
+    badges.push({ label, tone: "rule" });
+  };
+  const status = fieldStatus(field);
+  if (status === "dropped") badges.push({ label: words.willDrop, tone: "drop" });
+  if (status === "new" && !isNewCollection) badges.push({ label: words.new, tone: "new" });
+  if (status === "changed") {
+    const isRenamed = stored !== null && stored.name !== field.name.trim();
+    badges.push({ label: isRenamed ? words.renamed(stored.name) : words.changed, tone: "changed" });
+  }
+  if (target && field.collection !== "") rule(words.badges.target(field.collection));
+  if (isMultiple(field)) rule(words.badges.multiple);
+  if (owner && field.isOwner) rule(words.badges.owner);
+  if (target && field.onDelete !== null) rule(words.badges.onDelete[field.onDelete]);
+  if (field.isRequired) rule(words.badges.required);
+  if (unique && field.isUnique) rule(words.badges.unique);
+  if (field.default !== null && hasDefault(field)) rule(words.badges.default(field.default.slice(0, 20)));
+  if (hasRules(field)) rule(words.badges.rules);
+  if (type === "integer" && field.sequence !== null) {
+    rule(words.badges.sequence);
+    return badges;
+  }
+  const values = valuesOf(field);
+  if (values.length > 0) rule(words.badges.values(values.length));
+  if (bounds !== null && field.min !== "") rule(words.badges.min[bounds](field.min));
+  if (bounds !== null && field.max !== "") rule(words.badges.max[bounds](field.max));
+  if (regex && field.regex !== "") rule(words.badges.pattern);
+  return badges;
 }

@@ -2,11 +2,10 @@
 import { Group } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useCallback, useMemo, useRef, useState } from "react";
-import { Action, Dim, EmptyState, useShortcut } from "../../../kit/index.ts";
+import { Action, CodeText, Dim, EmptyState, useShortcut } from "../../../kit/index.ts";
 import { Sortable } from "../../../kit/sortable.tsx";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
-import { CodeText } from "../code-text.tsx";
 import type { Problem } from "../draft/checks.ts";
 import { type SchemaDraft, scopesIn } from "../draft/draft.ts";
 import { type Edit, nextKey } from "../draft/edits.ts";

@@ -15,12 +15,9 @@ import {
 } from "@mantine/core";
 import { IconPlus, IconTrash } from "@tabler/icons-react";
 import { useRef } from "react";
-import { IconAction } from "../../../kit/icon-action.tsx";
-import { Action } from "../../../kit/index.ts";
+import { Action, CodeText, Complaint, Dim, IconAction } from "../../../kit/index.ts";
 import { Sortable } from "../../../kit/sortable.tsx";
-import { Complaint, Dim } from "../../../kit/words.tsx";
 import { text } from "../../../texts/index.ts";
-import { CodeText } from "../code-text.tsx";
 import { indexableTimes, maxIndexes, maxIndexFields, maxSearched, type Problem } from "../draft/checks.ts";
 import { type IndexDraft, keptFields, refName, type SchemaDraft } from "../draft/draft.ts";
 import { type Edit, moved } from "../draft/edits.ts";

@@ -2,16 +2,14 @@
 import { Group, Stack } from "@mantine/core";
 import type { CollectionDefinition, JsonValue } from "@socle/protocol";
 import { useEffect, useRef, useState } from "react";
-import { Action, Complaint, CopyAction, Dim, JsonArea } from "../../../kit/index.ts";
+import { Action, CodeText, Complaint, CopyAction, Dim, JsonArea } from "../../../kit/index.ts";
 import type { Mistake } from "../../../kit/json-editor/index.ts";
 import { text } from "../../../texts/index.ts";
-import { CodeText } from "../code-text.tsx";
 import { isSame } from "../draft/change.ts";
 import { type Problem, problemsOf, type Surroundings } from "../draft/checks.ts";
 import { definitionOf, keptFields, type SchemaDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
-import { withDefinition } from "./apply-definition.ts";
-import { type Reading, readDefinition } from "./read-definition.ts";
+import { type Reading, readDefinition, withDefinition } from "./definition.ts";
 
 const words = text.schema.json;
 

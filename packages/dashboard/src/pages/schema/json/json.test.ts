@@ -4,8 +4,7 @@ import type { CollectionDefinition, JsonValue } from "@socle/protocol";
 import { changeOf } from "../draft/change.ts";
 import { definitionOf, draftOf } from "../draft/draft.ts";
 import { blankDraft } from "../draft/presets.ts";
-import { withDefinition } from "./apply-definition.ts";
-import { readDefinition } from "./read-definition.ts";
+import { readDefinition, withDefinition } from "./definition.ts";
 
 const posts: CollectionDefinition = {
   name: "posts",

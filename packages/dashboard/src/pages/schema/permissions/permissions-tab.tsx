@@ -2,8 +2,7 @@
 import { Box, List, Radio, Tooltip, VisuallyHidden } from "@mantine/core";
 import { OPERATIONS, type Operation, PERMISSION_RULES } from "@socle/protocol";
 import { type ReactNode, useId, useState } from "react";
-import { Notice } from "../../../kit/index.ts";
-import { Dim } from "../../../kit/words.tsx";
+import { Dim, Notice } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import type { PermissionDraft, SchemaDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";

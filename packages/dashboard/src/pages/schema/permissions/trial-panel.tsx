@@ -11,6 +11,7 @@ import {
   CodeBlock,
   choicesOf,
   Dim,
+  isObject,
   JsonEditor,
   jsonText,
   Mark,
@@ -21,7 +22,7 @@ import {
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import { RelationControl } from "../../records/editor/controls/relation-control.tsx";
-import { type Attempt, attemptOf, type SchemaSearch } from "../search.ts";
+import { type Attempt, attemptOf, type SchemaSearch } from "../../search.ts";
 import classes from "./permissions.module.css";
 import { isWord } from "./rules.ts";
 
@@ -40,7 +41,7 @@ function requestOf(
   if (attempt === "read" || attempt === "delete") return request;
   try {
     const value: unknown = JSON.parse(body);
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return words.noObject;
+    if (!isObject(value)) return words.noObject;
     // In JSON, every other object is a plain record of names and values.
     return { ...request, body: value as { [name: string]: JsonValue } };
   } catch {
@@ -153,7 +154,7 @@ function Outcome({ trial }: { trial: RuleTrial }) {
 
 /** The records of a list; null for any other answer. */
 function itemsOf(answer: JsonValue): JsonValue[] | null {
-  if (typeof answer !== "object" || answer === null || Array.isArray(answer)) return null;
+  if (!isObject(answer)) return null;
   const items = answer["items"];
   return Array.isArray(items) && "nextCursor" in answer ? items : null;
 }

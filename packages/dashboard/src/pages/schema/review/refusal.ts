@@ -1,5 +1,6 @@
 /** The reading of a refusal: the contradictions of a migration, with the ids of records in their messages. */
 import { SocleError } from "@socle/client";
+import type { PointingField } from "../../../service/pointer-fields.ts";
 
 export interface Contradiction {
   /** The field, or several fields with commas between the names; null when the service names no field. */
@@ -37,14 +38,8 @@ export function filterOf(ids: readonly string[]): string {
   return `id in (${ids.map((id) => `"${id}"`).join(", ")})`;
 }
 
-/** A field that points to a collection that the user wants to delete. */
-export interface Pointer {
-  readonly collection: string;
-  readonly field: string;
-}
-
 /** The pointers in a refused deletion: `posts.author, books.author point to it`. */
-export function pointersIn(message: string): readonly Pointer[] {
+export function pointersIn(message: string): readonly PointingField[] {
   const list = /:(.*)\bpoints? to it/.exec(message)?.[1] ?? "";
   return [...list.matchAll(/([A-Za-z]\w*)\.([A-Za-z]\w*)/g)].map(([, collection = "", field = ""]) => ({
     collection,

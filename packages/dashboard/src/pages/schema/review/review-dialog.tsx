@@ -6,24 +6,25 @@ import { Group, Modal, Progress, Stack, Text } from "@mantine/core";
 import type { CollectionDefinition, CollectionEntry, MigrationPlan } from "@socle/protocol";
 import { IconAlertTriangle, IconMinus, IconPencil, IconPlus } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, type KeyboardEvent, useState } from "react";
-import { useFirstFocus } from "../../../kit/focus.ts";
+import { type KeyboardEvent, useState } from "react";
 import {
   Action,
+  CodeText,
   Complaint,
   Dim,
   ErrorState,
+  Form,
   FormFoot,
   messageOf,
   Notice,
   RowsSkeleton,
   TextLink,
   TypedWord,
+  useFirstFocus,
 } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { collectionQuery, queryClient } from "../../../service/queries.ts";
 import { text } from "../../../texts/index.ts";
-import { CodeText } from "../code-text.tsx";
 import type { SchemaChange, StoredDefinition } from "../draft/change.ts";
 import { lossOf, type PlanContext, wordsOf } from "./plan-words.ts";
 import { type Contradiction, contradictionsOf, filterOf } from "./refusal.ts";
@@ -118,13 +119,9 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
     onSuccess: onApplied,
   });
   const contradictions = applying.isError ? contradictionsOf(applying.error) : null;
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    if (isAllowed && !applying.isPending) applying.mutate();
-  };
   return (
     // The keys that opened the review also apply the change.
-    <form onSubmit={submit} onKeyDown={submitByKeys}>
+    <Form onSubmit={() => isAllowed && !applying.isPending && applying.mutate()} onKeyDown={submitByKeys}>
       <Stack>
         <Dim size="sm">{plan.steps.length === 0 ? words.nothing : words.intro(plan.records)}</Dim>
         {plan.steps.length > 0 && <PlanSteps context={{ before: base.definition, after, plan }} />}
@@ -146,7 +143,7 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
           ref={loss === 0 ? button : undefined}
         />
       </Stack>
-    </form>
+    </Form>
   );
 }
 

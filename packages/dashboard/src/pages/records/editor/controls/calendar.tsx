@@ -1,10 +1,9 @@
 /** The calendar of a `datetime`: a day, or a day and a time of day in a zone. */
 import { Group, SegmentedControl, Stack } from "@mantine/core";
-import { Action } from "../../../../kit/action.tsx";
+import { Action, Dim } from "../../../../kit/index.ts";
 import "@mantine/dates/styles.css";
 import { DatePicker, InlineDateTimePicker } from "@mantine/dates";
 import { useState } from "react";
-import { Dim } from "../../../../kit/words.tsx";
 import { text } from "../../../../texts/index.ts";
 import { dayOf, isDateOnly, parseDateTime, writeTime, type Zone, zoneName } from "../datetimes.ts";
 import classes from "./controls.module.css";

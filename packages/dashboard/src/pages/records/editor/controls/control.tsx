@@ -1,6 +1,6 @@
 /** The props and the parts shared by all controls. */
 import { CloseButton, Input, type InputWrapperProps } from "@mantine/core";
-import type { FieldDefinition, JsonValue } from "@socle/protocol";
+import type { CollectionEntry, FieldDefinition, JsonValue, Visibility } from "@socle/protocol";
 import { createContext, type MouseEvent, type ReactNode, type Ref, useContext } from "react";
 import { text } from "../../../../texts/index.ts";
 import classes from "./controls.module.css";
@@ -92,3 +92,19 @@ export function ClearButton(props: Pick<ControlProps, "field" | "value" | "onCha
     />
   );
 }
+
+interface UploadVisibility {
+  readonly visibility: Visibility;
+  /** The reason, in a sentence. */
+  readonly reason: string;
+}
+
+export function uploadVisibilityOf({ name, permissions }: CollectionEntry): UploadVisibility {
+  // Without a rule, everybody may read.
+  return (permissions?.read ?? "public") === "public"
+    ? { visibility: "public", reason: text.editor.uploadPublic(name) }
+    : { visibility: "protected", reason: text.editor.uploadProtected(name) };
+}
+
+/** The visibility for the uploads of a form. */
+export const UploadVisibilityContext = createContext<UploadVisibility>({ visibility: "protected", reason: "" });

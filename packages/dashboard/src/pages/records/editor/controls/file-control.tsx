@@ -1,17 +1,29 @@
 /** The control for `file`: uploads files or picks stored files, and shows the chosen files. */
-import { Alert, FileButton, Group, Progress, Text } from "@mantine/core";
+import { Alert, Badge, Box, FileButton, Group, Image, Progress, SegmentedControl, Skeleton, Text } from "@mantine/core";
 import { MAX_FILE_SIZE, type StoredFile, type Visibility } from "@socle/protocol";
-import { IconUpload } from "@tabler/icons-react";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { IconDownload, IconFile, IconUpload } from "@tabler/icons-react";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useContext, useEffect, useRef, useState } from "react";
-import { Action, Dim, FileDrop, formatBytes, messageOf } from "../../../../kit/index.ts";
+import {
+  Action,
+  choicesOf,
+  Dim,
+  FileDrop,
+  formatBytes,
+  IconAction,
+  IdText,
+  messageOf,
+  notifyFailure,
+  saveBlob,
+  usePicture,
+  visible,
+} from "../../../../kit/index.ts";
 import { client } from "../../../../service/client.ts";
+import { isGone } from "../../../../service/refusals.ts";
 import { text } from "../../../../texts/index.ts";
-import { fileQuery } from "../../../storage/queries.ts";
+import { fileQuery, useVisibility } from "../../../storage/queries.ts";
 import { isId } from "../naming.ts";
-import { UploadVisibilityContext } from "../upload-visibility.ts";
-import { ChosenFile, StoredVisibility, VisibilityChoice } from "./chosen-file.tsx";
-import { ClearButton, ControlFrame, type ControlProps } from "./control.tsx";
+import { ClearButton, ControlFrame, type ControlProps, UploadVisibilityContext } from "./control.tsx";
 import classes from "./controls.module.css";
 import { ItemList } from "./item-list.tsx";
 import { hasRoom, itemsOf, withItem } from "./items.ts";
@@ -289,4 +301,78 @@ function UploadState({ upload, cancel, retry }: Uploads) {
       </Group>
     </Alert>
   );
+}
+
+function ChosenFile({ id, actions }: { id: string; actions?: ReactNode }) {
+  const { data: file, error, isPending } = useQuery(fileQuery(id));
+  const { url: picture } = usePicture(file);
+  if (isPending) return <Skeleton height={48} mb="xs" />;
+  const isLost = isGone(error);
+  return (
+    <Group gap="sm" wrap="nowrap">
+      <div className={classes["picture"]}>
+        {picture !== null && file !== undefined ? (
+          <Image src={picture} alt={text.editor.imageOf(file.filename)} fit="cover" w={48} h={48} />
+        ) : (
+          <IconFile size={20} stroke={1.5} aria-hidden />
+        )}
+      </div>
+      <Box flex={1} miw={0}>
+        <Text size="sm" truncate title={file?.filename}>
+          {visible(file?.filename ?? "") || (isLost ? text.editor.fileGone : text.editor.fileUnknown)}
+        </Text>
+        <Group gap={6} c="dimmed" fz="xs" className="numbers">
+          {file !== undefined ? (
+            <>
+              <span>{formatBytes(file.size)}</span>
+              <span>{file.mimeType}</span>
+              <Badge size="xs" variant="default" tt="none" fw={500}>
+                {text.storage.visibilities[file.visibility]}
+              </Badge>
+            </>
+          ) : (
+            !isLost && error !== null && <span>{messageOf(error)}</span>
+          )}
+          <IdText id={id} />
+        </Group>
+      </Box>
+      <Group gap={2} wrap="nowrap">
+        {file !== undefined && <Download file={file} />}
+        {actions}
+      </Group>
+    </Group>
+  );
+}
+
+function Download({ file }: { file: StoredFile }) {
+  const download = useMutation({
+    mutationFn: async () => saveBlob(await client.storage.download(file.id), file.filename),
+    onError: notifyFailure,
+  });
+  return (
+    <IconAction
+      tip={text.editor.download}
+      icon={IconDownload}
+      label={`${text.editor.download} ${file.filename}`}
+      loading={download.isPending}
+      onClick={() => download.mutate()}
+    />
+  );
+}
+
+interface VisibilityChoiceProps {
+  label: string;
+  value: Visibility;
+  disabled?: boolean;
+  onChange: (visibility: Visibility) => void;
+}
+
+function VisibilityChoice({ label, ...choice }: VisibilityChoiceProps) {
+  return <SegmentedControl size="xs" aria-label={label} data={choicesOf(text.storage.visibilities)} {...choice} />;
+}
+
+/** The visibility of a stored file. A question comes before the file becomes public. */
+function StoredVisibility({ file, label }: { file: StoredFile; label: string }) {
+  const { change, choose } = useVisibility(file, notifyFailure);
+  return <VisibilityChoice label={label} value={file.visibility} disabled={change.isPending} onChange={choose} />;
 }

@@ -18,7 +18,7 @@ export function ItemList(props: {
   const { name, items, onChange, content } = props;
   if (items.length === 0) return null;
   return (
-    <ol className={classes["items"]} aria-label={text.editor.itemsOf(name)}>
+    <ol className={`plain ${classes["items"]}`} aria-label={text.editor.itemsOf(name)}>
       {items.map((item, at) => (
         <li key={item} className={classes["item"]}>
           <div className={classes["itemContent"]}>{content(item)}</div>

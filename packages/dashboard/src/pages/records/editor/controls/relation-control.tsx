@@ -4,6 +4,7 @@ import { useInViewport } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { Dim, messageOf } from "../../../../kit/index.ts";
+import { isGone } from "../../../../service/refusals.ts";
 import { text } from "../../../../texts/index.ts";
 import { ClearButton, ControlFrame, type ControlProps, isCompact } from "./control.tsx";
 import { ItemList } from "./item-list.tsx";
@@ -11,7 +12,6 @@ import { hasRoom, itemsOf, withItem } from "./items.ts";
 import {
   ChosenName,
   chosenQuery,
-  isMissing,
   RelationActions,
   type RelationTarget,
   TargetPicker,
@@ -44,7 +44,7 @@ function OneRecord(props: Parameters<typeof RelationControl>[0] & { target: Rela
   // Forms with a hundred relations read only the names on the screen.
   const query = chosenQuery(target, id ?? "");
   const chosen = useQuery({ ...query, enabled: query.enabled === true && id !== null && wasSeen });
-  const dangling = chosen.isError ? (isMissing(chosen.error) ? text.editor.dangling : messageOf(chosen.error)) : null;
+  const dangling = chosen.isError ? (isGone(chosen.error) ? text.editor.dangling : messageOf(chosen.error)) : null;
   return (
     <ControlFrame ref={ref} label={label} error={error} description={isCompact(props) ? null : dangling}>
       <TargetPicker
@@ -98,7 +98,7 @@ function Item({ id, control, target }: { id: string; control: ControlProps; targ
   return (
     <>
       <ChosenName id={id} chosen={chosen} />
-      {chosen.isError && isMissing(chosen.error) && (
+      {chosen.isError && isGone(chosen.error) && (
         <Text span size="xs" c="var(--mantine-color-error)">
           {text.editor.danglingItem}
         </Text>

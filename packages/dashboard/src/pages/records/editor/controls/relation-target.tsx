@@ -1,6 +1,5 @@
 /** The target of a relation: its records by name, the search for a picker, and the link to a record. */
 import { ActionIcon, Group, HoverCard, Skeleton, Text } from "@mantine/core";
-import { SocleError } from "@socle/client";
 import type { CollectionEntry, FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import { IconExternalLink, IconInfoCircle } from "@tabler/icons-react";
 import { queryOptions, type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -85,10 +84,6 @@ async function searchTarget(
   const query = { limit: PICKER_LIMIT, fields: shownFields(target), ...(filter !== undefined && { filter }) };
   const { items } = await client.collection(target.name).page<StoredRecord>(query, { signal });
   return items.map((record) => ({ id: record.id, name: recordName(record, target.fields) }));
-}
-
-export function isMissing(error: unknown): boolean {
-  return error instanceof SocleError && error.status === 404;
 }
 
 /** The picker of a record of the target. */

@@ -1,16 +1,37 @@
-/** The id of a record or of a user: a cell shows the target by its name, with a link to the target. */
+/** The field types whose value is the id of something else: relations show the target by its name, files their thumbnail. */
 import { VisuallyHidden } from "@mantine/core";
-import { SocleError } from "@socle/client";
-import { IconLink, IconUnlink } from "@tabler/icons-react";
+import {
+  IconFile,
+  IconFileMusic,
+  IconFileText,
+  IconFileTypePdf,
+  IconLink,
+  IconMovie,
+  IconPhoto,
+  IconUnlink,
+} from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { usePicture, visible } from "../kit/index.ts";
 import { preloadable } from "../kit/preloadable.tsx";
 import { expanded, shownText } from "../pages/records/data/rows.ts";
 import type { Target } from "../pages/records/data/targets.ts";
 import { RecordLink } from "../pages/records/record-link.tsx";
+import { fileQuery } from "../pages/storage/queries.ts";
 import { client } from "../service/client.ts";
+import { isGone } from "../service/refusals.ts";
 import { text } from "../texts/index.ts";
 import classes from "./cell.module.css";
-import { type CellProps, callerId, type FieldKind, noValue, nullness, readTrimmed, words } from "./kind.ts";
+import {
+  type CellProps,
+  callerEmail,
+  callerId,
+  type FieldKind,
+  noValue,
+  nullness,
+  readTrimmed,
+  words,
+} from "./kind.ts";
 
 function RelationCell({ row, column, value }: CellProps) {
   const { target } = column;
@@ -41,7 +62,7 @@ function LateChip({ target, label, id }: { target: Target; label: string; id: st
     retry: false,
     staleTime: 60_000,
   });
-  if (error instanceof SocleError && error.status === 404) return <BrokenChip id={id} />;
+  if (isGone(error)) return <BrokenChip id={id} />;
   return <Chip target={target} id={id} name={data ?? ""} />;
 }
 
@@ -90,4 +111,52 @@ export const relationKind: FieldKind = {
   control: preloadable(
     async () => (await import("../pages/records/editor/controls/relation-control.tsx")).RelationControl,
   ),
+};
+
+const standingMs = 150;
+
+function iconOf(mimeType: string) {
+  if (mimeType.startsWith("image/")) return IconPhoto;
+  if (mimeType.startsWith("video/")) return IconMovie;
+  if (mimeType.startsWith("audio/")) return IconFileMusic;
+  if (mimeType === "application/pdf") return IconFileTypePdf;
+  return mimeType.startsWith("text/") ? IconFileText : IconFile;
+}
+
+function FileCell({ value }: CellProps) {
+  const id = String(value);
+  const [isStanding, setStanding] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setStanding(true), standingMs);
+    return () => clearTimeout(timer);
+  }, []);
+  const { data: file } = useQuery({ ...fileQuery(id), enabled: isStanding, staleTime: 300_000 });
+  const { url } = usePicture(file, "64x64");
+  const Icon = iconOf(file?.mimeType ?? "");
+  return (
+    <span className={`inline ${classes["file"]}`} title={id}>
+      {url === null ? (
+        <span className={classes["icon"]}>
+          <Icon size={16} stroke={1.6} aria-hidden />
+        </span>
+      ) : (
+        <img className={classes["thumb"]} src={url} alt="" decoding="async" />
+      )}
+      <span className={`cut ${classes["text"]}`}>{visible(file?.filename ?? `…${id.slice(-8)}`)}</span>
+    </span>
+  );
+}
+
+export const fileKind: FieldKind = {
+  icon: IconFile,
+  words: words("file"),
+  width: 184,
+  operators: ["=", "!=", ...nullness],
+  completions: ["=", "!=", "in"],
+  values: [noValue, callerId, callerEmail],
+  read: readTrimmed,
+  firstDefault: "",
+  isDefault: () => true,
+  Cell: FileCell,
+  control: preloadable(async () => (await import("../pages/records/editor/controls/file-control.tsx")).FileControl),
 };

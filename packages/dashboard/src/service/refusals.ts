@@ -1,4 +1,4 @@
-/** Batches of changes that the service may refuse: the problems of the operations, and values that a batch would read as a reference. */
+/** Refusals of the service: things that are gone, and batches of changes, with the problems of the operations, and values that a batch would read as a reference. */
 import { SocleError } from "@socle/client";
 import type { ErrorDetail } from "@socle/protocol";
 
@@ -38,4 +38,18 @@ export async function inParallel<T>(
     for (const item of queue) await work(item);
   };
   await Promise.all(Array.from({ length: width }, worker));
+}
+
+export function isGone(error: unknown): boolean {
+  return error instanceof Error && "status" in error && error.status === 404;
+}
+
+/** The answer of a request; null for a thing that is gone. */
+export async function unlessGone<T>(request: Promise<T>): Promise<T | null> {
+  try {
+    return await request;
+  } catch (error) {
+    if (isGone(error)) return null;
+    throw error;
+  }
 }

@@ -1,20 +1,27 @@
-/** The reader of a definition in JSON: checks the shape, with the position of each mistake. The draft's checks test the meaning. */
+/** Definitions in JSON: the reader of a text checks the shape, with the position of each mistake, and the form takes the definition over. */
 import {
   type CollectionDefinition,
   FIELD_TYPES,
-  type FieldDefinition,
   type IndexDefinition,
   type JsonValue,
   OPERATIONS,
   type Permissions,
 } from "@socle/protocol";
+import { isObject } from "../../../kit/diff.ts";
 import type { Mistake, Path } from "../../../kit/json-editor/index.ts";
 import { text } from "../../../texts/index.ts";
+import {
+  type FieldDraft,
+  fieldDraft,
+  indexDraft,
+  isPlaceholder,
+  noPermissions,
+  refsOf,
+  type SchemaDraft,
+  type WrittenField,
+} from "../draft/draft.ts";
 
-/** A field in the JSON text, which may name the field's old name. */
-export type WrittenField = FieldDefinition & { readonly renamedFrom?: string | null };
-
-export interface WrittenDefinition extends CollectionDefinition {
+interface WrittenDefinition extends CollectionDefinition {
   fields: WrittenField[];
 }
 
@@ -22,16 +29,8 @@ export type Reading =
   | { readonly definition: WrittenDefinition; readonly mistakes: readonly Mistake[] }
   | { readonly definition: null; readonly mistakes: readonly Mistake[] };
 
-interface JsonObject {
-  [key: string]: JsonValue;
-}
-
 const words = text.schema.json;
 const definitionKeys = ["$schema", "name", "fields", "permissions", "indexes", "search"];
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 function areTexts(value: JsonValue): value is string[] {
   return Array.isArray(value) && value.every((each) => typeof each === "string");
@@ -158,4 +157,55 @@ export function readDefinition(value: JsonValue): Reading {
   const reader = new Reader();
   const definition = reader.definition(value);
   return { definition: reader.mistakes.length === 0 ? definition : null, mistakes: reader.mistakes };
+}
+
+/** The field of the draft for each field of the JSON. */
+function matches(written: readonly WrittenField[], draft: SchemaDraft): Map<WrittenField, FieldDraft> {
+  const found = new Map<WrittenField, FieldDraft>();
+  const free = new Set(draft.fields.filter((field) => !isPlaceholder(field)));
+  const match = (isIt: (field: WrittenField, candidate: FieldDraft) => boolean): void => {
+    for (const field of written) {
+      if (found.has(field)) continue;
+      const candidate = [...free].find((each) => isIt(field, each));
+      if (candidate === undefined) continue;
+      found.set(field, candidate);
+      free.delete(candidate);
+    }
+  };
+  match((field, { stored }) => typeof field.renamedFrom === "string" && stored?.name === field.renamedFrom);
+  match((field, { isDropped, name }) => !isDropped && name.trim() === field.name);
+  match((field, { stored, type }) => stored?.name === field.name && type === field.type);
+  // A single missing field and a single added field of the same type are a rename, as for the service.
+  const came = written.filter((field) => !found.has(field));
+  const went = [...free].filter(({ isDropped }) => !isDropped);
+  const [only, old] = [came[0], went[0]];
+  const isRename = came.length === 1 && went.length === 1 && only?.renamedFrom !== null && only?.type === old?.type;
+  if (isRename && only !== undefined && old !== undefined) found.set(only, old);
+  return found;
+}
+
+/** The draft with the definition of a JSON text. Stored fields missing in the text are marked as dropped. */
+export function withDefinition(draft: SchemaDraft, definition: WrittenDefinition): SchemaDraft {
+  const found = matches(definition.fields, draft);
+  let nextKey = draft.nextKey;
+  const fields = definition.fields.map((field) => {
+    const old = found.get(field);
+    if (old !== undefined) return fieldDraft(old.key, field, old.stored);
+    const key = `#${nextKey}`;
+    nextKey += 1;
+    return fieldDraft(key, field, null);
+  });
+  const kept = new Set(fields.map(({ key }) => key));
+  for (const [place, field] of draft.fields.entries())
+    if (field.stored !== null && !kept.has(field.key)) fields.splice(place, 0, { ...field, isDropped: true });
+  const refs = refsOf(fields);
+  const indexes = (definition.indexes ?? []).map((index, i) => indexDraft(`#${nextKey + i}`, index, refs));
+  return {
+    name: definition.name,
+    fields,
+    permissions: { ...noPermissions, ...definition.permissions },
+    indexes,
+    search: (definition.search ?? []).map(refs),
+    nextKey: nextKey + indexes.length,
+  };
 }
