@@ -7,9 +7,8 @@ import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Migration, Reader } from "../../store/database/index.ts";
 import type { Collections } from "./collections.ts";
 import { type AppliedFile, appliedFiles, putAppliedFile } from "./definition-table.ts";
-import type { CollectionPlan } from "./plan.ts";
+import type { CollectionPlan, ParsedDefinition } from "./plan.ts";
 import { MigrationError, type SchemaChange } from "./plan-change.ts";
-import type { ParsedDefinition } from "./renames.ts";
 
 /**
  * Reads a collection definition from JSON. A service whose definitions have not changed never loads the validator, and

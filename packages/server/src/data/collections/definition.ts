@@ -18,7 +18,7 @@ import { attributeProblems, type Pattern, scopeProblems, typeNamed, typeOf, type
 import { isWord } from "../permissions/index.ts";
 import { recordTimes } from "./collection.ts";
 import { compilePattern } from "./pattern.ts";
-import type { ParsedDefinition } from "./renames.ts";
+import type { ParsedDefinition } from "./plan.ts";
 
 /** SQLite allows 2,000 columns; a form of more fields is not readable. */
 const maxFields = 500;

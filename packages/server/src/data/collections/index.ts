@@ -22,7 +22,6 @@ export { Collections } from "./collections.ts";
 export { type Counter, counterKey, keepNumber, lastNumber } from "./counter-table.ts";
 export { applyDefinitionFiles, changedDefinitions, parseDefinition, readDefinitionFiles } from "./definition-files.ts";
 export { collectionSchema } from "./definition-table.ts";
-export type { CollectionPlan } from "./plan.ts";
+export { type CollectionPlan, keepUnsent, type ParsedDefinition } from "./plan.ts";
 export { type Definitions, MigrationError, planChange, type SchemaChange } from "./plan-change.ts";
-export { keepUnsent, type ParsedDefinition } from "./renames.ts";
 export { type RuleSite, rulesAt } from "./rules.ts";

@@ -7,8 +7,7 @@ import { AppError, nearest, quote } from "../../base/kernel/index.ts";
 import { type FieldReference, referencesOf } from "../expressions/index.ts";
 import { isWord } from "../permissions/index.ts";
 import { expressionSchema, type SchemaSource, searchNamesake, type UserTable } from "./collection.ts";
-import { type CollectionPlan, type PlanStep, planMigration, successorOf } from "./plan.ts";
-import type { ParsedDefinition } from "./renames.ts";
+import { type CollectionPlan, type ParsedDefinition, type PlanStep, planMigration, successorOf } from "./plan.ts";
 import { checkRules, givenRuleAt, givenRules, RuleError, ruleSource, withRule } from "./rules.ts";
 
 /** The new names of fields, by collection and old name. */

@@ -28,10 +28,8 @@ export interface SavedRecord {
 
 /** A record to create. */
 export interface NewRecord {
-  /** The name of its collection. */
   readonly collection: string;
   readonly body: Body;
-  /** The given fields of an imported record. */
   readonly given?: GivenFields;
   /** Null for a write without hooks, and for a write that goes around hooks. */
   readonly hooks: WriteHooks | null;
