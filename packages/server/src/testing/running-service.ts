@@ -32,6 +32,8 @@ export type FromService =
 export class RunningService {
   readonly #process: SpawnedProcess<ToService, FromService>;
   readonly #url = Promise.withResolvers<string>();
+  /** Resolves when the service answers requests. Rejects with a `SetupError` that has a line for each reason of the failure. */
+  readonly url = this.#url.promise;
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
   readonly #onLog: (line: string) => void;
   #lastCall = 0;
@@ -54,11 +56,6 @@ export class RunningService {
       dispatch(this.#handlers, message),
     );
     void this.#process.exited.then(({ how }) => this.#end(how));
-  }
-
-  /** Resolves when the service answers requests. Rejects with a `SetupError` that has a line for each reason of the failure. */
-  get url(): Promise<string> {
-    return this.#url.promise;
   }
 
   get exited(): Promise<unknown> {

@@ -91,15 +91,12 @@ export class Attempt {
   /** Times that a signal from outside ended a process in which the attempt was alone. */
   outsideKills = 0;
   readonly #end = Promise.withResolvers<CallOutcome>();
+  /** Resolves when the attempt has ended for its caller. Never rejects. */
+  readonly outcome = this.#end.promise;
 
   constructor(id: number, task: ScriptTask) {
     this.id = id;
     this.task = task;
-  }
-
-  /** Resolves when the attempt has ended for its caller. Never rejects. */
-  get outcome(): Promise<CallOutcome> {
-    return this.#end.promise;
   }
 
   settle(outcome: CallOutcome): void {

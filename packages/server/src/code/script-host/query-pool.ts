@@ -84,7 +84,25 @@ export class QueryPool implements PausableReads {
     while (this.#pause !== null) await this.#pause.promise;
     if (this.#isStopped) throw new AppError("unavailable", "The service is stopping.");
     const free = [...this.#all].find(({ host, onAnswer }) => onAnswer === null && !host.hasExited);
-    return this.#ask(free ?? this.#open(), query, Math.min(timeoutMs, this.#options.timeoutMs));
+    const pooled = free ?? this.#open();
+    clearTimeout(pooled.timer ?? undefined);
+    const end = Promise.withResolvers<QueryEnd>();
+    const limitMs = Math.min(timeoutMs, this.#options.timeoutMs);
+    const limit = setTimeout(() => {
+      this.#end(pooled);
+      const seconds = (limitMs / 1_000).toFixed(1);
+      end.resolve({ error: { code: "bad_request", message: `db.query: the query ran longer than ${seconds} s` } });
+    }, limitMs);
+    pooled.onAnswer = (answer) => {
+      clearTimeout(limit);
+      pooled.onAnswer = null;
+      if (this.#all.has(pooled)) pooled.timer = setTimeout(() => this.#end(pooled), idleMs).unref();
+      end.resolve(answer);
+    };
+    const aliased = this.#options.aliased();
+    pooled.host.send(pooled.aliased === aliased ? query : { ...query, aliased });
+    pooled.aliased = aliased;
+    return end.promise;
   }
 
   /** Resolves when no process has the database open any more, so that the service is the last to close the database. */
@@ -133,26 +151,6 @@ export class QueryPool implements PausableReads {
       pooled.onAnswer?.({ ended: how });
     });
     return pooled;
-  }
-
-  #ask(pooled: PooledProcess, message: QueryMessage, timeoutMs: number): Promise<QueryEnd> {
-    clearTimeout(pooled.timer ?? undefined);
-    return new Promise((resolve) => {
-      const limit = setTimeout(() => {
-        this.#end(pooled);
-        const seconds = (timeoutMs / 1_000).toFixed(1);
-        resolve({ error: { code: "bad_request", message: `db.query: the query ran longer than ${seconds} s` } });
-      }, timeoutMs);
-      pooled.onAnswer = (answer) => {
-        clearTimeout(limit);
-        pooled.onAnswer = null;
-        if (this.#all.has(pooled)) pooled.timer = setTimeout(() => this.#end(pooled), idleMs).unref();
-        resolve(answer);
-      };
-      const aliased = this.#options.aliased();
-      pooled.host.send(pooled.aliased === aliased ? message : { ...message, aliased });
-      pooled.aliased = aliased;
-    });
   }
 
   #end(pooled: PooledProcess): void {
