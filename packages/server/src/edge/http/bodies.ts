@@ -320,8 +320,9 @@ export function required(body: Record<string, unknown> | null): Record<string, u
 
 const jsonType = /^application\/json\s*(;|$)/i;
 
-/** Spec, "Endpoints": bodies on record routes are declared as JSON. */
-export function isJsonType(request: Request): boolean {
+/** Spec, "Endpoints": bodies on record routes are declared as JSON. @throws AppError `bad_request` for other bodies. */
+export function requireJsonType(request: Request): void {
   const type = request.headers.get("content-type");
-  return type === "application/json" || (type !== null && jsonType.test(type));
+  if (type === "application/json" || (type !== null && jsonType.test(type))) return;
+  throw new AppError("bad_request", "The request needs the header Content-Type: application/json.");
 }

@@ -4,7 +4,7 @@ import { AppError, JsonText, type Principal, type SignedIn } from "../../base/ke
 import type { FileBody } from "../../files/storage/index.ts";
 import { lateBody, madePieces, type Pieces, partsOf, streamOf } from "./answer-stream.ts";
 import { type Bodies, required, SlowBody } from "./bodies.ts";
-import { type Cors, jsonType, statusOf } from "./headers.ts";
+import { type Cors, cacheHeaders, hasTag, jsonType, statusOf } from "./headers.ts";
 import { countedBytes, type Hold, type InFlight, NoRoom, presentTurn, Stopping } from "./in-flight.ts";
 
 const encoder = new TextEncoder();
@@ -159,6 +159,18 @@ export class Exchange {
   json(status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response {
     const json = body instanceof JsonText ? body : JsonText.of(body);
     return this.respond(status, json, { "Content-Type": jsonType, ...headers });
+  }
+
+  /** JSON that its caller may cache under a tag; 304 for a client that has the JSON. Throws as `reserve` does. */
+  tagged(
+    principal: Principal,
+    { json, tag }: { json: JsonText | Uint8Array; tag: string },
+    headers: Readonly<Record<string, string>> = {},
+  ): Response {
+    if (!hasTag(this.request.headers, tag))
+      return this.respond(200, json, { ...cacheHeaders(tag, principal, jsonType), ...headers });
+    if (json instanceof JsonText) json.free();
+    return this.respond(304, null, { ...cacheHeaders(tag, principal), ...headers });
   }
 
   /**
@@ -376,19 +388,5 @@ export class Exchange {
     const headers: Record<string, string> = { "X-Content-Type-Options": "nosniff", "X-Request-Id": this.requestId };
     this.#service.cors.apply(headers, this.request);
     return headers;
-  }
-}
-
-/** The error of a path that leads nowhere. */
-export function nothingHere(): AppError {
-  return new AppError("not_found", "There is nothing at this path.");
-}
-
-/** A decoded part of a path; null for a part that is not valid percent-encoding, and names nothing. */
-export function decodePart(part: string): string | null {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return null;
   }
 }

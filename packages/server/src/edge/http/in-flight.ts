@@ -314,3 +314,17 @@ function shapeOf(url: string): string {
     .filter((parameter) => /^(?:expand|fields|limit)=/.test(parameter));
   return `${path}?${sizing.join("&")}`;
 }
+
+/** The error of a path that leads nowhere. */
+export function nothingHere(): AppError {
+  return new AppError("not_found", "There is nothing at this path.");
+}
+
+/** A decoded part of a path; null for a part that is not valid percent-encoding, and names nothing. */
+export function decodePart(part: string): string | null {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return null;
+  }
+}

@@ -58,7 +58,7 @@ export class Lists {
     const address = `${reader} ${collection.name}?${list.search}`;
     if (version === null) return this.#read(exchange, { collection, principal, list, tag: null, keep: null });
     const kept = isShared ? this.#cache.get(address) : undefined;
-    if (kept?.version === version) return fresh(exchange, principal, kept);
+    if (kept?.version === version) return exchange.tagged(principal, { tag: kept.tag, json: kept.body });
     const tag = this.#tagOf(`${version} ${address}`);
     if (hasTag(exchange.request.headers, tag)) return exchange.respond(304, null, cacheHeaders(tag, principal));
     const keep = isShared ? (body: Uint8Array): void => this.#cache.set(address, { version, tag, body }) : null;
@@ -87,26 +87,13 @@ export class Lists {
     const length = json.long?.bytes.byteLength ?? json.start.length;
     if (keep !== null && length <= this.#cache.largest) keep(json.bytes);
     // Without a version the text tells whether the list has changed.
-    return fresh(exchange, principal, { tag: tag ?? this.#tagOf(json.mark), body: json });
+    return exchange.tagged(principal, { tag: tag ?? this.#tagOf(json.mark), json });
   }
 
   /** Versions count changes by others, too; a tag must not reveal the counts. */
   #tagOf(text: string): string {
     return `"${new Bun.CryptoHasher("sha256", this.#secret).update(text).digest("base64url").slice(0, 22)}"`;
   }
-}
-
-/** Answers a list that is known to be current. */
-function fresh(
-  exchange: Exchange,
-  principal: Principal,
-  { tag, body }: { tag: string; body: Uint8Array | JsonText },
-): Response {
-  if (hasTag(exchange.request.headers, tag)) {
-    if (body instanceof JsonText) body.free();
-    return exchange.respond(304, null, cacheHeaders(tag, principal));
-  }
-  return exchange.respond(200, body, cacheHeaders(tag, principal, jsonType));
 }
 
 /** The answer to a list that is the same for everybody. */

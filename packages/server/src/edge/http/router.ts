@@ -6,9 +6,9 @@ import type { Rate } from "../../base/config/index.ts";
 import { AppError, BoundedMap, excerpt, isObject, messageOf } from "../../base/kernel/index.ts";
 import { type LimitMeter, type Logger, Repeats, type RequestMeter } from "../../base/logging/index.ts";
 import { Dashboard } from "./dashboard.ts";
-import { decodePart, Exchange, type ExchangeService, nothingHere } from "./exchange.ts";
+import { Exchange, type ExchangeService } from "./exchange.ts";
 import { jsonType } from "./headers.ts";
-import { type InFlight, NoRoom, pathIn, Stopping } from "./in-flight.ts";
+import { decodePart, type InFlight, NoRoom, nothingHere, pathIn, Stopping } from "./in-flight.ts";
 import type { StaticFiles } from "./static-files.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -42,15 +42,17 @@ function isPreflight({ method, headers }: Request): boolean {
   return method === "OPTIONS" && headers.has("access-control-request-method");
 }
 
-/** The handlers of a path. `any` answers every method, OPTIONS too. */
-export type Methods = { readonly [method in Method | "any"]?: Handler };
+/** The handlers of a path. */
+export type Methods = { readonly [method in Method]?: Handler };
+/** The handlers of a path, or a function that finds the handlers for a request. */
+type Handlers = Methods | ((exchange: Exchange) => Methods);
 
 /**
  * The handlers of paths, in the order in which paths are matched. `:name` matches a single part of a path, `*` at the end all
  * further parts.
  */
 export interface Routes {
-  readonly [path: string]: Methods;
+  readonly [path: string]: Handlers;
 }
 
 /** Handlers, each wrapped. */
@@ -140,8 +142,8 @@ export class Router {
       const handlers: Partial<Record<NativeMethod, NativeHandler>> = {};
       for (const method of nativeMethods) {
         // If a method were missing here, Bun would look for the method at the next pattern that matches.
-        const handler: Handler =
-          (method === "OPTIONS" ? undefined : methods[method]) ?? ((exchange) => this.#byMethod(methods, exchange));
+        const known = method === "OPTIONS" || typeof methods === "function" ? undefined : methods[method];
+        const handler: Handler = known ?? ((exchange) => this.#byMethod(methods, exchange));
         const guarded = this.#guarded(path, handler);
         handlers[method] = (request) => this.#run(request, request.params ?? noParams, guarded);
       }
@@ -198,8 +200,8 @@ export class Router {
     this.#isStopping = true;
   }
 
-  async #byMethod(methods: Methods, exchange: Exchange): Promise<Answer> {
-    if (methods.any !== undefined) return methods.any(exchange);
+  async #byMethod(handlers: Handlers, exchange: Exchange): Promise<Answer> {
+    const methods = typeof handlers === "function" ? handlers(exchange) : handlers;
     const { method } = exchange.request;
     const allow = allowed(methods);
     if (method === "OPTIONS") return exchange.options(allow);

@@ -6,8 +6,9 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { Admission, BoundedMap, messageOf, SetupError } from "../../base/kernel/index.ts";
 import { typeOfName } from "../../files/storage/index.ts";
-import { decodePart, type Exchange, nothingHere } from "./exchange.ts";
+import type { Exchange } from "./exchange.ts";
 import { accepts, answerSiteFile, type Coding, isCompressible, type Representation } from "./file-answer.ts";
+import { decodePart, nothingHere } from "./in-flight.ts";
 
 function contains(folder: string, path: string): boolean {
   const way = relative(folder, path);

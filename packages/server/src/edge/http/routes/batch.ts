@@ -1,8 +1,8 @@
 /** `POST /api/batch`: many changes of records in one transaction (contract, "Batch, search, groups"). */
 import type { Config } from "../../../base/config/index.ts";
-import { Admission, AppError, JsonText } from "../../../base/kernel/index.ts";
+import { Admission, JsonText } from "../../../base/kernel/index.ts";
 import { parseBatch, type Records } from "../../../data/records/index.ts";
-import { isJsonType } from "../bodies.ts";
+import { requireJsonType } from "../bodies.ts";
 import type { RateLimiter, Routes } from "../router.ts";
 
 /** Bodies from this many bytes on wait for their turn: their changes keep the writer from others for some milliseconds. */
@@ -25,8 +25,7 @@ export function batchRoutes(options: { records: Records; config: Config; rates: 
     "/api/batch": rates.limit("records", {
       async POST(exchange) {
         const principal = await exchange.principal();
-        if (!isJsonType(exchange.request))
-          throw new AppError("bad_request", "The request needs the header Content-Type: application/json.");
+        requireJsonType(exchange.request);
         // Until its turn has come, a batch is kept as the bytes that came.
         const bytes = await exchange.body(config["limits.batchBody"]);
         const run = async (): Promise<JsonText> => {

@@ -2,18 +2,13 @@
 import type { User } from "@socle/protocol";
 import type { Config } from "../../../base/config/index.ts";
 import { Admission, AppError, callerGone, isAdmin, type SignedIn } from "../../../base/kernel/index.ts";
-import {
-  ENDPOINT_METHODS,
-  type EndpointMethod,
-  type Endpoints,
-  type FoundEndpoint,
-} from "../../../code/endpoints/index.ts";
+import type { EndpointMethod, Endpoints, FoundEndpoint } from "../../../code/endpoints/index.ts";
 import type { BodyPieces, CallOutcome, ScriptExchange, ScriptResponse } from "../../../code/script-host/index.ts";
 import type { Auth } from "../../../people/auth/index.ts";
 import { brokenOff, declaredLength, tooLarge } from "../bodies.ts";
-import { decodePart, type Exchange, nothingHere } from "../exchange.ts";
-import { pathIn } from "../in-flight.ts";
-import type { Routes } from "../router.ts";
+import type { Exchange } from "../exchange.ts";
+import { decodePart, nothingHere, pathIn } from "../in-flight.ts";
+import type { Methods, Routes } from "../router.ts";
 
 const prefix = "/api/function";
 /** A body up to this is read before the handler is called. */
@@ -79,19 +74,13 @@ export function endpointRoutes(options: { endpoints: Endpoints; auth: Auth; conf
     }
   }
 
-  async function any(exchange: Exchange): Promise<Response> {
+  function methodsOf(exchange: Exchange): Methods {
     const found = endpoints.find(partsOf(exchange));
     if (found === null) throw nothingHere();
-    const allow = allowOf(found.endpoint.methods);
-    const { method } = exchange.request;
-    if (method === "OPTIONS") return exchange.options(allow);
-    const wanted = ENDPOINT_METHODS.find((name) => name === (method === "HEAD" ? "GET" : method));
-    if (wanted === undefined || !found.endpoint.methods.includes(wanted))
-      throw new AppError("method_not_allowed", `${method} is not possible here; allowed: ${allow}.`, { allow });
-    return call(exchange, found, wanted);
+    return Object.fromEntries(found.endpoint.methods.map((method) => [method, () => call(exchange, found, method)]));
   }
 
-  return { [prefix]: { any }, [`${prefix}/*`]: { any } };
+  return { [prefix]: methodsOf, [`${prefix}/*`]: methodsOf };
 }
 
 /** The decoded parts of the path behind the prefix. @throws AppError `not_found` for a part that no endpoint can have. */
@@ -106,11 +95,6 @@ function partsOf(exchange: Exchange): string[] {
       if (text === null || text === "" || text.includes("/") || text.includes("\0")) throw nothingHere();
       return text;
     });
-}
-
-function allowOf(methods: readonly string[]): string {
-  const all = methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
-  return [...all, "OPTIONS"].join(", ");
 }
 
 /** The URL for the handler, without an odd Host header. */

@@ -1,7 +1,10 @@
-/** The health answers (spec, "Health"), and `/`, if a page is served. */
+/** Routes for operators: the health answers (spec, "Health"), `/`, if a page is served, and the metrics for Prometheus. */
 import type { Health } from "@socle/protocol";
-import { AppError } from "../../../base/kernel/index.ts";
+import type { Config } from "../../../base/config/index.ts";
+import { AppError, isSameSecret } from "../../../base/kernel/index.ts";
+import type { Admin } from "../../../operate/admin/index.ts";
 import type { Dashboard } from "../dashboard.ts";
+import type { Exchange } from "../exchange.ts";
 import type { Routes } from "../router.ts";
 import { asksForPage, type StaticFiles } from "../static-files.ts";
 
@@ -41,6 +44,24 @@ export function healthRoutes({ version, files, dashboard, readiness }: HealthOpt
         return exchange.error(new AppError("unavailable", `Not ready: ${reasons.join("; ")}.`), {
           headers: fresh,
         });
+      },
+    },
+  };
+}
+
+/** `GET /metrics`, for admins and for whoever has `metrics.token`: a scraper has no session. */
+export function metricsRoutes({ admin, config }: { admin: Admin; config: Config }): Routes {
+  const token = config["metrics.token"];
+  const isScraper = (exchange: Exchange): boolean => {
+    const given = exchange.token();
+    return given !== null && token !== undefined && isSameSecret(given, token.reveal());
+  };
+  return {
+    "/metrics": {
+      async GET(exchange) {
+        if (!isScraper(exchange)) await exchange.admin();
+        const type = "text/plain; version=0.0.4; charset=utf-8";
+        return exchange.respond(200, await admin.overviews.metrics(), { "Content-Type": type });
       },
     },
   };

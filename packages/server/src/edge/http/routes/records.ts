@@ -4,12 +4,16 @@ import type { Config } from "../../../base/config/index.ts";
 import { AppError, JsonText, type Principal } from "../../../base/kernel/index.ts";
 import type { Collection } from "../../../data/collections/index.ts";
 import type { Queries } from "../../../data/queries/index.ts";
-import { type Records, recordTag, type TaggedRecord } from "../../../data/records/index.ts";
-import { isJsonType } from "../bodies.ts";
-import { type Exchange, nothingHere } from "../exchange.ts";
-import { cacheHeaders, hasTag, jsonType } from "../headers.ts";
+import { type Records, recordTag } from "../../../data/records/index.ts";
+import { requireJsonType } from "../bodies.ts";
+import type { Exchange } from "../exchange.ts";
+import { jsonType } from "../headers.ts";
+import { nothingHere } from "../in-flight.ts";
 import { Lists } from "../lists.ts";
 import type { RateLimiter, Routes } from "../router.ts";
+
+/** Two callers may be answered different fields under one tag. */
+const recordHeaders = { "Content-Type": jsonType, Vary: "Authorization" };
 
 /** A collection, and a caller with a right in that collection. */
 type Admitted = readonly [collection: Collection, principal: Principal];
@@ -41,8 +45,7 @@ export function recordRoutes(options: {
   /** The body, or its error. A missing record, another owner, or a right that has ended is told before that error. */
   async function body(exchange: Exchange): Promise<Record<string, unknown> | AppError> {
     try {
-      if (!isJsonType(exchange.request))
-        throw new AppError("bad_request", "The request needs the header Content-Type: application/json.");
+      requireJsonType(exchange.request);
       return await exchange.object();
     } catch (thrown) {
       if (thrown instanceof AppError) return thrown;
@@ -74,10 +77,10 @@ export function recordRoutes(options: {
         if (search === "") {
           const record = records.get(collection, principal, id);
           const tag = recordTag(collection, record);
-          return answerRecord(exchange, principal, { json: JsonText.of(record), tag });
+          return exchange.tagged(principal, { json: JsonText.of(record), tag }, recordHeaders);
         }
         const found = await queries.one(collection, id, { search, ...exchange.reader(principal) });
-        return answerRecord(exchange, principal, found);
+        return exchange.tagged(principal, found, recordHeaders);
       },
       async PUT(exchange) {
         const [{ name }, principal] = admitted("update", collectionAt(exchange), await exchange.principal());
@@ -116,15 +119,4 @@ export function collectionOf(records: Records, name: string): Collection {
     const isOwn = name !== "users" && isReservedCollectionName(name);
     throw isOwn ? nothingHere() : thrown;
   }
-}
-
-/** The record with its tag, or 304 for a client that has the record. */
-function answerRecord(exchange: Exchange, principal: Principal, { json, tag }: TaggedRecord): Response {
-  // Two callers may be answered different fields under one tag.
-  const headers = { ...cacheHeaders(tag, principal, jsonType), Vary: "Authorization" };
-  if (hasTag(exchange.request.headers, tag)) {
-    json.free();
-    return exchange.respond(304, null, headers);
-  }
-  return exchange.respond(200, json, headers);
 }
