@@ -18,7 +18,7 @@ function sending(length: number | null): { request: Request; push: (bytes: numbe
 }
 
 function read(bodies: Bodies, request: Request, caller = "a"): Promise<unknown> {
-  return bodies.read(request, { limit: mib, caller: () => caller }).then(
+  return bodies.read({ request, address: caller }, mib).then(
     (bytes) => bytes.byteLength,
     (thrown: unknown) => (thrown instanceof AppError ? [thrown.code, thrown.limit, thrown.message] : thrown),
   );

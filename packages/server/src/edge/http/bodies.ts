@@ -154,11 +154,10 @@ export function declaredLength(headers: Headers): number | null {
   return Number(header);
 }
 
-export interface BodyOptions {
-  /** The most bytes that the body may have. */
-  readonly limit: number;
-  /** The key of the caller's share: a user id or an address. */
-  readonly caller: () => string;
+/** The request of a body, and the address whose share of the bound counts. */
+interface Sending {
+  readonly request: Request;
+  readonly address: string;
 }
 
 /** Reads bodies. A body counts with its declared length, or with its limit. */
@@ -191,30 +190,27 @@ export class Bodies {
   }
 
   /**
-   * The bytes of a body.
+   * The bytes of a body, at most `limit`.
    * @throws AppError `payload_too_large`, `bad_request` for a body that breaks off or comes too slowly, `unavailable` when
    * there is no room.
    */
-  async read(request: Request, options: BodyOptions): Promise<Uint8Array> {
-    return this.#read(request, options, (bytes) => bytes);
+  async read(sending: Sending, limit: number): Promise<Uint8Array> {
+    return this.#read(sending, limit, (bytes) => bytes);
   }
 
   /**
    * The body as a JSON object; null for an empty body.
    * @throws AppError as `read`; `bad_request` for anything that is no JSON object.
    */
-  async object(request: Request, options: BodyOptions): Promise<Record<string, unknown> | null> {
-    return this.#read(request, options, (bytes) => this.parse(bytes, options.caller));
+  async object(sending: Sending, limit: number): Promise<Record<string, unknown> | null> {
+    return this.#read(sending, limit, (bytes) => this.parse(bytes, sending));
   }
 
   /**
    * Bytes as a JSON object; null for no bytes.
    * @throws AppError `bad_request` for anything that is no JSON object.
    */
-  parse(
-    bytes: Uint8Array,
-    caller: () => string,
-  ): Record<string, unknown> | null | Promise<Record<string, unknown> | null> {
+  parse(bytes: Uint8Array, sending: Sending): Record<string, unknown> | null | Promise<Record<string, unknown> | null> {
     if (bytes.byteLength === 0) return null;
     if (bytes.byteLength <= smallBytes) return asObject(parseSmall(decoded(bytes)));
     const parse = async (): Promise<Record<string, unknown>> => {
@@ -222,18 +218,19 @@ export class Bodies {
       releasedMemory(bytes.byteLength * 12);
       return asObject(await parseInSlices(decoded(bytes)));
     };
-    return this.#parsing.run(parse, { caller: caller() });
+    return this.#parsing.run(parse, { caller: sending.address });
   }
 
   /** Reads a body, which counts until `use` is over. */
-  async #read<T>(request: Request, options: BodyOptions, use: (bytes: Uint8Array) => T | Promise<T>): Promise<T> {
+  async #read<T>(sending: Sending, limit: number, use: (bytes: Uint8Array) => T | Promise<T>): Promise<T> {
+    const { request } = sending;
     const length = declaredLength(request.headers);
-    if (length !== null && length > options.limit) throw tooLarge(options.limit);
+    if (length !== null && length > limit) throw tooLarge(limit);
     if (length === 0 || (length === null && request.body === null)) return use(new Uint8Array());
-    const size = length ?? options.limit;
+    const size = length ?? limit;
     const isSmall = size <= smallBytes;
     const pace = new Pace(this.#timing, "bodies", isSmall ? size : null);
-    const ask = { size, caller: isSmall ? null : options.caller(), holder: pace };
+    const ask = { size, caller: isSmall ? null : sending.address, holder: pace };
     const admission = isSmall ? this.#small : this.#large;
     const place = admission.has(ask) ? admission.hold(ask) : await admission.take({ ...ask, signal: request.signal });
     this.#paces.add(pace);
@@ -241,7 +238,7 @@ export class Bodies {
       const bytes = await new Promise<Uint8Array>((resolve, reject) => {
         pace.cut = reject;
         pace.wait();
-        const whole = isSmall && length !== null ? request.bytes() : readPieces(request, pace, { ...options, length });
+        const whole = isSmall && length !== null ? request.bytes() : readPieces(request, pace, { limit, length });
         whole.then(resolve, reject);
       });
       pace.isOver();

@@ -136,13 +136,12 @@ export class Exchange {
 
   /** The bytes of the body, at most `limit`. Throws as `Bodies` does. */
   body(limit: number): Promise<Uint8Array> {
-    return this.#service.bodies.read(this.request, { limit, caller: () => this.address });
+    return this.#service.bodies.read(this, limit);
   }
 
   /** The body as a JSON object; null for an empty body. Throws as `Bodies` does. */
   optionalObject(): Promise<Record<string, unknown> | null> {
-    const { bodies, bodyLimit } = this.#service;
-    return bodies.object(this.request, { limit: bodyLimit, caller: () => this.address });
+    return this.#service.bodies.object(this, this.#service.bodyLimit);
   }
 
   /** Like `optionalObject`, but the body must not be empty. */
@@ -152,7 +151,7 @@ export class Exchange {
 
   /** Bytes of the body as a JSON object. Throws as `Bodies` does. */
   async parse(bytes: Uint8Array): Promise<Record<string, unknown>> {
-    return required(await this.#service.bodies.parse(bytes, () => this.address));
+    return required(await this.#service.bodies.parse(bytes, this));
   }
 
   /** Throws as `reserve` does. */
