@@ -38,9 +38,8 @@ export interface StreamOptions {
  */
 export function streamOf(
   pieces: Pieces,
-  { inFlight, caller, hold: first, onBroken, onEnd }: StreamOptions,
+  { inFlight, caller, hold, onBroken, onEnd }: StreamOptions,
 ): ReadableStream<Uint8Array> {
-  let hold = first;
   let piece: Uint8Array | null = null;
   let at = 0;
   let width = countedBytes;
@@ -76,17 +75,10 @@ export function streamOf(
     try {
       // Pieces that are made already have their room.
       if (hasBegun && pieces.waiting === undefined) {
-        hold.next(0);
-        if (inFlight.hasRoom(caller, width)) hold.next(width);
-        else {
+        await hold.goOn(width, leaving.signal);
+        if (hasEnded) {
           hold.release();
-          const taken = await inFlight.goOn(caller, width, leaving.signal);
-          if (hasEnded) {
-            taken.release();
-            return;
-          }
-          taken.onCut = cut;
-          hold = taken;
+          return;
         }
       }
       hasBegun = true;
@@ -112,17 +104,15 @@ export function streamOf(
     }
   }
 
-  let cut = (): void => undefined;
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        cut = () => {
+        hold.onCut = () => {
           const error = overloaded("answers", "The client took nothing of the answer while others waited.");
           end();
           void pieces.return();
           controller.error(error);
         };
-        first.onCut = cut;
       },
       pull(controller) {
         if (piece === null) return giveNext(controller);

@@ -109,7 +109,7 @@ describe("the bound", () => {
     const hold = answers.hold("a", mib);
     expect(await errorOf(answers.take("b", mib, never))).toEqual(["unavailable", "answers", 1]);
     const leaving = new AbortController();
-    const waiting = errorOf(answers.goOn("b", mib, leaving.signal));
+    const waiting = errorOf(answers.hold("b", 0).goOn(mib, leaving.signal));
     leaving.abort();
     expect(await waiting).toEqual(["bad_request", undefined, undefined]);
     hold.release();

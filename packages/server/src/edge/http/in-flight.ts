@@ -39,18 +39,26 @@ const turnBytes = 2 * 1024 ** 2;
 
 const limit: LimitName = "answers";
 
+/** When an answer is broken off, and who is told of the caller. */
+interface CutOptions {
+  readonly stalledMs: number;
+  readonly onLimit: (caller: string) => void;
+}
+
 /** The memory of an answer in flight. The memory counts until `release`; a second call has no effect. */
 export class Hold implements Holder {
   /** Called once when the answer must end to free its memory for other answers. */
   onCut: (() => void) | null = null;
-  readonly #stalledMs: number;
-  readonly #onLimit: () => void;
+  readonly #caller: string;
+  readonly #room: Admission;
+  readonly #options: CutOptions;
   #progressAt = performance.now();
   #place: Place | null = null;
 
-  constructor({ stalledMs, onLimit }: { stalledMs: number; onLimit: () => void }) {
-    this.#stalledMs = stalledMs;
-    this.#onLimit = onLimit;
+  constructor(caller: string, room: Admission, options: CutOptions) {
+    this.#caller = caller;
+    this.#room = room;
+    this.#options = options;
   }
 
   in(place: Place): this {
@@ -65,6 +73,18 @@ export class Hold implements Holder {
     this.#place?.resize(bytes);
   }
 
+  /**
+   * Waits until the begun answer may go on with more bytes, however long the wait is: the server closes a connection on
+   * which nothing moves. The bytes so far are free meanwhile.
+   */
+  async goOn(bytes: number, signal: AbortSignal): Promise<void> {
+    const ask = { caller: this.#caller, size: bytes, holder: this };
+    this.next(0);
+    if (this.#room.has(ask)) return this.next(bytes);
+    this.#place?.release();
+    this.in(await this.#room.takeAgain({ ...ask, signal }));
+  }
+
   /** Notes that the client has taken a part. */
   progressed(): void {
     this.#progressAt = performance.now();
@@ -74,11 +94,11 @@ export class Hold implements Holder {
     // An answer that is still being made waits for the service, and not for its client.
     if (this.onCut === null) return 0;
     const ms = now - this.#progressAt;
-    return ms < this.#stalledMs ? 0 : ms;
+    return ms < this.#options.stalledMs ? 0 : ms;
   }
 
   end(): void {
-    this.#onLimit();
+    this.#options.onLimit(this.#caller);
     const { onCut } = this;
     this.onCut = null;
     onCut?.();
@@ -135,7 +155,7 @@ export interface InFlightOptions {
  */
 export class InFlight {
   readonly #options: InFlightOptions;
-  readonly #timing: typeof defaultTiming;
+  readonly #cutOptions: CutOptions;
   /** The number of open requests that need not be counted for their address. */
   readonly #free: number;
   readonly #counts = new Map<string, number>();
@@ -160,7 +180,8 @@ export class InFlight {
 
   constructor(options: InFlightOptions) {
     this.#options = options;
-    this.#timing = options.timing ?? defaultTiming;
+    const { timing = defaultTiming, onLimit } = options;
+    this.#cutOptions = { stalledMs: timing.stalledMs, onLimit };
     this.#free = Math.floor(options.connectionsPerAddress / 5);
     this.#room = new Admission({
       limit,
@@ -168,7 +189,7 @@ export class InFlight {
       width: options.answersLimit,
       share: options.answersLimit / 2,
       maxWaiting,
-      patienceMs: this.#timing.patienceMs,
+      patienceMs: timing.patienceMs,
     });
   }
 
@@ -271,7 +292,7 @@ export class InFlight {
 
   /** Counts an answer, also beyond the bound. */
   hold(caller: string, bytes: number): Hold {
-    const holder = this.#hold(caller);
+    const holder = new Hold(caller, this.#room, this.#cutOptions);
     return holder.in(this.#room.hold({ caller, size: bytes, holder }));
   }
 
@@ -280,21 +301,8 @@ export class InFlight {
    * @throws AppError `unavailable` after some seconds, or when too many wait.
    */
   async take(caller: string, bytes: number, signal: AbortSignal): Promise<Hold> {
-    const holder = this.#hold(caller);
+    const holder = new Hold(caller, this.#room, this.#cutOptions);
     return holder.in(await this.#room.take({ caller, size: bytes, signal, holder }));
-  }
-
-  /**
-   * Waits until a begun answer may go on with more bytes, however long the wait is: the server closes a
-   * connection on which nothing moves. The hold takes the place of the earlier hold.
-   */
-  async goOn(caller: string, bytes: number, signal: AbortSignal): Promise<Hold> {
-    const holder = this.#hold(caller);
-    return holder.in(await this.#room.takeAgain({ caller, size: bytes, signal, holder }));
-  }
-
-  #hold(caller: string): Hold {
-    return new Hold({ stalledMs: this.#timing.stalledMs, onLimit: () => this.#options.onLimit(caller) });
   }
 }
 

@@ -12,7 +12,7 @@ import {
   releasedMemory,
 } from "../../base/kernel/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
-import type { LaterPages, PreparedList, Queries, RecordPages } from "../../data/queries/index.ts";
+import type { LaterPages, PreparedList, Queries } from "../../data/queries/index.ts";
 import type { Pieces } from "./answer-stream.ts";
 import type { Exchange } from "./exchange.ts";
 import { cacheHeaders, hasTag, jsonType } from "./headers.ts";
@@ -69,11 +69,10 @@ export class Lists {
     const { collection, principal, list, tag, keep } = asked;
     const reader = exchange.reader(principal);
     if (list.query !== null) return this.#once(exchange, asked, await this.#queries.page(collection, list, reader));
-    const pages = await this.#queries.whole(collection, principal, reader);
-    const { first, rest } = pages;
+    const { first, rest } = await this.#queries.whole(collection, principal, reader);
     if (rest === null) return this.#once(exchange, asked, JsonText.of({ items: first }));
     try {
-      const opening = openingOf(pages);
+      const opening = encoder.encode(`{"items":${JSON.stringify(first).slice(0, -1)}`);
       exchange.reserve(opening.byteLength);
       const pieces = new ListPieces(opening, rest, keep && this.#cache.collector(keep));
       return exchange.stream(200, pieces, cacheHeaders(tag, principal, jsonType));
@@ -161,11 +160,6 @@ interface Collecting {
   release(): void;
   /** Called with the whole body, once the body has gone. */
   keep(body: Uint8Array): void;
-}
-
-/** The beginning of a long list's body: the opening and the first page. */
-function openingOf({ first }: RecordPages): Uint8Array {
-  return encoded(`{"items":${JSON.stringify(first).slice(0, -1)}`);
 }
 
 /** The bytes of a page's JSON. The JSON and the texts of the rows are garbage then; large garbage is collected soon. */
