@@ -2,4 +2,4 @@
 export { type PreparedList, Queries, type QueryCaller } from "./queries.ts";
 export { parseSubscriptionFilter } from "./read-scope.ts";
 export { ShownFiles } from "./sql/file-uses.ts";
-export type { LaterPages, RecordPages } from "./whole-list.ts";
+export type { LaterPages } from "./whole-list.ts";

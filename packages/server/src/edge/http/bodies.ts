@@ -58,7 +58,6 @@ export class Pace implements Holder {
   #waitedMs = 0;
   /** Since when the client is waited for; null while a piece is used, and for a whole body. */
   #since: number | null = null;
-  #isWhole = false;
 
   /** @param limit the bound that the end of a slow body counts for. */
   constructor(timing: PaceTiming, limit: LimitName, smallSize: number | null = null) {
@@ -82,13 +81,13 @@ export class Pace implements Holder {
 
   /** The body is whole: its client is not waited for any more. */
   isOver(): void {
-    this.#isWhole = true;
+    this.#waitedMs = 0;
+    this.#since = null;
   }
 
   slowness(now: number): number {
     const ms = this.#waited(now);
-    const isSlow = !this.#isWhole && ms > this.#timing.slowMs && this.#received < ms * slowRate;
-    return isSlow ? ms / (this.#received + 1) : 0;
+    return ms > this.#timing.slowMs && this.#received < ms * slowRate ? ms / (this.#received + 1) : 0;
   }
 
   end(): void {
@@ -97,7 +96,6 @@ export class Pace implements Holder {
 
   /** Ends a body that came too slowly. How much of a small body has come is not known. */
   look(now: number): void {
-    if (this.#isWhole) return;
     const { stalledMs } = this.#timing;
     const isLate = this.#waited(now) >= stalledMs + (this.#smallSize ?? this.#received) / minRate;
     const hasStalled = this.#smallSize === null && this.#since !== null && now - this.#since >= stalledMs;

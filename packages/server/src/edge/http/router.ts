@@ -32,9 +32,9 @@ function dropUnreadBody(request: Request): void {
   request.body?.cancel().catch(() => undefined);
 }
 
-/** The path in the form of the log. */
-function shownPath({ url }: Request): string {
-  return excerpt(pathIn(url), 200);
+/** A request in the form of the log. The query of the address is left out, because a query may hold a token. */
+function shown({ requestId, request: { method, url } }: Exchange): { requestId: string; method: string; path: string } {
+  return { requestId, method, path: excerpt(pathIn(url), 200) };
 }
 
 /** Whether a browser asks for the rights of a page of another origin (Fetch standard, "CORS-preflight request"). */
@@ -259,14 +259,12 @@ export class Router {
     return answer;
   }
 
-  /** @param ms until the answer began. The query of the address is left out, because a query may hold a token. */
+  /** @param ms until the answer began. */
   #note(exchange: Exchange, status: number, ms: number): void {
     const { accessPercent } = this.#options;
     if (accessPercent === 0 || Math.random() * 100 >= accessPercent) return;
-    const { request, requestId, address } = exchange;
-    const { method } = request;
-    const path = shownPath(request);
-    this.#accessLog.info("Request", { requestId, method, path, status, ms: Math.round(ms * 100) / 100, address });
+    const { address } = exchange;
+    this.#accessLog.info("Request", { ...shown(exchange), status, ms: Math.round(ms * 100) / 100, address });
   }
 
   #nextId(): string {
@@ -283,21 +281,17 @@ export class Router {
     else this.#log(exchange, "An answer broke off", thrown);
   }
 
-  #log({ requestId, request }: Exchange, message: string, error: unknown): void {
-    this.#options.logger.error(message, { requestId, method: request.method, path: shownPath(request), error });
+  #log(exchange: Exchange, message: string, error: unknown): void {
+    this.#options.logger.error(message, { ...shown(exchange), error });
   }
 
   /** Logs many refusals as a single line a minute. */
-  #turnedAway({ requestId, request }: Exchange, error: AppError): void {
+  #turnedAway(exchange: Exchange, error: AppError): void {
     const leftOut = this.#refusals.admit("");
     if (leftOut === null) return;
     const cause = error.cause === undefined ? error.message : messageOf(error.cause);
-    const where = { requestId, method: request.method, path: shownPath(request) };
-    this.#options.logger.error("A request was turned away", {
-      ...where,
-      cause,
-      ...(leftOut > 0 && { requests: leftOut + 1 }),
-    });
+    const requests = leftOut > 0 && { requests: leftOut + 1 };
+    this.#options.logger.error("A request was turned away", { ...shown(exchange), cause, ...requests });
   }
 
   /** Known errors go to the caller; all others go to the log, and the caller learns only that an error occurred. */

@@ -247,28 +247,21 @@ export class CompressedFiles {
     if (size < leastSize || size > mostSize) return Promise.resolve(null);
     const known = this.#entries.use(path);
     if (known?.source.size === size && known.source.modifiedAt === modifiedAt) return known.compressed;
-    return this.#begin(source).compressed;
-  }
-
-  #begin(source: FoundFile): Entry {
-    const work = async (): Promise<Uint8Array | null> => {
-      const bytes = await Bun.file(source.path).bytes();
-      // Replaced since the last look.
-      if (bytes.byteLength !== source.size) return null;
-      const compressed = await compress(bytes);
-      return compressed.byteLength < bytes.byteLength ? compressed : null;
-    };
-    const entry: Entry = {
-      source,
-      size: 0,
-      // A file that is gone cannot be compressed; the answer finds out by itself.
-      compressed: this.#admission.run(work).catch(() => null),
-    };
-    this.#entries.set(source.path, entry);
-    void entry.compressed.then((bytes) => {
-      if (this.#entries.get(source.path) === entry)
-        this.#entries.set(source.path, { ...entry, size: bytes?.byteLength ?? 0 });
+    // A file that is gone cannot be compressed; the answer finds out by itself.
+    const compressed = this.#admission.run(() => compressedBytes(source)).catch(() => null);
+    const entry = { source, size: 0, compressed };
+    this.#entries.set(path, entry);
+    void compressed.then((bytes) => {
+      if (this.#entries.get(path) === entry) this.#entries.set(path, { ...entry, size: bytes?.byteLength ?? 0 });
     });
-    return entry;
+    return compressed;
   }
+}
+
+async function compressedBytes({ path, size }: FoundFile): Promise<Uint8Array | null> {
+  const bytes = await Bun.file(path).bytes();
+  // Replaced since the last look.
+  if (bytes.byteLength !== size) return null;
+  const compressed = await compress(bytes);
+  return compressed.byteLength < bytes.byteLength ? compressed : null;
 }

@@ -51,8 +51,7 @@ export function collectionRoutes({ schema, trials }: Admin): AdminRoutes {
         // An unknown name is refused before the body is read.
         schema.get(name);
         const body = await readAdminBody(exchange);
-        const waiter = { ...waiterOf(exchange, admin), principal: admin };
-        return exchange.json(200, trialBody(await trials.try(name, body, waiter)));
+        return exchange.json(200, trialBody(await trials.try(name, body, waiterOf(exchange, admin))));
       },
     },
     "/api/admin/schema.json": {

@@ -35,7 +35,7 @@ export async function readAdminBody(exchange: Exchange): Promise<Record<string, 
 }
 
 /** The admin as the caller of a read that may have to wait for a thread. */
-export function waiterOf(exchange: Exchange, admin: SignedIn): Waiter {
+export function waiterOf(exchange: Exchange, admin: SignedIn): Waiter & { principal: SignedIn } {
   return { principal: admin, caller: admin.userId, signal: exchange.request.signal };
 }
 
