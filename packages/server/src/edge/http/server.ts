@@ -1,8 +1,9 @@
 /** HTTP server: builds the routes, listens, upgrades sockets, and drains requests on stop. */
 import { isIPv6 } from "node:net";
+import type { ErrorBody } from "@socle/protocol";
 import type { Server } from "bun";
-import { AppError, isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
-import type { Realtime, SocketConnection } from "../../live/realtime/index.ts";
+import { isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
+import type { SocketConnection } from "../../live/realtime/index.ts";
 import type { Acme } from "./acme.ts";
 import { type ApiParts, openRouter } from "./api-router.ts";
 import type { Certificate } from "./certificate.ts";
@@ -45,20 +46,16 @@ export class HttpServer {
   readonly #listener: PortListener<SocketConnection>;
   /** Plain HTTP beside HTTPS. */
   readonly #redirect: PortListener<undefined> | null;
-  readonly #isSecure: boolean;
   /** The requests that have become sockets. */
   readonly #upgraded = new WeakMap<SocketConnection, Exchange>();
-  readonly #realtime: Realtime;
+  readonly #options: HttpOptions;
   readonly #liveStreams: LiveStreams;
-  readonly #trustedProxies: number;
 
   /** @throws SetupError when the port cannot be listened on. */
   constructor(options: HttpOptions) {
     const { config, auth, realtime, certificate } = options;
-    this.#isSecure = certificate !== null;
-    this.#realtime = realtime;
+    this.#options = options;
     this.#liveStreams = new LiveStreams(auth);
-    this.#trustedProxies = config.trustedProxies;
     this.#router = openRouter(options, {
       liveStreams: this.#liveStreams,
       upgrade: (exchange, connection) => this.#upgrade(exchange, connection),
@@ -98,7 +95,7 @@ export class HttpServer {
       throw cannotListen(config, thrown);
     }
     certificate?.watch(() => this.#listener.renew(), options.stopping);
-    this.#redirect = this.#openRedirect(options, hostname);
+    this.#redirect = this.#openRedirect(hostname);
     realtime.start({
       publish: (topic, text, compress) => {
         for (const server of this.#listener.servers) server.publish(topic, text, compress);
@@ -113,24 +110,24 @@ export class HttpServer {
     const { hostname, port } = this.#listener;
     const isWildcard = hostname === "0.0.0.0" || hostname === "::";
     const host = isWildcard ? "localhost" : hostname?.includes(":") === true ? `[${hostname}]` : hostname;
-    return `${this.#isSecure ? "https" : "http"}://${host}:${port}`;
+    return `${this.#options.certificate !== null ? "https" : "http"}://${host}:${port}`;
   }
 
   /** @throws SetupError when its port cannot be listened on; nothing is left open then. */
-  #openRedirect(options: HttpOptions, hostname: string): PortListener<undefined> | null {
-    const { config, certificate } = options;
+  #openRedirect(hostname: string): PortListener<undefined> | null {
+    const { config, certificate } = this.#options;
     const port = config["tls.redirectPort"];
     if (port === undefined || certificate === null) return null;
     try {
       return new PortListener({
-        ...options,
+        ...this.#options,
         port,
         maxConnections: config["limits.connections"],
         serve: (chosen) =>
           Bun.serve({
             hostname,
             port: chosen,
-            fetch: (request) => this.#redirected(request, options),
+            fetch: (request) => this.#redirected(request),
             idleTimeout: redirectIdleTimeout,
             development: false,
             reusePort: false,
@@ -146,16 +143,14 @@ export class HttpServer {
    * The answer of plain HTTP to a challenge, else 308, which keeps method and body; 400 for a request that does not say
    * where it wants to go.
    */
-  #redirected(request: Request, { acme }: HttpOptions): Response {
+  #redirected(request: Request): Response {
     const path = request.url.replace(/^[a-z]+:\/\/[^/?#]*/i, "");
     const token = challengePath.exec(path)?.[1];
-    const answer = token && acme?.answerTo(token);
+    const answer = token && this.#options.acme?.answerTo(token);
     if (answer) return new Response(answer, { headers: { "Content-Type": "application/octet-stream" } });
     const name = hostPattern.exec(request.headers.get("host") ?? "")?.[1];
-    if (name === undefined) {
-      const { code, message } = new AppError("bad_request", "The header Host names no host.");
-      return Response.json({ error: { code, message } }, { status: 400 });
-    }
+    const error = { code: "bad_request", message: "The header Host names no host." } satisfies ErrorBody["error"];
+    if (name === undefined) return Response.json({ error }, { status: 400 });
     const { port } = this.#listener;
     const location = `https://${name}${port === 443 ? "" : `:${port}`}${path}`;
     return new Response(null, { status: 308, headers: { Location: location } });
@@ -172,7 +167,7 @@ export class HttpServer {
    */
   async stop(graceMs: number): Promise<void> {
     this.#router.refuse();
-    this.#realtime.stop();
+    this.#options.realtime.stop();
     this.#liveStreams.stop();
     void this.#redirect?.end();
     const end = performance.now() + graceMs;
@@ -205,9 +200,10 @@ export class HttpServer {
   }
 
   #addressOf(request: Request): string {
-    if (this.#trustedProxies > 0) {
+    const { trustedProxies } = this.#options.config;
+    if (trustedProxies > 0) {
       const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
-      const address = forwarded.at(-this.#trustedProxies);
+      const address = forwarded.at(-trustedProxies);
       if (address !== undefined && address !== "") return addressKey(address);
     }
     for (const server of this.#listener.servers) {
