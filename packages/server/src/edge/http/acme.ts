@@ -25,12 +25,10 @@ const longestPauseMs = 12 * hourMs;
 const renewedAfter = 2 / 3;
 const ownLifeMs = 90 * dayMs;
 
-interface Order {
-  readonly directory: string;
+/** An order of a certificate. */
+interface Order extends Pick<AcmeOptions, "domains" | "email" | "directory"> {
   /** In PEM. */
   readonly accountKey: string;
-  readonly email: string | undefined;
-  readonly domains: readonly string[];
   /** Filled with the answers to challenges, by their token, as long as the issuer may ask. */
   readonly answers: Map<string, string>;
 }

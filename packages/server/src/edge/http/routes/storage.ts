@@ -12,6 +12,9 @@ import { leastFileSize, readUploadForm } from "../upload-form.ts";
 /** Uploads that are read at a time. */
 const uploadsAtATime = 4;
 
+/** The bytes of a file, or of its thumbnail. */
+type Content = Pick<AnswerableFile, "size" | "etag" | "read">;
+
 /** An uploaded file runs no code and loads nothing in the name of this origin. */
 const sandbox = "default-src 'none'; img-src 'self' data:; media-src 'self'; style-src 'unsafe-inline'; sandbox";
 
@@ -63,15 +66,13 @@ export function storageRoutes(options: { storage: Storage; rates: RateLimiter; c
     });
   }
 
-  async function thumbnail(exchange: Exchange, file: StoredFile, asked: string): Promise<AnswerableFile> {
+  async function thumbnail(exchange: Exchange, file: StoredFile, asked: string): Promise<Content> {
     const size = parseThumbSize(asked);
     const asker = { caller: await callerOf(exchange), signal: exchange.request.signal };
     const image = await storage.thumbnail(file, size, asker);
     return {
       size: image.size,
       etag: `"${file.id}-${nameOfSize(size)}"`,
-      modifiedAt: Date.parse(file.createdAt),
-      headers: headersOf(file),
       read: async (range) => (range === null ? image : image.slice(range.start, range.end)),
     };
   }
@@ -93,14 +94,9 @@ export function storageRoutes(options: { storage: Storage; rates: RateLimiter; c
       async GET(exchange) {
         const file = await admitLink(exchange);
         const size = exchange.query("thumb");
-        if (size !== null) return answerFile(exchange, await thumbnail(exchange, file, size));
-        return answerFile(exchange, {
-          size: file.size,
-          etag: `"${file.id}"`,
-          modifiedAt: Date.parse(file.createdAt),
-          headers: headersOf(file),
-          read: (range) => storage.read(file, range),
-        });
+        const whole: Content = { size: file.size, etag: `"${file.id}"`, read: (range) => storage.read(file, range) };
+        const content = size === null ? whole : await thumbnail(exchange, file, size);
+        return answerFile(exchange, { ...content, modifiedAt: Date.parse(file.createdAt), headers: headersOf(file) });
       },
       async DELETE(exchange) {
         await storage.delete(exchange.param("id"), await exchange.principal());
