@@ -2,7 +2,7 @@
 import { oneOf, quote } from "../../base/kernel/index.ts";
 import { exportAdvice, parseOptions, parseTimeout, type Script } from "../script-host/index.ts";
 
-export const ENDPOINT_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+const ENDPOINT_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 export type EndpointMethod = (typeof ENDPOINT_METHODS)[number];
 
 const accesses = ["public", "authenticated", "admin"] as const;

@@ -3,7 +3,7 @@ import { AppError } from "../../base/kernel/index.ts";
 import { typeOfName } from "../../files/storage/index.ts";
 import type { Exchange } from "./exchange.ts";
 import { accepts, answerSiteFile, type Coding } from "./file-answer.ts";
-import { namesOf, type StaticFiles } from "./static-files.ts";
+import { namesOf } from "./static-files.ts";
 
 /** The page on which a browser sets up the first admin. */
 export const dashboardSetupPath = "/_/setup";
@@ -11,7 +11,12 @@ export const dashboardSetupPath = "/_/setup";
 export const dashboardPath = "/_/";
 
 /** A build of the dashboard: inside the executable, or in a folder. */
-type DashboardFiles = Pick<StaticFiles, "has" | "answer">;
+interface DashboardFiles {
+  /** Whether a path such as "/assets/app.js" leads to a file; `/` is the index page. */
+  has(pathname: string): Promise<boolean>;
+  /** Answers the file at a path; the headers come on top of its own. */
+  answer(exchange: Exchange, pathname: string, headers: Readonly<Record<string, string>>): Promise<Response>;
+}
 
 /**
  * Nothing but the dashboard's own files and the API of the same origin, sockets included (CSP 3, "self"). Styles are
