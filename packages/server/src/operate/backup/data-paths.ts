@@ -34,11 +34,6 @@ export function fileWorkFolder({ database, files }: DataPaths): string {
   return isBucket(files.address) ? join(restoreFolder(database), "files") : join(files.address, ".work", "restore");
 }
 
-/** A driver that keeps files in a folder, as the local driver does. */
-export function folderDriver(folder: string, { files }: Pick<DataPaths, "files">): StorageDriver {
-  return openDriver({ address: folder, workFolder: folder, s3: files.s3, logger: quiet });
-}
-
 /** The folder of a backup that is being made, beside the database. The next start removes the folder. */
 export function backupFolder(database: string): string {
   return `${database}-backup`;
@@ -47,13 +42,6 @@ export function backupFolder(database: string): string {
 /** In the folder of a backup: the path of its unfinished file. */
 export const noteName = "partial";
 export const partialEnding = ".partial";
-
-/** Removes the unfinished file of a backup that was killed. */
-function removeUnfinished(database: string): void {
-  const note = join(backupFolder(database), noteName);
-  const partial = existsSync(note) ? resolve(dirname(database), readFileSync(note, "utf8")) : "";
-  if (partial.endsWith(partialEnding)) rmSync(partial, { force: true });
-}
 
 /** From a path to another on the same file system. */
 export type Move = readonly [from: string, to: string];
@@ -146,7 +134,10 @@ export function finishMoves(paths: DataPaths): boolean {
 export function putRight(paths: DataPaths): boolean {
   const { database } = paths;
   const isFinished = finishMoves(paths);
-  removeUnfinished(database);
+  // The unfinished file of a backup that was killed.
+  const note = join(backupFolder(database), noteName);
+  const partial = existsSync(note) ? resolve(dirname(database), readFileSync(note, "utf8")) : "";
+  if (partial.endsWith(partialEnding)) rmSync(partial, { force: true });
   // A path below a file does not exist, and cannot be removed; the start of the storage tells of such a path.
   for (const path of [backupFolder(database), restoreFolder(database), fileWorkFolder(paths), vacuumPath(database)])
     if (existsSync(path)) rmSync(path, { recursive: true, force: true });

@@ -13,7 +13,6 @@ import {
   driverOf,
   fileWorkFolder,
   finishMoves,
-  folderDriver,
   type Move,
   putRight,
   recordMoves,
@@ -47,7 +46,7 @@ export async function restoreBackup(
     const folder = restoreFolder(database);
     const work = fileWorkFolder(paths);
     makeFolder(work, 0o700);
-    const unpacked = folderDriver(work, paths);
+    const unpacked = driverOf({ files: { ...files, address: work, workFolder: work } });
     await unpacked.open();
     const head = await unpack(source, { folder, files: unpacked, depth: "quick" });
     const path = join(folder, "socle.db");
@@ -143,10 +142,6 @@ async function write(path: string, pieces: AsyncIterable<Uint8Array>): Promise<v
   }
 }
 
-async function drain(pieces: AsyncIterable<Uint8Array>): Promise<void> {
-  for await (const _ of pieces);
-}
-
 /** @throws Refusal unless a disk has room for so many bytes. A small archive may declare many bytes. */
 async function assertRoom(size: number, folder: string): Promise<void> {
   const free = await freeBytes(folder);
@@ -182,7 +177,10 @@ export async function unpack(
       const row = opened[0]?.get<{ size: number }>("SELECT size FROM _files WHERE id = ?", entry.id);
       if (row?.size !== entry.size) throw new Error(`the file ${entry.id} is not that of its database`);
       found += 1;
-      if (files === null) return drain(pieces);
+      if (files === null) {
+        for await (const _ of pieces);
+        return;
+      }
       const upload = join(files.workFolder, "upload");
       await write(upload, pieces);
       await files.put(entry.id, upload);

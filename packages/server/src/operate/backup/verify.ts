@@ -53,7 +53,8 @@ export async function verifyData(paths: DataPaths, { isRepair }: { isRepair: boo
       if (damage.some(({ state }) => state === "error")) return damage;
       const driver = driverOf(paths);
       const missing = await missingFiles(database, driver);
-      const strays = await strayFiles(database, driver, isRepair ? asideOf(path) : null);
+      const aside = `${path}-strays-${new Date().toISOString().replace(/[:.]/g, "-")}`;
+      const strays = await strayFiles(database, driver, isRepair ? aside : null);
       return [...damage, ...references(database), ...missing, ...strays];
     } finally {
       database.close();
@@ -61,10 +62,6 @@ export async function verifyData(paths: DataPaths, { isRepair }: { isRepair: boo
   } finally {
     lock?.close();
   }
-}
-
-function asideOf(database: string): string {
-  return `${database}-strays-${new Date().toISOString().replace(/[:.]/g, "-")}`;
 }
 
 function damageOf(database: DatabaseFile): Finding[] {
