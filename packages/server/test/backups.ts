@@ -3,7 +3,6 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { dataPathsOf, knownSchemas } from "../src/app/index.ts";
 import { type DataPaths, makeBackup, restoreBackup } from "../src/operate/backup/index.ts";
-import type { RestoreResult } from "../src/operate/backup/restore.ts";
 import { DatabaseFile } from "../src/store/database/index.ts";
 import type { openFiles } from "./files.ts";
 import { temporaryFolder } from "./kit.ts";
@@ -46,7 +45,7 @@ export function restoreTo(
   paths: DataPaths,
   file: string | Blob,
   options: { force?: boolean; passphrase?: string; schemas?: Record<string, number> } = {},
-): Promise<RestoreResult> {
+): ReturnType<typeof restoreBackup> {
   const { force = false, passphrase = "", schemas = knownSchemas } = options;
   const source = typeof file === "string" ? Bun.file(file) : file;
   return restoreBackup(

@@ -14,10 +14,7 @@ export interface Terminal {
   forget(name: string): void;
   /** Writes to standard output, and waits for a reader. */
   out(text: string): void;
-  /**
-   * Opens the log on standard output. Its lines never wait for a reader; `droppedLine` makes the line that reports
-   * dropped lines.
-   */
+  /** Opens the log on standard output. Lines never wait for a reader; `droppedLine` makes the line about lost lines. */
   openLog(droppedLine: (count: number) => string): (line: string) => void;
   /** Writes to standard error. */
   err(text: string): void;
@@ -48,10 +45,7 @@ export type OptionValues = { readonly [name: string]: string | boolean | undefin
 export interface Command {
   /** The name as typed: `admin create`. */
   readonly name: string;
-  /**
-   * The positional arguments, as the help shows the arguments: `EMAIL`. All are needed but `[FILE]`; a last
-   * `PACKAGE...` takes several.
-   */
+  /** Positional arguments as the help shows them: `[FILE]` may be left out; a last `PACKAGE...` takes several. */
   readonly args?: readonly string[];
   readonly summary: string;
   /**
@@ -75,13 +69,13 @@ export interface CommandInvocation {
   readonly load: (defaults?: LoadOptions["defaults"]) => Promise<Settings>;
 }
 
-const configOption = {
-  config: { value: "FILE", summary: "the configuration file (default: ./config.json, if it exists)" },
-};
-
 /** The options of a command, with `--config`. */
 export function optionsOf({ options = {}, isBare }: Command): NonNullable<Command["options"]> {
-  return isBare === true ? options : { ...configOption, ...options };
+  if (isBare === true) return options;
+  return {
+    config: { value: "FILE", summary: "the configuration file (default: ./config.json, if it exists)" },
+    ...options,
+  };
 }
 
 /** Wrong usage: exit code 2, with the message and the command for help. */
@@ -96,7 +90,6 @@ export function parseOptionsOf(command: Command): NonNullable<ParseArgsConfig["o
   return options;
 }
 
-/** An option that takes a value. */
 export function textOption(options: OptionValues, name: string): string | undefined {
   const value = options[name];
   return typeof value === "string" ? value : undefined;

@@ -1,11 +1,7 @@
-/**
- * Remote service of a command: a running service, on this machine or elsewhere, reached over HTTP as an admin of the
- * service.
- */
+/** Remote service of a command: a running service, on this machine or elsewhere, reached over HTTP as an admin. */
 import type { TokenResponse } from "@socle/protocol";
-import type { Config } from "../base/config/index.ts";
 import { AppError, isObject, messageOf } from "../base/kernel/index.ts";
-import { type OptionValues, type Terminal, textOption, UsageError } from "./command.ts";
+import { type CommandInvocation, type Settings, textOption, UsageError } from "./command.ts";
 
 /** The options of commands that talk to another service. */
 export const remoteOptions = {
@@ -14,7 +10,7 @@ export const remoteOptions = {
 };
 
 /**
- * Sends a request to a running service, on this machine or elsewhere.
+ * Sends a request to the service.
  * @throws AppError with the refusal of the service, Error when the service cannot be reached.
  */
 export type Remote = (
@@ -24,19 +20,21 @@ export type Remote = (
 ) => Promise<{ readonly body: unknown; readonly headers: Headers }>;
 
 /**
- * Works with a service, signed in with a token, or as the user with an email; by default, as the admin of the configuration.
+ * Works with the service of the first argument, signed in with a token, or as the user with an email; by default, as the
+ * admin of the configuration.
  * @throws UsageError without any credentials, AppError when the service refuses, Error when the service cannot be
  * reached.
  */
-export async function withRemote<T>(
-  address: string,
-  { options, terminal, config }: { options: OptionValues; terminal: Terminal; config: Config },
-  work: (remote: Remote) => Promise<T>,
-): Promise<T> {
+export async function withRemote(
+  { args: [address = ""], options, terminal, load }: CommandInvocation,
+  work: (remote: Remote, settings: Settings) => Promise<number>,
+): Promise<number> {
+  const settings = await load();
+  const { config } = settings;
   const url = parseUrl(address);
   const token = textOption(options, "token");
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) throw new UsageError("--token is not an access token");
-  if (token !== undefined) return work(remoteAt(url, { Authorization: `Bearer ${token}` }));
+  if (token !== undefined) return work(remoteAt(url, { Authorization: `Bearer ${token}` }), settings);
   const own = config["admin.email"];
   const email = textOption(options, "email") ?? own;
   if (email === undefined) throw new UsageError("missing --token TOKEN or --email EMAIL: an admin of that service");
@@ -47,7 +45,7 @@ export async function withRemote<T>(
   const { body } = await remoteAt(url, {})("POST", "/api/auth/login", { body: { email, password } });
   const remote = remoteAt(url, { Authorization: `Bearer ${(body as TokenResponse).accessToken}` });
   try {
-    return await work(remote);
+    return await work(remote, settings);
   } finally {
     await remote("POST", "/api/auth/logout").catch(() => undefined);
   }

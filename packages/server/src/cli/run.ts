@@ -88,7 +88,6 @@ function column(rows: readonly (readonly [string, string])[]): string {
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join("");
 }
 
-/** How a command is typed. */
 function usageOf({ name, args = [] }: Command): string {
   return ["socle", name, ...args].join(" ");
 }

@@ -13,7 +13,7 @@ export {
   timeOffset,
   toTimestamp,
 } from "./clock.ts";
-export { isObject, JsonText, type LongText, readJsonFile } from "./json.ts";
+export { isObject, JsonText, type LongText, readChoice, readJsonFile } from "./json.ts";
 export { LIMITS, type LimitName } from "./limits.ts";
 export {
   canStartThread,

@@ -1,12 +1,21 @@
-/** JSON: objects, text that is serialised already, and files with comments. */
+/** JSON: objects, choices, text that is serialised already, and files with comments. */
 import { readFileSync } from "node:fs";
 import type { ParseError } from "jsonc-parser";
-import { messageOf, SetupError } from "./app-error.ts";
+import { AppError, messageOf, SetupError } from "./app-error.ts";
 import { releaseBytes } from "./released-memory.ts";
+import { oneOf, quote } from "./text.ts";
 
 /** Whether a value is a JSON object: not null, not an array. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A member of a body or query that takes one of a few texts. @throws AppError `bad_request` for another value. */
+export function readChoice<T extends string>(name: string, value: unknown, allowed: readonly T[]): T {
+  const choice = allowed.find((each) => each === value);
+  if (choice !== undefined) return choice;
+  const given = value === undefined ? "; it is missing" : `, not ${quote(value)}`;
+  throw new AppError("bad_request", `"${name}" must be ${oneOf(allowed)}${given}.`);
 }
 
 /** A long text that a thread has made. The bytes reach the event loop without a copy, and their size is known. */

@@ -5,18 +5,10 @@ import type { CollectionDefinition, MigrationPlan, MigrationStep, Schema } from 
 import { readDefinitions } from "../../app/index.ts";
 import { AppError, count, isObject, printable, quote, SetupError } from "../../base/kernel/index.ts";
 import { parseDefinition, readDefinitionFiles } from "../../data/collections/index.ts";
-import { type Command, type CommandInvocation, type Settings, UsageError } from "../command.ts";
+import { type Command, UsageError } from "../command.ts";
 import { type Remote, remoteOptions, withRemote } from "../remote.ts";
 
 const schemaPath = "/api/admin/schema.json";
-
-async function atAddress(
-  { args: [address = ""], options, terminal, load }: CommandInvocation,
-  work: (remote: Remote, settings: Settings) => Promise<number>,
-): Promise<number> {
-  const settings = await load();
-  return withRemote(address, { options, terminal, ...settings }, (remote) => work(remote, settings));
-}
 
 export const schemaPull: Command = {
   name: "schema pull",
@@ -24,7 +16,7 @@ export const schemaPull: Command = {
   summary: "Write the collections of a service into collections/",
   options: remoteOptions,
   run: (invocation) =>
-    atAddress(invocation, async (remote, { config }) => {
+    withRemote(invocation, async (remote, { config }) => {
       const folder = join(config.folder, "collections");
       const own = new Map(
         (await readDefinitionFiles(folder)).map(({ path, parsed }) => [parsed.definition.name, { path, parsed }]),
@@ -66,7 +58,7 @@ export const schemaPush: Command = {
     yes: { summary: "do not ask" },
   },
   run: (invocation) =>
-    atAddress(invocation, async (remote, { config, logger }) => {
+    withRemote(invocation, async (remote, { config, logger }) => {
       const { terminal, options } = invocation;
       const { definitions, tag } = await readSchema(remote);
       const headers: Record<string, string> = tag === null ? {} : { "If-Match": tag };
@@ -140,8 +132,6 @@ function changesOf(body: unknown): MigrationPlan[] {
   return changes as MigrationPlan[];
 }
 
-const have = (records: number): string => `${count(records, "record")} ${records === 1 ? "has" : "have"} a value`;
-
 function describe({
   step,
   field = "",
@@ -161,7 +151,7 @@ function describe({
     case "add":
       return `+ ${field}${given === undefined ? "" : `: ${count(records, "record")} ${records === 1 ? "gets" : "get"} ${quote(given)}`}`;
     case "drop":
-      return `- ${field}: ${have(records)}, which is lost`;
+      return `- ${field}: ${count(records, "record")} ${records === 1 ? "has" : "have"} a value, which is lost`;
     case "rename":
       return `> ${from} becomes ${field}`;
     case "owner":

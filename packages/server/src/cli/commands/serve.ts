@@ -28,7 +28,7 @@ async function runWith(
   { options: given, terminal }: CommandInvocation,
   mode: Mode,
 ): Promise<number> {
-  const { config, file, effective, logger, log, print } = settings;
+  const { config, file, logger, print } = settings;
   const isDevelopment = mode === "dev";
   if (isDevelopment) logger.info("Development mode");
   if (isDevelopment && !file.isThere && !existsSync(join(config.folder, "collections")))
@@ -60,16 +60,7 @@ async function runWith(
       .reloading(() => loading.reload())
       .catch((error) => logger.error("Functions and jobs could not be loaded again", { error }));
   });
-  const running = await startApp({
-    config,
-    effective,
-    logger,
-    log,
-    onFatal,
-    environment,
-    isDevelopment,
-    adminCommand,
-  });
+  const running = await startApp({ ...settings, onFatal, environment, isDevelopment, adminCommand });
   app = running;
   manager.ready(running.url, () => running.works());
   const steps = isDevelopment && config["log.format"] === "text" ? running.firstSteps() : [];

@@ -50,14 +50,13 @@ export const exportCommand: Command = {
   },
 };
 
-type Work<T> = (service: Service, request: TransferRequest, onProgress: OnProgress) => Promise<T>;
 type OnProgress = (progress: { done: number; total: number }) => void;
 
 /** Lets the running service do the work, or opens a service for the work. */
 async function transfer<T extends ImportReport | number>(
   { args: [collection = "", file = ""], terminal, load }: CommandInvocation,
   kind: TransferRequest["kind"],
-  work: Work<T>,
+  work: (service: Service, request: TransferRequest, onProgress: OnProgress) => Promise<T>,
 ): Promise<T> {
   const { config, logger } = await load();
   formatOfFile(file);

@@ -1,10 +1,10 @@
 /** The service's API for the user's code: `db`, `auth.users`, `storage` and `jobs` of a handler's context. */
-import { type StoredRecord, VISIBILITIES, type Visibility } from "@socle/protocol";
-import { AppError, actorOf, isObject, oneOf, quote, type System } from "../../base/kernel/index.ts";
+import { ROLES, type StoredRecord, VISIBILITIES, type Visibility } from "@socle/protocol";
+import { AppError, actorOf, isObject, oneOf, quote, readChoice, type System } from "../../base/kernel/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
 import { parseBatch, type Records, type RecordVersion } from "../../data/records/index.ts";
 import { cleanName, type Storage } from "../../files/storage/index.ts";
-import { type Auth, readCredentials, readRole } from "../../people/auth/index.ts";
+import { type Auth, readCredentials } from "../../people/auth/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import type { CallAnswers, Caller } from "./call-transport.ts";
 import type { CallMessage } from "./protocol.ts";
@@ -126,12 +126,12 @@ export class ServiceApi implements CallAnswers {
       "users.findByEmail": (_principal, [email]) => users.findByEmail(text(email, "email")),
       "users.create": async (principal, [values]) => {
         const body = parsedObject(values, "values");
-        const role = body["role"] === undefined ? "authenticated" : readRole(body["role"]);
+        const role = body["role"] === undefined ? "authenticated" : readChoice("role", body["role"], ROLES);
         const user = await users.prepare(readCredentials(body), { key: actorOf(principal) ?? "functions" });
         return database.transact((tx) => users.create(tx, { ...user, role }, principal));
       },
       "users.setRole": async (_principal, [id, role]) => {
-        const [userId, newRole] = [text(id, "id"), readRole(role)];
+        const [userId, newRole] = [text(id, "id"), readChoice("role", role, ROLES)];
         return database.transact((tx) => users.setRole(tx, userId, newRole));
       },
       "users.setPassword": async (principal, [id, password]) => {

@@ -3,7 +3,7 @@
  * transaction writes an event of the change, the audit. Only admins see these events: no realtime channel carries the
  * events.
  */
-import { AppError, isAdmin, oneOf, type Principal, quote, type SignedIn } from "../../base/kernel/index.ts";
+import { AppError, isAdmin, type Principal, quote, type SignedIn } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Migration, MigrationSite, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
@@ -56,7 +56,7 @@ export class AdminChanges {
   }
 
   /** Like `Database.migrate`, for an admin's change. @throws AppError as `transact`. */
-  migrate<T>(admin: SignedIn, work: (tx: Migration, audit: Audit) => Promise<T>, site: MigrationSite): Promise<T> {
+  migrate<T>(admin: SignedIn, site: MigrationSite, work: (tx: Migration, audit: Audit) => Promise<T>): Promise<T> {
     const guarded = (tx: Migration, caller: Principal): Promise<T> => work(tx, this.#admit(tx, admin, caller));
     return this.#options.database.migrateFor(admin, guarded, site);
   }
@@ -86,12 +86,4 @@ export function refuseOthers(body: Record<string, unknown>, allowed: readonly st
   for (const key of Object.keys(body))
     if (!allowed.includes(key))
       throw new AppError("bad_request", `${quote(key)} cannot be set here; allowed: ${allowed.join(", ")}.`);
-}
-
-/** A member of a body or query that takes one of a few texts. @throws AppError `bad_request` for another value. */
-export function readChoice<T extends string>(name: string, value: unknown, allowed: readonly T[]): T {
-  const choice = allowed.find((each) => each === value);
-  if (choice !== undefined) return choice;
-  const given = value === undefined ? "; it is missing" : `, not ${quote(value)}`;
-  throw new AppError("bad_request", `"${name}" must be ${oneOf(allowed)}${given}.`);
 }

@@ -54,10 +54,7 @@ export function buildAdmin(options: AdminOptions) {
       return { items: items.map(toEntry), total };
     },
 
-    /**
-     * Calls `listener` with every event from now on, once the event is on disk. Answers a function that removes the
-     * listener.
-     */
+    /** Calls `listener` with each event once the event is on disk. Answers a function that removes the listener. */
     listen(listener: (event: EventEntry) => void): () => void {
       return events.listen((event) => listener(toEntry(event)));
     },

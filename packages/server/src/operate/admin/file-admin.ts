@@ -1,10 +1,10 @@
 /** Stored files for admins: search, the right to download a file, and the records that use a file. */
 import { type FileUse, type StoredFile, VISIBILITIES } from "@socle/protocol";
-import type { SignedIn } from "../../base/kernel/index.ts";
+import { readChoice, type SignedIn } from "../../base/kernel/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
 import { type FileFilter, missingFile, type Storage } from "../../files/storage/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
-import { type AdminChanges, readChoice, refuseOthers } from "./admin-changes.ts";
+import { type AdminChanges, refuseOthers } from "./admin-changes.ts";
 
 interface Page {
   limit: number;

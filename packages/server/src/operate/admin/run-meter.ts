@@ -1,7 +1,4 @@
-/**
- * Runs of functions and jobs, counted from their events: how the runs ended, how long the runs took, when a job last
- * completed.
- */
+/** The meter of runs, by the events of functions and jobs: how runs ended, their times, when a job last completed. */
 import { BoundedMap } from "../../base/kernel/index.ts";
 import { Histogram } from "../../base/logging/index.ts";
 import type { EventLog, LoggedEvent } from "../../store/events/index.ts";

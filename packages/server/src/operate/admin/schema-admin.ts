@@ -33,7 +33,7 @@ import {
   type SlowReader,
   type Waiter,
 } from "../../store/database/index.ts";
-import type { AdminChanges, AuditEntry } from "./admin-changes.ts";
+import type { AdminChanges } from "./admin-changes.ts";
 
 /** Makes a change from the definitions before the change. */
 type ChangeBuilder = (definitions: Definitions) => SchemaChange | Promise<SchemaChange>;
@@ -196,8 +196,7 @@ export class SchemaAdmin {
 
   /** The migration that `migrate` or `drop` would run. Throws as `migrate` and `drop` do. */
   async plan({ build }: CollectionChange, waiter: Waiter): Promise<MigrationPlan> {
-    const { changes } = await this.#plan(build, waiter);
-    const [plan] = changes;
+    const [plan] = (await this.#plan(build, waiter)).changes;
     if (plan === undefined) throw new Error("A change without a plan");
     return plan;
   }
@@ -235,10 +234,7 @@ export class SchemaAdmin {
   async #migrate(admin: SignedIn, build: ChangeBuilder, before?: Before): Promise<ReadonlyMap<string, Collection>> {
     const expected = await build(this.#collections.definitions());
     const site = await this.#collections.siteOf(expected, this.#collections.plan(expected));
-    const migrate = async (
-      tx: Migration,
-      audit: (entry: AuditEntry) => void,
-    ): Promise<ReadonlyMap<string, Collection>> => {
+    return this.#options.changes.migrate(admin, site, async (tx, audit) => {
       const change = await build(this.#collections.definitions());
       await before?.(tx, change);
       const dropped = change.drop.map((name) => this.#options.records.collection(name));
@@ -248,12 +244,10 @@ export class SchemaAdmin {
       for (const plan of plans) {
         if (plan.steps.length === 0) continue;
         const action = plan.before === null ? "collection.created" : "collection.updated";
-        const { name } = plan.after;
-        audit({ action, target: name, before: plan.before, after: plan.after });
+        audit({ action, target: plan.after.name, before: plan.before, after: plan.after });
       }
       return after;
-    };
-    return this.#options.changes.migrate(admin, migrate, site);
+    });
   }
 
   /** Definitions and records are read as of the same moment, whatever is migrated meanwhile. */
@@ -297,12 +291,8 @@ export class SchemaAdmin {
         const records = step.step === "drop" ? await this.#collections.dropped(reader, plan, step.field) : concerned;
         steps.push({ ...shown, ...rules, records });
       }
-      told.push({
-        collection: plan.after.name,
-        action: plan.before === null ? "create" : "update",
-        steps,
-        records: all,
-      });
+      const action = plan.before === null ? "create" : "update";
+      told.push({ collection: plan.after.name, action, steps, records: all });
     }
     return told;
   }

@@ -9,13 +9,13 @@ import type {
   QueueRunDetail,
   ScriptFileEntry,
 } from "@socle/protocol";
-import { AppError, quote, type SignedIn, toTimestamp } from "../../base/kernel/index.ts";
+import { AppError, quote, readChoice, type SignedIn, toTimestamp } from "../../base/kernel/index.ts";
 import type { Endpoints } from "../../code/endpoints/index.ts";
 import type { Functions } from "../../code/functions/index.ts";
 import type { JobDefinition, Jobs } from "../../code/jobs/index.ts";
 import type { FileState } from "../../code/script-host/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
-import { type AdminChanges, readChoice } from "./admin-changes.ts";
+import type { AdminChanges } from "./admin-changes.ts";
 
 /** The types of functions. A hook has its name. */
 const types: { readonly [handler: string]: FunctionEntry["type"] } = {

@@ -1,11 +1,8 @@
-/**
- * Admin API of users: lists them, changes roles and passwords, ends sessions. A change counts at once, on open sockets
- * too.
- */
-import type { User, UserEntry } from "@socle/protocol";
-import type { SignedIn } from "../../base/kernel/index.ts";
+/** Admin API of users: lists users, changes roles and passwords, ends sessions, in force at once on open sockets too. */
+import { ROLES, type User, type UserEntry } from "@socle/protocol";
+import { readChoice, type SignedIn } from "../../base/kernel/index.ts";
 import type { Records } from "../../data/records/index.ts";
-import { readCredentials, readPassword, readRole, type Users } from "../../people/auth/index.ts";
+import { readCredentials, readPassword, type Users } from "../../people/auth/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
 import { type AdminChanges, type AuditEntry, refuseOthers } from "./admin-changes.ts";
 
@@ -24,7 +21,7 @@ export class UserAdmin {
     filter: { search: string | null; role: string | null },
     page: { limit: number; offset: number },
   ): { items: User[]; total: number } {
-    const role = filter.role === null ? null : readRole(filter.role);
+    const role = filter.role === null ? null : readChoice("role", filter.role, ROLES);
     return this.#options.users.search({ search: filter.search, role, ...page });
   }
 
@@ -40,7 +37,7 @@ export class UserAdmin {
    */
   async create(body: Record<string, unknown>, admin: SignedIn): Promise<User> {
     refuseOthers(body, ["email", "password", "role"]);
-    const role = body["role"] === undefined ? "authenticated" : readRole(body["role"]);
+    const role = body["role"] === undefined ? "authenticated" : readChoice("role", body["role"], ROLES);
     const values = await this.#options.users.prepare(readCredentials(body), { key: admin.userId });
     return this.#options.changes.transact(admin, (tx, audit) => {
       const user = this.#options.users.create(tx, { ...values, role }, admin);
@@ -52,7 +49,7 @@ export class UserAdmin {
   /** @throws AppError `not_found`, `bad_request` for an unknown role, or for the last admin. */
   async setRole(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
     refuseOthers(body, ["role"]);
-    const role = readRole(body["role"]);
+    const role = readChoice("role", body["role"], ROLES);
     return this.#options.changes.transact(admin, (tx, audit) => {
       const old = this.#options.users.get(id, tx);
       if (old.role === role) return old;

@@ -19,12 +19,6 @@ export function encryptionFor(recipient: string | undefined, passphrase: string 
 /** Bytes that no other thread shares: the runtime's streams take no others. */
 type Bytes = ReadableStream<Uint8Array<ArrayBuffer>>;
 
-const ageStart = "age-encryption.org/v1\n";
-
-function isEncrypted(head: Uint8Array): boolean {
-  return new TextDecoder().decode(head.subarray(0, ageStart.length)) === ageStart;
-}
-
 /** Whether a text is the public key of an age identity. */
 export async function isRecipient(text: string): Promise<boolean> {
   const { Encrypter } = await import("age-encryption");
@@ -99,18 +93,12 @@ export interface ManifestHead {
   readonly missing: readonly string[];
 }
 
-interface ManifestEntry {
-  readonly name: string;
-  readonly size: number;
-  readonly sha256: string;
-}
-
 export function fileEntry(id: string): string {
   return `files/${id}`;
 }
 
-function entryLine({ name, size, sha256 }: ManifestEntry): string {
-  return JSON.stringify({ name, size, sha256 });
+function entryLine(name: string, size: number, hasher: Bun.CryptoHasher): string {
+  return JSON.stringify({ name, size, sha256: hasher.digest("hex") });
 }
 
 export function firstLine(head: ManifestHead): string {
@@ -217,7 +205,7 @@ export async function writeArchive(
     }
     if (length !== size) throw new Error(`${name} has ${length} bytes in place of ${size}`);
     await writer.close();
-    return entryLine({ name, size, sha256: hasher.digest("hex") });
+    return entryLine(name, size, hasher);
   };
   // An error of `fill` goes through the stream to the loop below; an error of the file goes back to `fill`.
   const filled = fill(add)
@@ -298,7 +286,8 @@ function isNumbers(value: unknown): value is { [name: string]: number } {
   return isObject(value) && Object.values(value).every((number) => typeof number === "number");
 }
 
-const zstdStart = [0x28, 0xb5, 0x2f, 0xfd];
+const ageStart = Buffer.from("age-encryption.org/v1\n");
+const zstdStart = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
 /** Takes an entry's bytes: of the database (`id` is null) or of a file. */
 type EntrySink = (entry: { id: string | null; size: number }, pieces: AsyncIterable<Uint8Array>) => Promise<void>;
@@ -326,9 +315,9 @@ export async function readArchive(archive: ArchiveSource, onEntry: EntrySink): P
     throw new Error(`${name}: cannot be opened: ${messageOf(thrown)}`);
   };
   const start = await source.slice(0, 64).bytes();
-  const encrypted = isEncrypted(start);
-  if (!encrypted && !zstdStart.every((byte, i) => start[i] === byte))
-    throw new Error(`${name}: is not a backup of Socle`);
+  const startsWith = (expected: Buffer): boolean => expected.every((byte, i) => start[i] === byte);
+  const isEncrypted = startsWith(ageStart);
+  if (!isEncrypted && !startsWith(zstdStart)) throw new Error(`${name}: is not a backup of Socle`);
   let done = 0;
   const raw = source.stream().pipeThrough(
     new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
@@ -340,7 +329,7 @@ export async function readArchive(archive: ArchiveSource, onEntry: EntrySink): P
     }),
   );
   // Whether the key is right is known before the first entry.
-  const bytes = encrypted ? await decrypt(raw, await identity()).catch(unopened) : raw;
+  const bytes = isEncrypted ? await decrypt(raw, await identity()).catch(unopened) : raw;
   try {
     return await readEntries(bytes, schemas, onEntry);
   } catch (thrown) {
@@ -368,7 +357,7 @@ async function readEntries(bytes: Bytes, schemas: ManifestHead["schema"], onEntr
     isFirst = false;
     const hasher = new Bun.CryptoHasher("sha256");
     await onEntry({ id, size: header.size }, hashed(body, hasher));
-    seen.update(`${entryLine({ name: header.name, size: header.size, sha256: hasher.digest("hex") })}\n`);
+    seen.update(`${entryLine(header.name, header.size, hasher)}\n`);
   }
   if (manifest === null) throw new Error("its manifest is missing");
   if (seen.digest("hex") !== manifest.entries) throw new Error("its entries are not those of its manifest");

@@ -23,10 +23,8 @@ export function restoreFolder(database: string): string {
   return `${database}-restore`;
 }
 
-const quiet = new Logger({ level: "ERROR", sinks: [] });
-
 export function driverOf({ files }: Pick<DataPaths, "files">): StorageDriver {
-  return openDriver({ ...files, logger: quiet });
+  return openDriver({ ...files, logger: new Logger({ level: "ERROR", sinks: [] }) });
 }
 
 /** The folder in which the files of a restore wait, on the file system of their target. */

@@ -19,21 +19,16 @@ import {
   restoreFolder,
 } from "./data-paths.ts";
 
-export interface RestoreResult {
-  readonly head: ManifestHead;
-  /** The places of the old data; empty without old data. */
-  readonly aside: readonly string[];
-}
-
 /**
  * @param options.force also replaces existing data: the old data are moved aside.
+ * @returns `aside`: the places of the old data; empty without old data.
  * @throws SetupError while a service runs on the data, or for existing data; Error with one line for a backup that is
  * not whole, and for too little room. The target is unchanged then.
  */
 export async function restoreBackup(
   source: ArchiveSource,
   { paths, force }: { paths: DataPaths; force: boolean },
-): Promise<RestoreResult> {
+): Promise<{ head: ManifestHead; aside: string[] }> {
   const { database, files } = paths;
   const lock = new DatabaseLock(database);
   try {
@@ -74,13 +69,10 @@ function namesIn(folder: string): string[] {
   return existsSync(folder) ? readdirSync(folder).filter((name) => !name.startsWith(".")) : [];
 }
 
-function hasBytes(path: string): boolean {
-  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
-}
-
 /** The data that a restore would replace. */
 function takenBy({ database, files }: DataPaths): string[] {
-  const taken = hasBytes(database) || hasBytes(`${database}-wal`) ? [database] : [];
+  const isTaken = [database, `${database}-wal`].some((path) => statSync(path, { throwIfNoEntry: false })?.size);
+  const taken = isTaken ? [database] : [];
   const folders = isBucket(files.address) ? [] : namesIn(files.address);
   const hasFiles = folders.some((name) => {
     const path = join(files.address, name);

@@ -87,23 +87,21 @@ interface Reference {
 }
 
 /** Every column that holds the id of something else. */
-function referencesOf(database: DatabaseFile): Reference[] {
-  const found: Reference[] = [];
+function* referencesOf(database: DatabaseFile): Iterable<Reference> {
   for (const { definition } of database.all<{ definition: string }>(
     "SELECT definition FROM _collections ORDER BY name",
   )) {
     // The definitions were validated when they were stored.
     const { name, fields } = JSON.parse(definition) as CollectionDefinition;
-    found.push({ collection: name, field: "owner", column: "_owner", target: "_users", isMultiple: false });
+    yield { collection: name, field: "owner", column: "_owner", target: "_users", isMultiple: false };
     for (const { name: field, type, collection = "", multiple, owner } of fields) {
       const reference = typeNamed(type)?.reference ?? null;
       if (reference === null || owner === true) continue;
       const ofRecords = collection === "users" ? "_users" : tableName(collection);
       const target = reference === "file" ? "_files" : ofRecords;
-      found.push({ collection: name, field, column: plainColumn(field), target, isMultiple: multiple === true });
+      yield { collection: name, field, column: plainColumn(field), target, isMultiple: multiple === true };
     }
   }
-  return found;
 }
 
 /** Ids that point to nothing: a record or file may be deleted while other records point to the record or file. */

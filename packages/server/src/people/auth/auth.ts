@@ -143,9 +143,8 @@ export class Auth {
    */
   authenticate(token: string): SignedIn | Promise<SignedIn> {
     const claims = this.#claims.get(token);
-    if (claims === undefined) return this.#authenticateNew(token);
-    const session = this.sessions.known(claims.sid);
-    if (session === undefined) return this.#authenticateNew(token);
+    const session = claims && this.sessions.known(claims.sid);
+    if (claims === undefined || session === undefined) return this.#authenticateNew(token);
     return this.#principal(claims, session);
   }
 

@@ -2,4 +2,4 @@
 export { Auth, type AuthHooks, type AuthStep } from "./auth.ts";
 export type { PasswordCaller } from "./passwords.ts";
 export { authSchema } from "./schema.ts";
-export { readCredentials, readPassword, readRole, type Users, userQueryTable, userTable } from "./users.ts";
+export { readCredentials, readPassword, type Users, userQueryTable, userTable } from "./users.ts";

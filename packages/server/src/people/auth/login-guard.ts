@@ -65,7 +65,11 @@ export class Throttle {
       return isRight;
     } finally {
       attempts.running -= 1;
-      if (hasFailed && this.#fail(key, attempts)) options.onLocked?.();
+      if (hasFailed) {
+        attempts.failures.push(this.#now());
+        this.#failed.set(key, attempts);
+        if (attempts.failures.length >= this.#options.bound) options.onLocked?.();
+      }
       wakeNext(attempts);
       this.#rest(key, attempts);
     }
@@ -76,13 +80,6 @@ export class Throttle {
     const attempts = this.#attemptsOf(key);
     attempts.failures = [];
     this.#failed.delete(key);
-  }
-
-  /** Answers whether the key is locked by this failure. */
-  #fail(key: string, attempts: Attempts): boolean {
-    attempts.failures.push(this.#now());
-    this.#failed.set(key, attempts);
-    return attempts.failures.length >= this.#options.bound;
   }
 
   /** Counts the login as running, after its wait. */
@@ -241,9 +238,6 @@ export class FailureTrace {
   }
 }
 
-/** Failures in ten minutes (contract, "Authentication"): of an email from one address, and of an address. */
-const bounds = { pair: 10, address: 100 };
-
 /**
  * Counts failed logins by email and address, and by address. The bound of an email and address is far below the bound of
  * the address, so that one person does not lock out others behind the same address.
@@ -264,8 +258,9 @@ export class LoginGuard {
     const { maxWaiting } = options;
     this.#failed = new FailureTrace({ ...options, type: "auth.failed", message: "Logins failed" });
     this.#locked = new FailureTrace({ ...options, type: "auth.locked", message: "Logins are refused for ten minutes" });
-    this.#pairs = new Throttle({ bound: bounds.pair, maxWaiting });
-    this.#addresses = new Throttle({ bound: bounds.address, maxWaiting });
+    // Failures in ten minutes (contract, "Authentication").
+    this.#pairs = new Throttle({ bound: 10, maxWaiting });
+    this.#addresses = new Throttle({ bound: 100, maxWaiting });
   }
 
   /**

@@ -335,8 +335,7 @@ export class AccessTokens {
     const { payload } = await jwtVerify(token, this.#key, { algorithms: ["HS256"] }).catch((cause: unknown) => {
       throw invalidToken(cause);
     });
-    const { sub, exp } = payload;
-    const sid = payload["sid"];
+    const { sub, exp, sid } = payload;
     if (typeof sub !== "string" || typeof sid !== "string") throw invalidToken(null);
     // JavaScript reads a large number of JSON as infinite: the token would have no end.
     if (exp === undefined || !Number.isSafeInteger(exp)) throw invalidToken(null);

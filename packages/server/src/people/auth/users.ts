@@ -1,15 +1,6 @@
-/** Users and their credentials: emails, passwords and roles of requests; search, creation, changes and deletion of users. */
-import { type Credentials, type ErrorDetail, ROLES, type Role, type SessionEntry, type User } from "@socle/protocol";
-import {
-  AppError,
-  type Clock,
-  isObject,
-  newId,
-  oneOf,
-  type Principal,
-  quote,
-  toTimestamp,
-} from "../../base/kernel/index.ts";
+/** Users and their credentials: emails and passwords of requests; search, creation, changes and deletion of users. */
+import type { Credentials, ErrorDetail, Role, SessionEntry, User } from "@socle/protocol";
+import { AppError, type Clock, isObject, newId, type Principal, quote, toTimestamp } from "../../base/kernel/index.ts";
 import {
   type Database,
   isUniqueViolation,
@@ -48,10 +39,7 @@ export function normaliseEmail(text: string): string | null {
   return !dots && localPart.test(local) && domain.test(email.slice(at + 1)) && !hidden.test(email) ? email : null;
 }
 
-/**
- * A text for which `longest` is too long is cut off after that, and stays too long: a waiting request
- * takes little memory then.
- */
+/** Cuts off the rest of a text that is too long in any case, so that a waiting request takes little memory. */
 function cut(text: string, longest: number): string {
   return text.length <= longest ? text : Buffer.from(text.slice(0, longest)).toString();
 }
@@ -67,14 +55,6 @@ function credential(body: Record<string, unknown>, field: string, problems: Erro
     return null;
   }
   return value;
-}
-
-/** @throws AppError `bad_request` for an unknown role. */
-export function readRole(value: unknown): Role {
-  const role = ROLES.find((each) => each === value);
-  if (role !== undefined) return role;
-  const given = value === undefined ? "; it is missing" : `, not ${quote(value)}`;
-  throw new AppError("bad_request", `"role" must be ${oneOf(ROLES)}${given}.`);
 }
 
 /**
@@ -101,16 +81,7 @@ function passwordProblems(password: string, minLength: number): ErrorDetail[] {
   return [];
 }
 
-/** @throws AppError `validation_error` for a password that is too short or too long. */
-function checkNewPassword(password: string, minLength: number): void {
-  const problems = passwordProblems(password, minLength);
-  if (problems.length > 0) throw AppError.validation(problems);
-}
-
-/**
- * Credentials of somebody new.
- * @throws AppError `validation_error` for a bad email or password.
- */
+/** @throws AppError `validation_error` for a bad email or password. */
 export function checkNewCredentials(credentials: Credentials, passwordMinLength: number): Credentials {
   const problems: ErrorDetail[] = [];
   const email = normaliseEmail(credentials.email);
@@ -120,10 +91,7 @@ export function checkNewCredentials(credentials: Credentials, passwordMinLength:
   return { email, password: credentials.password };
 }
 
-/**
- * The password of a request.
- * @throws AppError `validation_error` for a missing password, and for another type.
- */
+/** @throws AppError `validation_error` for a missing password, and for another type. */
 export function readPassword(body: Record<string, unknown>): string {
   const problems: ErrorDetail[] = [];
   const password = credential(body, "password", problems);
@@ -207,12 +175,9 @@ interface UsersOptions {
   adminEmail?: string | undefined;
 }
 
-/**
- * A change of a user is made in the caller's transaction; tokens and sockets follow in the moment of its commit.
- */
+/** A change of a user is made in the caller's transaction; tokens and sockets follow in the moment of its commit. */
 export class Users {
   readonly #options: UsersOptions;
-  /** Characters that a password has at least. */
   readonly passwordMinLength: number;
 
   constructor(options: UsersOptions) {
@@ -272,7 +237,8 @@ export class Users {
 
   /** @throws AppError `validation_error` for a short password, `unavailable` when too many wait to be hashed. */
   async preparePassword(password: string, caller: PasswordCaller): Promise<string> {
-    checkNewPassword(password, this.passwordMinLength);
+    const problems = passwordProblems(password, this.passwordMinLength);
+    if (problems.length > 0) throw AppError.validation(problems);
     return this.#options.passwords.hash(password, caller);
   }
 
