@@ -11,7 +11,6 @@ export interface BucketObject {
   readonly modifiedAt: number;
 }
 
-const addressPattern = /^s3:\/\/([^/]+)\/?(.*)$/;
 /** The message of Bun 1.4 for every store that does not answer as a store does. */
 const meaningless = "an unexpected error has occurred";
 
@@ -21,7 +20,7 @@ export function isBucket(address: string): boolean {
 
 /** The parts of `s3://BUCKET/PREFIX`; the prefix is "" or ends in a slash. */
 export function partsOf(address: string): { bucket: string; prefix: string } {
-  const [, bucket = "", path = ""] = addressPattern.exec(address) ?? [];
+  const [, bucket = "", path = ""] = /^s3:\/\/([^/]+)\/?(.*)$/.exec(address) ?? [];
   return { bucket, prefix: path === "" || path.endsWith("/") ? path : `${path}/` };
 }
 

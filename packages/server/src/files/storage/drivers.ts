@@ -105,7 +105,6 @@ const mistakes = [
   "ERR_S3_INVALID_ENDPOINT",
 ];
 
-/** Files in a bucket. */
 class S3Driver implements StorageDriver {
   readonly workFolder: string;
   readonly #options: DriverOptions;

@@ -1,6 +1,7 @@
 /** The tables of files: their metadata, and the ids under which a driver may hold bytes that are no file. */
 import type { StoredFile, Visibility } from "@socle/protocol";
 import {
+  type ModuleSchema,
   type QueryTable,
   type Reader,
   type SlowReader,
@@ -8,6 +9,27 @@ import {
   type Transactor,
   type Value,
 } from "../../store/database/index.ts";
+
+/** Spec, "Versioning": the file metadata table has an internal schema version 3. */
+export const storageSchema: ModuleSchema = {
+  module: "storage",
+  steps: [
+    `CREATE TABLE _files (
+      _seq INTEGER PRIMARY KEY,
+      id TEXT NOT NULL UNIQUE,
+      filename TEXT NOT NULL,
+      mimeType TEXT NOT NULL,
+      size INTEGER NOT NULL,
+      visibility TEXT NOT NULL,
+      userId TEXT,
+      createdAt TEXT NOT NULL
+    ) STRICT`,
+    // With the size, so that the bytes of a user are summed up in the index alone.
+    "CREATE INDEX _files_user ON _files (userId, size)",
+    // Ids under which a driver may hold bytes that are no file: not yet, or no more.
+    "CREATE TABLE _file_remains (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID",
+  ],
+};
 
 /** Which files are meant; null for any. */
 export interface FileFilter {
@@ -123,14 +145,11 @@ export async function searchFiles(
   return { items, total };
 }
 
-/** Rows of a page of `eachFile`. */
-const pageRows = 500;
-
 /** Every file of a database, in the order of creation, read in pages. */
 export function* eachFile(reader: Pick<Reader, "all">): Iterable<Pick<FileRow, "id" | "size" | "filename">> {
   for (let last = 0; ; ) {
     const rows = reader.all<{ _seq: number; id: string; size: number; filename: string }>(
-      `SELECT _seq, id, size, filename FROM _files WHERE _seq > ? ORDER BY _seq LIMIT ${pageRows}`,
+      `SELECT _seq, id, size, filename FROM _files WHERE _seq > ? ORDER BY _seq LIMIT 500`,
       last,
     );
     if (rows.length === 0) return;

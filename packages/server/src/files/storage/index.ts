@@ -2,9 +2,8 @@
 export { Bucket, type BucketObject, isBucket, keysFor, partsOf } from "./bucket.ts";
 export type { ByteRange, DriverOptions, FileBody, S3Keys, StorageDriver } from "./driver.ts";
 export { openDriver } from "./drivers.ts";
-export { eachFile, type FileFilter, fileQueryTable } from "./file-table.ts";
+export { eachFile, type FileFilter, fileQueryTable, storageSchema } from "./file-table.ts";
 export { typeOfName } from "./mime.ts";
-export { storageSchema } from "./schema.ts";
 export { isReadableFile, missingFile, Storage } from "./storage.ts";
 export { nameOfSize, parseThumbSize } from "./thumbnails.ts";
 export { cleanName, type Upload } from "./upload.ts";

@@ -71,7 +71,6 @@ function toFile(row: FileRow): StoredFile {
 export class Storage {
   readonly #options: StorageOptions;
   readonly #thumbnails: Thumbnails;
-  /** Links: addresses that work without a token. */
   readonly links: FileLinks;
   readonly #quota: Quota;
   readonly #uploadFolder: string;
@@ -151,23 +150,19 @@ export class Storage {
     return this.#quota.totals(this.#options.database.reader);
   }
 
-  /** All files, newest first, and their number. */
-  list(page: { limit: number; offset: number }): { items: StoredFile[]; total: number } {
-    const { reader } = this.#options.database;
-    const rows = listFiles(reader, page);
-    return { items: rows.map(toFile), total: this.totals().files };
-  }
-
   /**
-   * The files of a filter, newest first, and their number. The search runs on a thread, because the search may read many files.
+   * The files of a filter, newest first, and their number. A search runs on a thread, because the search may read many files.
    * @throws AppError `unavailable` when the search takes too long, or too many queries wait.
    */
   async search(
     filter: FileFilter,
     { waiter, ...page }: { limit: number; offset: number; waiter: Waiter },
   ): Promise<{ items: StoredFile[]; total: number }> {
-    if (Object.values(filter).every((value) => value === null)) return this.list(page);
-    const { items, total } = await this.#options.database.query((reader) => searchFiles(reader, filter, page), waiter);
+    const { database } = this.#options;
+    const isOfAll = Object.values(filter).every((value) => value === null);
+    const { items, total } = isOfAll
+      ? { items: listFiles(database.reader, page), total: this.totals().files }
+      : await database.query((reader) => searchFiles(reader, filter, page), waiter);
     return { items: items.map(toFile), total };
   }
 
@@ -198,7 +193,9 @@ export class Storage {
 
   /** The bytes of a file. @throws AppError `not_found` after a deletion in the meantime, `unavailable`. */
   async read(file: StoredFile, range: ByteRange | null): Promise<FileBody> {
-    const body = await this.#options.driver.read(file.id, range).catch(unavailable);
+    const body = await this.#options.driver.read(file.id, range).catch((thrown) => {
+      throw asUnavailable(thrown);
+    });
     if (body !== null) return body;
     if (this.find(file.id) === null) throw missingFile();
     throw new Error(`The bytes of the file ${file.id} are missing from the storage`);
@@ -319,8 +316,4 @@ export function missingFile(): AppError {
 function asUnavailable(thrown: unknown): unknown {
   if (thrown instanceof AppError || !isObject(thrown) || typeof thrown["code"] !== "string") return thrown;
   return new AppError("unavailable", "Files cannot be stored or read at the moment.", { cause: thrown });
-}
-
-function unavailable(thrown: unknown): never {
-  throw asUnavailable(thrown);
 }

@@ -20,7 +20,6 @@ export interface Asker {
   readonly signal: AbortSignal;
 }
 
-/** The source image of a thumbnail, and the thumbnail's size. */
 interface Job {
   readonly file: StoredFile;
   readonly size: ThumbSize;
@@ -53,13 +52,10 @@ const maxRunning = Math.max(1, Math.min(2, availableParallelism() - 1));
 const ladder = [
   16, 32, 48, 64, 96, 100, 128, 150, 200, 256, 300, 400, 512, 600, 640, 800, 1024, 1200, 1600, 2000,
 ] as const;
-/** The longest side of a thumbnail. */
 const maxSide = 2_000;
 /** The value for a side that is left free: an image with at most `maxPixels` has no longer side. */
 const anySide = maxPixels;
 
-/** The time limit for reading an image: a bucket may send the image too slowly, or never end. */
-const defaultReadMs = 30_000;
 const message = "Too many thumbnails wait to be made; try again in a moment.";
 const form = `"thumb" must be WIDTHxHEIGHT, WIDTHx or xHEIGHT, each from 1 to ${maxSide}`;
 
@@ -97,11 +93,8 @@ export class Thumbnails {
   /** Thumbnails that wait or are being made; another caller of the same thumbnail waits for the same result. */
   readonly #running = new Map<string, Shared>();
 
-  /** @param readMs how long the image may take to be read. */
-  constructor(
-    options: { folder: string; cacheSize: number; maxWaiting: number; logger: Logger },
-    readMs = defaultReadMs,
-  ) {
+  /** @param readMs the time limit for reading an image: a bucket may send the image too slowly, or never end. */
+  constructor(options: { folder: string; cacheSize: number; maxWaiting: number; logger: Logger }, readMs = 30_000) {
     this.#readMs = readMs;
     this.#cache = new FolderCache(options);
     const { maxWaiting } = options;
@@ -134,7 +127,6 @@ export class Thumbnails {
     return this.#wait(this.#sharedOf(`${file.id}/${name}`), job, asker);
   }
 
-  /** Removes the thumbnails of a deleted file. */
   async forget(id: string): Promise<void> {
     await this.#cache.forget(id);
   }

@@ -91,7 +91,6 @@ export class Quota {
     if (this.#max.total > 0) tx.endBatch();
   }
 
-  /** Counts a file no more that this transaction deletes. */
   remove(tx: Transactor, size: number): void {
     tx.note(filesChanged.of({ files: -1, size: -size }));
   }
@@ -117,13 +116,13 @@ export function cleanName(filename: string | undefined): string {
 export class Upload {
   readonly id: string;
   readonly path: string;
+  /** The bounds that the file must fit into, as of the beginning of the upload. */
   readonly #rooms: readonly QuotaRoom[];
   #handle: Promise<FileHandle> | null = null;
   #size = 0;
   #sample = new Uint8Array();
   #isOver = false;
 
-  /** @param options.rooms the bounds that the file must fit into, as of the beginning of the upload. */
   constructor(options: { id: string; path: string; rooms: readonly QuotaRoom[] }) {
     this.id = options.id;
     this.path = options.path;
