@@ -16,9 +16,7 @@ export const recordTimes = ["createdAt", "updatedAt"] as const;
 export interface Collection {
   readonly name: string;
   readonly definition: CollectionDefinition;
-  /** The name of its table. */
   readonly table: string;
-  /** The policy of each operation. */
   readonly policies: { readonly [operation in Operation]: Policy };
   /** The policies of the fields with rules; null without such fields. */
   readonly fieldPolicies: FieldPolicies | null;
@@ -56,7 +54,6 @@ export function tableName(collection: string): string {
   return taken.test(collection) ? `_${collection}` : collection;
 }
 
-/** The column that holds a field. */
 export function columnName(field: FieldDefinition): string {
   return field.owner === true ? ownerColumn : plainColumn(field.name);
 }
@@ -102,20 +99,6 @@ export function searchColumn(position: number): string {
   return `c${position}`;
 }
 
-/** FTS5 keeps a search table in tables of its own, whose names end like this. */
-const shadows = ["data", "idx", "content", "docsize", "config"];
-
-/**
- * The searched collection that occupies the name of the search table of `collection` with a table of FTS5; null if the name
- * is free.
- */
-export function searchNamesake(collection: string, searched: readonly string[]): string | null {
-  const nameOf = (each: string): string => searchTableName(each).toLowerCase();
-  const takenBy = (other: string): boolean => shadows.some((end) => `${nameOf(other)}_${end}` === nameOf(collection));
-  return searched.find(takenBy) ?? null;
-}
-
-/** An index, of either form. */
 interface Index {
   readonly fields: readonly string[];
   readonly unique: boolean;
@@ -128,17 +111,12 @@ export function indexesOf({ indexes = [] }: CollectionDefinition): Index[] {
   );
 }
 
-/** An index of a collection's table. */
 export interface TableIndex {
   readonly columns: readonly string[];
   readonly unique: boolean;
 }
 
 /** SQLite compares the names of columns without regard to case. */
-export function isSameColumn(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase();
-}
-
 function hasSameColumns(a: TableIndex, b: TableIndex): boolean {
   return a.columns.join().toLowerCase() === b.columns.join().toLowerCase();
 }
@@ -147,18 +125,14 @@ export function isSameIndex(a: TableIndex, b: TableIndex): boolean {
   return a.unique === b.unique && hasSameColumns(a, b);
 }
 
-/** A multiple field has a table of its items. */
-function isReference(field: FieldDefinition): boolean {
-  return typeOf(field).reference !== null && field.multiple !== true;
-}
-
 /**
  * The indexes of a collection's table: for unique fields, relations and files, for the owner if a rule searches by the
  * owner, and the indexes of the definition. No two have the same columns; a unique index serves both purposes.
  */
 export function tableIndexes(definition: CollectionDefinition): TableIndex[] {
   const wanted: TableIndex[] = definition.fields
-    .filter((field) => field.unique === true || isReference(field))
+    // A multiple field has a table of its items.
+    .filter((field) => field.unique === true || (typeOf(field).reference !== null && field.multiple !== true))
     .map((field) => ({ columns: [indexColumn(field)], unique: field.unique === true }));
   // A sequence gives each number once, and records are looked up by number.
   for (const field of definition.fields)
@@ -176,7 +150,6 @@ export function tableIndexes(definition: CollectionDefinition): TableIndex[] {
   return wanted;
 }
 
-/** The table of users, for relations to users. */
 export interface UserTable {
   readonly table: string;
   /** Its public columns, which are the fields of a user. */

@@ -292,32 +292,25 @@ function policyOf(definition: CollectionDefinition, site: RuleSite, expressionOf
   return new Policy({ collection, operation: site.operation, rule: ruleAt(definition, site), expression });
 }
 
-function fieldPoliciesOf(definition: CollectionDefinition, expressionOf: ExpressionOf): FieldPolicies | null {
-  const fields = definition.fields.filter(({ permissions }) => permissions !== undefined);
-  const policies = fields.map(({ name: field }): [string, FieldPolicy] => {
-    const policy = (operation: FieldOperation): Policy => policyOf(definition, { field, operation }, expressionOf);
-    return [field, { read: policy("read"), update: policy("update") }];
-  });
-  return policies.length === 0 ? null : new FieldPolicies(new Map(policies));
-}
-
-function policiesOf(definition: CollectionDefinition, expressionOf: ExpressionOf): Collection["policies"] {
-  const policy = (operation: Operation): Policy => policyOf(definition, { field: null, operation }, expressionOf);
-  return { read: policy("read"), create: policy("create"), update: policy("update"), delete: policy("delete") };
-}
-
 function toCollection(row: DefinitionRow, expressionOf: ExpressionOf): Collection {
   // The definition was validated when it was stored.
   const definition = JSON.parse(row.definition) as CollectionDefinition;
+  const { name } = definition;
   const patterns = new Map<string, Pattern>();
-  for (const field of definition.fields)
-    if (field.regex !== undefined) patterns.set(field.name, storedPattern(field.regex));
+  const fieldPolicies = new Map<string, FieldPolicy>();
+  for (const { name: field, regex, permissions } of definition.fields) {
+    if (regex !== undefined) patterns.set(field, storedPattern(regex));
+    if (permissions === undefined) continue;
+    const policy = (operation: FieldOperation): Policy => policyOf(definition, { field, operation }, expressionOf);
+    fieldPolicies.set(field, { read: policy("read"), update: policy("update") });
+  }
+  const policy = (operation: Operation): Policy => policyOf(definition, { field: null, operation }, expressionOf);
   return {
-    name: definition.name,
+    name,
     definition,
-    table: tableName(definition.name),
-    policies: policiesOf(definition, expressionOf),
-    fieldPolicies: fieldPoliciesOf(definition, expressionOf),
+    table: tableName(name),
+    policies: { read: policy("read"), create: policy("create"), update: policy("update"), delete: policy("delete") },
+    fieldPolicies: fieldPolicies.size === 0 ? null : new FieldPolicies(fieldPolicies),
     patterns,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,

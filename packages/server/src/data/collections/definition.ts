@@ -34,7 +34,7 @@ const allowedRules = [...PERMISSION_RULES, "an expression"];
 /** The most problems that a message lists. */
 const maxProblems = 50;
 
-const fieldShape = {
+const fieldSchema = z.object({
   name: z.string("must be a string"),
   type: z.enum(FIELD_TYPES, `must be ${oneOf(FIELD_TYPES)}`),
   required: z.optional(z.boolean("must be true or false")),
@@ -52,16 +52,13 @@ const fieldShape = {
   values: z.optional(z.array(z.string("must be an array of texts"), "must be an array of texts")),
   permissions: z.optional(z.nullable(z.looseObject({}, "must be an object"))),
   renamedFrom: z.optional(z.nullable(z.string("must be the name of a field, or null"))),
-};
+});
 const definitionAttributes = ["name", "fields", "permissions", "indexes", "search", "$schema"];
 
-const indexShape = {
+const indexSchema = z.object({
   fields: z.array(z.unknown(), "must be an array of names of fields"),
   unique: z.optional(z.boolean("must be true or false")),
-};
-
-const fieldSchema = z.object(fieldShape);
-const indexSchema = z.object(indexShape);
+});
 
 const reservedFields = ["id", "createdat", "updatedat"];
 
@@ -111,7 +108,7 @@ function parseField(
   const where = badName === null ? `field "${input["name"]}"` : `field ${position + 1}`;
   if (badName !== null) problems.push(`${where}: ${badName}`);
   const before = problems.length;
-  problems.push(...unknownAttributes(input, Object.keys(fieldShape), where));
+  problems.push(...unknownAttributes(input, Object.keys(fieldSchema.shape), where));
   const result = fieldSchema.safeParse(badName === null ? input : { ...input, name: "unnamed" });
   if (!result.success) problems.push(...shapeProblems(result.error, input, where));
   if (!result.success || badName !== null || problems.length > before) return null;
@@ -261,7 +258,7 @@ function parseIndex(input: unknown, types: FieldTypes, report: { where: string; 
     return [];
   }
   const object = Array.isArray(input) ? { fields: input } : input;
-  problems.push(...unknownAttributes(object, Object.keys(indexShape), where));
+  problems.push(...unknownAttributes(object, Object.keys(indexSchema.shape), where));
   const result = indexSchema.safeParse(object);
   if (!result.success) {
     problems.push(...shapeProblems(result.error, object, where));

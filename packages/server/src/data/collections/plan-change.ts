@@ -6,9 +6,9 @@ import type { CollectionDefinition, ErrorDetail, Rule } from "@socle/protocol";
 import { AppError, nearest, quote } from "../../base/kernel/index.ts";
 import { type FieldReference, referencesOf } from "../expressions/index.ts";
 import { isWord } from "../permissions/index.ts";
-import { expressionSchema, type SchemaSource, searchNamesake, type UserTable } from "./collection.ts";
+import { expressionSchema, type SchemaSource, searchTableName, type UserTable } from "./collection.ts";
 import { type CollectionPlan, type ParsedDefinition, type PlanStep, planMigration, successorOf } from "./plan.ts";
-import { checkRules, givenRuleAt, givenRules, RuleError, ruleSource, withRule } from "./rules.ts";
+import { givenRuleAt, givenRules, parseRule, RuleError, ruleSource, withRule } from "./rules.ts";
 
 /** The new names of fields, by collection and old name. */
 type FieldRenames = ReadonlyMap<string, ReadonlyMap<string, string>>;
@@ -43,9 +43,9 @@ export function rethrow(collection: string, thrown: unknown): never {
  * Checks the rules of a definition. An error in a definition that the change does not contain names the collection: the
  * change broke the rule.
  */
-function checkRulesOf(definition: CollectionDefinition, source: SchemaSource, isAsked: boolean): void {
+function checkRules(definition: CollectionDefinition, source: SchemaSource, isAsked: boolean): void {
   try {
-    checkRules(definition, source);
+    for (const { site, rule } of givenRules(definition)) if (!isWord(rule)) parseRule(definition, site, source);
   } catch (thrown) {
     if (!(thrown instanceof RuleError)) throw thrown;
     const { name } = definition;
@@ -65,7 +65,7 @@ export function planChange({ define, drop }: SchemaChange, current: Definitions,
   for (const { after } of [...plans, ...following]) future.set(after.name, after);
   const source = ruleSource(users, (name) => future.get(name));
   const asked = new Set(define.map(({ definition }) => definition.name));
-  for (const definition of future.values()) checkRulesOf(definition, source, asked.has(definition.name));
+  for (const definition of future.values()) checkRules(definition, source, asked.has(definition.name));
   return [...plans, ...following];
 }
 
@@ -150,9 +150,12 @@ function refuseTwin(name: string, names: Iterable<string>): void {
 }
 
 function refuseSearchNamesakes(searched: readonly string[]): void {
+  // FTS5 keeps a search table in tables of its own, whose names end like this.
+  const shadows = ["data", "idx", "content", "docsize", "config"];
+  const nameOf = (collection: string): string => searchTableName(collection).toLowerCase();
   for (const name of searched) {
-    const other = searchNamesake(name, searched);
-    if (other === null) continue;
+    const other = searched.find((each) => shadows.some((end) => `${nameOf(each)}_${end}` === nameOf(name)));
+    if (other === undefined) continue;
     throw new MigrationError(
       name,
       `collections "${other}" and "${name}" cannot both be searched: the words of "${other}" are kept in a table of the name that "${name}" needs`,

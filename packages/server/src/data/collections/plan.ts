@@ -27,11 +27,9 @@ export type PlanStep =
   | { step: "retarget"; field: string; from: string; to: string }
   /** `stricter`: the rules that existing values may break. */
   | { step: "rules"; field: string; stricter: readonly BoundRule[] }
-  /** The field turns multiple, or single. */
   | { step: "multiple"; field: string; on: boolean }
   /** Its texts, or their order, become others. */
   | { step: "values"; field: string }
-  /** The default of new records becomes another. */
   | { step: "default"; field: string }
   /** The effect of a deletion of the target changes. */
   | { step: "onDelete"; field: string }

@@ -11,7 +11,7 @@ import {
   type Rule,
 } from "@socle/protocol";
 import { type Expression, ExpressionError, parseExpression } from "../expressions/index.ts";
-import { isWord, resolveFieldRules, resolveRules } from "../permissions/index.ts";
+import { resolveFieldRules, resolveRules } from "../permissions/index.ts";
 import { expressionSchema, type SchemaSource, type UserTable } from "./collection.ts";
 import { type CollectionPlan, originOf } from "./plan.ts";
 
@@ -86,9 +86,4 @@ export function parseRule(definition: CollectionDefinition, site: RuleSite, sour
     const where = field === null ? "" : `field "${field}": `;
     throw new RuleError(`${where}permissions: the rule "${operation}", ${thrown.message}`);
   }
-}
-
-/** Looks at every rule of a definition that is an expression. @throws RuleError. */
-export function checkRules(definition: CollectionDefinition, source: SchemaSource): void {
-  for (const { site, rule } of givenRules(definition)) if (!isWord(rule)) parseRule(definition, site, source);
 }

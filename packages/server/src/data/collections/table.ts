@@ -5,7 +5,6 @@ import { noItems, positionSql, storedDefault, typeOf } from "../fields/index.ts"
 import { ownerColumn } from "../permissions/index.ts";
 import {
   indexColumn,
-  isSameColumn,
   isSameIndex,
   orderColumn,
   plainColumn,
@@ -238,7 +237,8 @@ export class Table {
 
   async #dropColumn(column: string): Promise<void> {
     for (const { name, columns } of await presentIndexes(this.#tx, this.#sqlName))
-      if (columns.some((each) => isSameColumn(each, column))) await this.#tx.run(`DROP INDEX ${identifier(name)}`);
+      if (columns.some((each) => each.toLowerCase() === column.toLowerCase()))
+        await this.#tx.run(`DROP INDEX ${identifier(name)}`);
     await this.#tx.run(`ALTER TABLE ${this.#sqlName} DROP COLUMN ${identifier(column)}`);
   }
 

@@ -242,19 +242,14 @@ export class DataCheck {
   #value(name: string): string {
     if (recordTimes.some((time) => time === name)) return this.#qualified(name);
     const owner = this.#qualified(ownerColumn);
-    const isOwner = this.#after.get(name)?.owner === true;
-    if (this.#added.has(name)) return isOwner ? owner : this.#fill(name);
-    const origin = originOf(this.#plan, name);
-    const column = this.#turned(name, this.#column(origin));
+    const field = this.#after.get(name);
+    const isOwner = field?.owner === true;
+    if (this.#added.has(name)) return isOwner ? owner : this.#fill(field);
+    const old = this.#column(originOf(this.#plan, name));
+    const turns = this.#plan.steps.some((step) => step.step === "multiple" && step.field === name);
+    const column = field !== undefined && turns ? turnedSql(field, old) : old;
     // The creator stays the owner of a record with an empty field.
     return isOwner && column !== owner ? `coalesce(${column}, ${owner})` : column;
-  }
-
-  /** The value of a field that turns multiple, or single. @param column of the old field. */
-  #turned(name: string, column: string): string {
-    const field = this.#after.get(name);
-    const turns = this.#plan.steps.some((step) => step.step === "multiple" && step.field === name);
-    return field !== undefined && turns ? turnedSql(field, column) : column;
   }
 
   /** Whether a record has a value in an old field. */
@@ -264,8 +259,7 @@ export class DataCheck {
   }
 
   /** The value that records get of a field that comes, as SQL. */
-  #fill(name: string): string {
-    const field = this.#after.get(name);
+  #fill(field: FieldDefinition | undefined): string {
     if (field === undefined || fillOf(field) === undefined) return "NULL";
     const value = storedDefault(field, { now: "", userId: null });
     return typeof value === "string" ? literal(value) : String(value);
