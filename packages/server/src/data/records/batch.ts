@@ -44,10 +44,15 @@ const maxHeldBytes = 64 * 1024 ** 2;
 
 const noBody = JsonText.from("null");
 
+interface BatchOptions {
+  readonly operations: readonly Operation[];
+  readonly changes: RecordChanges;
+  /** Null if no operation has hooks. */
+  readonly hooks: WriteHooks | null;
+}
+
 export class Batch {
-  readonly #operations: readonly Operation[];
-  readonly #changes: RecordChanges;
-  readonly #hooks: WriteHooks | null;
+  readonly #options: BatchOptions;
   /** The JSON of each result. */
   readonly #results: string[] = [];
   /** The ids of the records of the operations. A failed operation has an id of its own, which no record has. */
@@ -56,15 +61,8 @@ export class Batch {
   readonly #problems: ErrorDetail[] = [];
   #heldBytes = 0;
 
-  constructor(options: {
-    operations: readonly Operation[];
-    changes: RecordChanges;
-    /** Null if no operation has hooks. */
-    hooks: WriteHooks | null;
-  }) {
-    this.#operations = options.operations;
-    this.#changes = options.changes;
-    this.#hooks = options.hooks;
+  constructor(options: BatchOptions) {
+    this.#options = options;
   }
 
   /**
@@ -74,20 +72,23 @@ export class Batch {
    * detail has the number of its operation. `payload_too_large` if the records are too many bytes.
    */
   async run(tx: Transactor, caller: Principal): Promise<JsonText> {
+    const { operations, changes, hooks } = this.#options;
     const turns = new LoopTurns();
-    for (const [index, operation] of this.#operations.entries()) {
-      if (this.#hooks !== null) this.#hooks.part = index;
+    for (const [index, operation] of operations.entries()) {
+      if (hooks !== null) hooks.part = index;
       try {
-        this.#prepare(operation);
-        const { method, collection, body } = operation;
-        if (mayNameManyFiles(body)) {
-          const id = method === "create" ? null : this.#idOf(operation);
-          await this.#changes.lookAhead(tx, caller, { collection, id, body });
-        }
+        const { method, collection, ifMatch, body, references } = operation;
+        const id = this.#idOf(operation);
+        // The ids of earlier records stand in the body from now on.
+        if (references.length > 0) resolve(references, this.ids);
+        if (mayNameManyFiles(body))
+          await changes.lookAhead(tx, caller, { collection, id: method === "create" ? null : id, body });
+        const target = { collection, id, ifMatch, hooks };
         if (method === "create") {
-          const made = this.#changes.create(tx, caller, { collection, body, hooks: this.#hooks });
+          const made = changes.create(tx, caller, { collection, body, hooks });
           this.#done(made.record.id, 201, made);
-        } else await this.#change(tx, caller, operation);
+        } else if (method === "update") this.#done(id, 200, changes.update(tx, caller, { ...target, body }));
+        else this.#done(id, 204, { json: noBody, weight: await changes.delete(tx, caller, target) });
       } catch (thrown) {
         this.#fail(index, operation, thrown);
       }
@@ -98,49 +99,27 @@ export class Batch {
     return JsonText.from(`[${this.#results.join(",")}]`);
   }
 
-  /** The ids of earlier records stand in the body from now on. */
-  #prepare({ id, references }: Operation): void {
-    // The target of the operation does not exist: the failed create has told its problems.
-    if (typeof id === "number" && this.#failed.has(id)) throw AppError.validation([]);
-    if (references.length > 0) resolve(references, this.ids);
-  }
-
-  #fail(index: number, operation: Operation, thrown: unknown): void {
-    if (!(thrown instanceof AppError) || thrown.code === "unavailable") throw thrown;
-    this.#refuse(index, operation, thrown);
-    this.#failed.add(index);
-    this.ids.push(newId("rec", Date.now()));
-  }
-
-  /** @throws AppError the refusal that ends the batch. */
-  #refuse(index: number, operation: Operation, refusal: AppError): void {
-    const isOfValues = refusal.code === "validation_error";
-    if (!isOfValues) {
-      // The refusal may be a consequence of an operation that failed.
-      if (this.#failed.size > 0) return;
-      throw refusalOf(index, operation, refusal);
-    }
-    // A reference to a failed operation is a consequence, not a problem.
-    const lost = new Set(
-      operation.references.filter((each) => this.#failed.has(each.operation)).map(({ field }) => field),
-    );
-    for (const detail of detailsOf(operation, refusal)) {
-      if (lost.has(detail.field) || this.#problems.length >= maxProblems) continue;
-      this.#problems.push({ operation: index, ...detail });
-    }
-  }
-
   /** The record of an operation: a given id, or the record of an earlier operation. */
   #idOf({ id }: Operation): string {
+    // The target of the operation does not exist: the failed create has told its problems.
+    if (typeof id === "number" && this.#failed.has(id)) throw AppError.validation([]);
     return typeof id === "number" ? (this.ids[id] ?? "") : id;
   }
 
-  async #change(tx: Transactor, caller: Principal, operation: Operation): Promise<void> {
-    const { method, collection, ifMatch, body } = operation;
-    const id = this.#idOf(operation);
-    const target = { collection, id, ifMatch, hooks: this.#hooks };
-    if (method === "update") this.#done(id, 200, this.#changes.update(tx, caller, { ...target, body }));
-    else this.#done(id, 204, { json: noBody, weight: await this.#changes.delete(tx, caller, target) });
+  /** Keeps the problems of refused values. @throws AppError any other refusal, which ends the batch. */
+  #fail(index: number, operation: Operation, thrown: unknown): void {
+    if (!(thrown instanceof AppError) || thrown.code === "unavailable") throw thrown;
+    const isOfValues = thrown.code === "validation_error";
+    // After a failed operation, another refusal may be a consequence.
+    if (!isOfValues && this.#failed.size === 0) throw refusalOf(index, operation, thrown);
+    // A reference to a failed operation is a consequence, not a problem.
+    const lost = operation.references.filter((each) => this.#failed.has(each.operation)).map(({ field }) => field);
+    for (const detail of isOfValues ? detailsOf(operation, thrown) : []) {
+      if (lost.includes(detail.field) || this.#problems.length >= maxProblems) continue;
+      this.#problems.push({ operation: index, ...detail });
+    }
+    this.#failed.add(index);
+    this.ids.push(newId("rec", Date.now()));
   }
 
   #done(id: string, status: BatchResult["status"], { json, weight }: Pick<SavedRecord, "json" | "weight">): void {

@@ -26,7 +26,6 @@ export interface SavedRecord {
   readonly weight: number;
 }
 
-/** A record to create. */
 export interface NewRecord {
   readonly collection: string;
   readonly body: Body;
@@ -42,8 +41,16 @@ export interface RecordVersion {
   readonly ifMatch: string | null;
 }
 
-/** A record to change or delete. */
 export interface RecordTarget extends RecordVersion, Pick<NewRecord, "collection" | "hooks"> {}
+
+interface ChangesOptions {
+  readonly collections: Collections;
+  readonly clock: Clock;
+  readonly lookups: Lookups;
+  readonly rights: Rights;
+  readonly effects: RecordEffects;
+  readonly deletions: Deletions;
+}
 
 interface ChangedRecord extends RecordTarget, Pick<NewRecord, "body" | "observe"> {}
 
@@ -52,27 +59,12 @@ interface ChangedRecord extends RecordTarget, Pick<NewRecord, "body" | "observe"
  * does. The transaction must be taken back after an error, and while hooks are pending.
  */
 export class RecordChanges {
-  readonly #collections: Collections;
-  readonly #clock: Clock;
+  readonly #options: ChangesOptions;
   readonly #references: References;
-  readonly #effects: RecordEffects;
-  readonly #deletions: Deletions;
-  readonly #rights: Rights;
   readonly #preparation: Preparation;
 
-  constructor(options: {
-    collections: Collections;
-    clock: Clock;
-    lookups: Lookups;
-    rights: Rights;
-    effects: RecordEffects;
-    deletions: Deletions;
-  }) {
-    this.#collections = options.collections;
-    this.#clock = options.clock;
-    this.#effects = options.effects;
-    this.#deletions = options.deletions;
-    this.#rights = options.rights;
+  constructor(options: ChangesOptions) {
+    this.#options = options;
     this.#references = new References(options);
     this.#preparation = new Preparation({ ...options, references: this.#references });
   }
@@ -83,7 +75,7 @@ export class RecordChanges {
     principal: Principal,
     { collection, id, body }: { collection: string; id: string | null; body: Body },
   ): Promise<void> {
-    const table = recordTableOf(this.#collections.named(collection));
+    const table = recordTableOf(this.#options.collections.named(collection));
     const row = id === null ? null : tx.get<StoredRecord>(table.byIdWithOwner, id);
     const before = row === null ? null : table.toOwned(row).record;
     await this.#references.lookAhead(tx, { table, principal }, { body, before });
@@ -95,10 +87,10 @@ export class RecordChanges {
     principal: Principal,
     { collection: name, body, given, hooks, observe }: NewRecord,
   ): SavedRecord {
-    const table = recordTableOf(this.#collections.named(name));
+    const table = recordTableOf(this.#options.collections.named(name));
     const { collection } = table;
     collection.policies.create.admit(principal);
-    const now = this.#clock.now();
+    const now = this.#options.clock.now();
     const id = given?.id ?? (hooks === null ? newId("rec", now) : hooks.newId(now));
     const createdAt = given?.createdAt ?? toTimestamp(now);
     const updatedAt = given?.updatedAt ?? createdAt;
@@ -130,7 +122,7 @@ export class RecordChanges {
     if (table.sequences.length > 0) keepNumbers(tx, table, { values, record });
     if (hooks?.isPending === true) return pendingAnswer(record);
     const json = JsonText.of(record);
-    this.#effects.created(tx, { table, row: { record, owner }, principal, now, json });
+    this.#options.effects.created(tx, { table, row: { record, owner }, principal, now, json });
     return this.#answer(tx, { table, principal, id, record, owner }, { json, body, weight: json.text.length });
   }
 
@@ -138,7 +130,7 @@ export class RecordChanges {
     const { body, observe, hooks, id } = change;
     const { table, row, weight } = this.#find(tx, principal, { operation: "update", target: change });
     const { collection } = table;
-    const now = this.#clock.now();
+    const now = this.#options.clock.now();
     // Strictly later than before, also within one millisecond.
     const updatedAt = toTimestamp(Math.max(now, Date.parse(row.record.updatedAt) + 1));
     const given = { table, principal, body, observe, row, updatedAt };
@@ -171,7 +163,7 @@ export class RecordChanges {
     if (table.sequences.length > 0) keepNumbers(tx, table, { values, record });
     if (hooks?.isPending === true) return pendingAnswer(record);
     const json = JsonText.of(record);
-    this.#effects.updated(tx, { table, row: { record, owner }, principal, now, json }, row);
+    this.#options.effects.updated(tx, { table, row: { record, owner }, principal, now, json }, row);
     const answer = { json, body, weight: json.text.length + weight };
     return this.#answer(tx, { table, principal, id, record, owner }, answer);
   }
@@ -185,12 +177,16 @@ export class RecordChanges {
   /** Answers about the bytes of the records that are gone or were cleared, which wait in memory for the flush. */
   async delete(tx: Transactor, principal: Principal, target: RecordTarget): Promise<number> {
     const found = this.#find(tx, principal, { operation: "delete", target });
-    return found.weight + (await this.#deletions.delete(tx, principal, { ...found, hooks: target.hooks }));
+    return found.weight + (await this.#options.deletions.delete(tx, principal, { ...found, hooks: target.hooks }));
   }
 
   /** Deletes a record that no other record points to. @returns false, with nothing changed, for any other record. */
   deleteAlone(tx: Transactor, principal: Principal, target: RecordTarget): boolean {
-    return this.#deletions.deleteAlone(tx, principal, this.#find(tx, principal, { operation: "delete", target }));
+    return this.#options.deletions.deleteAlone(
+      tx,
+      principal,
+      this.#find(tx, principal, { operation: "delete", target }),
+    );
   }
 
   /** The record that an update or delete is about, once the caller may do that, with about its bytes. */
@@ -199,7 +195,7 @@ export class RecordChanges {
     principal: Principal,
     { operation, target }: { operation: "update" | "delete"; target: RecordTarget },
   ): { table: RecordTable; row: OwnedRow; weight: number } {
-    const collection = this.#collections.named(target.collection);
+    const collection = this.#options.collections.named(target.collection);
     const { access } = collection.policies[operation].admit(principal);
     const table = recordTableOf(collection);
     const { id, ifMatch } = target;
@@ -208,15 +204,13 @@ export class RecordChanges {
     if (found === null) throw missing();
     const weight = table.weightOf(found);
     const row = table.toOwned(found);
-    if (access !== "all") this.#rights.admit(tx, operation, { table, principal, id, owner: row.owner, missing });
+    if (access !== "all")
+      this.#options.rights.admit(tx, operation, { table, principal, id, owner: row.owner, missing });
     checkVersion(row.record, ifMatch);
     return { table, row, weight };
   }
 
-  /**
-   * The answer to a create or update: the whole record, or the caller's part of the record. @param whole the JSON of the
-   * record.
-   */
+  /** The answer to a create or update: the whole record, or the caller's part of the record. */
   #answer(
     tx: Transactor,
     target: RightsTarget & { record: StoredRecord },
@@ -228,9 +222,9 @@ export class RecordChanges {
     const isOpen = collection.policies.read.decide(principal).access === "all";
     if (isOpen && collection.fieldPolicies === null)
       return { record, tag: () => recordTag(collection, record), weight, json };
-    const shown = this.#rights.shown(tx, target);
+    const shown = this.#options.rights.shown(tx, target);
     const tag = (): string => recordTag(collection, shown);
-    if (!isOpen && !this.#rights.allows(tx, "read", target))
+    if (!isOpen && !this.#options.rights.allows(tx, "read", target))
       return { record, tag, weight, json: answerWithout(shown, body) };
     return { record, tag, weight, json: shown === record ? json : JsonText.of(shown) };
   }
@@ -258,10 +252,7 @@ function checkVersion(record: StoredRecord, ifMatch: string | null): void {
   throw new AppError("conflict", "The record has changed since the version that If-Match names.", { isStale: true });
 }
 
-/**
- * The answer for a caller who may not read the written record: the fields of the body and the system fields (contract,
- * "HTTP in general").
- */
+/** For a caller who may not read the record: fields of the body, and the system fields (contract, "HTTP in general"). */
 function answerWithout(record: StoredRecord, body: Body): JsonText {
   const { id, createdAt, updatedAt } = record;
   const named = Object.entries(record).filter(([name]) => Object.hasOwn(body, name));

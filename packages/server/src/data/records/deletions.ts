@@ -33,8 +33,6 @@ const pageSize = 500;
 /** Bytes of the records that one deletion may change beside its own record: the records stay in memory until the flush. */
 const maxBytes = 64 * 1024 ** 2;
 
-const none: readonly Pointer[] = [];
-
 /** A relation with `onDelete`. */
 interface Pointer {
   readonly table: RecordTable;
@@ -65,14 +63,13 @@ interface Kept extends Pick<Pointer, "table" | "field"> {
   readonly n: number;
 }
 
-/** The transaction of a deletion, its caller, and its turns of the event loop. */
 class Work {
   readonly tx: Transactor;
   readonly principal: Principal;
-  /** The hooks of deletions; null without hooks. */
   readonly hooks: WriteHooks | null;
   readonly #turns = new LoopTurns();
-  #bytes = 0;
+  /** About the bytes of the records that were changed. */
+  bytes = 0;
 
   constructor(tx: Transactor, principal: Principal, hooks: WriteHooks | null) {
     this.tx = tx;
@@ -80,15 +77,10 @@ class Work {
     this.hooks = hooks;
   }
 
-  /** About the bytes of the records that were changed. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
   /** Counts a changed record. @throws AppError `bad_request` when the changed records are too many bytes. */
   weigh(bytes: number): void {
-    this.#bytes += bytes;
-    if (this.#bytes > maxBytes) throw tooMuch(`more than ${maxBytes / 1024 ** 2} MiB of records`);
+    this.bytes += bytes;
+    if (this.bytes > maxBytes) throw tooMuch(`more than ${maxBytes / 1024 ** 2} MiB of records`);
   }
 
   /** To be called for each visited record. */
@@ -117,7 +109,7 @@ export class Deletions {
   #pointersTo(target: string): readonly Pointer[] {
     const { epoch } = this.#collections;
     if (this.#pointers?.epoch !== epoch) this.#pointers = { epoch, byTarget: pointersOf(this.#collections.all()) };
-    return this.#pointers.byTarget.get(target) ?? none;
+    return this.#pointers.byTarget.get(target) ?? [];
   }
 
   /**
@@ -255,7 +247,6 @@ export class Deletions {
   }
 }
 
-/** The relations with `onDelete`, by target collection. */
 function pointersOf(collections: readonly Collection[]): ReadonlyMap<string, Pointer[]> {
   const byTarget = new Map<string, Pointer[]>();
   for (const collection of collections)

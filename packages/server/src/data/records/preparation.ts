@@ -9,7 +9,7 @@ import type { RecordState, Rights } from "./rights.ts";
 import { numberChanged, numberNew, readonlyProblem } from "./sequences.ts";
 
 /** An imported record may bring system fields and numbers. */
-export type ValidationMode = "create" | "import" | "update";
+type ValidationMode = "create" | "import" | "update";
 
 const noValue: CheckedValue = { stored: null };
 const systemFields: ReadonlySet<string> = new Set(["id", "createdAt", "updatedAt"]);
@@ -122,12 +122,9 @@ function ownerOfChanged(
 ): string | null {
   const [position, field] = shown;
   const given = values[position];
-  if (given === undefined) return current;
-  if (given === current || !isAdmin(principal)) {
-    if (given === current) values[position] = undefined;
-    else refuse(shown, { values, problems });
-    return current;
-  }
+  if (given === current) values[position] = undefined;
+  else if (given !== undefined && !isAdmin(principal)) refuse(shown, { values, problems });
+  if (values[position] === undefined) return current;
   if (given === null && field.required === true) problems.push(requiredProblem(field.name));
   return typeof given === "string" ? given : null;
 }
@@ -164,7 +161,7 @@ interface BodyToWrite {
   readonly observe: Observe | undefined;
 }
 
-/** The body of a new record. `defaultsAt` is the time of the creation for defaults. */
+/** `defaultsAt` is the time of the creation for defaults. */
 interface NewBody extends BodyToWrite {
   readonly given: GivenFields | undefined;
   readonly id: string;

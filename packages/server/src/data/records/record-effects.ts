@@ -85,14 +85,12 @@ export const recordsChanged = noteKind<{
   readonly by: number;
 }>("records.changed");
 
-/** A record that was written, by whom, and when. */
 export interface Written {
   readonly table: RecordTable;
   /** The record after the write. */
   readonly row: OwnedRow;
   readonly principal: Principal;
   readonly now: number;
-  /** The JSON of the record. */
   readonly json: JsonText;
 }
 
@@ -124,7 +122,6 @@ export class RecordEffects {
     this.#events.append(tx, event, now);
   }
 
-  /** @param row the deleted record. */
   deleted(tx: Transactor, { table, row, principal }: Omit<Written, "now" | "json">): void {
     const { collection } = table;
     const { owner } = row;
@@ -141,20 +138,14 @@ export class RecordEffects {
   }
 }
 
-interface Counted {
-  /** The creation time of the collection: a later collection may have the same name. */
-  readonly createdAt: string;
-  records: number;
-}
-
 export class RecordCounts {
   readonly #database: Database;
-  readonly #counted = new Map<string, Counted>();
+  /** With the creation time of the collection: a later collection of the same name is counted anew. */
+  readonly #counted = new Map<string, { readonly createdAt: string; records: number }>();
 
   constructor(options: { database: Database }) {
     this.#database = options.database;
     options.database.projection.on(recordsChanged, ({ collection, by }) => {
-      // A later collection of the same name is counted anew: its creation time differs.
       const counted = this.#counted.get(collection);
       if (counted !== undefined) counted.records += by;
     });
@@ -216,7 +207,8 @@ export class Versions {
     const userId = principal?.userId ?? null;
     let version = this.#run;
     for (const [collection, { access }] of entered) {
-      version += `.${this.#definitionOf(collection).toString(36)}`;
+      const definition = this.#collections.getOrInsertComputed(collection, () => ++this.#now);
+      version += `.${definition.toString(36)}`;
       // Admins get other fields of the same records: the role is a part of the version.
       if (collection.fieldPolicies !== null) version += isAdmin(principal) ? "f" : "-f";
       if (access === "none") continue;
@@ -230,10 +222,6 @@ export class Versions {
 
   #of(collection: string): Changes {
     return this.#changes.getOrInsertComputed(collection, noChanges);
-  }
-
-  #definitionOf(collection: Collection): number {
-    return this.#collections.getOrInsertComputed(collection, () => ++this.#now);
   }
 }
 

@@ -33,7 +33,6 @@ const owned = "_owned_by";
 /** The most sets of fields whose update statement stays in memory. */
 const maxUpdates = 100;
 
-/** A field, with its position among the fields. */
 export type PlacedField = readonly [position: number, field: FieldDefinition];
 
 /** A unique key: the value of a unique field, or the values of a unique index. */
@@ -54,13 +53,9 @@ export class RecordTable {
   readonly names: readonly string[];
   /** The field that shows the owner; undefined without an owner field. */
   readonly ownerField: PlacedField | undefined;
-  /** The fields that point to something. */
   readonly references: readonly PlacedField[];
-  /** The fields that have a default. */
   readonly defaults: readonly PlacedField[];
-  /** The fields that number the records. */
   readonly sequences: readonly PlacedField[];
-  /** The checks of the fields' values. */
   readonly checks: readonly ((value: unknown) => CheckedValue)[];
   readonly uniqueKeys: readonly UniqueKey[];
   /** The fields with a separate column, in the order of `insert`. */
@@ -78,13 +73,11 @@ export class RecordTable {
   readonly missing: string;
   /** The owner of a record, named as in `OwnedRow`. */
   readonly owner: string;
-  /** The id and the time of the newest record. */
   readonly newest: string;
   /** The seq of a record, which gives the order of creation. Parameter: the id. */
   readonly seqOfId: string;
   /** The number of records, as `n`. */
   readonly count: string;
-  /** The fields that may be long. */
   readonly #longFields: readonly string[];
   /** The approximate bytes of a record's JSON without the long fields. */
   readonly #leastWeight: number;
@@ -378,7 +371,6 @@ export function recordTableOf(collection: Collection): RecordTable {
   return table;
 }
 
-/** A record without some of its fields. */
 export function withoutFields(record: StoredRecord, fields: ReadonlySet<string>): StoredRecord {
   if (fields.size === 0) return record;
   const shown = { ...record };

@@ -39,7 +39,6 @@ import { Rights } from "./rights.ts";
 import { Trials } from "./trials.ts";
 import { type HookedOperation, type RecordHooks, WriteHooks } from "./write-hooks.ts";
 
-/** A record to import. */
 export type ImportedRecord = Required<Pick<NewRecord, "body" | "given">>;
 
 /** A refused record, by its position among the given records. */
@@ -119,7 +118,6 @@ export class Records {
     return this.#collections.named(name);
   }
 
-  /** The number of records in a collection. */
   count(collection: Collection): number {
     return this.#counts.of(collection);
   }
@@ -333,7 +331,7 @@ export class Records {
   }
 }
 
-/** Answers what was saved. @throws `hooksPending` unless the hooks have seen the write. */
+/** @throws `hooksPending` unless the hooks have seen the write. */
 function seen<T>(hooks: WriteHooks, saved: T): T {
   if (hooks.isPending) throw hooksPending;
   return saved;

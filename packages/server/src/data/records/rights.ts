@@ -11,7 +11,6 @@ import { callerOf, type Decision, type FieldLimits, isOwnRecord } from "../permi
 import { isSameValue } from "./record-effects.ts";
 import { fieldLimits, type RecordTable, withoutFields } from "./record-table.ts";
 
-/** A caller and a stored record. */
 export interface RightsTarget {
   readonly table: RecordTable;
   readonly principal: Principal;
@@ -146,13 +145,11 @@ export class Rights {
     throw policies[operation].refusal(target.principal);
   }
 
-  /** The fields of a record that its reader may not read. */
   hidden(reader: Reader, state: RecordState): ReadonlySet<string> {
     const limits = fieldLimits(state.table.collection, state.principal);
     return limits === null ? none : this.#closed(reader, limits, state);
   }
 
-  /** The readable part of a record. */
   shown(reader: Reader, state: WholeState): StoredRecord {
     return withoutFields(state.record, this.hidden(reader, state));
   }

@@ -73,7 +73,6 @@ export function withoutNumbers(table: RecordTable, record: StoredRecord): Stored
   return withoutFields(record, new Set(table.sequences.map(([, { name }]) => name)));
 }
 
-/** A number is given by the service alone. */
 export function readonlyProblem(field: string): ErrorDetail {
   return { field, rule: "readonly", message: `${field} is numbered by the service` };
 }

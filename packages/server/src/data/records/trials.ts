@@ -12,7 +12,6 @@ import { recordTableOf } from "./record-table.ts";
 import type { Body } from "./references.ts";
 import type { RecordState, Rights } from "./rights.ts";
 
-/** A record, for a caller. */
 interface TriedTarget {
   readonly collection: Collection;
   readonly principal: Principal;
@@ -32,7 +31,6 @@ interface TriedAnswer {
   readonly rules: readonly TriedRule[];
 }
 
-/** The rules to look at, before or after a change. */
 interface Asked extends Pick<TriedRule, "moment"> {
   readonly operations: readonly Operation[];
 }

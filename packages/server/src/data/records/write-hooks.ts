@@ -17,7 +17,6 @@ export type HookedOperation = "create" | "update" | "delete";
 /** The values of a record; without the times of a new record. */
 type Values = Readonly<Record<string, unknown>>;
 
-/** A change to ask hooks about. */
 export interface HookedChange {
   readonly collection: string;
   readonly operation: HookedOperation;
