@@ -2,7 +2,7 @@
  * The temporary folder of a run of `socle test`. The folder is locked while the run lasts; a killed run leaves its folder,
  * which the next run removes.
  */
-import { existsSync, mkdtempSync, readdirSync, rmSync, type Stats, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf, SetupError } from "../base/kernel/index.ts";
@@ -45,7 +45,7 @@ function removeLeftovers(): void {
 /** Whether a folder of this user is left by a run that has ended. */
 function isLeft(folder: string): boolean {
   try {
-    const stats: Stats = statSync(folder);
+    const stats = statSync(folder);
     if (stats.uid !== process.getuid?.() || Date.now() - stats.mtimeMs < leftAfterMs) return false;
     if (!existsSync(join(folder, `${lockName}-lock`))) return false;
     new DatabaseLock(join(folder, lockName)).close();

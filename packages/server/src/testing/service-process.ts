@@ -35,112 +35,106 @@ export async function runTestService(options: TestServiceOptions, environment: E
   // Before anything takes `Date.now` for its clock.
   moveTime(0);
   try {
-    const service = await TestService.start(options, environment, toCommand);
-    process.on("message", async (message: ToService) => toCommand(await service.answer(message)));
-    toCommand({ type: "ready", url: service.url });
+    const service = await start(options, environment, toCommand);
+    process.on("message", async (message: ToService) => toCommand(await answerTo(message, service)));
+    toCommand({ type: "ready", url: service.app.url });
   } catch (thrown) {
     toCommand({ type: "failed", message: messageOf(thrown) });
   }
 }
 
-class TestService {
-  readonly #app: App;
-  readonly #clock: TestClock;
-  readonly #folder: string;
+interface TestService {
+  readonly app: App;
+  readonly clock: TestClock;
+  /** The folder of the project. */
+  readonly folder: string;
+}
 
-  private constructor(app: App, clock: TestClock, folder: string) {
-    this.#app = app;
-    this.#clock = clock;
-    this.#folder = folder;
-  }
+/** @throws SetupError for a configuration, a definition or a file of code that does not load. */
+async function start(
+  options: TestServiceOptions,
+  environment: Environment,
+  send: (message: FromService) => void,
+): Promise<TestService> {
+  const { config, effective } = await testConfig(options);
+  const { folder } = config;
+  const log = new LogRing();
+  let isStarted = false;
+  const logger = new Logger({
+    level: "INFO",
+    sinks: [
+      (entry) => log.add(entry),
+      (entry) => {
+        const isShown = options.logLevel === "INFO" || entry.level === "WARN" || entry.level === "ERROR";
+        if (isStarted && isShown) send({ type: "log", line: lineOf(entry, "text") });
+      },
+    ],
+  });
+  const clock = new TestClock();
+  const app = await startApp({
+    config,
+    effective,
+    logger,
+    log,
+    clock,
+    onFatal: (error) => logger.error("The disk refused a write; nothing more is accepted", { error }),
+    environment: { ...readEnvironmentFile(folder, ".env.test"), ...environment, NODE_ENV: "test" },
+    adminCommand: "socle admin create EMAIL",
+  });
+  const problems = app.scripts.host.problems().map(({ path, message }) => `${path} does not load: ${message}`);
+  if (problems.length > 0) throw new SetupError(problems.join("\n"));
+  isStarted = true;
+  return { app, clock, folder };
+}
 
-  /** @throws SetupError for a configuration, a definition or a file of code that does not load. */
-  static async start(
-    options: TestServiceOptions,
-    environment: Environment,
-    send: (message: FromService) => void,
-  ): Promise<TestService> {
-    const { config, effective } = await testConfig(options);
-    const log = new LogRing();
-    let isStarted = false;
-    const logger = new Logger({
-      level: "INFO",
-      sinks: [
-        (entry) => log.add(entry),
-        (entry) => {
-          const isShown = options.logLevel === "INFO" || entry.level === "WARN" || entry.level === "ERROR";
-          if (isStarted && isShown) send({ type: "log", line: lineOf(entry, "text") });
-        },
-      ],
-    });
-    const clock = new TestClock();
-    const app = await startApp({
-      config,
-      effective,
-      logger,
-      log,
-      clock,
-      onFatal: (error) => logger.error("The disk refused a write; nothing more is accepted", { error }),
-      environment: { ...readEnvironmentFile(config.folder, ".env.test"), ...environment, NODE_ENV: "test" },
-      adminCommand: "socle admin create EMAIL",
-    });
-    const problems = app.scripts.host.problems().map(({ path, message }) => `${path} does not load: ${message}`);
-    if (problems.length > 0) throw new SetupError(problems.join("\n"));
-    isStarted = true;
-    return new TestService(app, clock, config.folder);
+async function answerTo({ id, call }: ToService, service: TestService): Promise<FromService> {
+  try {
+    return { type: "answer", id, value: await carryOut(call, service) };
+  } catch (thrown) {
+    return { type: "refusal", id, message: reasonsOf(thrown) };
   }
+}
 
-  get url(): string {
-    return this.#app.url;
+async function carryOut(call: TestCall, service: TestService): Promise<unknown> {
+  const { app, folder } = service;
+  switch (call.name) {
+    case "idle":
+      await app.scripts.settled();
+      return null;
+    case "advance":
+      return advance(call.duration, service);
+    case "user":
+      return makeUser(call.user, service);
+    case "seed":
+      return seedFrom(resolve(folder, call.file), app.service);
   }
+}
 
-  async answer({ id, call }: ToService): Promise<FromService> {
-    try {
-      return { type: "answer", id, value: await this.#answer(call) };
-    } catch (thrown) {
-      return { type: "refusal", id, message: reasonsOf(thrown) };
-    }
-  }
+async function advance(text: string, { app: { scripts }, clock }: TestService): Promise<number> {
+  const milliseconds = typeof text === "string" ? span.parse(text) : undefined;
+  if (milliseconds === undefined)
+    throw new AppError("bad_request", `${quote(text)} is no duration; allowed: ${span.allowed}`);
+  await clock.advance(milliseconds, {
+    onMove: () => scripts.host.followTime(),
+    settle: () => scripts.settled(),
+  });
+  return timeOffset();
+}
 
-  async #answer(call: TestCall): Promise<unknown> {
-    const { scripts, service } = this.#app;
-    switch (call.name) {
-      case "idle":
-        await scripts.settled();
-        return null;
-      case "advance":
-        return this.#advance(call.duration);
-      case "user":
-        return this.#user(call.user);
-      case "seed":
-        return seedFrom(resolve(this.#folder, call.file), service);
-    }
-  }
-
-  async #advance(text: string): Promise<number> {
-    const milliseconds = typeof text === "string" ? span.parse(text) : undefined;
-    if (milliseconds === undefined)
-      throw new AppError("bad_request", `${quote(text)} is no duration; allowed: ${span.allowed}`);
-    const { scripts } = this.#app;
-    await this.#clock.advance(milliseconds, {
-      onMove: () => scripts.host.followTime(),
-      settle: () => scripts.settled(),
-    });
-    return timeOffset();
-  }
-
-  /** No hook and no setting is asked whether the user may register: the test makes the user. @throws AppError `conflict` for a user of another role. */
-  async #user({ email, role, password }: TestUser): Promise<{ email: string; password: string }> {
-    const { auth, database } = this.#app.service;
-    const credentials = { email, password: password ?? usualPassword.padEnd(auth.users.passwordMinLength, ".") };
-    const found = auth.users.findByEmail(email);
-    if (found === null) {
-      const values = await auth.users.prepare(credentials);
-      await database.transact((tx) => auth.users.create(tx, { ...values, role: role ?? "authenticated" }, system));
-    } else if (role !== undefined && role !== found.role)
-      throw new AppError("conflict", `${email} is there already, with the role ${found.role}.`);
-    return credentials;
-  }
+/** No hook and no setting is asked whether the user may register: the test makes the user. @throws AppError `conflict` for a user of another role. */
+async function makeUser(
+  { email, role, password }: TestUser,
+  { app }: TestService,
+): Promise<{ email: string; password: string }> {
+  const { auth, database } = app.service;
+  const credentials = { email, password: password ?? usualPassword.padEnd(auth.users.passwordMinLength, ".") };
+  const found = auth.users.findByEmail(email);
+  if (found === null) {
+    const values = await auth.users.prepare(credentials);
+    await database.transact((tx) => auth.users.create(tx, { ...values, role: role ?? "authenticated" }, system));
+  } else if (role !== undefined && role !== found.role)
+    throw new AppError("conflict", `${email} is there already, with the role ${found.role}.`);
+  return credentials;
 }
 
 /**
@@ -152,7 +146,7 @@ async function testConfig({ config: file, data }: TestServiceOptions): Promise<L
   const loaded = await loadConfig({ file, environment: {} });
   const config: Config = {
     ...loaded.config,
-    ...nothing,
+    ...withoutValue,
     host: "127.0.0.1",
     port: 0,
     trustedProxies: 0,
@@ -171,8 +165,7 @@ async function testConfig({ config: file, data }: TestServiceOptions): Promise<L
   return { ...loaded, config: Object.freeze(config) };
 }
 
-/** Keys without a value. */
-const nothing = {
+const withoutValue = {
   "tls.cert": undefined,
   "tls.key": undefined,
   "tls.redirectPort": undefined,

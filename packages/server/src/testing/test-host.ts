@@ -17,7 +17,6 @@ export interface TestHostOptions {
   readonly service: Omit<TestServiceOptions, "data">;
   readonly cwd: string;
   readonly environment: { readonly [name: string]: string | undefined };
-  /** Takes a line of the log of a service. */
   readonly onLog: (line: string) => void;
 }
 
