@@ -15,7 +15,6 @@ import {
   type ScriptKind,
   type ScriptOutcome,
   type ScriptOwners,
-  type ScriptProblem,
   ServiceApi,
 } from "../code/script-host/index.ts";
 import { fileQueryTable } from "../files/storage/index.ts";
@@ -256,7 +255,7 @@ export async function checkScripts(options: {
   config: Config;
   logger: Logger;
   environment: { readonly [name: string]: string | undefined };
-}): Promise<{ problems: readonly ScriptProblem[]; missing: readonly string[] }> {
+}): Promise<{ problems: ReturnType<ScriptHost["problems"]>; missing: readonly string[] }> {
   const { config, logger } = options;
   const timeoutMs = config["scripts.timeout"];
   const host = new ScriptHost({ ...scriptProcess(config, options.environment), processes: 1, logger });

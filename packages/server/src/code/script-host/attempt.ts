@@ -71,8 +71,7 @@ export type CallOutcome =
   | HandlerOutcome
   | { readonly status: "lost"; readonly message: string }
   | { readonly status: "unread"; readonly error: unknown }
-  | { readonly status: "late" | "left" }
-  | { readonly status: "stopped" | "gone" };
+  | { readonly status: "late" | "left" | "stopped" | "gone" };
 
 /** One call of a handler. The states are drawn in supervisor.ts. The first end counts. */
 export class Attempt {
@@ -119,10 +118,9 @@ export function failureOf(outcome: CallOutcome, timeoutMs: number): ScriptError 
   return outcome.status === "late" ? { message: `ran longer than its timeout of ${timeoutMs / 1_000} s` } : null;
 }
 
-/** The outcome of an attempt as the end of a run. */
 export function runOutcome(outcome: CallOutcome, timeoutMs: number): ScriptOutcome {
   if (outcome.status === "answered") return { status: "completed" };
-  if (outcome.status === "stopped" || outcome.status === "gone") return outcome;
+  if (outcome.status === "stopped" || outcome.status === "gone") return { status: outcome.status };
   const error = failureOf(outcome, timeoutMs) ?? { message: `ended as ${outcome.status}, which no run can` };
   return { status: "failed", error };
 }

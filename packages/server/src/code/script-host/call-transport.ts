@@ -23,22 +23,19 @@ export interface Caller {
 const large: ReadonlySet<string> = new Set(["db.list", "db.page", "db.query", "storage.read", "storage.put"]);
 /** Calls of these methods that are answered at a time, for each process. */
 const maxLarge = 2;
-/** The process that would get the answer has ended. */
 const processLost = new Error("The process ended while an answer was on its way");
 
 export class CallTransport {
   readonly #process: HostProcess<ToChild>;
-  readonly #answers: CallAnswers;
-  readonly #logger: Logger;
+  readonly #options: { readonly calls: CallAnswers; readonly logger: Logger };
   readonly #admission = new Admission({ width: maxLarge });
   /** Calls that wait until the process has taken a part. */
   readonly #parts = new Map<number, PromiseWithResolvers<void>>();
   #isOver = false;
 
-  constructor(process: HostProcess<ToChild>, { calls, logger }: { calls: CallAnswers; logger: Logger }) {
+  constructor(process: HostProcess<ToChild>, options: { calls: CallAnswers; logger: Logger }) {
     this.#process = process;
-    this.#answers = calls;
-    this.#logger = logger;
+    this.#options = options;
   }
 
   /** @param attempt the calling attempt; null when the attempt has ended. */
@@ -47,7 +44,7 @@ export class CallTransport {
     try {
       if (attempt === null) throw new AppError("unavailable", `${method} was called after the end of its run.`);
       const caller = this.#callerOf(attempt, call);
-      const work = (): Promise<unknown> => this.#answers.answer(message, caller);
+      const work = (): Promise<unknown> => this.#options.calls.answer(message, caller);
       const value = await (large.has(method) ? this.#admission.run(() => this.#answerLarge(caller, work)) : work());
       this.#process.send({ type: "answer", call, value });
     } catch (thrown) {
@@ -69,7 +66,7 @@ export class CallTransport {
       const { code, message, details } = thrown;
       return { code, message, ...(details === undefined ? {} : { details }) };
     }
-    this.#logger.error(`${method} failed`, { error: thrown });
+    this.#options.logger.error(`${method} failed`, { error: thrown });
     return { code: "internal_error", message: `${method} failed; the log of the service says why.` };
   }
 
@@ -93,15 +90,13 @@ export class CallTransport {
       get remainingMs() {
         return task.timeoutMs - (performance.now() - (startedAt ?? performance.now()));
       },
-      part: (value) => this.#send(call, value),
+      part: async (value) => {
+        if (this.#isOver) throw processLost;
+        const taken = Promise.withResolvers<void>();
+        this.#parts.set(call, taken);
+        this.#process.send({ type: "part", call, value });
+        await taken.promise;
+      },
     };
-  }
-
-  #send(call: number, value: unknown): Promise<void> {
-    if (this.#isOver) return Promise.reject(processLost);
-    const taken = Promise.withResolvers<void>();
-    this.#parts.set(call, taken);
-    this.#process.send({ type: "part", call, value });
-    return taken.promise;
   }
 }

@@ -8,10 +8,7 @@ export function variablesOf(declared: readonly string[]): { name: string; isOpti
   return declared.map((text) => ({ name: text.replace(/\?$/, ""), isOptional: text.endsWith("?") }));
 }
 
-/**
- * The variables of a file of the project: `.env`, or `.env.test` for its tests. Empty without such a file.
- * @throws Error when the file cannot be read.
- */
+/** The variables of a file of the project; none without the file. @throws Error when the file cannot be read. */
 export function readEnvironmentFile(
   root: string,
   name: ".env" | ".env.test",

@@ -1,16 +1,18 @@
-import { expect, test } from "bun:test";
+import { afterEach, expect, setSystemTime, test } from "bun:test";
 import { FileStates, type ScriptFile } from "./script-files.ts";
 
 const file: ScriptFile = { folder: "functions", path: "functions/posts/a.ts", collection: "posts" };
 const job: ScriptFile = { folder: "jobs", path: "jobs/tidy.ts", collection: null };
 
+afterEach(() => void setSystemTime());
+
 test("a file that does not load any more keeps the time of the version that runs", () => {
-  let now = 1;
-  const states = new FileStates(() => now);
+  setSystemTime(1);
+  const states = new FileStates();
   states.keep([file, job]);
   states.loaded(file);
   states.failed(job, { message: "no schedule" });
-  now = 2;
+  setSystemTime(2);
   states.keep([file, job]);
   states.failed(file, { message: "broken (functions/posts/a.ts:1:2)", stack: "at a" });
   states.failed(job, { message: "no schedule" });
@@ -18,7 +20,7 @@ test("a file that does not load any more keeps the time of the version that runs
     { file, loadedAt: 1, problem: { message: "broken (functions/posts/a.ts:1:2)", stack: "at a", since: 2 } },
     { file: job, loadedAt: null, problem: { message: "no schedule", since: 1 } },
   ]);
-  now = 3;
+  setSystemTime(3);
   states.loaded(file);
   expect(states.list()[0]).toEqual({ file, loadedAt: 3, problem: null });
 });

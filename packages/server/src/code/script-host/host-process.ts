@@ -47,10 +47,7 @@ interface Surroundings {
 }
 
 export interface SpawnOptions extends Surroundings {
-  /**
-   * The first word on the command line that makes the executable a process for the user's code, for `db.query`, or a service
-   * under test.
-   */
+  /** The first word on the command line: makes the executable another kind of process. */
   readonly word: "script-host" | "script-query" | "test-service";
   /** JSON for the process; a word of its command line. */
   readonly options: object;

@@ -77,14 +77,13 @@ interface EndedTask extends Pick<ScriptTask, "path" | "onLog" | "onStray"> {
 export class ScriptProcess {
   readonly #options: ScriptProcessOptions;
   readonly #host: HostProcess<ToChild>;
+  readonly exited: Promise<ProcessEnd>;
   readonly #calls: CallTransport;
-  /** Called when the process says that an attempt has ended. */
   readonly #onEnded: () => void;
   /** The unanswered loads, by path. */
   readonly #loading = new Map<string, Load>();
   /** Attempts that were sent and have not ended, by id. */
   readonly #underWay = new Map<number, Attempt>();
-  /** The bodies of requests under way. */
   readonly #exchanges = new Map<number, BodyExchange>();
   readonly #ended = new BoundedMap<number, EndedTask>(maxEnded);
   /** Invocations that are sent at the end of this turn. */
@@ -122,6 +121,7 @@ export class ScriptProcess {
         options.logger.error(`A message of the process of ${options.contents} could not be handled`, { error });
       }
     });
+    this.exited = this.#host.exited;
     this.#calls = new CallTransport(this.#host, options);
     this.#host.send({ type: "code", files: options.code });
     if (isTimeMovable()) this.followTime();
@@ -132,10 +132,6 @@ export class ScriptProcess {
   /** The time of this process was moved (`moveTime`): the time of the script process moves along. */
   followTime(): void {
     this.#host.send({ type: "time", offset: timeOffset() });
-  }
-
-  get exited(): Promise<ProcessEnd> {
-    return this.#host.exited;
   }
 
   get hasExited(): boolean {
@@ -275,7 +271,6 @@ export class ScriptProcess {
       this.#end(answer.attempt, { status: "answered", value: "null" });
   }
 
-  /** The process has said that an attempt has ended. */
   #end(id: number, outcome: CallOutcome): void {
     const attempt = this.#underWay.get(id);
     if (attempt === undefined) return;

@@ -4,7 +4,6 @@
  */
 import type { ErrorCode, ErrorDetail, JsonValue } from "@socle/protocol";
 
-/** The longest that a file may take to load. */
 export const loadLimitMs = 5_000;
 /** The problem of a file that takes longer, as the predicate of a sentence. */
 export const lateLoad = `did not finish loading within ${loadLimitMs / 1_000} s`;
@@ -16,7 +15,6 @@ export interface ScriptExports {
   readonly values: { readonly [name: string]: unknown };
 }
 
-/** An error of the user's code. */
 export interface ScriptError {
   /** For people: the message and, in brackets, the place in the user's files. */
   readonly message: string;
@@ -142,15 +140,11 @@ export interface LogMessage {
   readonly fields?: { readonly [name: string]: unknown };
 }
 
-/** The result of loading a file: its exports, or the reason of the failure. */
 export type Loaded = { readonly exports: ScriptExports } | { readonly error: ScriptError };
 
 export type FromChild =
   | { readonly type: "loaded"; readonly path: string; readonly loaded: Loaded }
-  /**
-   * Sent before the handlers are called, so that the attempt is known that blocks a process which does not answer any
-   * more.
-   */
+  /** Sent before the handlers are called: the service then knows which attempt blocks the process. */
   | { readonly type: "started"; readonly attempts: readonly number[] }
   | { readonly type: "answers"; readonly answers: readonly HandlerAnswer[] }
   /** The next piece of a request is wanted. */
@@ -174,7 +168,6 @@ export interface CallLimits {
   readonly batchBodyLimit: number;
 }
 
-/** The options that the process is started with. */
 export interface ChildOptions extends CallLimits {
   /** The project's folder. */
   readonly root: string;

@@ -1,5 +1,4 @@
 /** The query pool: runs `db.query` of the user's code in processes that have the database open for reading. */
-
 import { Admission, AppError } from "../../base/kernel/index.ts";
 import type { PausableReads, QueryTable } from "../../store/database/index.ts";
 import { type HostProcess, SpawnedProcess, type SpawnOptions } from "./host-process.ts";
@@ -37,7 +36,6 @@ interface PooledProcess {
 }
 
 export interface QueryOptions {
-  /** The path of the database. */
   readonly database: string;
   /** The tables of the service that queries may read. */
   readonly tables: readonly QueryTable[];
@@ -50,10 +48,7 @@ interface QueryPoolOptions extends Omit<SpawnOptions, "word"> {
   readonly aliased: () => readonly QueryTable[];
 }
 
-/**
- * SQL that is written by hand can take for ever, and SQLite does not let go of its thread, so a query
- * beyond its time is ended with its process.
- */
+/** SQLite does not let go of its thread before a query ends, so a query beyond its time is ended with its process. */
 export class QueryPool implements PausableReads {
   readonly #options: QueryPoolOptions;
   readonly #admission = new Admission({ width });
@@ -131,7 +126,6 @@ export class QueryPool implements PausableReads {
     }
   }
 
-  /** The processes with a query. */
   #busy(): PooledProcess[] {
     return [...this.#all].filter(({ onAnswer }) => onAnswer !== null);
   }

@@ -8,11 +8,7 @@ const longestMs = 24 * 3_600_000;
 
 const units: { readonly [unit: string]: number } = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
-/**
- * The `options` that a file exports.
- * @param name the name of the export.
- * @throws Error for a value that is no object, and for an unknown key.
- */
+/** The value of the export `name`. @throws Error for a value that is no object, and for an unknown key. */
 export function parseOptions(
   value: unknown,
   known: readonly string[],

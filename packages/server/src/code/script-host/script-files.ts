@@ -1,5 +1,5 @@
 /** The files of the user's code: the scripts among the files, their content, and the outcome of their last load. */
-import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
 import type { CodeFile, ScriptError } from "./protocol.ts";
 
@@ -27,11 +27,6 @@ function look<T>(at: () => T): T | null {
   } catch {
     return null;
   }
-}
-
-function entries(folder: string): Dirent[] {
-  const found = look(() => readdirSync(folder, { withFileTypes: true })) ?? [];
-  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** A file of code is a script, or a stray, which looks like a script and has no effect; null for shared code and tests. */
@@ -90,12 +85,11 @@ function filesIn(root: string): FoundFile[] {
   });
 }
 
-/**
- * Links to folders are followed, but for links that lead back to a folder above.
- * @param folder with its real path and the real paths of the folders above.
- */
+/** Links to folders are followed, except links back to a folder of `above`, the real paths of the folders above. */
 function filesBelow(folder: { path: string; real: string; above: readonly string[] }): FoundFile[] {
-  return entries(folder.real).flatMap((entry) => {
+  const entries = look(() => readdirSync(folder.real, { withFileTypes: true })) ?? [];
+  entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return entries.flatMap((entry) => {
     if (entry.name === "node_modules" || entry.name.startsWith(".")) return [];
     const path = `${folder.path}/${entry.name}`;
     const place = join(folder.real, entry.name);
@@ -108,10 +102,7 @@ function filesBelow(folder: { path: string; real: string; above: readonly string
   });
 }
 
-/**
- * The folder, and the names, places, times and sizes of all files of the user's code: the text differs when the code has changed, or
- * a link leads elsewhere.
- */
+/** The places, times and sizes of all files of the user's code: the text differs when the code or a link has changed. */
 export function fingerprint(root: string): string {
   const parts: string[] = [root];
   for (const { path, real } of filesIn(root)) {
@@ -145,11 +136,6 @@ export interface FileState {
 
 export class FileStates {
   #states = new Map<string, FileState>();
-  readonly #now: () => number;
-
-  constructor(now: () => number = Date.now) {
-    this.#now = now;
-  }
 
   /** The states of the files, sorted by path. */
   list(): FileState[] {
@@ -165,13 +151,13 @@ export class FileStates {
   }
 
   loaded(file: ScriptFile): void {
-    this.#states.set(file.path, { file, loadedAt: this.#now(), problem: null });
+    this.#states.set(file.path, { file, loadedAt: Date.now(), problem: null });
   }
 
   failed(file: ScriptFile, { message, stack }: ScriptError): void {
     const before = this.#states.get(file.path);
     // The same error again is the same problem: the problem is as old as the first error.
-    const since = before?.problem?.message === message ? before.problem.since : this.#now();
+    const since = before?.problem?.message === message ? before.problem.since : Date.now();
     const problem = { message, since, ...(stack !== undefined && { stack }) };
     this.#states.set(file.path, { file, loadedAt: before?.loadedAt ?? null, problem });
   }

@@ -5,7 +5,7 @@ import { type CallOutcome, runOutcome, type ScriptOutcome, type ScriptTask } fro
 import type { CallAnswers } from "./call-transport.ts";
 import { missingVariables, readEnvironmentFile, withoutSettings } from "./environment.ts";
 import { SpawnedProcess, type SpawnOptions } from "./host-process.ts";
-import type { CodeFile, FromChild, Loaded, ScriptExports, ToChild } from "./protocol.ts";
+import type { CodeFile, Loaded, ScriptExports } from "./protocol.ts";
 import {
   type FileState,
   FileStates,
@@ -47,12 +47,6 @@ export interface BrokenScript {
   readonly source: string | null;
 }
 
-/** A file that does not load, and why. */
-export interface ScriptProblem {
-  readonly path: string;
-  readonly message: string;
-}
-
 /** A kind of script, functions or jobs: the owner of a folder. */
 export interface ScriptKind {
   readonly folder: ScriptFolder;
@@ -80,7 +74,6 @@ export interface ScriptHostOptions {
   readonly processes: number;
 }
 
-/** The modules that own the code. */
 export interface ScriptOwners {
   readonly kinds: readonly ScriptKind[];
   /** Answers the calls of the code. */
@@ -110,7 +103,7 @@ interface LoadedScript extends Script {
 export class ScriptHost {
   readonly #options: ScriptHostOptions;
   #processesLost = 0;
-  /** The loaded scripts by path. */
+  /** By path. */
   #scripts = new Map<string, LoadedScript>();
   /** All generations with processes, including generations that only finish their runs. */
   readonly #alive = new Set<Generation>();
@@ -131,13 +124,12 @@ export class ScriptHost {
   }
 
   /** The files that failed at the last load. */
-  problems(): ScriptProblem[] {
+  problems(): { path: string; message: string }[] {
     return this.states().flatMap(({ file: { path }, problem }) =>
       problem === null ? [] : [{ path, message: problem.message }],
     );
   }
 
-  /** All files, each with the outcome of its last load. */
   states(): readonly FileState[] {
     return this.#states.list();
   }
@@ -147,9 +139,7 @@ export class ScriptHost {
     return this.#missing;
   }
 
-  /**
-   * Loads the files in the folders now. Runs under way go on; later runs use either the old or the new set of files.
-   */
+  /** Loads the files in the folders now. Runs under way go on; later runs use either the old or the new set of files. */
   load(owners: ScriptOwners): Promise<void> {
     // A failed load must not prevent the next load.
     const before = this.#loading.catch(() => undefined);
@@ -286,8 +276,7 @@ export class ScriptHost {
 
   #start(lane: Lane, { root, code, calls }: Load): readonly Supervisor[] {
     const start = this.#options.process(root);
-    const spawn = (onMessage: (message: FromChild) => void): SpawnedProcess<ToChild, FromChild> =>
-      new SpawnedProcess(start, onMessage);
+    const spawn: SupervisorOptions["spawn"] = (onMessage) => new SpawnedProcess(start, onMessage);
     const { memoryLimit, logger } = this.#options;
     const onLost = (): void => {
       this.#processesLost += 1;
@@ -344,10 +333,7 @@ function checked(file: ScriptFile, load: Load): Loaded {
 
 const notLoaded: Loaded = { error: { message: "was not loaded" } };
 
-/**
- * Loads files into processes, one process after another: a file that fails in the first process is not tried in the other
- * processes.
- */
+/** Loads files into one process after another. A file that fails in a process is not tried in further processes. */
 async function loadInto(
   supervisors: readonly Supervisor[],
   files: readonly string[],

@@ -175,11 +175,10 @@ export class ServiceApi implements CallAnswers {
   }
 
   #jobMethods(): Record<string, Method> {
-    const { queues } = this.#options;
     return {
       "jobs.enqueue": async (principal, [name, payload, options]) => {
         const run = { payload: text(payload, "payload"), options: JSON.parse(text(options, "options")) };
-        return { runId: await queues.enqueue(text(name, "name"), run, principal) };
+        return { runId: await this.#options.queues.enqueue(text(name, "name"), run, principal) };
       },
     };
   }

@@ -73,10 +73,7 @@ export class Supervisor {
     return this.#waiting.length + (this.#process?.load ?? 0) + this.#suspects.length + this.#isolated.size;
   }
 
-  /**
-   * Starts the process and loads files; files that load are loaded again into each later process.
-   * @throws Error when no process can be started.
-   */
+  /** Starts the process and loads files; later processes load the loadable files. @throws Error when no process starts. */
   async start(files: readonly string[]): Promise<Map<string, Loaded>> {
     const results = await this.#load(files);
     this.#files = files.filter((path) => "exports" in (results.get(path) ?? {}));
@@ -84,7 +81,6 @@ export class Supervisor {
     return results;
   }
 
-  /** See `ScriptProcess`. */
   followTime(): void {
     this.#process?.followTime();
   }
@@ -97,7 +93,10 @@ export class Supervisor {
     if (this.#state === "stopped") attempt.settle({ status: "stopped" });
     if (!attempt.isSettled) this.#add(attempt);
     const outcome = await attempt.outcome;
-    this.#giveUp(attempt);
+    // The attempt has ended for its caller, but may wait to be sent, or may still be in the process.
+    const waiting = this.#waiting.indexOf(attempt);
+    if (waiting >= 0) this.#waiting.splice(waiting, 1);
+    this.#process?.abort(attempt);
     return outcome;
   }
 
@@ -113,13 +112,6 @@ export class Supervisor {
       if (this.#unloaded.has(next.task.path)) void this.#isolate(next);
       else this.#process.call(next);
     }
-  }
-
-  /** The attempt has ended for its caller: the attempt is not sent, or is aborted in the process that still has the attempt. */
-  #giveUp(attempt: Attempt): void {
-    const waiting = this.#waiting.indexOf(attempt);
-    if (waiting >= 0) this.#waiting.splice(waiting, 1);
-    this.#process?.abort(attempt);
   }
 
   /** Resolves when nothing waits or is under way any more. */
@@ -174,7 +166,6 @@ export class Supervisor {
     return results;
   }
 
-  /** Starts the main process. */
   #open(): ScriptProcess {
     this.#process?.close();
     this.#process = null;

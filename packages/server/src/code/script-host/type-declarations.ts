@@ -65,10 +65,7 @@ ${fieldsOf(definition, "update")}    };
 `;
 }
 
-/**
- * The context of functions and jobs, the collections, and the variables that `scripts.env` declares, for the editor and for
- * `socle check`.
- */
+/** The context of handlers, the collections, and the variables of `scripts.env`, for the editor and for `socle check`. */
 export function typeDeclarations(definitions: readonly CollectionDefinition[], env: readonly string[]): string {
   const variables = variablesOf(env).map(
     ({ name, isOptional }) => `  readonly ${name}: string${isOptional ? " | undefined" : ""};\n`,

@@ -14,8 +14,7 @@ export interface ContextParts {
   readonly env: object;
 }
 
-export function makeContext(parts: ContextParts): object {
-  const { input, scope, calls, output, env } = parts;
+export function makeContext({ input, scope, calls, output, env }: ContextParts): object {
   const { runId, attempt, user, chain = [], ...about } = input;
   return {
     ...about,
@@ -25,16 +24,19 @@ export function makeContext(parts: ContextParts): object {
     attempt,
     signal: scope.signal,
     logger: output.loggerOf(scope),
-    db: databaseOf(parts),
+    db: databaseOf(calls),
     cause: { user, chain },
     auth: { user, users: usersOf(calls) },
     storage: storageOf(calls),
-    jobs: jobsOf(calls),
+    jobs: {
+      enqueue: async (name: string, payload: unknown = null, options: unknown = null) =>
+        calls.call("jobs.enqueue", [name, jsonOf(payload), jsonOf(options)]),
+    },
     env,
   };
 }
 
-function databaseOf({ calls }: ContextParts): object {
+function databaseOf(calls: ServiceClient): object {
   return {
     collection: (name: string) => {
       const call = (method: string, ...args: unknown[]): Promise<unknown> =>
@@ -124,13 +126,6 @@ function storageOf(calls: ServiceClient): object {
       const { filename, visibility = null, owner = null } = file;
       return calls.call("storage.put", [filename, data, visibility, owner]);
     },
-  };
-}
-
-function jobsOf(calls: ServiceClient): object {
-  return {
-    enqueue: async (name: string, payload: unknown = null, options: unknown = null) =>
-      calls.call("jobs.enqueue", [name, jsonOf(payload), jsonOf(options)]),
   };
 }
 

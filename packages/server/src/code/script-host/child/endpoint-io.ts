@@ -5,7 +5,6 @@ import { isDecoded } from "./globals.ts";
 
 /** A body up to this goes with the head of its response. */
 const inlineBytes = 64 * 1024;
-/** Bytes of a piece of a larger body. */
 const pieceBytes = 256 * 1024;
 
 /** Headers of a single connection, without meaning behind it (RFC 9110, 7.6.1). */
@@ -98,10 +97,7 @@ export function requestOf(
   return body === null || body === "pieces" ? new Request(url, init) : new Request(url, { ...init, body });
 }
 
-/**
- * The response of a handler as data, and its body when the body comes in pieces.
- * @throws Error for a value that is no Response.
- */
+/** The response of a handler as data, and its body when the body comes in pieces. @throws Error for no valid Response. */
 export async function responseOf(answer: unknown): Promise<{ data: ResponseData; rest: ResponseBody | null }> {
   if (!(answer instanceof Response)) throw new Error(`The handler returned ${kindOf(answer)}, which is no Response`);
   const { status, bodyUsed } = answer;

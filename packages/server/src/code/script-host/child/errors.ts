@@ -17,7 +17,7 @@ export class Errors {
     this.#root = root;
   }
 
-  /** The modules of the project. A module behind a link has another place on the disk. */
+  /** A module behind a link has another place on the disk. */
   use(files: readonly CodeFile[]): void {
     this.#paths = new Map(files.map(({ real, path }) => [real, path]));
   }

@@ -2,7 +2,6 @@
  * The globals of a script process, as the user's code finds them: the environment, `fetch`, `Response` and `Refusal`; and guards of the
  * functions of the runtime that would end the process.
  */
-
 import { missingVariables, readEnvironmentFile, variablesOf, withoutSettings } from "../environment.ts";
 import type { RefusalData } from "../protocol.ts";
 import { cut } from "./errors.ts";
@@ -14,10 +13,7 @@ export function loadEnvironment(root: string): void {
   for (const [name, value] of Object.entries(added)) process.env[name] ??= value;
 }
 
-/**
- * The `env` of handlers: the declared variables with their present values. A required variable that is not set throws when it
- * is read.
- */
+/** The `env` of handlers: the present values of the declared variables. A missing required variable throws when read. */
 export function declaredEnvironment(declared: readonly string[]): object {
   const env = {};
   const missing = missingVariables(declared, process.env);
@@ -76,10 +72,7 @@ export function isDecoded(response: Response, encoding: string): boolean {
 
 const { fetch: runtimeFetch } = globalThis;
 
-/**
- * `fetch` of the user's code: a request ends when the time of its attempt is up, beside any signal of the caller, and its errors name
- * the line of the call.
- */
+/** `fetch` of the user's code: the end of the attempt's time aborts a request, and errors name the line of the call. */
 function boundFetch(input: string | URL | Request, init?: BunFetchRequestInit): Promise<Response> {
   const scope = scopes.getStore();
   if (scope === undefined) return runtimeFetch(input, init);
@@ -108,10 +101,7 @@ function framesOf(stack = ""): string[] {
   return stack.split("\n").filter((line) => /^\s+at /.test(line));
 }
 
-/**
- * `new Response("text")` says its type at once, as the Fetch standard says. The runtime would add the type only when the runtime
- * sends the response itself.
- */
+/** `new Response("text")` has its type at once (Fetch standard). The runtime adds the type only to a response that it sends. */
 const typedResponse = new Proxy(Response, {
   construct(target, args, newTarget) {
     const response: Response = Reflect.construct(target, args, newTarget);

@@ -65,7 +65,6 @@ export function runScripts(options: ChildOptions): void {
 class Child {
   readonly #options: ChildOptions;
   readonly #send: (message: FromChild) => void;
-  /** The `env` of contexts. */
   readonly #env: object;
   readonly #errors: Errors;
   readonly #output: Output;
@@ -222,12 +221,9 @@ class Child {
   /** The handler of an endpoint has returned. Its attempt is over with the last piece of the response. */
   async #respond(attempt: number, value: unknown): Promise<void> {
     const { data, rest } = await responseOf(value);
-    if (rest === null) {
-      this.#answer(attempt, { response: data });
-      return;
-    }
     const active = this.#active.get(attempt);
-    if (active === undefined) rest.cancel();
+    if (rest === null) this.#answer(attempt, { response: data });
+    else if (active === undefined) rest.cancel();
     else {
       active.responseBody = rest;
       this.#say({ attempt, response: data });

@@ -66,7 +66,6 @@ export class Output {
     this.#send({ ...entry, level, message: cut(message, maxMessage), ...more });
   }
 
-  /** The `logger` of a context. */
   loggerOf(scope: AttemptScope): object {
     const at =
       (level: Level) =>

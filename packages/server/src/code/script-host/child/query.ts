@@ -1,5 +1,4 @@
 /** The process that runs `db.query`: a single query at a time, on a connection that can only read. */
-
 import { AppError, isObject } from "../../../base/kernel/index.ts";
 import { type QueryParameters, UserQueries, type Value } from "../../../store/database/index.ts";
 import type { QueryAnswer, QueryMessage, QueryOptions } from "../query-pool.ts";

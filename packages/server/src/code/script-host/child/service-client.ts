@@ -34,10 +34,7 @@ export class ServiceClient {
     this.#limits = limits;
   }
 
-  /**
-   * Asks the service. Resolves with the value of an answer in JSON. Rejects with a `ServiceError` whose stack is that of the
-   * caller.
-   */
+  /** Resolves with the value of an answer in JSON. @throws ServiceError with the stack of the caller. */
   async call(method: string, args: readonly unknown[], onPart?: (value: unknown) => void): Promise<unknown> {
     const error = new ServiceError();
     const size = args.reduce<number>((sum, arg) => sum + sizeOf(arg), 0);
