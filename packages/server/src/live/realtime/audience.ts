@@ -21,6 +21,10 @@ export function nameOf(listener: Listener): string {
 /** A subscription that hears events as they happen. */
 export interface LiveListener {
   readonly listener: Listener;
+  /** Null for events of the service. */
+  readonly collection: string | null;
+  /** The text of the filter, or null. */
+  readonly filter: string | null;
   /** The id in the frames of the events, or null. */
   readonly id: string | null;
   /** Whether a change of a type at a seq is sent as it happens. */
@@ -42,8 +46,7 @@ export class LiveListeners {
   }
 
   add(subscription: LiveListener): void {
-    const name = nameOf(subscription.listener);
-    this.#byName.set(name, (this.#byName.get(name) ?? new Set()).add(subscription));
+    this.#byName.getOrInsertComputed(nameOf(subscription.listener), () => new Set()).add(subscription);
   }
 
   delete(subscription: LiveListener): void {
@@ -121,12 +124,6 @@ export function reservedOf(event: LoggedEvent, visibility?: Visibility): Reserve
     default:
       return null;
   }
-}
-
-/** The topics of the two texts of a reserved event. A user who gets the whole text has joined both topics of users. */
-export function topicsOfReserved(type: string, userId: string | null): { whole: string[]; others: string } {
-  const own = userId === null ? [] : [`${type}/${userId}`];
-  return { whole: [`${type}/admins`, ...own], others: `${type}/users` };
 }
 
 /** The JSON payload of an event of the service for a listener; undefined for the event's own payload. */

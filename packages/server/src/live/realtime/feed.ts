@@ -9,15 +9,7 @@ import type { LimitMeter, Logger } from "../../base/logging/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventPage, LoggedEvent } from "../../store/events/index.ts";
-import {
-  type Listener,
-  type LiveListener,
-  LiveListeners,
-  type Reserved,
-  reservedOf,
-  topicsOfEvent,
-  topicsOfReserved,
-} from "./audience.ts";
+import { type Listener, type LiveListener, type Reserved, reservedOf, topicsOfEvent } from "./audience.ts";
 import { FilterTable, type FilterTableOptions } from "./filter-table.ts";
 import { eventText, parseKnown } from "./frames.ts";
 import { ListenerClass } from "./listener-class.ts";
@@ -36,12 +28,6 @@ export interface ListeningSocket extends Buffered {
   appear(collection: string): void;
 }
 
-/** A subscription without a filter, or with a filter. */
-interface FeedListener extends LiveListener {
-  readonly collection: string | null;
-  readonly filter: string | null;
-}
-
 export interface FeedOptions extends VisibilityOptions {
   database: Database;
   limits: LimitMeter;
@@ -58,20 +44,6 @@ export interface FeedOptions extends VisibilityOptions {
   filterTime: number;
 }
 
-/** The live subscriptions of a collection without a filter. Admins hear by a topic, and do not count. */
-interface Whole {
-  readonly live: LiveListeners;
-  /** Made for the first change that is told to each listener separately. */
-  listeners: ListenerClass | null;
-}
-
-/** The reason why no more channels can be taken. */
-const fullText = {
-  all: "All sockets together hold as many channels as this service allows. Try again later.",
-  address:
-    "The sockets of your address together hold as many channels as one address may. Unsubscribe from some first.",
-};
-
 /** Names of channels that are parsed once for all sockets. */
 const knownChannels = 1_000;
 
@@ -82,9 +54,7 @@ const width = 256;
 const ruleLoopMs = 8;
 
 export class Feed {
-  /** The filters of all subscriptions. */
   readonly filters: FilterTable;
-  /** Frames that wait in all sockets. */
   readonly inboxes = new Inboxes();
   readonly turns = new Turns();
   readonly buffers: SocketBuffers;
@@ -96,7 +66,8 @@ export class Feed {
   readonly #sockets: ReadonlySet<ListeningSocket>;
   readonly #shared: FilterTableOptions;
   readonly #parsed = new BoundedMap<string, Channel>(knownChannels);
-  readonly #whole = new Map<string, Whole>();
+  /** The live subscriptions without a filter, by collection. Admins hear by a topic, and do not count. */
+  readonly #whole = new Map<string, ListenerClass>();
   /** The channels that the sockets of each address hold, and the channels of all sockets. */
   readonly #byAddress = new Map<string, number>();
   #held = 0;
@@ -158,7 +129,7 @@ export class Feed {
   }
 
   /** The events after a seq that may be told to a subscription; null if the log was trimmed after that seq. */
-  page(after: number, types: readonly string[], subscription: FeedListener): EventPage | null {
+  page(after: number, types: readonly string[], subscription: LiveListener): EventPage | null {
     const sources = this.visibility.sourcesOf(types, subscription);
     return this.#options.events.page({ after, until: this.seq, width, types: sources });
   }
@@ -181,16 +152,16 @@ export class Feed {
     const isFull = this.#held >= most;
     if (!isFull && (this.#byAddress.get(address) ?? 0) < Math.floor(most / 2)) return null;
     this.limits.reached("subscriptions", { address });
-    return isFull ? fullText.all : fullText.address;
+    return isFull
+      ? "All sockets together hold as many channels as this service allows. Try again later."
+      : "The sockets of your address together hold as many channels as one address may. Unsubscribe from some first.";
   }
 
-  /** A socket of this address takes a channel. */
   takeChannel(address: string): void {
     this.#held += 1;
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1);
   }
 
-  /** A socket of this address gives up a channel. */
   giveBackChannel(address: string): void {
     this.#held -= 1;
     const own = (this.#byAddress.get(address) ?? 0) - 1;
@@ -199,32 +170,30 @@ export class Feed {
   }
 
   /** Whether the collection of a subscription exists. Until then the subscription joins no topics, which take memory. */
-  hasCollection({ collection }: FeedListener): boolean {
+  hasCollection({ collection }: LiveListener): boolean {
     return collection === null || this.#options.collections.get(collection) !== undefined;
   }
 
   /** A subscription without a filter goes live. */
-  enter(subscription: FeedListener): void {
+  enter(subscription: LiveListener): void {
     const { collection, listener } = subscription;
     if (collection === null || isAdmin(listener)) return;
-    const whole = this.#whole.get(collection) ?? { live: new LiveListeners(), listeners: null };
-    whole.live.add(subscription);
-    this.#whole.set(collection, whole);
+    this.#whole.getOrInsertComputed(collection, () => new ListenerClass(null, this.#shared)).live.add(subscription);
   }
 
   /** A subscription without a filter is not live any more. */
-  leave(subscription: FeedListener): void {
+  leave(subscription: LiveListener): void {
     const name = subscription.collection ?? "";
     const whole = this.#whole.get(name);
     whole?.live.delete(subscription);
     if (whole?.live.size !== 0) return;
-    whole.listeners?.clear();
+    whole.clear();
     this.#whole.delete(name);
   }
 
   /** The seq of the oldest change that waits for a live subscription without a filter; null if no change waits. */
-  nextSeq({ collection, listener }: FeedListener): number | null {
-    return isAdmin(listener) ? null : (this.#whole.get(collection ?? "")?.listeners?.nextSeq ?? null);
+  nextSeq({ collection, listener }: LiveListener): number | null {
+    return isAdmin(listener) ? null : (this.#whole.get(collection ?? "")?.nextSeq ?? null);
   }
 
   /**
@@ -249,15 +218,14 @@ export class Feed {
       return this.#send(event, topicsOfEvent(type, this.visibility.audience(event, name), owner));
     // Admins hear by their topic, and each other listener as the listener's rights say.
     const sending = this.#send(event, topicsOfEvent(type, "admins", owner));
-    whole.listeners ??= new ListenerClass(whole.live, null, this.#shared);
-    whole.listeners.publish(telling);
+    whole.publish(telling);
     return sending;
   }
 
   /** Whether each listener is told separately: the rule decides, or fields have rules, or former changes still wait. */
-  #isToldSingly({ type }: LoggedEvent, collection: Collection, { listeners }: Whole): boolean {
+  #isToldSingly({ type }: LoggedEvent, collection: Collection, { nextSeq }: ListenerClass): boolean {
     const hidesValues = collection.fieldPolicies?.hidesValues === true && !type.endsWith(".deleted");
-    return this.visibility.isConditional(collection) || hidesValues || (listeners?.nextSeq ?? null) !== null;
+    return this.visibility.isConditional(collection) || hidesValues || nextSeq !== null;
   }
 
   /** A change by the definitions and rules of this moment; null if its collection is gone. @throws Outdated. */
@@ -272,7 +240,7 @@ export class Feed {
     if (this.visibility.isOfPredecessor(event, collection)) return null;
     const audience = this.visibility.audience(event, collection.name);
     const answers = new Verdicts(this.readers, { among: this.readers.everybody, ms: ruleLoopMs });
-    return new Telling({ event, collection, audience, answers });
+    return new Telling(event, collection, { audience, answers });
   }
 
   #publishOfService(event: LoggedEvent): Promise<unknown> | undefined {
@@ -289,13 +257,13 @@ export class Feed {
    * and leaves that topic meanwhile.
    */
   #publishReserved(event: LoggedEvent, { reduced, userId }: Reserved): Promise<unknown> | undefined {
-    const { whole, others } = topicsOfReserved(event.type, userId);
+    const others = `${event.type}/users`;
     const own = userId === null ? [] : [...this.#sockets].filter(({ listener }) => listener?.userId === userId);
     const aside = own.filter((socket) => socket.hasJoined(others));
     for (const socket of aside) socket.leave(others);
     const first = this.#send(event, [others], reduced);
     for (const socket of aside) socket.join(others);
-    const second = this.#send(event, whole);
+    const second = this.#send(event, topicsOfEvent(event.type, "owner", userId));
     return first === undefined || second === undefined ? (first ?? second) : Promise.all([first, second]);
   }
 

@@ -3,8 +3,8 @@
  * listener class of the filter. A change of a record goes through the filters of its collection; sockets without a
  * filter are not looked at.
  */
-import { LiveListeners } from "./audience.ts";
-import { classOf, Filter, type FilterSource } from "./filter.ts";
+import { classOf } from "../../data/queries/index.ts";
+import { Filter, type FilterSource } from "./filter.ts";
 import { FrameError } from "./frames.ts";
 import { type ClassOptions, ListenerClass } from "./listener-class.ts";
 import type { Telling } from "./tellings.ts";
@@ -37,9 +37,7 @@ export class FilterTable {
 
   /** Whether some subscription hears the changes of a collection through a filter. */
   has(collection: string): boolean {
-    const entries = this.#entries.get(collection);
-    if (entries === undefined) return false;
-    for (const { listeners } of entries.values()) if (listeners.live.size > 0) return true;
+    for (const { listeners } of this.#entries.get(collection)?.values() ?? []) if (listeners.live.size > 0) return true;
     return false;
   }
 
@@ -55,7 +53,7 @@ export class FilterTable {
     if (entry?.filter.callers.has(caller) !== true) {
       const filter = entry?.filter ?? new Filter(source, this.#options);
       this.#admit(filter, caller, entry === undefined);
-      entry ??= { filter, listeners: new ListenerClass(new LiveListeners(), filter, this.#options) };
+      entry ??= { filter, listeners: new ListenerClass(filter, this.#options) };
     }
     const { filter, listeners } = entry;
     filter.add({ listener, caller });

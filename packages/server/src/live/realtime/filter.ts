@@ -4,12 +4,11 @@
  * condition asks about the record alone, otherwise by a statement. The callers share the processor time of the filter.
  */
 
-import { AppError, isAdmin } from "../../base/kernel/index.ts";
+import { AppError } from "../../base/kernel/index.ts";
 import type { LimitMeter } from "../../base/logging/index.ts";
-import { type Collection, type Collections, columnName } from "../../data/collections/index.ts";
+import { type Collections, columnName } from "../../data/collections/index.ts";
 import {
   collectionsIn,
-  type Expression,
   ExpressionError,
   namesCaller,
   operandsIn,
@@ -38,14 +37,6 @@ import {
 } from "./reader-table.ts";
 import type { Telling } from "./tellings.ts";
 import type { Budgets } from "./turns.ts";
-
-/** Callers for whom a filter is the same. */
-type CallerClass = "nobody" | "user" | "admin";
-
-export function classOf(listener: Listener): CallerClass {
-  if (listener === null) return "nobody";
-  return isAdmin(listener) ? "admin" : "user";
-}
 
 /** A text, the collection whose records the text is about, and a caller of the class. */
 export interface FilterSource {
@@ -119,7 +110,7 @@ export class Filter {
     this.source = source;
     this.#options = options;
     const parsed = this.#parse();
-    if (parsed === null) checkForm(source.text);
+    if (parsed === null) refusingInvalid(() => syntaxOf(source.text));
     this.cost = parsed !== null && parsed.inMemory !== null ? 1 : statementCost;
     this.#listeners = options.readers.group();
   }
@@ -265,27 +256,21 @@ export class Filter {
     const { collection: name, listener, text } = this.source;
     const collection = collections.get(name);
     if (collection === undefined || collection.policies.read.decide(listener).access === "none") return null;
-    const expression = this.#expression(collection, listener, text);
+    const expression = refusingInvalid(() => parseSubscriptionFilter({ collections, collection }, listener, text));
+    const others = collectionsIn(expression);
     const condition = { table: recordTableOf(collection), expression };
-    const predicate = asksRecordAlone(expression) ? toPredicate(expression) : null;
+    const asksRecordAlone = !namesCaller(expression) && others.size === 0;
+    const predicate = asksRecordAlone ? toPredicate(expression) : null;
     const inMemory =
       predicate &&
       ((state: OwnedState) => predicate(state.record, { now: Date.now(), user: null, related: () => null }));
     const operands = operandsIn(expression).length;
-    const entersItself = collectionsIn(expression).has(name);
+    const entersItself = others.has(name);
     const columns = ownColumnsIn(expression);
     const asked = condition.table.fields.filter((field) => columns.has(columnName(field)));
     const fields = asked.map(({ name: field }) => field);
     this.#parsed = { epoch, condition, inMemory, operands, columns, fields, entersItself };
     return this.#parsed;
-  }
-
-  #expression(collection: Collection, listener: Listener, text: string): Expression {
-    try {
-      return parseSubscriptionFilter({ collections: this.#options.collections, collection }, listener, text);
-    } catch (thrown) {
-      throw invalid(thrown);
-    }
   }
 }
 
@@ -300,22 +285,13 @@ function lengthOf({ record }: OwnedState, fields: readonly string[]): number {
   return length;
 }
 
-/** The error for a text that is no filter. The subscription adds its channel. */
-function invalid(thrown: unknown): unknown {
-  if (!(thrown instanceof AppError)) return thrown;
-  const position = thrown instanceof ExpressionError ? thrown.offset + 1 : null;
-  return new FrameError("invalid_filter", `"filter": ${thrown.message}`, { channel: null, position });
-}
-
-/** Looks at the form of a text alone. @throws FrameError `invalid_filter`. */
-function checkForm(text: string): void {
+/** Parses a filter. @throws FrameError `invalid_filter`; the subscription adds its channel. */
+function refusingInvalid<T>(parse: () => T): T {
   try {
-    syntaxOf(text);
+    return parse();
   } catch (thrown) {
-    throw invalid(thrown);
+    if (!(thrown instanceof AppError)) throw thrown;
+    const position = thrown instanceof ExpressionError ? thrown.offset + 1 : null;
+    throw new FrameError("invalid_filter", `"filter": ${thrown.message}`, { channel: null, position });
   }
-}
-
-function asksRecordAlone(expression: Expression): boolean {
-  return !namesCaller(expression) && collectionsIn(expression).size === 0;
 }

@@ -9,7 +9,7 @@
  */
 
 import type { LoggedEvent } from "../../store/events/index.ts";
-import type { LiveListener, LiveListeners } from "./audience.ts";
+import { type LiveListener, LiveListeners } from "./audience.ts";
 import { type Filter, type FilterOptions, quickMs } from "./filter.ts";
 import { TooLate, TooSlow, type Verdicts, whenFree } from "./reader-table.ts";
 import { Outdated, type Telling } from "./tellings.ts";
@@ -35,7 +35,7 @@ interface Waiting {
 }
 
 export class ListenerClass {
-  readonly live: LiveListeners;
+  readonly live = new LiveListeners();
   readonly #filter: Filter | null;
   readonly #options: ClassOptions;
   #waiting: Waiting[] = [];
@@ -45,8 +45,7 @@ export class ListenerClass {
   #isDraining = false;
 
   /** @param filter of all subscriptions of the class, or null. */
-  constructor(live: LiveListeners, filter: Filter | null, options: ClassOptions) {
-    this.live = live;
+  constructor(filter: Filter | null, options: ClassOptions) {
     this.#filter = filter;
     this.#options = options;
   }

@@ -5,7 +5,7 @@
  */
 import type { JsonValue } from "@socle/protocol";
 import { AppError } from "../../base/kernel/index.ts";
-import { bind, collectionsIn, type Expression, toSql } from "../../data/expressions/index.ts";
+import { bind, collectionsIn, type Expression, type SqlPart, toSql } from "../../data/expressions/index.ts";
 import { callerOf } from "../../data/permissions/index.ts";
 import type { RecordTable } from "../../data/records/index.ts";
 import type { Database, ScratchConnection, Value } from "../../store/database/index.ts";
@@ -76,19 +76,12 @@ export interface ThreadUse {
   charge(ms: number): void;
 }
 
-type Sql = ReturnType<typeof toSql>;
-
 interface Texts {
-  readonly forGroup: Sql;
+  readonly forGroup: SqlPart;
   /** For one listener: the indexes of the caller's fields are of use. */
-  readonly forOne: Sql;
+  readonly forOne: SqlPart;
   /** Whether the condition asks for other records of the same collection. */
   readonly entersItself: boolean;
-}
-
-interface Statement {
-  readonly sql: string;
-  readonly values: Value[];
 }
 
 /** A statement on the event loop over at most this many records has eight times as much time. */
@@ -113,7 +106,6 @@ export class Readers {
   readonly #texts = new WeakMap<Expression, Texts>();
   /** The groups with listeners. */
   readonly #groups = new Set<ListenerGroup>();
-  /** All listeners. */
   readonly everybody: ListenerGroup;
   /** Opened for the first event that needs its readers. */
   #connection: ScratchConnection | null = null;
@@ -198,7 +190,10 @@ export class Readers {
     }
   }
 
-  #statement({ condition, state, among }: Question, place: "in place" | "on a thread"): Statement {
+  #statement(
+    { condition, state, among }: Question,
+    place: "in place" | "on a thread",
+  ): { sql: string; values: Value[] } {
     const { table } = condition;
     const { forGroup, forOne, entersItself } = this.#textsOf(condition);
     const states = table.givenState(entersItself && pointsToItself(state));
@@ -206,10 +201,7 @@ export class Readers {
     const now = Date.now();
     if (!(among instanceof ListenerGroup)) {
       const bound = bind(forOne.values, { now, user: callerOf(among) });
-      return {
-        sql: `${states} ${beginnings.one} ${forOne.text}`,
-        values: [...stateValues, nameOf(among), ...bound],
-      };
+      return { sql: `${states} ${beginnings.one} ${forOne.text}`, values: [...stateValues, nameOf(among), ...bound] };
     }
     const [beginning, parameter] =
       place === "in place" ? [beginnings.ofGroup, among.number] : [beginnings.given, among.toJson()];
@@ -218,17 +210,14 @@ export class Readers {
   }
 
   #textsOf({ table, expression }: Condition): Texts {
-    let texts = this.#texts.get(expression);
-    if (texts === undefined) {
+    return this.#texts.getOrInsertComputed(expression, () => {
       const options = { users: this.#users, isOfOneRecord: true, isProbed: true };
-      texts = {
+      return {
         forGroup: toSql(expression, "_record", { ...options, caller: "_listener" }),
         forOne: toSql(expression, "_record", options),
         entersItself: collectionsIn(expression).has(table.collection.name),
       };
-      this.#texts.set(expression, texts);
-    }
-    return texts;
+    });
   }
 
   #begin(): ScratchConnection {
@@ -292,8 +281,7 @@ export class Verdicts {
   }
 
   #keep({ expression }: Condition, state: OwnedState, names: Names): void {
-    const byState = this.#known.get(expression) ?? new Map<OwnedState, Names>();
-    this.#known.set(expression, byState.set(state, names));
+    this.#known.getOrInsertComputed(expression, () => new Map()).set(state, names);
   }
 }
 

@@ -38,7 +38,6 @@ export class Realtime {
     };
   }
 
-  /** The number of open sockets. */
   get sockets(): number {
     return this.#connections.size;
   }
@@ -55,10 +54,9 @@ export class Realtime {
    * @throws AppError `unauthorized` for a token that is not valid.
    */
   async admit(token: string | null, address: string): Promise<SocketConnection> {
-    if (token === null)
-      return new SocketConnection({ listener: null, expiresAt: Number.POSITIVE_INFINITY, address }, this.#feed);
-    const { principal, expiresAt } = await this.#options.auth.connect(token);
-    return new SocketConnection({ listener: principal, expiresAt, address }, this.#feed);
+    const anonymous = { principal: null, expiresAt: Number.POSITIVE_INFINITY };
+    const { principal: listener, expiresAt } = token === null ? anonymous : await this.#options.auth.connect(token);
+    return new SocketConnection({ listener, expiresAt, address }, this.#feed);
   }
 
   /** The WebSocket handlers for `Bun.serve`. Bun cuts off slow sockets natively. */
@@ -92,8 +90,7 @@ export class Realtime {
   #watch(connection: SocketConnection): void {
     if (connection.listener === null) return;
     const { sessionId } = connection.listener;
-    const connections = this.#bySession.get(sessionId) ?? new Set();
-    this.#bySession.set(sessionId, connections.add(connection));
+    this.#bySession.getOrInsertComputed(sessionId, () => new Set()).add(connection);
     this.#expiry ??= this.#nextSecond();
     // The session may have ended between the check of the token and now.
     this.#sessionChanged(sessionId, this.#roleOf(sessionId));

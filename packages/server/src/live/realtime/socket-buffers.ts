@@ -21,9 +21,7 @@ const lookEvery = 16;
 /** The part of the bound that stays free after sockets were cut off, so that the next event cuts off no further sockets. */
 const headroom = 4;
 
-/**
- * The most bytes, over all sockets together, that an event may have to be sent in a single turn of the event loop.
- */
+/** The most bytes, over all sockets together, that an event may have to be sent in a single turn of the event loop. */
 const undivided = 4 * 1024 ** 2;
 
 /** Milliseconds for which a large event holds the event loop at a time. */

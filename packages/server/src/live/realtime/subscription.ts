@@ -19,7 +19,7 @@ import type { FilterHold } from "./filter-table.ts";
 import { eventText, FrameError } from "./frames.ts";
 import type { OwnedState } from "./reader-table.ts";
 import type { EndTurn } from "./turns.ts";
-import type { FilterOfOne, ReplayedEvent } from "./visibility.ts";
+import type { ReplayedEvent } from "./visibility.ts";
 
 /** The socket of a subscription. */
 export interface SubscribedSocket {
@@ -38,15 +38,7 @@ export interface SubscribedSocket {
   fail(thrown: unknown): void;
 }
 
-/** The events of a subscription. */
-export interface SubscribedTo {
-  /** Null for events of the service. */
-  readonly collection: string | null;
-  /** The text of the filter, or null. */
-  readonly filter: string | null;
-  /** The id in the frames of the events, or null. */
-  readonly id: string | null;
-}
+type SubscribedTo = Pick<LiveListener, "collection" | "filter" | "id">;
 
 interface HeardType {
   readonly type: string;
@@ -64,7 +56,7 @@ interface HeardType {
 
 const nothing: readonly HeardType[] = [];
 
-export class Subscription implements LiveListener, SubscribedTo {
+export class Subscription implements LiveListener {
   readonly id: string | null;
   readonly collection: string | null;
   readonly filter: string | null;
@@ -185,13 +177,11 @@ export class Subscription implements LiveListener, SubscribedTo {
   #goLive(heard: HeardType): void {
     heard.state = "live";
     heard.liveAfter = this.#feed.seq;
-    if (this.#hold !== null) {
-      this.#hold.listeners.live.add(this);
-      return;
+    if (this.#hold !== null) this.#hold.listeners.live.add(this);
+    else if (this.#feed.hasCollection(this)) {
+      this.#socket.topics(heard.type, "join");
+      this.#feed.enter(this);
     }
-    if (!this.#feed.hasCollection(this)) return;
-    this.#socket.topics(heard.type, "join");
-    this.#feed.enter(this);
   }
 
   /** The collection of a subscription without a filter has been made. */
@@ -301,9 +291,8 @@ export class Subscription implements LiveListener, SubscribedTo {
   #toldOf(head: EventHead): Promise<ReplayedEvent> {
     const { collection, listener } = this;
     const hold = this.#hold;
-    if (hold === null) return this.#feed.visibility.replayed(head, { listener, collection, filter: null });
     const one = { listener, caller: this.#socket.caller };
-    const filter: FilterOfOne = {
+    const filter = hold && {
       columns: (state: OwnedState) => hold.filter.columns(state),
       holds: (state: OwnedState) => hold.filter.holds(state, one, (work) => this.#outside(work)),
     };

@@ -54,17 +54,6 @@ export function toldText(event: LoggedEvent, type: string, hidden: ReadonlySet<s
   return event.toText(JSON.stringify(withoutFields(event.payload as StoredRecord, hidden)), type);
 }
 
-/** A change to tell, and the present listeners. */
-interface Told {
-  /** The live event, with the record before the change. */
-  readonly event: LoggedEvent;
-  readonly collection: Collection;
-  /** The callers with the right to read the record by a rule word; `condition` for an expression. */
-  readonly audience: Audience;
-  /** The listeners that fulfil the read rule and the rules of fields. */
-  readonly answers: Verdicts;
-}
-
 const nobody: ReadonlySet<string> = new Set();
 /** Callers of the classes for whom fields may have rules. */
 const samples: readonly Listener[] = [null, { userId: "", role: "authenticated", sessionId: "" }];
@@ -74,25 +63,31 @@ const samples: readonly Listener[] = [null, { userId: "", role: "authenticated",
  * expression or a filter is asked, and without the fields that the listener may not read.
  */
 export class Telling {
+  /** The live event, with the record before the change. */
   readonly event: LoggedEvent;
   readonly collection: Collection;
   /** The record before the change; null for a creation. */
   readonly before: OwnedState | null;
   /** The record after the change; null for a deletion. */
   readonly after: OwnedState | null;
+  /** The callers with the right to read the record by a rule word; `condition` for an expression. */
   readonly #audience: Audience;
+  /** The listeners that fulfil the read rule and the rules of fields. */
   readonly #answers: Verdicts;
   readonly #table: RecordTable;
   readonly #texts = new Map<string, string>();
   readonly #frames = new Map<string, string>();
 
-  constructor({ event, collection, audience, answers }: Told) {
+  constructor(event: LoggedEvent, collection: Collection, of: { audience: Audience; answers: Verdicts }) {
     this.event = event;
     this.collection = collection;
-    this.#audience = audience;
-    this.#answers = answers;
+    this.#audience = of.audience;
+    this.#answers = of.answers;
     this.#table = recordTableOf(collection);
-    const [before, after] = [beforeOf(event, this.#table), afterOf(event)];
+    const { type, payload, previous, owner } = event;
+    const before = previous && stateOf(previous, this.#table, owner);
+    // The payload of a live creation or update is the whole record.
+    const after = type.endsWith(".deleted") ? null : { record: payload as StoredRecord, owner };
     this.before = before && { ...before, other: after };
     this.after = after && { ...after, other: before };
   }
@@ -133,25 +128,11 @@ export class Telling {
   }
 
   /** The frame with the change for a listener. @param id of the subscription, or null. */
-  frame(type: string, listener: Listener, id: string | null = null): string {
+  frame(type: string, listener: Listener, id: string | null): string {
     const hidden = type.endsWith(".deleted") ? nobody : this.#hiddenFrom(listener);
     const key = hidden.size === 0 ? type : `${type} ${[...hidden].join()}`;
-    if (id !== null) return eventText(this.#text(key, type, hidden), id);
-    let frame = this.#frames.get(key);
-    if (frame === undefined) {
-      frame = eventText(this.#text(key, type, hidden));
-      this.#frames.set(key, frame);
-    }
-    return frame;
-  }
-
-  #text(key: string, type: string, hidden: ReadonlySet<string>): string {
-    let text = this.#texts.get(key);
-    if (text === undefined) {
-      text = toldText(this.event, type, hidden);
-      this.#texts.set(key, text);
-    }
-    return text;
+    const text = this.#texts.getOrInsertComputed(key, () => toldText(this.event, type, hidden));
+    return id === null ? this.#frames.getOrInsertComputed(key, () => eventText(text)) : eventText(text, id);
   }
 
   #hiddenFrom(listener: Listener, answer: Answer = this.#answers.of): ReadonlySet<string> {
@@ -182,15 +163,6 @@ export class Telling {
     if (state === null || decision.access !== "where") return nobody;
     return answer({ table: this.#table, expression: decision.condition }, state);
   }
-}
-
-function afterOf({ type, payload, owner }: LoggedEvent): OwnedState | null {
-  // The payload of a live creation or update is the whole record.
-  return type.endsWith(".deleted") ? null : { record: payload as StoredRecord, owner };
-}
-
-function beforeOf({ previous, owner }: LoggedEvent, table: RecordTable): OwnedState | null {
-  return previous === null ? null : stateOf(previous, table, owner);
 }
 
 /** The state of a whole record. @param owner of the record, for collections in which no field names the owner. */

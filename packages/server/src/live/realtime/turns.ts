@@ -32,10 +32,7 @@ export class Turns {
    */
   take(caller: string): Promise<EndTurn> {
     return new Promise((resolve) => {
-      const start = (): void => resolve(this.#begin());
-      const own = this.#waiting.get(caller);
-      if (own === undefined) this.#waiting.set(caller, [start]);
-      else own.push(start);
+      this.#waiting.getOrInsertComputed(caller, () => []).push(() => resolve(this.#begin()));
       this.#next();
     });
   }
@@ -153,14 +150,12 @@ export class Inbox {
     this.#all.shrink(isFirst ? this : null);
   }
 
-  /** The oldest frame. */
   take(): string | undefined {
     const frame = this.#frames.shift();
     if (frame !== undefined) this.#count(-frame.length - frameBytes);
     return frame;
   }
 
-  /** Ends the socket. */
   overflow(): void {
     this.clear();
     this.#onOverflow();

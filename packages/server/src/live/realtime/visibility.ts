@@ -1,6 +1,6 @@
 /** Visibility: the audience of an event of the log, now and in a replay, and the text that a replay sends of it. */
 
-import type { JsonValue, StoredRecord } from "@socle/protocol";
+import type { StoredRecord } from "@socle/protocol";
 import { AppError, isAdmin } from "../../base/kernel/index.ts";
 import type { Collection, Collections } from "../../data/collections/index.ts";
 import { type Audience, audienceOf, narrowerThan } from "../../data/permissions/index.ts";
@@ -37,12 +37,6 @@ export interface ReplayedTo {
 /** The filter of a subscription without a filter. */
 const everything: FilterOfOne = { columns: () => new Set(), holds: () => Promise.resolve(true) };
 
-/**
- * The users to whom events of auth, storage, functions and jobs are told (`realtime.serviceEvents`): all users; the
- * user an event is about, and admins alone for an event about no user; or admins.
- */
-export type ServiceEvents = "all" | "own" | "admin";
-
 /** The user an event of the service is about, or null. */
 export function subjectOf({ payload }: LoggedEvent): string | null {
   const { userId } = payload;
@@ -61,23 +55,18 @@ export interface VisibilityOptions {
   events: EventLog;
   records: Records;
   storage: Storage;
-  /** The users to whom events of auth, storage, functions and jobs are told. */
-  serviceEvents: ServiceEvents;
+  /**
+   * The users to whom events of auth, storage, functions and jobs are told (`realtime.serviceEvents`): all users; the
+   * user an event is about, and admins alone for an event about no user; or admins.
+   */
+  serviceEvents: "all" | "own" | "admin";
 }
 
 export class Visibility {
-  readonly #collections: Collections;
-  readonly #events: EventLog;
-  readonly #records: Records;
-  readonly #storage: Storage;
-  readonly #serviceEvents: ServiceEvents;
+  readonly #options: VisibilityOptions;
 
   constructor(options: VisibilityOptions) {
-    this.#serviceEvents = options.serviceEvents;
-    this.#collections = options.collections;
-    this.#events = options.events;
-    this.#records = options.records;
-    this.#storage = options.storage;
+    this.#options = options;
   }
 
   /**
@@ -88,7 +77,7 @@ export class Visibility {
    */
   audience(event: EventHead, name: string | null): Audience {
     if (name === null) return this.#serviceAudience(event);
-    const collection = this.#collections.get(name);
+    const collection = this.#options.collections.get(name);
     if (collection === undefined || this.isOfPredecessor(event, collection)) return "admins";
     const { read } = collection.policies;
     const { widened } = collection.logMarks;
@@ -97,14 +86,15 @@ export class Visibility {
   }
 
   #serviceAudience({ type }: EventHead): Audience {
-    if (this.#serviceEvents === "admin") return "admins";
-    if (this.#serviceEvents === "all" || type.startsWith("system.")) return "users";
+    const { serviceEvents } = this.#options;
+    if (serviceEvents === "admin") return "admins";
+    if (serviceEvents === "all" || type.startsWith("system.")) return "users";
     return type.startsWith("auth.") || type.startsWith("storage.") ? "owner" : "admins";
   }
 
   /** Whether some events after a seq were closed to this listener when written, and would be open now. */
   isClosedAfter(seq: number, listener: Listener, name: string | null): boolean {
-    const collection = name === null ? undefined : this.#collections.get(name);
+    const collection = name === null ? undefined : this.#options.collections.get(name);
     if (collection === undefined) return false;
     const { widened } = collection.logMarks;
     // An owner could hear changes of own records; other records were closed.
@@ -123,7 +113,7 @@ export class Visibility {
 
   /** The logged types that may be told under some types: through a rule or a filter, an update may be told as a deletion. */
   sourcesOf(types: readonly string[], of: { collection: string | null; filter: string | null }): readonly string[] {
-    const collection = this.#collections.get(of.collection ?? "");
+    const collection = this.#options.collections.get(of.collection ?? "");
     const isDecided = collection !== undefined && (of.filter !== null || this.isConditional(collection));
     return isDecided ? changeTypes(collection.name) : types;
   }
@@ -135,9 +125,9 @@ export class Visibility {
     if (this.isClosedAfter(head.seq - 1, listener, name)) return "gap";
     // Through a filter, an event may also say that a record has another owner.
     if (filter === null && !this.#mayHear(listener, head, name)) return null;
-    const event = this.#events.at(head.seq);
+    const event = this.#options.events.at(head.seq);
     if (event === null) return "gap";
-    const collection = name === null ? undefined : this.#collections.get(name);
+    const collection = name === null ? undefined : this.#options.collections.get(name);
     if (collection !== undefined && !this.isOfPredecessor(event, collection)) {
       const seen = { event, listener, collection };
       const isDecided = filter !== null || (this.isConditional(collection) && !isAdmin(listener));
@@ -190,7 +180,7 @@ export class Visibility {
 
   /** The fields of an event's record that the listener may not read, in the record after the event or in the current record. */
   #hidden({ event, listener, collection }: Seen, now: StoredRecord): ReadonlySet<string> {
-    const hidden = this.#records.hiddenAt(collection, listener, event);
+    const hidden = this.#options.records.hiddenAt(collection, listener, event);
     for (const field of Object.keys(event.payload)) if (!Object.hasOwn(now, field)) hidden.add(field);
     return hidden;
   }
@@ -198,7 +188,7 @@ export class Visibility {
   /** The current record of an event; null for a deleted record, or a record closed to the listener. */
   #now({ subject }: LoggedEvent, listener: Listener, collection: Collection): StoredRecord | null {
     try {
-      return this.#records.get(collection, listener, subject ?? "");
+      return this.#options.records.get(collection, listener, subject ?? "");
     } catch (thrown) {
       if (thrown instanceof AppError && thrown.code !== "unavailable") return null;
       throw thrown;
@@ -208,7 +198,7 @@ export class Visibility {
   /** Whether the audience of an event, and the rule in force, let a listener read the record's state at the event. */
   #couldRead({ event, listener, collection }: Seen, state: EventBasis): boolean {
     if (!mayHear(listener, this.audience(event, collection.name), state.owner)) return false;
-    return !this.isConditional(collection) || this.#records.wasReadable(collection, listener, state);
+    return !this.isConditional(collection) || this.#options.records.wasReadable(collection, listener, state);
   }
 
   /** `#couldRead` for the state before the event. @param canRead the answer for the state after the event. */
@@ -229,7 +219,7 @@ export class Visibility {
   async #serviceText(event: LoggedEvent, listener: Listener): Promise<string | null> {
     if (!mayHear(listener, this.#serviceAudience(event), subjectOf(event))) return null;
     if (event.type !== "storage.uploaded") return event.toText(reducedFor(listener, event));
-    const file = this.#storage.find(event.subject ?? "");
+    const file = this.#options.storage.find(event.subject ?? "");
     if (file === null) return null;
     // Since the upload, an admin may have changed the visibility, and a record may point to the file.
     const caller = {
@@ -237,7 +227,7 @@ export class Visibility {
       caller: (): string => listener?.userId ?? "",
       signal: () => new AbortController().signal,
     };
-    const isShown = file.visibility === "record" && (await this.#storage.mayDownload(file, caller));
+    const isShown = file.visibility === "record" && (await this.#options.storage.mayDownload(file, caller));
     return event.toText(isShown ? undefined : reducedFor(listener, event, file.visibility));
   }
 
@@ -252,7 +242,7 @@ export class Visibility {
     if (event.type.endsWith(".deleted")) return event.toText();
     const isAsLogged = !event.isPartial && event.seq > collection.logMarks.fields;
     if (isAsLogged && fieldLimits(collection, listener) === null)
-      return this.#records.isReadable(collection, listener, event.subject ?? "") ? event.toText() : null;
+      return this.#options.records.isReadable(collection, listener, event.subject ?? "") ? event.toText() : null;
     const now = this.#now(event, listener, collection);
     if (now === null) return null;
     return isAsLogged ? toldText(event, event.type, this.#hidden(seen, now)) : event.toText(JSON.stringify(now));
@@ -274,14 +264,14 @@ function formerOf({ basis, isPartial, payload, owner }: LoggedEvent): EventBasis
 /** `formerOf` as a state: the fields were read from JSON. */
 function formerState(event: LoggedEvent): OwnedState {
   const { fields, owner } = formerOf(event);
-  return { record: fields as OwnedState["record"], owner };
+  return { record: fields as Fields, owner };
 }
 
 function toldAs({ type }: LoggedEvent, text: string | null): Told | null {
   return text === null ? null : { type, text };
 }
 
-type Fields = { readonly [name: string]: JsonValue };
+type Fields = OwnedState["record"];
 
 /** A change: the record after the change, null for a deletion, and whether that record fulfilled the filter. */
 interface Change {
