@@ -21,7 +21,6 @@ import {
   isCaller,
   namesCaller,
   type SchemaField,
-  toPredicate,
 } from "../expressions/index.ts";
 
 /**
@@ -94,11 +93,8 @@ const ownerField: SchemaField = {
   isIndexed: true,
 };
 
-const isOwn = isCaller(ownerField);
-const fulfilsOwn = toPredicate(isOwn);
-
 const all: Decision = { access: "all" };
-const own: Decision = { access: "own", condition: isOwn };
+const own: Decision = { access: "own", condition: isCaller(ownerField) };
 
 const audiences: { readonly [rule in PermissionRule]: Audience } = {
   public: "everybody",
@@ -182,7 +178,7 @@ export class Policy {
 
 /** Whether the caller owns a record. A record without an owner belongs to no caller. */
 export function isOwnRecord(principal: Principal, owner: string | null): boolean {
-  return fulfilsOwn({ [ownerColumn]: owner }, { now: 0, user: callerOf(principal), related: () => null });
+  return owner !== null && owner === principal?.userId;
 }
 
 /** The rules of a field. The default of `read` is public, the default of `update` is the rule of `read`. */

@@ -15,7 +15,6 @@ import type { Logger } from "../../base/logging/index.ts";
 import { type Database, SchemaChanged } from "../../store/database/index.ts";
 import type { Collection, Collections } from "../collections/index.ts";
 import { callerOf, type Decision } from "../permissions/index.ts";
-
 import {
   fieldLimits,
   missingRecord,
@@ -25,7 +24,6 @@ import {
   selectionTag,
   type TaggedRecord,
 } from "../records/index.ts";
-
 import { Cursors } from "./cursor.ts";
 import { indexAdvice } from "./index-advice.ts";
 import { type ListQuery, parseListQuery, readQueryText } from "./list-query.ts";

@@ -182,7 +182,8 @@ const isSelf = isCaller(systemField("id", true));
 export class ReadScope implements SchemaSource {
   readonly collections: Collections;
   readonly principal: Principal;
-  readonly #entered = new Map<Collection, Decision>();
+  /** The collections that were entered, each with the caller's decision. */
+  readonly entered = new Map<Collection, Decision>();
   #hasVersion = true;
 
   constructor(collections: Collections, principal: Principal) {
@@ -192,11 +193,6 @@ export class ReadScope implements SchemaSource {
 
   get users(): UserTable {
     return this.collections.users;
-  }
-
-  /** The collections that were entered, each with the caller's decision. */
-  get entered(): ReadonlyMap<Collection, Decision> {
-    return this.#entered;
   }
 
   /**
@@ -215,8 +211,8 @@ export class ReadScope implements SchemaSource {
   /** Enters a collection, and answers the part that the caller may read. */
   source(collection: Collection): Source {
     const source = sourceOf(this.collections, collection, this.principal);
-    if (!this.#entered.has(collection)) {
-      this.#entered.set(collection, source.decision);
+    if (!this.entered.has(collection)) {
+      this.entered.set(collection, source.decision);
       if (!source.hasVersion) this.#hasVersion = false;
     }
     return source;

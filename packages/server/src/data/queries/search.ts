@@ -73,16 +73,14 @@ export function parseSearchText(
   const knowsRank = readable.length === fields.length && source.decision.access === "all";
   const columns = readable.map((each) => searchColumn(fields.indexOf(each)));
   const matched = terms.map(({ words, isPrefix }) => `"${words.join(" ")}"${isPrefix ? " *" : ""}`).join(" AND ");
+  const shown = snippetsOf(text.snippet, { collection, readable });
   return {
     table,
     match: `{${columns.join(" ")}} : (${matched})`,
     terms,
     isAlone: isAlone && knowsRank,
     weighed: knowsRank ? null : readable.map((each) => source.column(each)),
-    snippets: snippetsOf(text.snippet, { collection, readable }).map((field) => ({
-      field,
-      column: source.column(field),
-    })),
+    snippets: shown.map((field) => ({ field, column: source.column(field) })),
   };
 }
 

@@ -56,10 +56,18 @@ export class LiveListeners {
     if (subscriptions?.size === 0) this.#byName.delete(name);
   }
 
-  /** The subscriptions of some listeners; null for all listeners. */
+  /** @param names of listeners; null for all listeners. */
   *among(names: ReadonlySet<string> | null): Iterable<LiveListener> {
     for (const name of names ?? this.#byName.keys()) yield* this.#byName.get(name) ?? [];
   }
+}
+
+/** Counts up or down; a key whose count is 0 is forgotten. Answers the new count. */
+export function tally(counts: Map<string, number>, key: string, change: 1 | -1): number {
+  const count = (counts.get(key) ?? 0) + change;
+  if (count > 0) counts.set(key, count);
+  else counts.delete(key);
+  return count;
 }
 
 /** The topics of an event type that a listener joins. A user's own topic is for the records of that user. */
@@ -94,6 +102,12 @@ export function mayHear(listener: Listener, audience: Audience, owner: string | 
   return audience === "users" || listener.userId === owner;
 }
 
+/** The user an event of the service is about, or null. */
+export function subjectOf({ payload }: LoggedEvent): string | null {
+  const { userId } = payload;
+  return typeof userId === "string" ? userId : null;
+}
+
 /** An event whose whole payload is for some of its listeners. */
 export interface Reserved {
   /** The payload for the others, JSON. */
@@ -117,9 +131,7 @@ export function reservedOf(event: LoggedEvent, visibility?: Visibility): Reserve
     case "storage.uploaded": {
       const { payload } = event;
       if ((visibility ?? payload["visibility"]) === "public") return null;
-      const { userId } = payload;
-      const reduced = JSON.stringify({ ...payload, filename: null, url: null });
-      return { reduced, userId: typeof userId === "string" ? userId : null };
+      return { reduced: JSON.stringify({ ...payload, filename: null, url: null }), userId: subjectOf(event) };
     }
     default:
       return null;

@@ -6,25 +6,8 @@ import { errorText, FrameError, gapError, overlap, parseFrame, replyText, toText
 import { type SubscribedSocket, Subscription } from "./subscription.ts";
 import { Inbox } from "./turns.ts";
 
-/** The server's end of a WebSocket: the part of Bun's `ServerWebSocket` that a connection uses. */
-export interface Socket {
-  send(text: string, compress: boolean): unknown;
-  subscribe(topic: string): unknown;
-  unsubscribe(topic: string): unknown;
-  isSubscribed(topic: string): boolean;
-  getBufferedAmount(): number;
-  close(code: number, reason: string): void;
-  terminate(): void;
-}
-
-/** The caller behind a socket. */
-export interface Client {
-  readonly listener: Listener;
-  /** When the listener's token expires, in milliseconds since 1970. */
-  readonly expiresAt: number;
-  /** The address by which channels are counted. */
-  readonly address: string;
-}
+/** The server's end of a WebSocket. */
+type Socket = Bun.ServerWebSocket<SocketConnection>;
 
 /** A channel that a frame names, and the id of its subscription. */
 interface Wanted {
@@ -44,7 +27,9 @@ function keyOf({ name, id }: Wanted): string {
 
 export class SocketConnection implements ListeningSocket, SubscribedSocket {
   readonly #feed: Feed;
+  /** The address by which channels are counted. */
   readonly #address: string;
+  /** When the listener's token expires, in milliseconds since 1970. */
   readonly expiresAt: number;
   /** By `keyOf`. */
   readonly #held = new Map<string, HeldChannel>();
@@ -56,9 +41,9 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
   #replays = Promise.resolve();
   #drained: PromiseWithResolvers<void> | null = null;
 
-  constructor({ listener, expiresAt, address }: Client, feed: Feed) {
-    this.#listener = listener;
-    this.expiresAt = expiresAt;
+  constructor(client: { listener: Listener; expiresAt: number }, address: string, feed: Feed) {
+    this.#listener = client.listener;
+    this.expiresAt = client.expiresAt;
     this.#address = address;
     this.#feed = feed;
     this.#inbox = new Inbox(feed.inboxes, () => {
@@ -267,7 +252,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
   #hold(wanted: Wanted, channel: Channel, filter: string | null): HeldChannel {
     const subscription = this.#subscriptionFor(wanted, channel, filter);
     this.#drop(wanted);
-    this.#feed.takeChannel(this.#address);
+    this.#feed.countChannel(this.#address, 1);
     const held = { ...wanted, channel, subscription };
     this.#held.set(keyOf(wanted), held);
     return held;
@@ -295,6 +280,6 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
     if (held === undefined) return;
     this.#held.delete(key);
     held.subscription.remove(held.channel.types);
-    this.#feed.giveBackChannel(this.#address);
+    this.#feed.countChannel(this.#address, -1);
   }
 }

@@ -9,7 +9,15 @@ import type { LimitMeter, Logger } from "../../base/logging/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventPage, LoggedEvent } from "../../store/events/index.ts";
-import { type Listener, type LiveListener, type Reserved, reservedOf, topicsOfEvent } from "./audience.ts";
+import {
+  type Listener,
+  type LiveListener,
+  type Reserved,
+  reservedOf,
+  subjectOf,
+  tally,
+  topicsOfEvent,
+} from "./audience.ts";
 import { FilterTable, type FilterTableOptions } from "./filter-table.ts";
 import { eventText, parseKnown } from "./frames.ts";
 import { ListenerClass } from "./listener-class.ts";
@@ -17,7 +25,7 @@ import { Readers, Verdicts } from "./reader-table.ts";
 import { type Buffered, type Publisher, SocketBuffers } from "./socket-buffers.ts";
 import { Outdated, Telling } from "./tellings.ts";
 import { Budgets, Inboxes, Turns } from "./turns.ts";
-import { subjectOf, Visibility, type VisibilityOptions } from "./visibility.ts";
+import { Visibility, type VisibilityOptions } from "./visibility.ts";
 
 /** A socket with the caller behind it. */
 export interface ListeningSocket extends Buffered {
@@ -157,16 +165,10 @@ export class Feed {
       : "The sockets of your address together hold as many channels as one address may. Unsubscribe from some first.";
   }
 
-  takeChannel(address: string): void {
-    this.#held += 1;
-    this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1);
-  }
-
-  giveBackChannel(address: string): void {
-    this.#held -= 1;
-    const own = (this.#byAddress.get(address) ?? 0) - 1;
-    if (own > 0) this.#byAddress.set(address, own);
-    else this.#byAddress.delete(address);
+  /** A socket of an address takes a channel, or gives up a channel. */
+  countChannel(address: string, change: 1 | -1): void {
+    this.#held += change;
+    tally(this.#byAddress, address, change);
   }
 
   /** Whether the collection of a subscription exists. Until then the subscription joins no topics, which take memory. */

@@ -18,7 +18,7 @@ import {
 } from "../../data/expressions/index.ts";
 import { parseSubscriptionFilter } from "../../data/queries/index.ts";
 import { recordTableOf } from "../../data/records/index.ts";
-import type { Listener } from "./audience.ts";
+import { type Listener, tally } from "./audience.ts";
 import { FrameError } from "./frames.ts";
 import {
   type Answer,
@@ -60,7 +60,6 @@ interface Parsed {
   readonly condition: Condition;
   /** Decides in memory; null if the condition asks for the caller or for other records. */
   readonly inMemory: ((state: OwnedState) => boolean) | null;
-  /** The number of operands. */
   readonly operands: number;
   /** The columns of the record that the filter asks about, and their fields. */
   readonly columns: ReadonlySet<string>;
@@ -97,7 +96,6 @@ export class Filter {
   /** Subscriptions, live or not, by caller. */
   readonly callers = new Map<string, number>();
   readonly #options: FilterOptions;
-  /** The listeners of the subscriptions. */
   readonly #listeners: ListenerGroup;
   #parsed: Parsed | null = null;
   /** Milliseconds that the callers are still to be charged with. */
@@ -116,15 +114,13 @@ export class Filter {
   }
 
   add({ listener, caller }: PayingListener): void {
-    this.callers.set(caller, (this.callers.get(caller) ?? 0) + 1);
+    tally(this.callers, caller, 1);
     this.#listeners.add(listener);
   }
 
   remove({ listener, caller }: PayingListener): void {
     this.#listeners.remove(listener);
-    const left = (this.callers.get(caller) ?? 0) - 1;
-    if (left > 0) this.callers.set(caller, left);
-    else this.callers.delete(caller);
+    tally(this.callers, caller, -1);
   }
 
   /** The caller with processor time left, or with the shortest wait: a filter of many callers waits only if all callers wait. */

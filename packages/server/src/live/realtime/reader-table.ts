@@ -9,7 +9,7 @@ import { bind, collectionsIn, type Expression, type SqlPart, toSql } from "../..
 import { callerOf } from "../../data/permissions/index.ts";
 import type { RecordTable } from "../../data/records/index.ts";
 import type { Database, ScratchConnection, Value } from "../../store/database/index.ts";
-import { type Listener, nameOf } from "./audience.ts";
+import { type Listener, nameOf, tally } from "./audience.ts";
 
 /** A record with its owner, before or after an event. */
 export interface OwnedState {
@@ -321,10 +321,8 @@ export class ListenerGroup {
   }
 
   #count(name: string, change: 1 | -1): void {
-    const before = this.names.get(name) ?? 0;
-    if (before + change > 0) this.names.set(name, before + change);
-    else this.names.delete(name);
-    if (before > 0 && this.names.has(name)) return;
+    const sockets = tally(this.names, name, change);
+    if (sockets > 0 && sockets > change) return;
     this.#json = null;
     this.#changed(name, change > 0);
   }

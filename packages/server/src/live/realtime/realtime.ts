@@ -19,7 +19,7 @@ export class Realtime {
   readonly #bySession = new Map<string, Set<SocketConnection>>();
   readonly #feed: Feed;
   #expiry: Timer | null = null;
-  #stopListening: () => void = () => undefined;
+  #stops: readonly (() => void)[] = [];
 
   constructor(options: RealtimeOptions) {
     this.#options = options;
@@ -29,13 +29,10 @@ export class Realtime {
   /** Begins to send events, through the server that holds the sockets. */
   start(publisher: Publisher): void {
     this.#feed.publishWith(publisher);
-    const stops = [
+    this.#stops = [
       this.#options.events.listen((event) => this.#feed.publish(event)),
       this.#options.auth.sessions.listen(({ sessionId, role }) => this.#sessionChanged(sessionId, role)),
     ];
-    this.#stopListening = () => {
-      for (const stop of stops) stop();
-    };
   }
 
   get sockets(): number {
@@ -43,7 +40,7 @@ export class Realtime {
   }
 
   stop(): void {
-    this.#stopListening();
+    for (const stop of this.#stops) stop();
     clearTimeout(this.#expiry ?? undefined);
     this.#feed.readers.close();
   }
@@ -56,7 +53,7 @@ export class Realtime {
   async admit(token: string | null, address: string): Promise<SocketConnection> {
     const anonymous = { principal: null, expiresAt: Number.POSITIVE_INFINITY };
     const { principal: listener, expiresAt } = token === null ? anonymous : await this.#options.auth.connect(token);
-    return new SocketConnection({ listener, expiresAt, address }, this.#feed);
+    return new SocketConnection({ listener, expiresAt }, address, this.#feed);
   }
 
   /** The WebSocket handlers for `Bun.serve`. Bun cuts off slow sockets natively. */

@@ -21,7 +21,6 @@ import type { OwnedState } from "./reader-table.ts";
 import type { EndTurn } from "./turns.ts";
 import type { ReplayedEvent } from "./visibility.ts";
 
-/** The socket of a subscription. */
 export interface SubscribedSocket {
   readonly listener: Listener;
   /** The caller whose share of the work is counted: a user id or an address. */

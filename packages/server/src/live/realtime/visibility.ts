@@ -7,7 +7,7 @@ import { type Audience, audienceOf, narrowerThan } from "../../data/permissions/
 import { fieldLimits, type Records, recordTableOf, touchesReadRule } from "../../data/records/index.ts";
 import type { Storage } from "../../files/storage/index.ts";
 import type { EventBasis, EventHead, EventLog, LoggedEvent } from "../../store/events/index.ts";
-import { type Listener, mayHear, reducedFor } from "./audience.ts";
+import { type Listener, mayHear, reducedFor, subjectOf } from "./audience.ts";
 import type { OwnedState } from "./reader-table.ts";
 import { changeTypes, stateOf, toldText, toldType } from "./tellings.ts";
 
@@ -36,12 +36,6 @@ export interface ReplayedTo {
 
 /** The filter of a subscription without a filter. */
 const everything: FilterOfOne = { columns: () => new Set(), holds: () => Promise.resolve(true) };
-
-/** The user an event of the service is about, or null. */
-export function subjectOf({ payload }: LoggedEvent): string | null {
-  const { userId } = payload;
-  return typeof userId === "string" ? userId : null;
-}
 
 /** An event of the log, and a listener who may hear the event. */
 interface Seen {
@@ -159,8 +153,10 @@ export class Visibility {
     const logged = isAsLogged ? (event.payload as StoredRecord) : this.#now(event, listener, collection);
     const became = isDeletion ? null : logged;
     const canRead = became !== null && this.#couldRead(seen, { fields: became, owner: event.owner });
-    const fulfils =
-      became !== null && (await filter.holds({ record: became, owner: event.owner, other: formerState(event) }));
+    // The former fields were read from JSON.
+    const { fields, owner } = formerOf(event);
+    const other = { record: fields as Fields, owner };
+    const fulfils = became !== null && (await filter.holds({ record: became, owner: event.owner, other }));
     const fulfilled = await fulfilledBefore(event, { collection, filter, became, fulfils });
     const couldRead = fulfilled !== false && this.#couldReadBefore(seen, canRead);
     if (canRead && fulfils) {
@@ -259,12 +255,6 @@ export class Visibility {
 function formerOf({ basis, isPartial, payload, owner }: LoggedEvent): EventBasis {
   const unchanged = isPartial ? {} : payload;
   return { fields: { ...unchanged, ...basis?.fields }, owner: basis === null ? owner : basis.owner };
-}
-
-/** `formerOf` as a state: the fields were read from JSON. */
-function formerState(event: LoggedEvent): OwnedState {
-  const { fields, owner } = formerOf(event);
-  return { record: fields as Fields, owner };
 }
 
 function toldAs({ type }: LoggedEvent, text: string | null): Told | null {

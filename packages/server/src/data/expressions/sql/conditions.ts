@@ -81,11 +81,8 @@ const jsonTypes = { text: "('text')", number: "('integer', 'real')" } as const;
 function comparisonSql(scope: Scope, comparison: Compare | In, negated: boolean): SqlPart {
   const { left } = comparison;
   const isAnyItem = left.type === "path" && left.members.includes(null) && scope.item === null;
-  if (isAnyItem)
-    return opposite(
-      anyItemSql(scope, left, (item) => comparisonSql(item, comparison, false)),
-      negated,
-    );
+  const ofItem = (item: Scope): SqlPart => comparisonSql(item, comparison, false);
+  if (isAnyItem) return opposite(anyItemSql(scope, left, ofItem), negated);
   if (comparison.type === "in") return opposite(inSql(scope, comparison), negated);
   const { operator, right } = comparison;
   const isOpposite = operator === "!=" || operator === "!~";

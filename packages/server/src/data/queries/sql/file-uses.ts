@@ -45,13 +45,9 @@ export function readableFileColumns(scope: ReadScope, { isProbed }: { isProbed: 
     const columns = fileColumns(collection).filter(({ field }) => limits?.closed.has(field) !== true);
     return columns.map((column) => {
       const field = limits?.conditional.get(column.field) ?? null;
-      const conditions = [scope.source(collection).condition, field && conditionOf(field)];
-      const condition = whereOf(
-        conditions.filter((each) => each !== null),
-        column.table,
-        options,
-      );
-      return { ...column, condition };
+      const rules = [scope.source(collection).condition, field && conditionOf(field)];
+      const conditions = rules.filter((each) => each !== null);
+      return { ...column, condition: whereOf(conditions, column.table, options) };
     });
   });
 }

@@ -152,13 +152,8 @@ export function groupsSql({ isProbed }: Run, plan: GroupsPlan, after: readonly V
   const selected = columns.map((column, i) => sqlPart`${column} AS _c${i}`);
   const probe = isProbed ? [plain(`(${table}._seq % ${probeEvery} <> 0 OR ${stopProbe(table)})`)] : [];
   const condition = whereSql(where === null ? probe : [...probe, sqlPart`(${where})`]);
-  const grouped =
-    keys === 0
-      ? ""
-      : ` GROUP BY ${columns
-          .slice(0, keys)
-          .map((_, i) => `_c${i}`)
-          .join(", ")}`;
+  const names = columns.slice(0, keys).map((_, i) => `_c${i}`);
+  const grouped = keys === 0 ? "" : ` GROUP BY ${names.join(", ")}`;
   const groups = sqlPart`SELECT ${separated(selected, ", ")} FROM ${table}${condition}${grouped}`;
   const rest = whereSql(after === null ? [] : behind(plan, after));
   const order = sort.map(({ text, isDescending }) => `${text} ${direction(isDescending)}`);
