@@ -18,7 +18,8 @@ import {
   tally,
   topicsOfEvent,
 } from "./audience.ts";
-import { FilterTable, type FilterTableOptions } from "./filter-table.ts";
+import type { FilterOptions } from "./filter.ts";
+import { FilterTable } from "./filter-table.ts";
 import { eventText, parseKnown } from "./frames.ts";
 import { ListenerClass } from "./listener-class.ts";
 import { Readers, Verdicts } from "./reader-table.ts";
@@ -44,7 +45,7 @@ export interface FeedOptions extends VisibilityOptions {
   bufferLimit: number;
   /** Bytes that may wait in all sockets. With more, the slowest sockets are cut off. */
   bufferTotal: number;
-  /** Channels that all sockets may hold together. The sockets of an address may hold half of these channels. */
+  /** Channels that all sockets may hold together. An address may hold half of them, so that no client takes all. */
   maxSubscriptions: number;
   /** Units of filters that a collection may have; a caller has a quarter. See `Filter.cost`. */
   maxFilters: number;
@@ -72,7 +73,7 @@ export class Feed {
   readonly logger: Logger;
   readonly #options: FeedOptions;
   readonly #sockets: ReadonlySet<ListeningSocket>;
-  readonly #shared: FilterTableOptions;
+  readonly #shared: FilterOptions;
   readonly #parsed = new BoundedMap<string, Channel>(knownChannels);
   /** The live subscriptions without a filter, by collection. Admins hear by a topic, and do not count. */
   readonly #whole = new Map<string, ListenerClass>();
@@ -151,10 +152,7 @@ export class Feed {
     return channel;
   }
 
-  /**
-   * The reason why the sockets of an address can hold no further channel; null if there is room. The sockets of an
-   * address hold at most half of the channels, so that a client cannot take every channel.
-   */
+  /** The reason why the sockets of an address can hold no further channel; null if there is room. */
   fullFor(address: string): string | null {
     const { maxSubscriptions: most } = this.#options;
     const isFull = this.#held >= most;

@@ -4,15 +4,10 @@
  * filter are not looked at.
  */
 import { classOf } from "../../data/queries/index.ts";
-import { Filter, type FilterSource } from "./filter.ts";
+import { Filter, type FilterOptions, type FilterSource } from "./filter.ts";
 import { FrameError } from "./frames.ts";
-import { type ClassOptions, ListenerClass } from "./listener-class.ts";
+import { ListenerClass } from "./listener-class.ts";
 import type { Telling } from "./tellings.ts";
-
-export interface FilterTableOptions extends ClassOptions {
-  /** Units of filters that a collection may have. Collections that do not exist share the same number. */
-  readonly capacity: number;
-}
 
 interface Entry {
   readonly filter: Filter;
@@ -28,10 +23,10 @@ export interface FilterHold extends Entry {
 const share = 4;
 
 export class FilterTable {
-  readonly #options: FilterTableOptions;
+  readonly #options: FilterOptions;
   readonly #entries = new Map<string, Map<string, Entry>>();
 
-  constructor(options: FilterTableOptions) {
+  constructor(options: FilterOptions) {
     this.#options = options;
   }
 

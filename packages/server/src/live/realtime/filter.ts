@@ -18,6 +18,7 @@ import {
 } from "../../data/expressions/index.ts";
 import { parseSubscriptionFilter } from "../../data/queries/index.ts";
 import { recordTableOf } from "../../data/records/index.ts";
+import type { LoggedEvent } from "../../store/events/index.ts";
 import { type Listener, tally } from "./audience.ts";
 import { FrameError } from "./frames.ts";
 import {
@@ -36,7 +37,7 @@ import {
   whenFree,
 } from "./reader-table.ts";
 import type { Telling } from "./tellings.ts";
-import type { Budgets } from "./turns.ts";
+import type { Budgets, Turns } from "./turns.ts";
 
 /** A text, the collection whose records the text is about, and a caller of the class. */
 export interface FilterSource {
@@ -68,11 +69,17 @@ interface Parsed {
   readonly entersItself: boolean;
 }
 
+/** The parts that all filters and listener classes share. */
 export interface FilterOptions {
   readonly collections: Collections;
   readonly readers: Readers;
   readonly limits: LimitMeter;
   readonly budgets: Budgets;
+  readonly turns: Turns;
+  /** Units of filters that a collection may have. Collections that do not exist share the same number. */
+  readonly capacity: number;
+  /** A change by the definitions and rules of this moment; null if its collection is gone. @throws Outdated. */
+  telling(event: LoggedEvent): Telling | null;
 }
 
 /** The units of a filter that asks for the caller or for other records; any other filter takes 1. */

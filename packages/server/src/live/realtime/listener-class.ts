@@ -13,13 +13,6 @@ import { type LiveListener, LiveListeners } from "./audience.ts";
 import { type Filter, type FilterOptions, quickMs } from "./filter.ts";
 import { TooLate, TooSlow, type Verdicts, whenFree } from "./reader-table.ts";
 import { Outdated, type Telling } from "./tellings.ts";
-import type { Turns } from "./turns.ts";
-
-export interface ClassOptions extends FilterOptions {
-  readonly turns: Turns;
-  /** A change by the definitions and rules of this moment; null if its collection is gone. @throws Outdated. */
-  telling(event: LoggedEvent): Telling | null;
-}
 
 /** A change that waits for so long, because its listeners have no processor time left, ends their subscriptions. */
 const longestWaitMs = 10_000;
@@ -37,7 +30,7 @@ interface Waiting {
 export class ListenerClass {
   readonly live = new LiveListeners();
   readonly #filter: Filter | null;
-  readonly #options: ClassOptions;
+  readonly #options: FilterOptions;
   #waiting: Waiting[] = [];
   #size = 0;
   /** Whether the last decision was too long for the event loop. */
@@ -45,7 +38,7 @@ export class ListenerClass {
   #isDraining = false;
 
   /** @param filter of all subscriptions of the class, or null. */
-  constructor(filter: Filter | null, options: ClassOptions) {
+  constructor(filter: Filter | null, options: FilterOptions) {
     this.#filter = filter;
     this.#options = options;
   }

@@ -140,20 +140,13 @@ export function shapeRecord({ answered }: SelectionPlan, row: Row, expanded: Row
 /** The parts of a JSON value that lie on the given paths; a path that leads to nothing is left out. */
 function pick(value: JsonValue, paths: readonly (readonly string[])[]): JsonValue {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
-  const picked: { [name: string]: JsonValue } = {};
-  for (const [name, inner] of Object.entries(value)) {
+  const picked = Object.entries(value).flatMap(([name, inner]): [string, JsonValue][] => {
     const further = paths.filter((path) => path[0] === name).map((path) => path.slice(1));
-    if (further.length === 0) continue;
-    const isWhole = further.some((path) => path.length === 0);
-    // A member may be called __proto__.
-    Object.defineProperty(picked, name, {
-      value: isWhole ? inner : pick(inner, further),
-      enumerable: true,
-      writable: true,
-      configurable: true,
-    });
-  }
-  return picked;
+    if (further.length === 0) return [];
+    return [[name, further.some((path) => path.length === 0) ? inner : pick(inner, further)]];
+  });
+  // An assignment would lose a member called __proto__.
+  return Object.fromEntries(picked);
 }
 
 /** The bytes that a row takes in an answer, at most. The row was not decoded yet. */
