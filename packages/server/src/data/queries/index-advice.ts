@@ -55,7 +55,6 @@ function ownAdvice({ collection, entered, sort }: ListQuery, searched: readonly 
   return `add ${listOf(fields)} to "indexes" of "${collection.name}"`;
 }
 
-/** Advice for the other collections that the filter reaches. */
 function reachedAdvice(searched: readonly Searched[]): string[] {
   const advice = searched.flatMap(({ path, isEqual }) => {
     const target = path.hops.at(-1)?.target.name;

@@ -52,7 +52,6 @@ export interface Source {
   readonly whole: SelectionPlan;
   /** Null for a field of users, and for a name that callers know no field of. */
   field(name: string): FieldDefinition | null;
-  /** The column of a name, as SQL. */
   column(name: string): string;
 }
 
@@ -142,7 +141,6 @@ function userSource({ table, fields }: UserTable, decision: Decision): Source {
   );
 }
 
-/** A source without its plan. */
 type SourceFields = Omit<Source, "whole">;
 
 function withWhole(source: SourceFields, users: string): Source {
@@ -237,7 +235,6 @@ export class ReadScope implements SchemaSource {
     return this.collections.all().filter((collection) => this.canRead(collection));
   }
 
-  /** The schema of a collection for expressions. */
   schema(collection: Collection): ExpressionSchema {
     return expressionSchema(collection.definition, this);
   }

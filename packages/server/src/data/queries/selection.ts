@@ -116,7 +116,6 @@ function pointerOf(source: Source, field: string): PointerPlan {
 /** A step to the records of a collection whose field points here: `comments(post)`. */
 const backwardStep = /^([A-Za-z][A-Za-z0-9_]*)\(([A-Za-z][A-Za-z0-9_]*)\)$/;
 
-/** Reads `fields` and `expand`. */
 class SelectionParser {
   readonly #scope: ReadScope;
   readonly #parameter: "fields" | "expand";
@@ -184,7 +183,6 @@ class SelectionParser {
     return new Selection(this.#target(field));
   }
 
-  /** The records that a relation leads to. */
   #target({ name, collection = "" }: FieldDefinition): Source {
     if (collection === "users") return this.#scope.userSource();
     const target = this.#scope.collections.get(collection);
@@ -250,19 +248,15 @@ class SelectionParser {
   }
 }
 
-/** The part of the records that a query answers, as a plan. */
-interface Selected {
-  readonly plan: SelectionPlan;
-  /** See `Selection`. */
-  readonly leadsToMany: boolean;
-  readonly isGuarded: boolean;
-}
-
 /**
  * Reads the parameters against a source.
  * @throws AppError `bad_request` for a path that leads nowhere or too deep.
  */
-export function parseSelection(source: Source, text: Pick<QueryText, "fields" | "expand">, scope: ReadScope): Selected {
+export function parseSelection(
+  source: Source,
+  text: Pick<QueryText, "fields" | "expand">,
+  scope: ReadScope,
+): Pick<Selection, "leadsToMany" | "isGuarded"> & { readonly plan: SelectionPlan } {
   const selection = new Selection(source);
   if (text.expand !== undefined) {
     const parser = new SelectionParser(scope, "expand");

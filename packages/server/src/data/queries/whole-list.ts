@@ -22,7 +22,6 @@ export interface RecordPages {
   readonly rest: LaterPages | null;
 }
 
-/** The pages of a list after its first. */
 export interface LaterPages {
   next(): Promise<IteratorResult<StoredRecord[], undefined>>;
   /** Ends the reading, before or at the end of the list. */
@@ -136,7 +135,6 @@ export function listChanged(): AppError {
   );
 }
 
-/** A page of a query. */
 interface QueriedPage {
   readonly items: StoredRecord[];
   readonly nextCursor: string | null;

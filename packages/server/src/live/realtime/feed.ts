@@ -28,7 +28,6 @@ import { Outdated, Telling } from "./tellings.ts";
 import { Budgets, Inboxes, Turns } from "./turns.ts";
 import { Visibility, type VisibilityOptions } from "./visibility.ts";
 
-/** A socket with the caller behind it. */
 export interface ListeningSocket extends Buffered {
   readonly listener: Listener;
   join(topic: string): void;

@@ -133,7 +133,6 @@ export function errorText(error: FrameError): string {
   });
 }
 
-/** The answer to a subscribe or unsubscribe frame. */
 export function replyText(type: "subscribed" | "unsubscribed", channel: string, id: string | null): string {
   return toText({ type, channel, ...(id !== null && { id }) });
 }

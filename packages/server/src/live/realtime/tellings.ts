@@ -35,7 +35,6 @@ export class Outdated extends Error {
   }
 }
 
-/** The types of the changes of a collection's records. */
 export function changeTypes(name: string): string[] {
   return [`${name}.created`, `${name}.updated`, `${name}.deleted`];
 }

@@ -143,7 +143,6 @@ export class Expander {
   }
 }
 
-/** The ids that a field holds. */
 function idsIn(value: JsonValue | undefined): string[] {
   return [value].flat().filter((id) => typeof id === "string");
 }

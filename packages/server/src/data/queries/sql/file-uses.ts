@@ -68,7 +68,6 @@ export function runFileUses(run: Run, { columns, fileId, limit, offset }: FileUs
   return { items, total };
 }
 
-/** Whether some record of the columns holds the id of a file. */
 export function runFileShown(run: Run, { columns, fileId }: FileShownInput): boolean {
   return columns.some((column) => isIn(run, column, pointingTo(column.table, column, [fileId])));
 }

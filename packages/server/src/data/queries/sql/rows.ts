@@ -42,7 +42,6 @@ export class Run {
     if (!this.isProbed && bytes > maxLoopBytes) throw new TooMuchForLoop();
   }
 
-  /** The first row; null without a row. */
   first<T>({ text, values }: SqlPart): T | null {
     return this.#reader.get<T>(text, ...bind(values, this.#context));
   }

@@ -170,7 +170,6 @@ function readPosition(run: Run, { selection: { table }, sort, search }: PagePlan
   return row === null ? null : positionOf(sort, row);
 }
 
-/** A record with its owner and its version. */
 export interface RecordOutcome {
   readonly id: string;
   readonly updatedAt: string;
