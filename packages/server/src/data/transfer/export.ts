@@ -21,7 +21,7 @@ export interface ExportOptions {
   readonly collection: Collection;
   readonly format: TransferFormat;
   /** Throws once the caller's right has ended; asked before each piece. */
-  readonly mayGoOn: () => Promise<void>;
+  readonly mayGoOn: () => Promise<unknown>;
 }
 
 /** Pieces of a file, made on demand. A consumer that stops early calls `return`. */

@@ -46,7 +46,7 @@ export class Transfers {
    * @param mayGoOn throws once the caller's right has ended; asked before each piece.
    * @throws AppError `not_found`.
    */
-  async export(name: string, format: TransferFormat, mayGoOn: () => Promise<void>): Promise<Export> {
+  async export(name: string, format: TransferFormat, mayGoOn: () => Promise<unknown>): Promise<Export> {
     const { Export } = await import("./export.ts");
     // The definition of the moment in which the reading begins.
     const { database, records } = this.#options;

@@ -10,9 +10,6 @@ import { messageOf, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Certificate } from "./certificate.ts";
 
-/** The library is large and rarely needed: the library is loaded with an order, not with the service. */
-const library = (): Promise<typeof import("acme-client")> => import("acme-client");
-
 /** Between two questions whether the issuer is done, at least. */
 const backoffMin = 1_000;
 const minuteMs = 60_000;
@@ -25,7 +22,6 @@ const longestPauseMs = 12 * hourMs;
 const renewedAfter = 2 / 3;
 const ownLifeMs = 90 * dayMs;
 
-/** An order of a certificate. */
 interface Order extends Pick<AcmeOptions, "domains" | "email" | "directory"> {
   /** In PEM. */
   readonly accountKey: string;
@@ -52,7 +48,6 @@ export class Acme {
   readonly #options: AcmeOptions;
   /** Answers to challenges, by their token. */
   readonly #answers = new Map<string, string>();
-
   readonly #folder: string;
 
   private constructor(options: AcmeOptions, folder: string) {
@@ -63,17 +58,16 @@ export class Acme {
 
   /** @throws SetupError for names that no certificate can be got for. */
   static async open(options: AcmeOptions): Promise<Acme> {
-    const bad = options.domains.find((domain) => !/^[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(domain));
-    if (bad !== undefined || options.domains.length === 0)
+    const { folder, domains, directory, logger } = options;
+    const bad = domains.find((domain) => !/^[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(domain));
+    if (bad !== undefined || domains.length === 0)
       throw new SetupError(`tls.acme.domains: ${JSON.stringify(bad ?? "")} is no full name such as api.example.com`);
     // Each issuer has a folder, so that a certificate of a test issuer is not used for the real issuer.
-    const acme = new Acme(options, join(options.folder, new URL(options.directory).host.replace(/[^\w.-]/g, "_")));
+    const acme = new Acme(options, join(folder, new URL(directory).host.replace(/[^\w.-]/g, "_")));
     await mkdir(acme.#folder, { recursive: true, mode: 0o700 });
     if (existsSync(acme.file)) return acme;
-    await replaceFile(acme.file, await ownCertificate(options.domains));
-    options.logger.info("A self-signed certificate is used until the issuer has given one", {
-      domains: options.domains,
-    });
+    await replaceFile(acme.file, await ownCertificate(domains));
+    logger.info("A self-signed certificate is used until the issuer has given one", { domains });
     return acme;
   }
 
@@ -130,7 +124,7 @@ export class Acme {
   async #accountKey(): Promise<string> {
     const file = join(this.#folder, "account.pem");
     if (existsSync(file)) return readFile(file, "utf8");
-    const { crypto } = await library();
+    const { crypto } = await import("acme-client");
     const key = String(await crypto.createPrivateEcdsaKey());
     await replaceFile(file, key);
     return key;
@@ -157,7 +151,8 @@ export async function dueAt(cert: string, domains: readonly string[]): Promise<n
  * @throws Error with the reason of the issuer.
  */
 async function orderCertificate({ directory, accountKey, email, domains, answers }: Order): Promise<string> {
-  const { Client, crypto } = await library();
+  // Loaded with an order, not with the service: the library is large and rarely needed.
+  const { Client, crypto } = await import("acme-client");
   const client = new Client({ directoryUrl: directory, accountKey, backoffMin });
   const [key, csr] = await crypto.createCsr({ altNames: [...domains] }, await crypto.createPrivateEcdsaKey());
   const chain = await client.auto({

@@ -21,7 +21,7 @@ export interface Pieces {
   readonly waiting?: number;
 }
 
-export interface StreamOptions {
+interface StreamOptions {
   readonly inFlight: InFlight;
   readonly caller: string;
   /** Counts the memory of the first piece, which is made already. */
@@ -58,7 +58,6 @@ export function streamOf(
     onEnd();
   }
 
-  /** Gives the next part of the piece. */
   function give(controller: ReadableStreamDefaultController<Uint8Array>, from: Uint8Array): void {
     // A copy: the piece is freed before the runtime lets its parts go.
     const part = from.byteLength <= partBytes ? from : copyOf(from, at);
@@ -76,10 +75,7 @@ export function streamOf(
       // Pieces that are made already have their room.
       if (hasBegun && pieces.waiting === undefined) {
         await hold.goOn(width, leaving.signal);
-        if (hasEnded) {
-          hold.release();
-          return;
-        }
+        if (hasEnded) return hold.release();
       }
       hasBegun = true;
       const isLarge = width > countedBytes && pieces.waiting === undefined;
@@ -151,7 +147,6 @@ function copyOf(bytes: Uint8Array, at: number): Uint8Array {
   return new Uint8Array(bytes.subarray(at, at + partBytes));
 }
 
-/** Pieces that are made already. */
 export function madePieces(pieces: readonly Uint8Array[]): Required<Pieces> {
   const left = pieces.filter(({ byteLength }) => byteLength > 0);
   return {

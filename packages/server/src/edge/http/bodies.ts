@@ -26,7 +26,7 @@ export const paceTiming = {
 };
 type PaceTiming = typeof paceTiming;
 /** How long a large body waits for room. */
-const patience = { patienceMs: 1_000 };
+const patienceMs = 1_000;
 
 export function tooLarge(limit: number): AppError {
   return new AppError("payload_too_large", `The body is larger than ${limit} bytes.`);
@@ -168,7 +168,7 @@ export class Bodies {
   readonly #paces: Paces;
 
   /** @param limit bytes of all bodies at a time. */
-  constructor(limit: number, timing = { ...paceTiming, ...patience }) {
+  constructor(limit: number, timing = { ...paceTiming, patienceMs }) {
     const queue = {
       limit: "bodies",
       message: "Too many large bodies are being read. Try again in a moment.",
@@ -204,10 +204,7 @@ export class Bodies {
     return this.#read(sending, limit, (bytes) => this.parse(bytes, sending));
   }
 
-  /**
-   * Bytes as a JSON object; null for no bytes.
-   * @throws AppError `bad_request` for anything that is no JSON object.
-   */
+  /** Bytes as a JSON object; null for no bytes. @throws AppError `bad_request` for anything else. */
   parse(bytes: Uint8Array, sending: Sending): Record<string, unknown> | null | Promise<Record<string, unknown> | null> {
     if (bytes.byteLength === 0) return null;
     if (bytes.byteLength <= smallBytes) return asObject(parseSmall(decoded(bytes)));

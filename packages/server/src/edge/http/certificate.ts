@@ -87,10 +87,8 @@ export class Certificate {
 async function read(files: Pair): Promise<Pair> {
   const [cert, key] = await Promise.all([textOf("tls.cert", files.cert), textOf("tls.key", files.key)]);
   // Loaded only with HTTPS.
-  const [{ createPrivateKey, X509Certificate }, { createSecureContext }] = await Promise.all([
-    import("node:crypto"),
-    import("node:tls"),
-  ]);
+  const { createPrivateKey, X509Certificate } = await import("node:crypto");
+  const { createSecureContext } = await import("node:tls");
   const certificate = parsed(`tls.cert ${files.cert}: is no certificate in PEM`, () => new X509Certificate(cert));
   const privateKey = parsed(`tls.key ${files.key}: is no private key in PEM without a password`, () =>
     createPrivateKey(key),
@@ -107,10 +105,7 @@ function textOf(name: string, file: string): Promise<string> {
   });
 }
 
-/**
- * The result of `parse`; its error says which part of OpenSSL was not content, and of that only the reason is for
- * people.
- */
+/** The result of `parse`. Of an error of OpenSSL only the reason, which stands last, is for people. */
 function parsed<T>(problem: string, parse: () => T): T {
   try {
     return parse();

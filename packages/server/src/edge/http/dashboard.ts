@@ -56,7 +56,6 @@ export class Dashboard {
     this.#files = files;
   }
 
-  /** Whether a path is the dashboard's. */
   static owns(pathname: string): boolean {
     return pathname === "/_" || pathname.startsWith("/_/");
   }
@@ -81,13 +80,6 @@ export class Dashboard {
   }
 }
 
-/** The bytes of a file, plain or in a content coding: a part of the embedded file. */
-interface Part {
-  readonly coding: Coding | null;
-  readonly start: number;
-  readonly end: number;
-}
-
 /** The format of `scripts/embed-dashboard.ts`. */
 export interface EmbeddedBuild {
   /** The path of the file that holds the bytes of all files. */
@@ -99,8 +91,8 @@ export interface EmbeddedBuild {
     readonly [path: string]: {
       /** Differs with the content. */
       readonly digest: string;
-      /** Best first; the last is the plain file. */
-      readonly parts: readonly Part[];
+      /** The places of the file's codings in the bytes. Best first; the last is the plain file. */
+      readonly parts: readonly { readonly coding: Coding | null; readonly start: number; readonly end: number }[];
     };
   };
 }
@@ -113,12 +105,10 @@ export class EmbeddedFiles {
     this.#build = build;
   }
 
-  /** Whether a path leads to a file; `/` is `index.html`. */
   async has(pathname: string): Promise<boolean> {
     return this.#nameOf(pathname) !== null;
   }
 
-  /** Answers the file at a path. */
   answer(exchange: Exchange, pathname: string, headers: Readonly<Record<string, string>>): Promise<Response> {
     const name = this.#nameOf(pathname) ?? "index.html";
     const { digest = "", parts = [] } = this.#build.files[name] ?? {};

@@ -46,7 +46,6 @@ export class Exchange {
   #isStreaming = false;
   /** See `InFlight`. */
   countedBy: "all" | "address" | null = null;
-  /** Whether the answer is made and on its way. */
   #isMade = false;
   /** The turn of the event loop in which the request came. */
   readonly #turn = presentTurn();
@@ -97,10 +96,7 @@ export class Exchange {
     return token === null ? null : this.#service.auth.authenticate(token);
   }
 
-  /**
-   * The caller, if the caller is an admin (spec, "Authentication" 5).
-   * @throws AppError `unauthorized`, `forbidden`.
-   */
+  /** @throws AppError `unauthorized`, `forbidden` for a caller who is no admin (spec, "Authentication" 5). */
   async admin(): Promise<SignedIn> {
     const principal = await this.principal();
     if (principal === null) throw new AppError("unauthorized", "This is for admins: sign in as one.");
@@ -108,10 +104,7 @@ export class Exchange {
     return principal;
   }
 
-  /**
-   * The token of the header, unchecked.
-   * @throws AppError `unauthorized` for a header without a token.
-   */
+  /** The token, unchecked. @throws AppError `unauthorized` for a header without a token. */
   token(): string | null {
     const header = this.request.headers.get("authorization");
     if (header === null || header === "") return null;
@@ -120,7 +113,7 @@ export class Exchange {
     return token;
   }
 
-  /** The query string after the `?`, as sent; "" without a query. */
+  /** The query after the `?`, as sent; "" without a query. */
   get search(): string {
     const { url } = this.request;
     const start = url.indexOf("?");
@@ -129,7 +122,6 @@ export class Exchange {
     return end < 0 ? url.slice(start + 1) : url.slice(start + 1, end);
   }
 
-  /** A parameter of the query, or null. */
   query(name: string): string | null {
     return new URLSearchParams(this.search).get(name);
   }
@@ -189,9 +181,7 @@ export class Exchange {
     body: FileBody | JsonText | Uint8Array | string | null,
     headers: Readonly<Record<string, string>>,
   ): Response {
-    if (body instanceof JsonText && body.long !== null) {
-      return this.#large(status, body.pieces, headers);
-    }
+    if (body instanceof JsonText && body.long !== null) return this.#large(status, body.pieces, headers);
     const content = body instanceof JsonText ? body.start : body;
     const isFile = typeof content !== "string" && !(content instanceof Uint8Array);
     const isSmall = isFile || content.length <= countedBytes || this.#isHead;

@@ -4,7 +4,6 @@ import type { ByteRange, FileBody } from "../../files/storage/index.ts";
 import type { Exchange } from "./exchange.ts";
 import { allowsRange, checkConditions, parseRange, type Validators } from "./headers.ts";
 
-/** A file in the form of an answer. */
 export interface AnswerableFile extends Validators {
   readonly size: number;
   /** The headers of the file itself, such as Content-Type. */
@@ -106,7 +105,7 @@ export interface Representation extends Validators {
   readonly coding: Coding | null;
 }
 
-/** Answers a file of a site. @param headers on top of the file's own. */
+/** @param headers on top of the file's own. */
 export function answerSiteFile(
   exchange: Exchange,
   { body, coding, mimeType, ...file }: Representation & { mimeType: string },

@@ -39,23 +39,17 @@ const turnBytes = 2 * 1024 ** 2;
 
 const limit: LimitName = "answers";
 
-/** When an answer is broken off, and who is told of the caller. */
-interface CutOptions {
-  readonly stalledMs: number;
-  readonly onLimit: (caller: string) => void;
-}
-
 /** The memory of an answer in flight. The memory counts until `release`; a second call has no effect. */
 export class Hold implements Holder {
   /** Called once when the answer must end to free its memory for other answers. */
   onCut: (() => void) | null = null;
   readonly #caller: string;
   readonly #room: Admission;
-  readonly #options: CutOptions;
+  readonly #options: Required<InFlightOptions>;
   #progressAt = performance.now();
   #place: Place | null = null;
 
-  constructor(caller: string, room: Admission, options: CutOptions) {
+  constructor(caller: string, room: Admission, options: Required<InFlightOptions>) {
     this.#caller = caller;
     this.#room = room;
     this.#options = options;
@@ -94,7 +88,7 @@ export class Hold implements Holder {
     // An answer that is still being made waits for the service, and not for its client.
     if (this.onCut === null) return 0;
     const ms = now - this.#progressAt;
-    return ms < this.#options.stalledMs ? 0 : ms;
+    return ms < this.#options.timing.stalledMs ? 0 : ms;
   }
 
   end(): void {
@@ -135,7 +129,7 @@ export interface Open {
   countedBy: "all" | "address" | null;
 }
 
-export interface InFlightOptions {
+interface InFlightOptions {
   /** The most requests and sockets that an address may have open. */
   readonly connectionsPerAddress: number;
   /** The most bytes of answers. A caller may have half of these bytes. */
@@ -154,8 +148,7 @@ export interface InFlightOptions {
  * half of the bound. An answer that is larger than the bound goes alone.
  */
 export class InFlight {
-  readonly #options: InFlightOptions;
-  readonly #cutOptions: CutOptions;
+  readonly #options: Required<InFlightOptions>;
   /** The number of open requests that need not be counted for their address. */
   readonly #free: number;
   readonly #counts = new Map<string, number>();
@@ -179,9 +172,7 @@ export class InFlight {
   #hasLarge = false;
 
   constructor(options: InFlightOptions) {
-    this.#options = options;
-    const { timing = defaultTiming, onLimit } = options;
-    this.#cutOptions = { stalledMs: timing.stalledMs, onLimit };
+    this.#options = { timing: defaultTiming, ...options };
     this.#free = Math.floor(options.connectionsPerAddress / 5);
     this.#room = new Admission({
       limit,
@@ -189,7 +180,7 @@ export class InFlight {
       width: options.answersLimit,
       share: options.answersLimit / 2,
       maxWaiting,
-      patienceMs: timing.patienceMs,
+      patienceMs: this.#options.timing.patienceMs,
     });
   }
 
@@ -203,10 +194,7 @@ export class InFlight {
     }
   }
 
-  /**
-   * A request becomes a socket, which may stay open for long.
-   * @throws AppError as `enter`.
-   */
+  /** A request becomes a socket, which may stay open for long. @throws AppError as `enter`. */
   becomeSocket(one: Open): void {
     if (one.countedBy === "address") return;
     this.#count(one);
@@ -242,7 +230,6 @@ export class InFlight {
     return Promise.race([work, stopped]).finally(() => this.#ends.delete(end));
   }
 
-  /** Ends all long work. */
   giveUp(): void {
     for (const end of [...this.#ends]) end();
   }
@@ -292,7 +279,7 @@ export class InFlight {
 
   /** Counts an answer, also beyond the bound. */
   hold(caller: string, bytes: number): Hold {
-    const holder = new Hold(caller, this.#room, this.#cutOptions);
+    const holder = new Hold(caller, this.#room, this.#options);
     return holder.in(this.#room.hold({ caller, size: bytes, holder }));
   }
 
@@ -301,7 +288,7 @@ export class InFlight {
    * @throws AppError `unavailable` after some seconds, or when too many wait.
    */
   async take(caller: string, bytes: number, signal: AbortSignal): Promise<Hold> {
-    const holder = new Hold(caller, this.#room, this.#cutOptions);
+    const holder = new Hold(caller, this.#room, this.#options);
     return holder.in(await this.#room.take({ caller, size: bytes, signal, holder }));
   }
 }
@@ -323,7 +310,6 @@ function shapeOf(url: string): string {
   return `${path}?${sizing.join("&")}`;
 }
 
-/** The error of a path that leads nowhere. */
 export function nothingHere(): AppError {
   return new AppError("not_found", "There is nothing at this path.");
 }

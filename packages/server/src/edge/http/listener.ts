@@ -23,11 +23,9 @@ const pauseMs = 1_000;
 /** Servers that have stopped listening and still have connections. Beyond, the oldest loses its own. */
 const maxStopped = 8;
 
-export interface ListenerOptions<T> {
-  /** Starts a server on a port. */
+interface ListenerOptions<T> {
   readonly serve: (port: number) => Server<T>;
   readonly port: number;
-  /** Open connections in all. */
   readonly maxConnections: number;
   readonly limits: LimitMeter;
   readonly logger: Logger;

@@ -162,12 +162,6 @@ interface Collecting {
   keep(body: Uint8Array): void;
 }
 
-/** The bytes of a page's JSON. The JSON and the texts of the rows are garbage then; large garbage is collected soon. */
-function encoded(text: string): Uint8Array {
-  if (text.length > largeText) releasedMemory(2 * text.length);
-  return encoder.encode(text);
-}
-
 /**
  * The body of a long list, in pieces: (1) the opening, (2) each later page, (3) the ending. The body holds a page at a
  * time, and the sent pages as long as `collecting` has room; null collects nothing. A generator would not do: the
@@ -211,8 +205,11 @@ class ListPieces implements Pieces {
       this.#hasEnded = true;
       return encoder.encode("]}");
     }
+    const text = JSON.stringify(page.value);
+    // The JSON and the texts of the rows are garbage soon.
+    if (text.length > largeText) releasedMemory(2 * text.length);
     // The array's brackets go in the bytes, which spares two copies of the text: "[" becomes ",", "]" is left out.
-    const piece = encoded(JSON.stringify(page.value));
+    const piece = encoder.encode(text);
     piece[0] = comma;
     return piece.subarray(0, -1);
   }

@@ -27,10 +27,7 @@ export class LiveStreams {
     this.#auth = auth;
   }
 
-  /**
-   * Answers with every item of a source from now on.
-   * @throws AppError `unavailable` when too many streams are open.
-   */
+  /** Answers with every item from now on. @throws AppError `unavailable` when too many streams are open. */
   async open(exchange: Exchange, admin: SignedIn, source: Source): Promise<Response> {
     const { expiresAt } = await this.#auth.connect(exchange.token() ?? "");
     if (this.#open.size >= maxStreams)
@@ -43,7 +40,6 @@ export class LiveStreams {
     });
   }
 
-  /** Ends all streams. */
   stop(): void {
     for (const end of [...this.#open]) end();
   }

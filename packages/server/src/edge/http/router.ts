@@ -18,12 +18,10 @@ type Method = (typeof METHODS)[number];
 type Answer = Response | undefined;
 export type Handler = (exchange: Exchange) => Answer | Promise<Answer>;
 
-const withBody: readonly string[] = ["POST", "PUT", "PATCH"] satisfies Method[];
+export const withBody: readonly string[] = ["POST", "PUT", "PATCH"] satisfies Method[];
 const noParams: Record<string, string> = {};
 
-/**
- * Discards the body for a method that reads no body. The runtime would keep the bytes until the answer is made.
- */
+/** Discards the body for a method that reads no body. The runtime would keep the bytes until the answer is made. */
 function dropUnreadBody(request: Request): void {
   const { method, headers } = request;
   if (withBody.includes(method)) return;
@@ -42,7 +40,6 @@ function isPreflight({ method, headers }: Request): boolean {
   return method === "OPTIONS" && headers.has("access-control-request-method");
 }
 
-/** The handlers of a path. */
 export type Methods = { readonly [method in Method]?: Handler };
 /** The handlers of a path, or a function that finds the handlers for a request. */
 type Handlers = Methods | ((exchange: Exchange) => Methods);
@@ -55,7 +52,6 @@ export interface Routes {
   readonly [path: string]: Handlers;
 }
 
-/** Handlers, each wrapped. */
 export function mapMethods<H>(
   methods: { readonly [method in keyof Methods]?: H },
   wrap: (handler: H) => Handler,
@@ -162,11 +158,8 @@ export class Router {
       const handler: Handler = (exchange) => this.#byMethod(methods, exchange);
       return this.#run(request, params, this.#guarded(path, handler));
     }
-    return this.#run(
-      request,
-      noParams,
-      this.#guarded(path, (exchange) => this.#file(exchange, pathname)),
-    );
+    const handler: Handler = (exchange) => this.#file(exchange, pathname);
+    return this.#run(request, noParams, this.#guarded(path, handler));
   }
 
   /** The dashboard or a static file, for a path without a route. */
@@ -195,7 +188,6 @@ export class Router {
     });
   }
 
-  /** Refuses new requests from now on. */
   refuse(): void {
     this.#isStopping = true;
   }
@@ -251,20 +243,17 @@ export class Router {
 
   #counted<T extends Answer>(answer: T, exchange: Exchange, start: number): T {
     const status = answer?.status ?? 101;
+    // Until the answer began.
     const ms = performance.now() - start;
     this.#options.meter.count(exchange.request.method, status, ms);
-    this.#note(exchange, status, ms);
+    const { accessPercent } = this.#options;
+    if (accessPercent > 0 && Math.random() * 100 < accessPercent) {
+      const { address } = exchange;
+      this.#accessLog.info("Request", { ...shown(exchange), status, ms: Math.round(ms * 100) / 100, address });
+    }
     // A request that has become a socket stays open until the socket is closed.
     if (answer !== undefined) exchange.made();
     return answer;
-  }
-
-  /** @param ms until the answer began. */
-  #note(exchange: Exchange, status: number, ms: number): void {
-    const { accessPercent } = this.#options;
-    if (accessPercent === 0 || Math.random() * 100 >= accessPercent) return;
-    const { address } = exchange;
-    this.#accessLog.info("Request", { ...shown(exchange), status, ms: Math.round(ms * 100) / 100, address });
   }
 
   #nextId(): string {
@@ -300,9 +289,8 @@ export class Router {
     if (thrown instanceof Stopping) return exchange.stopping();
     if (!(thrown instanceof AppError) || thrown.code === "internal_error") {
       this.#log(exchange, "A request failed", thrown);
-      return exchange.error(
-        new AppError("internal_error", `An internal error occurred; the log has it under ${requestId}.`),
-      );
+      const message = `An internal error occurred; the log has it under ${requestId}.`;
+      return exchange.error(new AppError("internal_error", message));
     }
     if (thrown.limit !== undefined) this.#options.limits.reached(thrown.limit, { address: exchange.address });
     else if (thrown.code === "unavailable") this.#turnedAway(exchange, thrown);
@@ -319,17 +307,12 @@ type Rates = { readonly [key in `limits.rate.${RateGroup}`]?: Rate | null };
 /** Addresses that a group remembers; the address that asked longest ago is forgotten first, and has a full bucket then. */
 const capacity = 10_000;
 
-interface Bucket {
-  tokens: number;
-  /** The time of `tokens`, by `now`. */
-  at: number;
-}
-
 /** The buckets of one rate. A full bucket holds ten seconds' worth of a rate per second, and `count` of any other. */
 class Buckets {
   readonly #rate: Rate;
   readonly #size: number;
-  readonly #buckets = new BoundedMap<string, Bucket>(capacity);
+  /** The tokens of each address, and the time of that number by the clock of the limiter. */
+  readonly #buckets = new BoundedMap<string, { tokens: number; at: number }>(capacity);
 
   constructor(rate: Rate) {
     this.#rate = rate;

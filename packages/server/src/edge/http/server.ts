@@ -40,13 +40,11 @@ function cannotListen({ host, port }: { host: string; port: number }, thrown: un
   return new SetupError(`port ${port} is in use${other}; choose another with --port or SERVICE_PORT (0 = any)`);
 }
 
-/** The HTTP API on a port. */
 export class HttpServer {
   readonly #router: Router;
   readonly #listener: PortListener<SocketConnection>;
   /** Plain HTTP beside HTTPS. */
   readonly #redirect: PortListener<undefined> | null;
-  /** The requests that have become sockets. */
   readonly #upgraded = new WeakMap<SocketConnection, Exchange>();
   readonly #options: HttpOptions;
   readonly #liveStreams: LiveStreams;
@@ -181,7 +179,6 @@ export class HttpServer {
     this.#router.giveUp();
   }
 
-  /** Makes a socket of a request; false when the request does not ask for a socket. */
   #upgrade(exchange: Exchange, connection: SocketConnection): boolean {
     const { request } = exchange;
     // Now: a request that has become a socket does not tell its address any more.
@@ -221,28 +218,21 @@ export class HttpServer {
  * that many addresses (RFC 6177).
  */
 export function addressKey(written: string): string {
-  const address = withoutPort(written);
+  // `[2001:db8::1]:443`, `192.0.2.7:51234`.
+  const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(written)?.[1];
+  const address = bracketed ?? /^([^:]*):\d+$/.exec(written)?.[1] ?? written;
   if (!isIPv6(address)) return address;
   const plain = address.split("%")[0] ?? "";
   // The URL parser writes an address in its shortest form, which makes the groups comparable.
   const shortest = new URL(`http://[${plain}]/`).hostname.slice(1, -1);
   const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(shortest);
-  if (mapped !== null) return mapped.slice(1).flatMap(bytesOf).join(".");
+  if (mapped !== null) {
+    const groups = mapped.slice(1).map((group) => Number.parseInt(group, 16));
+    return groups.flatMap((group) => [group >> 8, group & 0xff]).join(".");
+  }
   const [head = "", tail] = shortest.split("::");
   const before = head === "" ? [] : head.split(":");
   const after = tail === undefined || tail === "" ? [] : tail.split(":");
   const zeros = tail === undefined ? [] : Array<string>(8 - before.length - after.length).fill("0");
   return `${[...before, ...zeros, ...after].slice(0, 4).join(":")}::/64`;
-}
-
-/** An address without its brackets and its port: `[2001:db8::1]:443`, `192.0.2.7:51234`. */
-function withoutPort(written: string): string {
-  const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(written)?.[1];
-  return bracketed ?? /^([^:]*):\d+$/.exec(written)?.[1] ?? written;
-}
-
-/** The two bytes of a group of an IPv6 address. */
-function bytesOf(group: string): [number, number] {
-  const value = Number.parseInt(group, 16);
-  return [value >> 8, value & 0xff];
 }

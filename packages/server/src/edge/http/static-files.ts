@@ -34,9 +34,6 @@ function statsOf(key: string, folder: string): Stats | undefined {
   }
 }
 
-/** First parts of paths that the API and the dashboard reserve. */
-const reserved = ["api", "_"];
-
 /** The parts of a path as names of files; null for a part that cannot be a name, or is hidden. */
 export function namesOf(pathname: string): string[] | null {
   const names: string[] = [];
@@ -93,11 +90,10 @@ interface StaticFilesOptions {
   hasFallback?: boolean;
 }
 
-/** A folder of static files. */
 export class StaticFiles {
   readonly #folder: string;
   readonly #hasFallback: boolean;
-  /** Names that are not served, because the whole of the service is served beside the folder. */
+  /** First parts of paths that belong to the API and the dashboard, which are served beside the folder. */
   readonly #reserved: readonly string[];
   readonly #compressedFiles = new CompressedFiles();
 
@@ -108,7 +104,7 @@ export class StaticFiles {
     if (!stats.isDirectory()) throw new SetupError(`${key} ${folder}: is a file; it must be a folder`);
     this.#folder = realpathSync(folder);
     this.#hasFallback = hasFallback;
-    this.#reserved = key === "public" ? reserved : [];
+    this.#reserved = key === "public" ? ["api", "_"] : [];
     for (const secret of secrets)
       if (contains(this.#folder, realPathOf(secret)))
         throw new SetupError(
@@ -127,7 +123,6 @@ export class StaticFiles {
     return isFolderPath || (await this.find(`${pathname}/`)) === null ? null : "folder";
   }
 
-  /** Whether a path leads to a file; `/` is `index.html`. */
   async has(pathname: string): Promise<boolean> {
     const found = await this.find(pathname);
     return found !== null && found !== "folder";
@@ -184,13 +179,8 @@ export class StaticFiles {
     const bytes = await this.#compressedFiles.get(file);
     if (bytes === null) return null;
     const { modifiedAt } = file;
-    return {
-      body: new Blob([bytes]),
-      size: bytes.byteLength,
-      etag: tagFor(etagOf(file), "gzip"),
-      modifiedAt,
-      coding: "gzip",
-    };
+    const etag = tagFor(etagOf(file), "gzip");
+    return { body: new Blob([bytes]), size: bytes.byteLength, etag, modifiedAt, coding: "gzip" };
   }
 
   /** The file or folder at a path. A link that leads out of the folder leads nowhere. */

@@ -75,16 +75,8 @@ export async function readUploadForm(
   if (!multipart.test(type))
     throw new AppError("bad_request", 'An upload must be multipart/form-data with a part "file".');
   if (Number(request.headers.get("content-length") ?? 0) > MAX_FILE_SIZE + allowance) throw tooLarge();
-  // Loaded with the first upload: the parser and Node's streams are large.
-  const { default: busboy } = await import("busboy");
   const form: Form = { files: [], strays: [], fields: new Map() };
-  const parser = openParser(() =>
-    busboy({
-      headers: { "content-type": type },
-      defParamCharset: "utf8",
-      limits: { parts: maxParts, fieldSize: maxFieldSize, headerPairs: maxParts },
-    }),
-  );
+  const parser = await openParser(type);
   const { promise: failure, reject: fail } = Promise.withResolvers<never>();
   let receiving: Promise<unknown> = Promise.resolve();
   parser.on("error", (error) => fail(badForm(error)));
@@ -114,9 +106,15 @@ export async function readUploadForm(
   return check(form, upload.size);
 }
 
-function openParser(open: () => Busboy): Busboy {
+async function openParser(type: string): Promise<Busboy> {
+  // Loaded with the first upload: the parser and Node's streams are large.
+  const { default: busboy } = await import("busboy");
   try {
-    return open();
+    return busboy({
+      headers: { "content-type": type },
+      defParamCharset: "utf8",
+      limits: { parts: maxParts, fieldSize: maxFieldSize, headerPairs: maxParts },
+    });
   } catch (thrown) {
     throw badForm(thrown);
   }

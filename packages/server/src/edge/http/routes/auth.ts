@@ -1,4 +1,4 @@
-/** Routes of authentication: register, login, refresh, logout, the signed-in user, and the set-up of the first admin. */
+/** `/api/auth/…` (spec, "Authentication endpoints"): register, login, refresh, logout, the signed-in user, and the set-up of the first admin. */
 
 import { AppError } from "../../../base/kernel/index.ts";
 import type { Admin } from "../../../operate/admin/index.ts";
@@ -16,7 +16,6 @@ function refreshTokenOf(body: Record<string, unknown> | null): string | null {
   throw AppError.validation([{ field: "refreshToken", rule: "type", message: "refreshToken must be a string" }]);
 }
 
-/** `/api/auth/…` (spec, "Authentication endpoints"). */
 export function authRoutes(options: { auth: Auth; admin: Admin; rates: RateLimiter }): Routes {
   const { auth, rates } = options;
   const { firstAdmin } = options.admin;

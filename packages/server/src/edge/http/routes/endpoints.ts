@@ -1,5 +1,4 @@
 /** `/api/function/…`: requests to the endpoints of the user's code. */
-import type { User } from "@socle/protocol";
 import type { Config } from "../../../base/config/index.ts";
 import { Admission, AppError, callerGone, isAdmin, type SignedIn } from "../../../base/kernel/index.ts";
 import type { EndpointMethod, Endpoints, FoundEndpoint } from "../../../code/endpoints/index.ts";
@@ -8,12 +7,11 @@ import type { Auth } from "../../../people/auth/index.ts";
 import { brokenOff, declaredLength, tooLarge } from "../bodies.ts";
 import type { Exchange } from "../exchange.ts";
 import { decodePart, nothingHere, pathIn } from "../in-flight.ts";
-import type { Methods, Routes } from "../router.ts";
+import { type Methods, type Routes, withBody } from "../router.ts";
 
 const prefix = "/api/function";
 /** A body up to this is read before the handler is called. */
 const wholeBytes = 64 * 1024;
-const withBody: readonly string[] = ["POST", "PUT", "PATCH"];
 
 /** Headers of the connection to the client (RFC 9110, 7.6.1). */
 const ofConnection: ReadonlySet<string> = new Set([
@@ -46,10 +44,6 @@ export function endpointRoutes(options: { endpoints: Endpoints; auth: Auth; conf
     return caller;
   }
 
-  function userOf(caller: SignedIn | null): User | null {
-    return caller === null ? null : auth.users.find(caller.userId);
-  }
-
   async function call(exchange: Exchange, found: FoundEndpoint, method: EndpointMethod): Promise<Response> {
     const first = await admit(exchange, found);
     const place = await admission.take({ caller: first?.userId ?? exchange.address, signal: exchange.request.signal });
@@ -57,13 +51,14 @@ export function endpointRoutes(options: { endpoints: Endpoints; auth: Auth; conf
     try {
       const { body, pieces } = await bodyOf(exchange, config["limits.endpointBody"]);
       // A right may end while the body comes.
-      const user = userOf(await admit(exchange, found));
-      const request = { method, url: urlOf(exchange), headers: headersOf(exchange.request.headers), body };
+      const second = await admit(exchange, found);
+      const user = second && auth.users.find(second.userId);
+      const headers = [...exchange.request.headers].filter(([name]) => !ofConnection.has(name));
+      const request = { method, url: urlOf(exchange), headers, body };
       const { requestId } = exchange;
       const caller = exchange.request.signal;
-      const answer = await exchange.untilStop(
-        endpoints.call({ found, method, user, requestId, request, pieces, caller }),
-      );
+      const running = endpoints.call({ found, method, user, requestId, request, pieces, caller });
+      const answer = await exchange.untilStop(running);
       const first = answer.response === null ? null : await begun(answer.response);
       if (first === null) return failure(exchange, await answer.over);
       isGoing = true;
@@ -101,12 +96,6 @@ function partsOf(exchange: Exchange): string[] {
 function urlOf({ request, search }: Exchange): string {
   if (URL.canParse(request.url)) return request.url;
   return `http://localhost${pathIn(request.url)}${search === "" ? "" : `?${search}`}`;
-}
-
-function headersOf(headers: Headers): [string, string][] {
-  const list: [string, string][] = [];
-  for (const [name, value] of headers) if (!ofConnection.has(name)) list.push([name, value]);
-  return list;
 }
 
 /** A small body whole; a large body, or a body without a declared length, in pieces. */

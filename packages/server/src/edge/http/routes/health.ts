@@ -4,7 +4,6 @@ import type { Config } from "../../../base/config/index.ts";
 import { AppError, isSameSecret } from "../../../base/kernel/index.ts";
 import type { Admin } from "../../../operate/admin/index.ts";
 import type { Dashboard } from "../dashboard.ts";
-import type { Exchange } from "../exchange.ts";
 import type { Routes } from "../router.ts";
 import { asksForPage, type StaticFiles } from "../static-files.ts";
 
@@ -41,9 +40,8 @@ export function healthRoutes({ version, files, dashboard, readiness }: HealthOpt
         const reasons = await readiness();
         if (reasons.length === 0) return exchange.json(200, body, fresh);
         // Not an error that is thrown: this is the answer, and no line of the log.
-        return exchange.error(new AppError("unavailable", `Not ready: ${reasons.join("; ")}.`), {
-          headers: fresh,
-        });
+        const error = new AppError("unavailable", `Not ready: ${reasons.join("; ")}.`);
+        return exchange.error(error, { headers: fresh });
       },
     },
   };
@@ -52,14 +50,12 @@ export function healthRoutes({ version, files, dashboard, readiness }: HealthOpt
 /** `GET /metrics`, for admins and for whoever has `metrics.token`: a scraper has no session. */
 export function metricsRoutes({ admin, config }: { admin: Admin; config: Config }): Routes {
   const token = config["metrics.token"];
-  const isScraper = (exchange: Exchange): boolean => {
-    const given = exchange.token();
-    return given !== null && token !== undefined && isSameSecret(given, token.reveal());
-  };
   return {
     "/metrics": {
       async GET(exchange) {
-        if (!isScraper(exchange)) await exchange.admin();
+        const given = exchange.token();
+        const isScraper = given !== null && token !== undefined && isSameSecret(given, token.reveal());
+        if (!isScraper) await exchange.admin();
         const type = "text/plain; version=0.0.4; charset=utf-8";
         return exchange.respond(200, await admin.overviews.metrics(), { "Content-Type": type });
       },

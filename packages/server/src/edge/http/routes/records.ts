@@ -15,14 +15,11 @@ import type { RateLimiter, Routes } from "../router.ts";
 /** Two callers may be answered different fields under one tag. */
 const recordHeaders = { "Content-Type": jsonType, Vary: "Authorization" };
 
-/** A collection, and a caller with a right in that collection. */
-type Admitted = readonly [collection: Collection, principal: Principal];
-
 /**
  * Collection (404), token (401) and role (401, 403), in the order of the arguments, before the body is read. The
  * transaction of a change checks the rights again, because a right may end while a body comes.
  */
-function admitted(operation: Operation, collection: Collection, principal: Principal): Admitted {
+function admitted(operation: Operation, collection: Collection, principal: Principal): [Collection, Principal] {
   collection.policies[operation].admit(principal);
   return [collection, principal];
 }

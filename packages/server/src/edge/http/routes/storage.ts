@@ -1,4 +1,4 @@
-/** Routes of files: upload, download, thumbnails, deletion. */
+/** `/api/storage/…` (spec, "Storage endpoints"): upload, download, thumbnails, links, deletion. */
 import type { FileLink, StoredFile } from "@socle/protocol";
 import type { Config } from "../../../base/config/index.ts";
 import { AppError } from "../../../base/kernel/index.ts";
@@ -38,7 +38,6 @@ async function callerOf(exchange: Exchange): Promise<string> {
   }
 }
 
-/** `/api/storage/…` (spec, "Storage endpoints"). */
 export function storageRoutes(options: { storage: Storage; rates: RateLimiter; config: Config }): Routes {
   const { storage, rates, config } = options;
   const limiter = new BodyReadLimiter({ width: uploadsAtATime, maxWaiting: config["limits.uploads"] });

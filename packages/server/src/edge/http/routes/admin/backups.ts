@@ -2,22 +2,17 @@
 
 import { AppError, quote } from "../../../../base/kernel/index.ts";
 import type { Admin } from "../../../../operate/admin/index.ts";
-import type { Exchange } from "../../exchange.ts";
 import { answerFile } from "../../file-answer.ts";
 import { type AdminRoutes, answerPageOf } from "./for-admins.ts";
-
-/** A body is not needed, and has no members. */
-async function readEmptyBody(exchange: Exchange): Promise<void> {
-  const [key] = Object.keys((await exchange.optionalObject()) ?? {});
-  if (key !== undefined) throw new AppError("bad_request", `${quote(key)} cannot be set here; a backup needs no body.`);
-}
 
 export function backupRoutes({ backups }: Admin): AdminRoutes {
   return {
     "/api/admin/backups": {
       GET: async (exchange) => answerPageOf(exchange, await backups.list()),
       async POST(exchange) {
-        await readEmptyBody(exchange);
+        const [key] = Object.keys((await exchange.optionalObject()) ?? {});
+        if (key !== undefined)
+          throw new AppError("bad_request", `${quote(key)} cannot be set here; a backup needs no body.`);
         // The right may have ended while the body came.
         return exchange.json(202, backups.begin(await exchange.admin()));
       },

@@ -1,4 +1,4 @@
-/** Admin routes of collections: definitions, and migrations by changed definitions. */
+/** `/api/admin/collections` and `/api/admin/schema.json`: definitions, and migrations by changed definitions. */
 import type { JsonValue, Operation, RuleTrial } from "@socle/protocol";
 import { AppError, quote } from "../../../../base/kernel/index.ts";
 import { type Admin, additionOf, changeOf, removalOf, type TrialOutcome } from "../../../../operate/admin/index.ts";
@@ -6,7 +6,6 @@ import type { Exchange } from "../../exchange.ts";
 import { statusOf } from "../../headers.ts";
 import { type AdminRoutes, answerPage, readAdminBody, waiterOf } from "./for-admins.ts";
 
-/** `/api/admin/collections` and `/api/admin/schema.json`: definitions, and migrations by changed definitions. */
 export function collectionRoutes({ schema, trials }: Admin): AdminRoutes {
   /** The fingerprints of the schema that the caller has seen (If-Match); null for any. */
   const expected = (request: Request): string[] | null => {

@@ -1,4 +1,4 @@
-/** Admin routes of the event log: search, and a live stream. */
+/** `/api/admin/events`: the event log with the audit of admins, and a live stream. */
 
 import { AppError, parseDatetime, quote } from "../../../../base/kernel/index.ts";
 import type { Admin } from "../../../../operate/admin/index.ts";
@@ -9,7 +9,6 @@ import { type AdminRoutes, answerPage, waiterOf } from "./for-admins.ts";
 /** Types that a request may name. */
 const maxTypes = 20;
 
-/** `/api/admin/events`: the event log with the audit of admins, and a live stream. */
 export function eventRoutes(admin: Admin, streams: LiveStreams): AdminRoutes {
   return {
     "/api/admin/events": {
@@ -38,10 +37,8 @@ function typesOf(exchange: Exchange): string[] | null {
   const types = text.split(",").map((type) => type.trim());
   const isGood = types.length <= maxTypes && types.every((type) => /^[A-Za-z][\w.]*\*?$|^\*$/.test(type));
   if (isGood) return types;
-  throw new AppError(
-    "bad_request",
-    `"type" must be event types such as "posts.created" or "admin.*", at most ${maxTypes} with commas, not ${quote(text)}.`,
-  );
+  const wanted = `event types such as "posts.created" or "admin.*", at most ${maxTypes} with commas`;
+  throw new AppError("bad_request", `"type" must be ${wanted}, not ${quote(text)}.`);
 }
 
 /** @throws AppError `bad_request`. */

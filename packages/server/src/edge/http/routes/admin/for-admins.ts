@@ -16,9 +16,10 @@ export interface AdminRoutes {
 
 /** Nothing of these routes is looked at before the caller is known to be an admin. */
 export function forAdmins(routes: AdminRoutes): Routes {
-  const guarded = (handler: AdminHandler): Handler => {
-    return async (exchange) => handler(exchange, await exchange.admin());
-  };
+  const guarded =
+    (handler: AdminHandler): Handler =>
+    async (exchange) =>
+      handler(exchange, await exchange.admin());
   return Object.fromEntries(Object.entries(routes).map(([path, methods]) => [path, mapMethods(methods, guarded)]));
 }
 

@@ -11,7 +11,6 @@ import { scriptRoutes } from "./scripts.ts";
 import { fileRoutes } from "./storage.ts";
 import { userRoutes } from "./users.ts";
 
-/** Every route for admins. */
 export function adminRoutes({ admin, liveStreams }: { admin: Admin; liveStreams: LiveStreams }): Routes {
   return forAdmins({
     "/api/admin/overview": { GET: async (exchange) => exchange.json(200, await admin.overviews.now()) },

@@ -1,4 +1,4 @@
-/** Admin routes of the log: the most recent entries, and a live stream. */
+/** `/api/admin/logs`: the most recent entries (spec, "Log entry"), and a live stream. */
 import { LOG_LEVELS, type LogLevel } from "@socle/protocol";
 import { AppError, containsText, oneOf, quote } from "../../../../base/kernel/index.ts";
 import { type LogEntry as RingEntry, toWire } from "../../../../base/logging/index.ts";
@@ -10,7 +10,6 @@ import { type AdminRoutes, answerPage } from "./for-admins.ts";
 /** Characters of a text that is looked for. */
 const maxSearch = 200;
 
-/** `/api/admin/logs`: the most recent entries (spec, "Log entry"), and a live stream. */
 export function logRoutes({ log }: Admin, streams: LiveStreams): AdminRoutes {
   return {
     "/api/admin/logs": {
@@ -67,11 +66,8 @@ function levelsOf(exchange: Exchange): readonly LogLevel[] {
   if (text === null) return LOG_LEVELS;
   return text.split(",").map((word) => {
     const level = LOG_LEVELS.find((each) => each === word.trim().toUpperCase());
-    if (level === undefined)
-      throw new AppError(
-        "bad_request",
-        `"level" must be ${oneOf(LOG_LEVELS)}, or several with commas, not ${quote(text)}.`,
-      );
-    return level;
+    if (level !== undefined) return level;
+    const known = oneOf(LOG_LEVELS);
+    throw new AppError("bad_request", `"level" must be ${known}, or several with commas, not ${quote(text)}.`);
   });
 }

@@ -1,8 +1,7 @@
-/** Admin routes of functions and jobs: files, handlers, runs, and their repetition. */
+/** `/api/admin/scripts`, `/api/admin/functions` and `/api/admin/jobs`: files, handlers, runs, and their repetition. */
 import type { Admin } from "../../../../operate/admin/index.ts";
 import { type AdminRoutes, answerPage, answerPageOf, readAdminBody, waiterOf } from "./for-admins.ts";
 
-/** `/api/admin/scripts`, `/api/admin/functions` and `/api/admin/jobs`: files, handlers, runs, and their repetition. */
 export function scriptRoutes({ scripts }: Admin): AdminRoutes {
   return {
     "/api/admin/scripts": { GET: (exchange) => answerPageOf(exchange, scripts.files()) },

@@ -1,8 +1,7 @@
-/** Admin routes of users: list, roles, passwords, sessions. */
+/** `/api/admin/users`: users, their roles, passwords and sessions. */
 import type { Admin } from "../../../../operate/admin/index.ts";
 import { type AdminRoutes, answerPage, readAdminBody } from "./for-admins.ts";
 
-/** `/api/admin/users`: users, their roles, passwords and sessions. */
 export function userRoutes({ users }: Admin): AdminRoutes {
   return {
     "/api/admin/users": {
