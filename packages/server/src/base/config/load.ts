@@ -30,6 +30,7 @@ export interface LoadedConfig {
 
 /** The value in force and the default as the service uses both; undefined for no value. */
 interface KeyState {
+  readonly path: KeyPath;
   readonly value: unknown;
   readonly fallback: unknown;
   readonly source: ConfigSource;
@@ -124,7 +125,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
 
   const folder = dirname(file);
   const values: Record<string, unknown> = {};
-  const states: [path: KeyPath, state: KeyState][] = [];
+  const states: KeyState[] = [];
   for (const path of paths) {
     const name = environmentName(path);
     const override = options.overrides?.[path];
@@ -142,18 +143,17 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     const [source, value] = given.at(-1) ?? ["default", undefined];
     if (value !== undefined) values[path] = value;
     const [first] = given;
-    states.push([path, { value, source, fallback: first?.[0] === "default" ? first[1] : undefined }]);
+    states.push({ path, value, source, fallback: first?.[0] === "default" ? first[1] : undefined });
   }
   // Every key of the table has just been parsed by its own kind.
   const config = Object.freeze({ ...(values as Values), folder });
   const warnings = [...unknownKeys(fromFile, file), ...unknownVariables(options.environment), ...advice(config)];
-  const described = (): ConfigEntry[] => states.map(([path, state]) => describeKey(path, state));
-  const effective = (): EffectiveConfig => ({ file, fileExists: isThere, keys: described() });
+  const effective = (): EffectiveConfig => ({ file, fileExists: isThere, keys: states.map(describeKey) });
   return { config, file: { path: file, isThere }, effective, warnings, notes };
 }
 
 /** A key as admins see the key: its value and the source of the value, and nothing of a secret. */
-function describeKey(path: KeyPath, { value, fallback, source }: KeyState): ConfigEntry {
+function describeKey({ path, value, fallback, source }: KeyState): ConfigEntry {
   const { kind, meaning } = keys[path];
   const isSecret = kind === secret;
   return {

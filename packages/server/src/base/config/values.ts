@@ -138,10 +138,7 @@ function millisecondsOf(value: unknown): number {
   return Number(amount) * (durationUnits[unit ?? ""] ?? Number.NaN);
 }
 
-/**
- * A span of time, at least `min` milliseconds and at most `max`; the service uses milliseconds. A bare number counts
- * seconds.
- */
+/** A span of time from `min` to `max` milliseconds; the service uses milliseconds. A bare number counts seconds. */
 export function duration(min: number, max: number = longestDuration): ValueKind<number> {
   const least = min > 0 ? `, at least ${min / 1_000}s` : ", or 0";
   const most = max < longestDuration ? `, at most ${max / 3_600_000}h` : "";

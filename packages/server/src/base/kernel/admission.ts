@@ -1,7 +1,4 @@
-/**
- * Admission: the queue before scarce work. Admission bounds the work at a time, shares the width among callers, and
- * decides the order.
- */
+/** Admission: the queue before scarce work. Admission bounds the work at a time, shares the width among callers, and decides the order. */
 import { AppError, callerGone, retryAfter } from "./app-error.ts";
 import type { LimitName } from "./limits.ts";
 
@@ -18,7 +15,6 @@ export interface AdmissionOptions {
   readonly patienceMs?: number;
   /** The bound that a refusal counts for. */
   readonly limit?: LimitName;
-  /** The message of a refusal. */
   readonly message?: string;
   /** Milliseconds that never run backwards. */
   readonly now?: () => number;
@@ -129,10 +125,7 @@ export class Admission {
     return this.#begin(this.#callerOf(caller), size, holder);
   }
 
-  /**
-   * Runs `work` after its admission.
-   * @throws AppError as `take`; the errors of `work`.
-   */
+  /** @throws AppError as `take`; the errors of `work`. */
   async run<T>(work: () => Promise<T>, ask: Ask = {}): Promise<T> {
     const place = await this.take(ask);
     try {

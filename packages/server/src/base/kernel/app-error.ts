@@ -2,7 +2,6 @@
 import type { ErrorCode, ErrorDetail } from "@socle/protocol";
 import type { LimitName } from "./limits.ts";
 
-/** Attributes of an error beside its message. */
 export interface AppErrorOptions {
   details?: ErrorDetail[];
   /** Seconds after which another try is worthwhile (`rate_limited`, `unavailable`). */
@@ -48,10 +47,7 @@ export class AppError extends Error {
   }
 }
 
-/**
- * A mistake in the configuration, a definition file or the command line: the start ends with its message, one line,
- * and exit code 2.
- */
+/** A mistake in the configuration, a definition file or the command line: the start ends with this line and exit code 2. */
 export class SetupError extends Error {
   override readonly name = "SetupError";
 }
@@ -62,7 +58,6 @@ export function reasonsOf(thrown: unknown): string {
   return details?.map(({ message }) => message).join("; ") ?? messageOf(thrown);
 }
 
-/** The message of anything that was thrown. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -1,9 +1,6 @@
 /** Time: the clock of the service, timestamps, ids that sort by time, and the moved time of tests. */
 
-/**
- * Milliseconds that the machine's clock may be set back by without a step of the service's times: a usual correction by
- * NTP.
- */
+/** The machine's clock may be set back by so many milliseconds without a step of the service's times: NTP does so. */
 const toleranceMs = 5_000;
 /** The longest wait of `lookAfter`. */
 const longestLookMs = 60_000;
@@ -39,10 +36,7 @@ export class Clock {
     return this.#latest;
   }
 
-  /**
-   * Gives a stored time: `now` answers no earlier time, unless the machine's clock was set back by more than a
-   * correction.
-   */
+  /** Gives a stored time: `now` answers no earlier time, unless the machine's clock steps back by more than a correction. */
   atLeast(time: number): void {
     if (time > this.#latest) this.#latest = time;
   }
@@ -76,14 +70,8 @@ export function toTimestamp(time: number): string {
   return lastText;
 }
 
-/** Prefixes of ids. */
-type IdPrefix = "rec" | "usr" | "ses" | "fil" | "run";
-
-/**
- * A new id: the prefix and a UUIDv7 (RFC 9562). The ids of a process sort by creation, which keeps their index
- * append-only.
- */
-export function newId(prefix: IdPrefix, time: number): string {
+/** A new id: the prefix and a UUIDv7 (RFC 9562). The ids of a process sort by creation, so their index is append-only. */
+export function newId(prefix: "rec" | "usr" | "ses" | "fil" | "run", time: number): string {
   return `${prefix}_${Bun.randomUUIDv7("hex", time)}`;
 }
 

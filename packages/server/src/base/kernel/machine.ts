@@ -47,7 +47,6 @@ export function descriptorLimit(): number | null {
 /** A thread needs about ten descriptors. Without these the runtime ends the process. */
 const forThread = 24;
 
-/** Whether a thread can be started. */
 export function canStartThread(): boolean {
   const [open, most] = [openDescriptors(), descriptorLimit()];
   return open === null || most === null || most - open >= forThread;

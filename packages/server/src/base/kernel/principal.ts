@@ -17,10 +17,7 @@ export interface System {
   readonly actor: string | null;
   /** How many functions made each other run, up to the asking function; 0 without functions. */
   readonly depth: number;
-  /**
-   * The functions, jobs and hooks that led to the asking function, and the asking function, as `path:handler`; the
-   * first comes first.
-   */
+  /** The functions, jobs and hooks that led to each other, up to the asking function, as `path:handler`, in this order. */
   readonly chain: readonly string[];
   /** Whether the principal is a hook, which a write waits for. */
   readonly isHook: boolean;
@@ -47,10 +44,7 @@ export function hookFor(principal: Principal, name: string): System {
 }
 
 /** A user as whom an admin tries out the rules. The user has no session then. */
-interface Tried {
-  readonly userId: string;
-  readonly role: Role;
-}
+type Tried = Omit<SignedIn, "sessionId">;
 
 /** The caller: a signed-in user, the service itself, a user of a trial, or null for a caller without a token. */
 export type Principal = SignedIn | System | Tried | null;

@@ -4,7 +4,6 @@
  * a run of these characters is searched as a phrase, so that any part of a text is found.
  */
 
-/** A word of a text. */
 export interface SearchWord {
   /** The word as compared. */
   readonly word: string;

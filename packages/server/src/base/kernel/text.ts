@@ -104,9 +104,7 @@ function preview(value: unknown, text: string): string {
   return `${object}}`;
 }
 
-/**
- * A value, quoted for an error message: JSON, cut to a readable length. The cost does not depend on the size of the value.
- */
+/** A value, quoted for an error message: JSON, cut to a readable length. The cost does not grow with the value. */
 export function quote(value: unknown): string {
   return excerpt(preview(value, ""), longestQuote);
 }
@@ -150,10 +148,7 @@ export function isAscii(text: string): boolean {
   return ascii.test(text);
 }
 
-/**
- * Whether a text contains another, without regard to case: for the letters A to Z if the searched text is ASCII, otherwise
- * for every alphabet.
- */
+/** Whether a text contains another, without regard to case: of A to Z if `wanted` is ASCII, otherwise of every alphabet. */
 export function containsText(text: string, wanted: string): boolean {
   if (isAscii(wanted)) return lowerAscii(text).includes(lowerAscii(wanted));
   return text.toUpperCase().includes(wanted.toUpperCase());

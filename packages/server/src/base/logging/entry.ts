@@ -55,10 +55,7 @@ function textFields(fields: LogFields): string {
   return printable(text) + stacks;
 }
 
-/**
- * An entry with its newline: a line of JSON for machines; for people a line of text, with the stack of an error
- * indented below.
- */
+/** An entry with its newline: JSON for machines; text for people, with the stack of an error indented below. */
 export function lineOf(entry: LogEntry, format: LogFormat): string {
   // Between quotation marks an escape is the same JSON.
   if (format === "json") return `${printable(JSON.stringify(entry, plain))}\n`;
@@ -66,7 +63,6 @@ export function lineOf(entry: LogEntry, format: LogFormat): string {
   return `${entry.timestamp} ${entry.level.padEnd(5)} ${printable(entry.message)}${fields}\n`;
 }
 
-/** Writes each entry to `write`. */
 export function lineSink(write: (line: string) => void, format: LogFormat): LogSink {
   return (entry) => write(lineOf(entry, format));
 }

@@ -55,7 +55,6 @@ export class Histogram {
   }
 }
 
-/** The counts of a minute. */
 interface Minute {
   /** Minutes since 1970. */
   readonly minute: number;

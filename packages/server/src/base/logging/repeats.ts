@@ -9,10 +9,7 @@ const capacity = 200;
 export class Repeats {
   readonly #lines = new BoundedMap<string, { writtenAt: number; leftOut: number }>(capacity);
 
-  /**
-   * How many repetitions of a line were left out since the line was written; null when this repetition is to be left
-   * out, too.
-   */
+  /** How many repetitions were left out since the line was written; null when this repetition is to be left out, too. */
   admit(line: string): number | null {
     const now = performance.now();
     const known = this.#lines.get(line);

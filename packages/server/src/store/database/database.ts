@@ -42,10 +42,7 @@ export interface DatabaseOptions {
    * work from then on, and the process should end.
    */
   onFatal: (error: unknown) => void;
-  /**
-   * Called once, after the lock is taken and before the file is opened: repairs the leftovers of an interrupted
-   * command.
-   */
+  /** Called once, after the lock is taken and before the file is opened: repairs what an interrupted command has left. */
   onLocked?: () => void;
   /** Bytes of the write-ahead log at which writes begin to wait for the log (`limits.wal`). Default 64 MiB. */
   logLimit?: number;
@@ -76,7 +73,6 @@ const adminReads = { maxWaiting: 30, waitingShare: 15, limitMs: Number.POSITIVE_
 export class Database {
   readonly path: string;
   readonly meter = new SqliteMeter();
-  /** The state in memory that follows the commits. */
   readonly projection = new Projection();
   readonly reader: Reader;
   /** Reads on the event loop, for reads that an index answers quickly. */
@@ -161,18 +157,12 @@ export class Database {
     return this.#writer.transact(work, options);
   }
 
-  /**
-   * Like `transact`, for work that takes turns with the event loop: the work runs alone, when `caller` has the turn among the
-   * callers whose long transactions wait.
-   */
+  /** Like `transact`, for work that takes turns with the event loop. The work runs alone, when `caller` has the turn. */
   transactLong<T>(caller: string, work: (tx: Transactor) => Promise<T>): Promise<T> {
     return this.#writer.transactLong(work, { caller, site: null, makesRoom: false });
   }
 
-  /**
-   * A write without a change, through log and flush: a success proves that the disk accepts writes.
-   * @throws AppError as `transact`.
-   */
+  /** A write without a change: a success proves that the disk accepts writes. @throws AppError as `transact`. */
   async probe(): Promise<void> {
     await this.transact((tx) => tx.run("UPDATE _schema SET version = version WHERE module = 'events'"));
   }
@@ -182,10 +172,7 @@ export class Database {
     this.#callerGuard = guard;
   }
 
-  /**
-   * The caller with the present role.
-   * @throws AppError `unauthorized` when the session has ended.
-   */
+  /** The caller with the present role. @throws AppError `unauthorized` when the session has ended. */
   recheck(principal: Principal, reader: Reader = this.reader): Principal {
     if (principal === null || !("sessionId" in principal)) return principal;
     if (this.#callerGuard === null) throw new Error("Nobody looks at callers");
@@ -238,10 +225,7 @@ export class Database {
     return this.#migrations > 0;
   }
 
-  /**
-   * Reads that belong together over many turns of the event loop: the reads do not see a migration in between. The
-   * caller ends the long read.
-   */
+  /** Reads over many turns of the event loop, which do not see a migration in between. The caller ends the long read. */
   longRead(): LongRead {
     return this.#reader.longRead();
   }
@@ -251,10 +235,7 @@ export class Database {
    * @throws AppError `unavailable` when too many wait, the write-ahead log needs room, or the disk cannot be read.
    */
   readOnThread<T>(work: (reader: SlowReader) => Promise<T>, waiter: Waiter): Promise<T> {
-    return this.#threads.run(
-      this.#asAllowed(waiter, (thread) => thread.inSnapshot(work)),
-      waiter,
-    );
+    return this.#runFor(waiter, this.#threads, (thread) => thread.inSnapshot(work));
   }
 
   /** Pauses these reads of another module or process when the write-ahead log waits for a gap between reads. */
@@ -267,10 +248,7 @@ export class Database {
    * @throws AppError as `readOnThread`, also when the reads take too long.
    */
   query<T>(work: (reader: SlowReader) => Promise<T>, waiter: Waiter): Promise<T> {
-    return this.#queryThreads.run(
-      this.#asAllowed(waiter, (thread) => thread.inSnapshot(work)),
-      waiter,
-    );
+    return this.#runFor(waiter, this.#queryThreads, (thread) => thread.inSnapshot(work));
   }
 
   /**
@@ -291,20 +269,19 @@ export class Database {
    * @throws SchemaChanged when a migration has changed the tables between that call and the snapshot.
    */
   task<T>(makeInput: () => unknown, waiter: Waiter): Promise<T> {
-    const run: ThreadWork<T> = (thread) => thread.task<T>(makeInput(), schemaVersionOf(this.#reader));
-    return this.#queryThreads.run(this.#asAllowed(waiter, run), waiter);
+    const version = (): number => schemaVersionOf(this.#reader);
+    return this.#runFor(waiter, this.#queryThreads, (thread) => thread.task<T>(makeInput(), version()));
   }
 
-  /**
-   * Work for a caller who has waited: the session and the role must still be the same when the work begins.
-   */
-  #asAllowed<T>({ principal = null }: Waiter, work: ThreadWork<T>): ThreadWork<T> {
-    return async (thread) => {
+  /** Runs work for a caller who waits: the session and the role must still be the same when the work begins. */
+  #runFor<T>(waiter: Waiter, threads: ReaderThreads, work: ThreadWork<T>): Promise<T> {
+    const { principal = null } = waiter;
+    return threads.run(async (thread) => {
       const current = this.recheck(principal);
       if (current?.role !== principal?.role)
         throw new AppError("forbidden", "Your role has changed; send the request again.");
       return work(thread);
-    };
+    }, waiter);
   }
 
   /**

@@ -82,15 +82,10 @@ export interface Waiter {
   readonly signal: AbortSignal;
 }
 
-/**
- * A table of the service that hand-written SQL (`db.query`) may read. Other tables of the service are closed; tables of
- * collections are open.
- */
+/** A table of the service that `db.query` may read. Other tables of the service are closed; tables of collections are open. */
 export interface QueryTable {
   readonly table: string;
-  /**
-   * The name and columns of a view, if some columns must not be read. The other columns are closed in the table, too.
-   */
+  /** A view with its columns, if some columns must not be read. The other columns are closed in the table, too. */
   readonly view?: { readonly name: string; readonly columns: readonly string[] };
   /** More names for columns, used when the name of a field differs from the name of its column. */
   readonly aliases?: { readonly [name: string]: string };

@@ -26,17 +26,12 @@ export function noteKind<T>(kind: string): NoteKind<T> {
   return { kind, of: (data) => ({ kind, data }) };
 }
 
-/** Applies a note to one part of the state. A part that throws ends the service: its state and the data differ. */
-type Apply = (data: never) => void;
-
 export class Projection {
-  readonly #parts = new Map<string, Apply[]>();
+  readonly #parts = new Map<string, ((data: never) => void)[]>();
 
-  /** Calls `apply` with each note of a kind. Several parts may follow the same kind. */
+  /** Calls `apply` with each note of a kind. Several parts may follow a kind; an error ends the service: state and data differ. */
   on<T>({ kind }: NoteKind<T>, apply: (data: T) => void): void {
-    const parts = this.#parts.get(kind);
-    if (parts === undefined) this.#parts.set(kind, [apply]);
-    else parts.push(apply);
+    this.#parts.getOrInsertComputed(kind, () => []).push(apply);
   }
 
   /** Applies the notes of a commit, in their order. */
@@ -79,10 +74,7 @@ export interface Migration extends Transactor {
   readonly slow: SlowTransactor;
 }
 
-/**
- * The tables of a module: each step, a statement or a function, runs once, in order. The number of steps is the version of
- * the module's schema.
- */
+/** The tables of a module: each step runs once, in order. The number of steps is the version of the module's schema. */
 export interface ModuleSchema {
   readonly module: string;
   readonly steps: readonly (string | ((tx: Transactor, logger: Logger) => void))[];
@@ -187,17 +179,6 @@ export class JobTransactor implements Transactor {
   #live(): TransactionConnection {
     if (!this.#open) throw new Error("A transaction was used after its end");
     return this.#connection;
-  }
-}
-
-/** The argument of a migration's function, or of another long transaction's function. */
-export class MigrationTransactor extends JobTransactor implements Migration {
-  readonly slow: SlowTransactor;
-
-  /** @param slow sends statements without blocking the event loop. */
-  constructor(connection: TransactionConnection, slow: SlowTransactor) {
-    super(connection);
-    this.slow = slow;
   }
 }
 

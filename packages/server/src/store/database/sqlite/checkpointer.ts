@@ -206,14 +206,12 @@ export class Checkpointer {
     this.#warn(state, now);
     if (this.#running !== null) this.#flushCopied();
     if (this.#isCopied && now >= this.#heldUntil)
-      return left > fewPages ? this.#slowDown(state.written) : this.#lastPages();
+      // With much left to copy, the writer pauses in proportion to what was written since the last look: the worker catches up.
+      return left <= fewPages
+        ? this.#lastPages()
+        : this.#pause(Bun.sleep(Math.min(pauseMs, lead * state.written * this.#pageMs)));
     this.#makeGap(state, now);
     return null;
-  }
-
-  /** The writer pauses in proportion to the pages written since the last look, so that the worker catches up. */
-  #slowDown(written: number): Promise<void> {
-    return this.#pause(Bun.sleep(Math.min(pauseMs, lead * written * this.#pageMs)));
   }
 
   /** Flushes the copied pages in steps: a single large flush at the end would delay the flushes of the log. */

@@ -220,7 +220,6 @@ export class SnapshotReader implements Reader, PausableReads {
     }
   }
 
-  /** Begins reads that belong together over many turns. */
   longRead(): SqliteLongRead {
     const read = new SqliteLongRead(
       () => this,
@@ -292,7 +291,12 @@ export class SnapshotReader implements Reader, PausableReads {
   /** The connection, in the snapshot of this turn. */
   #begin(): Connection {
     if (this.#isOpen) return this.#connection;
-    if (this.#isBroken) this.#replace();
+    if (this.#isBroken) {
+      const broken = this.#connection;
+      this.#connection = this.#openConnection();
+      this.#isBroken = false;
+      broken.close();
+    }
     this.#connection.run("BEGIN");
     this.#isOpen = true;
     setImmediate(this.#endTurn);
@@ -305,12 +309,5 @@ export class SnapshotReader implements Reader, PausableReads {
     // Rows may be long, and a condition may take long for each row.
     this.#isTooMuch = this.#probesLeft < 0 || (this.#probes > fewProbes && performance.now() > this.#probesUntil);
     if (this.#isTooMuch) throw new Error("Reads on the event loop take too long");
-  }
-
-  #replace(): void {
-    const broken = this.#connection;
-    this.#connection = this.#openConnection();
-    this.#isBroken = false;
-    broken.close();
   }
 }

@@ -36,17 +36,13 @@ function isDamage(code: string | null): boolean {
   return code !== null && unreadable.test(code);
 }
 
-/** The tables that a statement names. */
 function tablesOf(sql: string): string[] {
   const names = new Set<string>();
   for (const [, quoted, plain] of sql.matchAll(tableNames)) names.add(quoted?.replaceAll('""', '"') ?? plain ?? "");
   return [...names].slice(0, maxTables);
 }
 
-/**
- * The error for a statement that has met damage. The error names the file, the tables of the statement, and the next step.
- * Null for any other error.
- */
+/** The error for a statement that has met damage: names the file, the tables and the next step. Null for any other error. */
 export function damageOf(
   error: { message: string; code?: string | undefined },
   { path, sql }: { path: string; sql: string },
@@ -78,13 +74,10 @@ export function isUniqueViolation(thrown: unknown): boolean {
 
 const outOfService = /^SQLITE_(FULL|IOERR|BUSY|LOCKED|READONLY|CANTOPEN|NOMEM)/;
 
-/** The reasons why the disk refuses a write. */
 export const refusalCauses = ["full", "read-only", "io-error", "other"] as const;
 
-type RefusalCause = (typeof refusalCauses)[number];
-
 /** The reason why the disk refused; null for an error of another kind. */
-export function refusalCause(thrown: unknown): RefusalCause | null {
+export function refusalCause(thrown: unknown): (typeof refusalCauses)[number] | null {
   const code = sqliteCode(thrown);
   if (code === null || !outOfService.test(code) || isDamage(code)) return null;
   if (code.startsWith("SQLITE_FULL")) return "full";

@@ -16,7 +16,6 @@ import type { CheckpointResult } from "./thread-server.ts";
 
 /** Bytes of a file that the database has opened: read the bytes through its descriptor, which stays open. */
 interface HeldBytes {
-  /** A descriptor. */
   readonly file: number;
   readonly size: number;
 }
@@ -24,9 +23,7 @@ interface HeldBytes {
 /** The state of the database at one moment, for a copy. */
 export interface HeldState {
   readonly database: HeldBytes;
-  /**
-   * Null if the file alone is the state. `pages` is the number of pages in the bytes; a page may occur several times.
-   */
+  /** Null if the file alone is the state. `pages` counts the pages in the bytes; a page may occur several times. */
   readonly log: (HeldBytes & { readonly pages: number }) | null;
   /** The file may change again. A second call has no effect. */
   release(): void;

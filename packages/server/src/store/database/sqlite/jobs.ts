@@ -27,7 +27,6 @@ export interface ShortJob extends Asked {
   readonly isRepeatable: boolean;
 }
 
-/** The options of a long transaction. */
 export interface LongOptions {
   /** The caller in whose turn the transaction runs. */
   readonly caller: string;
@@ -90,9 +89,7 @@ export class TurnQueue<T> {
   }
 
   add(caller: string, item: T): void {
-    const own = this.#waiting.get(caller);
-    if (own === undefined) this.#waiting.set(caller, [item]);
-    else own.push(item);
+    this.#waiting.getOrInsertComputed(caller, () => []).push(item);
   }
 
   /** Puts back `item`, which was taken: the item becomes the first of its caller. */
@@ -132,7 +129,6 @@ export class SqliteMeter {
     return asUnavailable(thrown);
   }
 
-  /** Refused writes, by cause. */
   refused(): readonly (readonly [cause: string, writes: number])[] {
     return [...this.#refused];
   }

@@ -13,35 +13,29 @@ const keepMs = 60_000;
  * all commits so far; after a migration, later reads still see the tables from before the migration.
  */
 export class SqliteLongRead implements LongRead {
-  /** Answers the present source of the rows. */
-  #source: () => Reader;
-  #onEnd: (read: SqliteLongRead) => void;
+  /** Answers the present source of the rows; another source after a migration. */
+  source: () => Reader;
+  onEnd: (read: SqliteLongRead) => void;
 
   constructor(source: () => Reader, onEnd: (read: SqliteLongRead) => void) {
-    this.#source = source;
-    this.#onEnd = onEnd;
+    this.source = source;
+    this.onEnd = onEnd;
   }
 
   get<T>(sql: string, ...values: Value[]): T | null {
-    return this.#source().get<T>(sql, ...values);
+    return this.source().get<T>(sql, ...values);
   }
 
   all<T>(sql: string, ...values: Value[]): T[] {
-    return this.#source().all<T>(sql, ...values);
+    return this.source().all<T>(sql, ...values);
   }
 
   some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
-    return this.#source().some(statement, isLast);
+    return this.source().some(statement, isLast);
   }
 
   end(): void {
-    this.#onEnd(this);
-  }
-
-  /** Goes on with another source. */
-  moveTo(source: () => Reader, onEnd: (read: SqliteLongRead) => void): void {
-    this.#source = source;
-    this.#onEnd = onEnd;
+    this.onEnd(this);
   }
 }
 
@@ -61,15 +55,12 @@ export class OldState {
     this.#onClose = onClose;
     for (const read of reads) {
       this.#reads.add(read);
-      read.moveTo(
-        () => this.#live(),
-        (ended) => this.#ended(ended),
-      );
+      read.source = () => this.#live();
+      read.onEnd = (ended) => this.#ended(ended);
     }
     this.#timer = setTimeout(() => this.close(), keepMs).unref();
   }
 
-  /** Resolves when the connection is closed. */
   get closed(): Promise<void> {
     return this.#closed.promise;
   }

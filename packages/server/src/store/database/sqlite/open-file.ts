@@ -129,10 +129,7 @@ export function openWriter(path: string): Connection {
   }
 }
 
-/**
- * Upgrades the tables of the modules to this version.
- * @throws SetupError when a newer version has made the tables.
- */
+/** Upgrades the tables of the modules to this version. @throws SetupError when a newer version has made the tables. */
 export function upgradeTables(
   tx: Transactor,
   { path, logger }: { path: string; logger: Logger },

@@ -15,10 +15,8 @@ import { ThreadConnection } from "./thread-connection.ts";
 const longWidth = 2;
 /** A read that runs for this time is a long read. */
 const shortMs = 25;
-/** Interval of the looks at a long read. */
+/** Interval of the looks at a long read, and at whether all reads have ended. */
 const lookMs = 5;
-/** Interval of the looks at whether all reads have ended. */
-const drainLookMs = 5;
 /** How long an idle thread is kept. */
 const keepMs = 30_000;
 
@@ -38,7 +36,6 @@ export interface ReaderThreadsOptions {
   keepsShortThread?: boolean;
 }
 
-/** Work on a thread. */
 export type ThreadWork<T> = (thread: ThreadConnection) => Promise<T>;
 type OnLook = (thread: ThreadConnection) => void;
 
@@ -55,9 +52,7 @@ interface Turn {
 
 /** Runs one read of each caller at a time; the caller who has recently used the least time comes next. */
 export class ReaderThreads implements PausableReads {
-  readonly #path: string;
-  readonly #entry: string;
-  readonly #limitMs: number;
+  readonly #options: ReaderThreadsOptions;
   readonly #admission: Admission;
   /** The threads that may run long reads; null if no thread is kept for short reads. */
   readonly #long: Admission | null;
@@ -72,21 +67,18 @@ export class ReaderThreads implements PausableReads {
   #isClosing = false;
   #isOutOfTime = false;
 
-  constructor({ path, entry, limitMs, keepsShortThread = false, ...waiting }: ReaderThreadsOptions) {
-    this.#path = path;
-    this.#entry = entry;
-    this.#limitMs = limitMs;
-    const bounds = { limit: "queries", message: tooMuch, share: 1, ...waiting } as const;
+  constructor(options: ReaderThreadsOptions) {
+    this.#options = options;
+    const { maxWaiting, waitingShare, keepsShortThread = false } = options;
+    const bounds = { limit: "queries", message: tooMuch, share: 1, maxWaiting, waitingShare } as const;
     this.#admission = new Admission({ ...bounds, width: keepsShortThread ? longWidth + 1 : longWidth });
     this.#long = keepsShortThread ? new Admission({ ...bounds, width: longWidth }) : null;
   }
 
-  /**
-   * @throws AppError `unavailable` when too many reads wait, the read takes too long, the log needs room, or the disk
-   * cannot be read.
-   */
+  /** @throws AppError `unavailable` when too many reads wait, the read takes too long, the log needs room, or the disk fails. */
   async run<T>(work: ThreadWork<T>, { caller, signal }: Pick<Waiter, "caller" | "signal">): Promise<T> {
     if (signal.aborted) throw callerGone();
+    const { limitMs } = this.#options;
     const end = new AbortController();
     const ended = Promise.withResolvers<never>();
     const giveUp = (reason: AppError): void => {
@@ -98,7 +90,7 @@ export class ReaderThreads implements PausableReads {
     let timer: Timer | undefined;
     const limit = (reason: () => AppError): void => {
       clearTimeout(timer);
-      timer = Number.isFinite(this.#limitMs) ? setTimeout(() => giveUp(reason()), this.#limitMs) : undefined;
+      timer = Number.isFinite(limitMs) ? setTimeout(() => giveUp(reason()), limitMs) : undefined;
     };
     const waits = (): void => limit(() => overloaded("queries", tooMuch));
     const runs = (): void => limit(() => this.#tookTooLong());
@@ -120,7 +112,7 @@ export class ReaderThreads implements PausableReads {
 
   async drain(): Promise<void> {
     this.#pause ??= Promise.withResolvers();
-    while (this.#busy.size > 0 && !this.#isClosing) await new Promise((resolve) => setTimeout(resolve, drainLookMs));
+    while (this.#busy.size > 0 && !this.#isClosing) await Bun.sleep(lookMs);
   }
 
   resume(): void {
@@ -149,7 +141,7 @@ export class ReaderThreads implements PausableReads {
   }
 
   #tookTooLong(): AppError {
-    const seconds = this.#limitMs / 1_000;
+    const seconds = this.#options.limitMs / 1_000;
     const message = `This takes longer than ${seconds} seconds to look up; narrow it down.`;
     return new AppError("unavailable", message, { limit: "queries" });
   }
@@ -232,7 +224,9 @@ export class ReaderThreads implements PausableReads {
     }
     // An abandoned statement reads until its end, so the thread stays busy until then.
     this.#busy.delete(thread);
-    if (thread.isUsable && !this.#isClosing) this.#keep(thread);
+    if (!thread.isUsable || this.#isClosing) return;
+    thread.resume();
+    this.#idle.set(thread, setTimeout(() => void this.#discard(thread), keepMs).unref());
   }
 
   #take(): ThreadConnection {
@@ -241,16 +235,9 @@ export class ReaderThreads implements PausableReads {
       clearTimeout(this.#idle.get(kept));
       this.#idle.delete(kept);
     }
-    const thread = kept ?? new ThreadConnection(this.#path, this.#entry);
+    const thread = kept ?? new ThreadConnection(this.#options.path, this.#options.entry);
     this.#busy.add(thread);
     return thread;
-  }
-
-  #keep(thread: ThreadConnection): void {
-    thread.resume();
-    const timer = setTimeout(() => void this.#discard(thread), keepMs);
-    timer.unref();
-    this.#idle.set(thread, timer);
   }
 
   async #discard(thread: ThreadConnection): Promise<void> {

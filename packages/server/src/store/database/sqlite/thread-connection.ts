@@ -96,11 +96,7 @@ export class ThreadConnection implements SlowTransactor {
    */
   checkpoint(file: number): Promise<CheckpointResult | null> {
     // The thread answers a checkpoint with its result.
-    return this.#send({
-      ...this.#target,
-      do: "checkpoint",
-      file,
-    }) as Promise<CheckpointResult | null>;
+    return this.#send({ ...this.#target, do: "checkpoint", file }) as Promise<CheckpointResult | null>;
   }
 
   /** Reads in one snapshot. */

@@ -30,9 +30,8 @@ interface Root {
 const schemaRoot: Root = { type: "table", name: "sqlite_schema", tbl_name: "sqlite_schema" };
 
 /**
- * Queries of user code: read-only, and blind to secrets. SQLite's own program for a statement, not the text of the
- * statement, tells which tables and columns the statement reads. A query can run for ever, so `UserQueries` runs in a
- * process that can be ended.
+ * SQLite's own program for a statement, not the text of the statement, tells which tables and columns the statement
+ * reads. A query can run for ever, so `UserQueries` runs in a process that can be ended.
  */
 export class UserQueries {
   readonly #connection: Connection;

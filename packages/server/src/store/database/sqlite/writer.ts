@@ -5,7 +5,6 @@ import {
   asSlowTransactor,
   JobTransactor,
   type Migration,
-  MigrationTransactor,
   type Note,
   type Projection,
   type TransactOptions,
@@ -37,7 +36,6 @@ const flushEveryMs = 50;
 /** The step after a transaction: the next transaction of the same commit, the commit itself, or the commit from its start. */
 type Next = "go on" | "commit" | "begin anew";
 
-/** The other parts of the database that the writer uses. */
 interface WriterParts {
   readonly connection: Connection;
   readonly flusher: Flusher;
@@ -118,7 +116,7 @@ export class Writer {
   async close(graceMs: number): Promise<void> {
     this.#refusal ??= stopping();
     const timer = setTimeout(() => this.giveUp(), graceMs);
-    await this.#settled();
+    while (this.#turning !== null || this.#unsettled > 0) await (this.#turning ?? Bun.sleep(1));
     clearTimeout(timer);
     // An abandoned thread ends with its statement; the process may end before.
     if (!this.#isOutOfTime) await Promise.all(this.#closing);
@@ -135,12 +133,6 @@ export class Writer {
   refuse(error: unknown): void {
     this.giveUp();
     this.#fail([], error);
-  }
-
-  async #settled(): Promise<void> {
-    while (this.#turning !== null || this.#unsettled > 0) {
-      await (this.#turning ?? new Promise((resolve) => setTimeout(resolve, 1)));
-    }
   }
 
   /** The next turn begins after the sockets have delivered the requests of this turn, so that the batch contains these requests. */
@@ -305,7 +297,7 @@ export class Writer {
     const now = thread?.now ?? this.#parts.connection;
     const slow = thread ?? asSlowTransactor(this.#parts.connection);
     await slow.run("BEGIN IMMEDIATE");
-    const tx = new MigrationTransactor(now, slow);
+    const tx = Object.assign(new JobTransactor(now), { slow });
     try {
       job.outcome = { value: await job.work(tx), tx };
       await slow.run("COMMIT");
