@@ -1,6 +1,6 @@
 /** Time: the clock of the service, timestamps, ids that sort by time, and the moved time of tests. */
 
-/** The machine's clock may be set back by so many milliseconds without a step of the service's times: NTP does so. */
+/** A step back of the machine's clock by so many milliseconds, as NTP makes, does not turn back the service's time. */
 const toleranceMs = 5_000;
 /** The longest wait of `lookAfter`. */
 const longestLookMs = 60_000;

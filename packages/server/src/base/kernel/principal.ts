@@ -17,7 +17,7 @@ export interface System {
   readonly actor: string | null;
   /** How many functions made each other run, up to the asking function; 0 without functions. */
   readonly depth: number;
-  /** The functions, jobs and hooks that led to each other, up to the asking function, as `path:handler`, in this order. */
+  /** The functions, jobs and hooks that led to the asking function, which is the last, as `path:handler`. */
   readonly chain: readonly string[];
   /** Whether the principal is a hook, which a write waits for. */
   readonly isHook: boolean;

@@ -2,7 +2,7 @@
 import type { FunctionRun } from "@socle/protocol";
 import { toTimestamp } from "../../base/kernel/index.ts";
 import type { Database, Waiter } from "../../store/database/index.ts";
-import { type EventLog, eventId, type LoggedEvent, parseEventId } from "../../store/events/index.ts";
+import { type EventLog, eventId, type LoggedEvent, parseEventId, stampsAt } from "../../store/events/index.ts";
 import { type Deliveries, eventSeqOf, type OpenRow, parseRunId, runIdOf } from "./delivery-table.ts";
 
 /** A filter of runs; null for any. */
@@ -43,11 +43,11 @@ export async function listRuns(options: ListOptions): Promise<RunPage> {
  * Runs that are not over. A query that must look at many rows runs on a thread.
  * @throws AppError `unavailable` when the query takes too long, or too many queries wait.
  */
-function openRuns({ database, deliveries, events, running, filter, page }: ListOptions): Promise<RunPage> {
+function openRuns({ database, deliveries, running, filter, page }: ListOptions): Promise<RunPage> {
   const chosen = { path: filter.filePath, status: filter.status, underWay: [...running] };
   return database.query(async (reader) => {
     const { rows, total } = await deliveries.search(reader, chosen, page);
-    const logged = await events.headsAt(rows.map(eventSeqOf), reader);
+    const logged = await stampsAt(reader, rows.map(eventSeqOf));
     const items = rows.flatMap((row) => {
       const { at, type } = logged.get(eventSeqOf(row)) ?? row;
       return at === null || type === null ? [] : [toOpenRun(row, { at, type, isRunning: running.has(row.id) })];

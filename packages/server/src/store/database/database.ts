@@ -269,8 +269,9 @@ export class Database {
    * @throws SchemaChanged when a migration has changed the tables between that call and the snapshot.
    */
   task<T>(makeInput: () => unknown, waiter: Waiter): Promise<T> {
-    const version = (): number => schemaVersionOf(this.#reader);
-    return this.#runFor(waiter, this.#queryThreads, (thread) => thread.task<T>(makeInput(), version()));
+    return this.#runFor(waiter, this.#queryThreads, (thread) =>
+      thread.task<T>(makeInput(), schemaVersionOf(this.#reader)),
+    );
   }
 
   /** Runs work for a caller who waits: the session and the role must still be the same when the work begins. */

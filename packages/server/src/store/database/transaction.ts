@@ -111,7 +111,6 @@ export class JobTransactor implements Transactor {
   /** The notes of the commit: those of earlier transactions, and of this transaction. */
   readonly notes: Note[];
   readonly durableEffects: (() => unknown)[] = [];
-  /** Whether the next transaction begins after this commit. */
   endsBatch = false;
   /** Whether a statement has written, so that an error of the function needs a rollback. SQLite undoes a failed statement itself. */
   hasWritten = false;

@@ -10,19 +10,10 @@ import {
   toTimestamp,
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import {
-  asSlowReader,
-  type Database,
-  noteKind,
-  type Reader,
-  type SlowReader,
-  type Transactor,
-  type Waiter,
-} from "../database/index.ts";
+import { asSlowReader, type Database, noteKind, type Reader, type Transactor, type Waiter } from "../database/index.ts";
 import {
   type EventBasis,
   type EventHead,
-  type EventStamp,
   eventAt,
   eventsAfter,
   firstMark,
@@ -39,7 +30,6 @@ import {
   parseEventId,
   positionOf,
   rowBytes,
-  stampsAt,
   trimEvents,
   type WrittenRow,
 } from "./event-table.ts";
@@ -92,17 +82,6 @@ export interface EventRecorder {
 /** With more events than this, a search would block the event loop. */
 const manyEvents = 20_000;
 
-interface EventPageQuery {
-  readonly limit: number;
-  readonly offset: number;
-  readonly waiter: Waiter;
-}
-
-interface EventMatches {
-  readonly items: LoggedEvent[];
-  readonly total: number;
-}
-
 /** A part of the log: the events of the wanted types, without payloads, and the end of the part. */
 export interface EventPage {
   readonly events: readonly EventHead[];
@@ -135,16 +114,12 @@ function keptOf({ changes }: NewEvent, row: WrittenRow): WrittenRow {
   return text.length < row.payload.length / 2 ? { ...row, payload: text, partial: 1 } : row;
 }
 
-/**
- * The log of all events. An event is written in the transaction of its change. Listeners get the event when both are on
- * disk, in commit order.
- */
+/** The log of all events. Listeners get an event when the event and its change are on disk, in commit order. */
 export class EventLog {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #logger: Logger;
   #listeners: readonly EventListener[] = [];
-  /** The event types that occur in each block of seqs. */
   readonly types: TypeBlocks;
   #whenGrown: () => void = () => undefined;
   #recorder: EventRecorder | null = null;
@@ -263,14 +238,7 @@ export class EventLog {
 
   /** At most `limit` events after `seq`, oldest first. */
   read(seq: number, limit: number, reader: Reader = this.#database.reader): LoggedEvent[] {
-    const rows = eventsAfter(reader, seq, limit);
-    return rows.map((row) => new LoggedEvent(row));
-  }
-
-  /** Type and times of the events by seq, without trimmed events. */
-  async headsAt(seqs: readonly number[], reader: SlowReader): Promise<Map<number, EventStamp>> {
-    const rows = await stampsAt(reader, seqs);
-    return new Map(rows.map((row) => [row.seq, row]));
+    return eventsAfter(reader, seq, limit).map((row) => new LoggedEvent(row));
   }
 
   /**
@@ -291,7 +259,10 @@ export class EventLog {
   }
 
   /** The matching events, newest first, and their total number. A long log is read on a thread. */
-  async search(filter: EventFilter, page: EventPageQuery): Promise<EventMatches> {
+  async search(
+    filter: EventFilter,
+    page: { limit: number; offset: number; waiter: Waiter },
+  ): Promise<{ items: LoggedEvent[]; total: number }> {
     const reader = asSlowReader(this.#database.reader);
     const range = await seqRange(reader);
     const isLong = range !== null && range.last - range.first > manyEvents;

@@ -20,7 +20,6 @@ export function parseEventId(id: string): { at: number; seq: number } | null {
   return { at: Number.parseInt(at, 16), seq: Number.parseInt(seq, 16) };
 }
 
-/** An event, as stored in its row. */
 export interface EventRow {
   readonly seq: number;
   /** Milliseconds since 1970; never less than the `at` of an earlier event. The event's id contains `at`. */
@@ -34,18 +33,13 @@ export interface EventRow {
   readonly payload: string;
   /** 1 if the payload holds only the changed fields of a large record. */
   readonly partial: 0 | 1;
-  /**
-   * JSON of `EventBasis`; null for a creation, for an event without a record, and for events of versions without a basis.
-   */
+  /** JSON of `EventBasis`; null for a creation, without a record, and for events of versions without a basis. */
   readonly basis?: string | null;
 }
 
-/** A row to write: `basis` is required. */
 export type WrittenRow = EventRow & Required<Pick<EventRow, "basis">>;
 
-/**
- * The record before an event: the fields that the event changed or that the read rule of the collection uses.
- */
+/** The record before an event: the fields that the event changed or that the read rule of the collection uses. */
 export interface EventBasis {
   readonly fields: { readonly [name: string]: unknown };
   readonly owner: string | null;
@@ -64,9 +58,7 @@ export class LoggedEvent implements Event {
   readonly source: EventSource;
   /** The id of the user who caused the event, or null. */
   readonly actor: string | null;
-  /**
-   * The owner of the record after the change, or before its deletion; null without an owner, and without a record.
-   */
+  /** The owner of the record after the change, or before its deletion; null without an owner, and without a record. */
   readonly owner: string | null;
   /** Whether the payload holds only the record's id and the changed fields. */
   readonly isPartial: boolean;
@@ -122,11 +114,9 @@ export class LoggedEvent implements Event {
     return { seq, at: this.#at, time: this.#time, type, source, actor, owner, payload: this.#payload, partial };
   }
 
-  /**
-   * The event as sent over the wire. A caller may replace the payload (JSON) and the type.
-   * Types and sources need no escaping.
-   */
+  /** The event as sent over the wire; a caller may replace the payload (JSON) and the type. */
   toText(payload: string = this.#payload, type: string = this.type): string {
+    // Types and sources need no escaping.
     return `{"id":"${this.id}","type":"${type}","timestamp":"${this.timestamp}","source":"${this.source}","payload":${payload}}`;
   }
 }
@@ -136,16 +126,6 @@ export const markEvery = 256 * 1024;
 
 /** The approximate bytes of a row without its payload and basis. */
 export const rowBytes = 100;
-
-const sizeMarkSchema = [
-  "CREATE TABLE _event_sizes (seq INTEGER PRIMARY KEY, total INTEGER NOT NULL) STRICT",
-  "INSERT INTO _event_sizes (seq, total) VALUES (0, 0)",
-  // For a log written by a version without marks.
-  `INSERT INTO _event_sizes (seq, total)
-   SELECT max(seq), max(total) FROM (
-     SELECT seq, sum(octet_length(payload) + ${rowBytes}) OVER (ORDER BY seq) AS total FROM _events
-   ) GROUP BY total / ${markEvery}`,
-];
 
 export const eventSchema: ModuleSchema = {
   module: "events",
@@ -167,7 +147,13 @@ export const eventSchema: ModuleSchema = {
     "CREATE INDEX _events_other ON _events (seq, type) WHERE source <> 'collections'",
     // 1 if the payload belongs to a large record, and holds only the changes of an update.
     "ALTER TABLE _events ADD COLUMN partial INTEGER NOT NULL DEFAULT 0",
-    ...sizeMarkSchema,
+    "CREATE TABLE _event_sizes (seq INTEGER PRIMARY KEY, total INTEGER NOT NULL) STRICT",
+    "INSERT INTO _event_sizes (seq, total) VALUES (0, 0)",
+    // For a log written by a version without size marks.
+    `INSERT INTO _event_sizes (seq, total)
+     SELECT max(seq), max(total) FROM (
+       SELECT seq, sum(octet_length(payload) + ${rowBytes}) OVER (ORDER BY seq) AS total FROM _events
+     ) GROUP BY total / ${markEvery}`,
     // The event's own time, if the clock was set back before the event: `at` never falls.
     "ALTER TABLE _events ADD COLUMN time INTEGER",
     // The previous record, as far as the read rule uses its fields: a replay reads the basis to find the users that can no longer
@@ -213,11 +199,13 @@ export interface EventStamp {
   readonly time: number;
 }
 
-export function stampsAt(reader: SlowReader, seqs: readonly number[]): Promise<(EventStamp & { seq: number })[]> {
-  return reader.all(
+/** The stamps of events by seq, without trimmed events. */
+export async function stampsAt(reader: SlowReader, seqs: readonly number[]): Promise<Map<number, EventStamp>> {
+  const rows = await reader.all<EventStamp & { seq: number }>(
     "SELECT seq, type, at, coalesce(time, at) AS time FROM _events WHERE seq IN (SELECT value FROM json_each(?))",
     JSON.stringify(seqs),
   );
+  return new Map(rows.map((row) => [row.seq, row]));
 }
 
 /** The events of some types in a range of seqs, without payloads. `at` is the time at which the event happened. */
@@ -234,7 +222,6 @@ export function headsOf(
   );
 }
 
-/** The types that occur in a range of seqs. */
 export function typesBetween(reader: Reader, after: number, until: number): string[] {
   const rows = reader.all<{ type: string }>(
     "SELECT DISTINCT type FROM _events WHERE seq > ? AND seq <= ?",
@@ -325,7 +312,8 @@ export function trimEvents(
   const first = oldestEvent(tx);
   before(first?.seq ?? trim, trim);
   tx.run("DELETE FROM _events WHERE seq <= ?", trim);
-  trimMarks(tx, trim);
+  // The newest mark up to `trim` stays: the size of the log counts from this mark.
+  tx.run("DELETE FROM _event_sizes WHERE seq < (SELECT max(seq) FROM _event_sizes WHERE seq <= ?)", trim);
   return trim;
 }
 
@@ -357,9 +345,4 @@ export function firstMark(reader: Reader): SizeMark | null {
 /** The first mark whose total is at least `total`. */
 export function markFrom(reader: Reader, total: number): SizeMark | null {
   return reader.get<SizeMark>("SELECT seq, total FROM _event_sizes WHERE total >= ? ORDER BY seq LIMIT 1", total);
-}
-
-/** Deletes the marks before a seq, except the newest of these marks. */
-function trimMarks(tx: Transactor, seq: number): void {
-  tx.run("DELETE FROM _event_sizes WHERE seq < (SELECT max(seq) FROM _event_sizes WHERE seq <= ?)", seq);
 }

@@ -1,10 +1,5 @@
 /** The event log: append in a transaction, dispatch after the flush, reads, retention. */
-export {
-  type AppendedEvent,
-  EventLog,
-  type EventPage,
-  type EventRecorder,
-} from "./event-log.ts";
+export { type AppendedEvent, EventLog, type EventPage, type EventRecorder } from "./event-log.ts";
 export {
   type EventBasis,
   type EventHead,
@@ -14,6 +9,7 @@ export {
   eventSchema,
   LoggedEvent,
   parseEventId,
+  stampsAt,
 } from "./event-table.ts";
 export { EventRetention } from "./retention.ts";
 export type { EventFilter } from "./sql/search.ts";

@@ -68,35 +68,26 @@ class EventTime {
   }
 }
 
+export interface EventRetentionOptions {
+  readonly database: Database;
+  readonly events: EventLog;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** With 0, no event stays. */
+  readonly maxAgeMs: number;
+  readonly maxCount: number;
+  readonly maxBytes: number;
+}
+
 export class EventRetention {
-  readonly #database: Database;
-  readonly #events: EventLog;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
-  readonly #maxAgeMs: number;
-  readonly #maxCount: number;
-  readonly #maxBytes: number;
+  readonly #options: EventRetentionOptions;
   readonly #time: EventTime;
   #isRunning = false;
   #timer: Timer | null = null;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(options: {
-    database: Database;
-    events: EventLog;
-    clock: Clock;
-    logger: Logger;
-    maxAgeMs: number;
-    maxCount: number;
-    maxBytes: number;
-  }) {
-    this.#database = options.database;
-    this.#events = options.events;
-    this.#clock = options.clock;
-    this.#logger = options.logger;
-    this.#maxAgeMs = options.maxAgeMs;
-    this.#maxCount = options.maxAgeMs === 0 ? 0 : options.maxCount;
-    this.#maxBytes = options.maxBytes;
+  constructor(options: EventRetentionOptions) {
+    this.#options = options;
     this.#time = new EventTime(options.database, options.clock);
   }
 
@@ -107,7 +98,7 @@ export class EventRetention {
       this.#isRunning = true;
       clearTimeout(this.#timer ?? undefined);
       this.#running = this.trim(signal).catch((error) => {
-        if (!signal.aborted) this.#logger.error("The event log could not be trimmed", { error });
+        if (!signal.aborted) this.#options.logger.error("The event log could not be trimmed", { error });
       });
       this.#running.then(() => {
         this.#isRunning = false;
@@ -115,7 +106,7 @@ export class EventRetention {
       });
     };
     this.#timer = setTimeout(run, everyMs).unref();
-    this.#events.onGrowth(run);
+    this.#options.events.onGrowth(run);
     signal.addEventListener("abort", () => clearTimeout(this.#timer ?? undefined), { once: true });
   }
 
@@ -135,31 +126,33 @@ export class EventRetention {
 
   /** Answers whether more events may have to be removed. */
   async #trimStep(): Promise<boolean> {
+    const { database, events } = this.#options;
     const border = this.#border();
     if (border === null) return false;
-    return this.#database.transact((tx) => {
+    return database.transact((tx) => {
       const mark = markFrom(tx, (firstMark(tx)?.total ?? 0) + stepBytes);
-      this.#events.trim(tx, { until: Math.min(border, mark?.seq ?? border), limit: step });
+      events.trim(tx, { until: Math.min(border, mark?.seq ?? border), limit: step });
       return true;
     });
   }
 
   /** The newest seq to remove, or null. */
   #border(): number | null {
-    const { reader } = this.#database;
+    const { database, events, clock, maxAgeMs, maxCount, maxBytes } = this.#options;
+    const { reader } = database;
     const first = oldestEvent(reader);
     if (first === null) return null;
-    const byCount = (newestEvent(reader)?.seq ?? 0) - this.#maxCount;
-    const now = this.#clock.now();
-    const horizon = Math.min(now, this.#time.now) - this.#maxAgeMs;
+    const byCount = (newestEvent(reader)?.seq ?? 0) - (maxAgeMs === 0 ? 0 : maxCount);
+    const now = clock.now();
+    const horizon = Math.min(now, this.#time.now) - maxAgeMs;
     let byAge = 0;
     // After the clock was ahead, events carry future times that do not tell their age: the first events after these do.
     const isAhead = first.at > now;
-    if (first.at < horizon || this.#maxAgeMs === 0 || isAhead) {
+    if (first.at < horizon || maxAgeMs === 0 || isAhead) {
       // Only as far as a single step removes: the time needs no index then.
       byAge = lastUntil(reader, { horizon, now, limit: isAhead ? aheadStep : step }) ?? 0;
     }
-    const byBytes = this.#events.seqBeyond(reader, this.#maxBytes);
+    const byBytes = events.seqBeyond(reader, maxBytes);
     const border = Math.max(byCount, byAge, byBytes);
     return border >= first.seq ? border : null;
   }

@@ -1,6 +1,4 @@
-/**
- * Type blocks: the event types in each block of seqs, so that a replay skips blocks without the wanted types.
- */
+/** Type blocks: the event types in each block of seqs, so that a replay skips blocks without the wanted types. */
 import type { Reader } from "../database/index.ts";
 import { typesBetween } from "./event-table.ts";
 
@@ -30,7 +28,6 @@ export class TypeBlocks {
     this.#reader = reader;
   }
 
-  /** The number of blocks in memory. */
   get size(): number {
     return this.#blocks.size;
   }

@@ -205,11 +205,11 @@ export class Checkpointer {
     this.#isDue = false;
     this.#warn(state, now);
     if (this.#running !== null) this.#flushCopied();
-    if (this.#isCopied && now >= this.#heldUntil)
-      // With much left to copy, the writer pauses in proportion to what was written since the last look: the worker catches up.
-      return left <= fewPages
-        ? this.#lastPages()
-        : this.#pause(Bun.sleep(Math.min(pauseMs, lead * state.written * this.#pageMs)));
+    if (this.#isCopied && now >= this.#heldUntil) {
+      if (left <= fewPages) return this.#lastPages();
+      // The writer pauses in proportion to the pages written since the last look, so that the worker catches up.
+      return this.#pause(Bun.sleep(Math.min(pauseMs, lead * state.written * this.#pageMs)));
+    }
     this.#makeGap(state, now);
     return null;
   }

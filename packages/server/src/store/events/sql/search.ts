@@ -2,7 +2,6 @@
 import type { SlowReader, Value } from "../../database/index.ts";
 import { type EventRow, LoggedEvent } from "../event-table.ts";
 
-/** The conditions of a search. */
 export interface EventFilter {
   /** Types; a type that ends in `*` stands for all types with that beginning. Null for all types. */
   readonly types: readonly string[] | null;
@@ -11,9 +10,7 @@ export interface EventFilter {
   readonly to: number | null;
   /** The id of the user who caused the event. */
   readonly actor?: string | null;
-  /**
-   * The id of the user whom the event concerns: sign-ins, and changes to the account by admins. Never matches a record's event.
-   */
+  /** The id of the user whom the event concerns: sign-ins, and changes to the account by admins. Matches no record's event. */
   readonly about?: string | null;
   /** The `filePath` in the payload: the file of a function or job. */
   readonly filePath?: string | null;
@@ -49,13 +46,7 @@ const otherPrefixes = ["auth.", "storage.", "function.", "job.", "admin."];
 /** Forces the index of the events that are not about records, a small part of most logs: the planner would not choose this index. */
 const others = "_events INDEXED BY _events_other";
 
-interface TypeCondition {
-  readonly table: string;
-  readonly sql: string;
-  readonly values: readonly Value[];
-}
-
-function typeCondition(types: readonly string[]): TypeCondition {
+function typeCondition(types: readonly string[]): { table: string; sql: string; values: Value[] } {
   const conditions = types.map((type) => (type.endsWith("*") ? "substr(type, 1, ?) = ?" : "type = ?"));
   const values = types.flatMap((type): Value[] => (type.endsWith("*") ? [type.length - 1, type.slice(0, -1)] : [type]));
   const hasRecords = !types.every((type) => otherPrefixes.some((prefix) => type.startsWith(prefix)));
