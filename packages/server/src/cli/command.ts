@@ -108,10 +108,7 @@ export interface Settings {
   print: (text: string) => void;
 }
 
-/**
- * Configuration and log of a command. The configuration's warnings are logged.
- * @param defaults replace the defaults of the keys.
- */
+/** Configuration and log of a command; `defaults` replace defaults of keys. Warnings of the configuration are logged. */
 export async function loadSettings(
   options: OptionValues,
   terminal: Terminal,

@@ -62,11 +62,7 @@ export class AdminChanges {
   }
 
   /** Writes an entry of the audit, and logs the entry once it is on disk. */
-  record(
-    tx: Transactor,
-    admin: Pick<SignedIn, "userId" | "role" | "sessionId">,
-    { action, target, before = null, after = null }: AuditEntry,
-  ): void {
+  record(tx: Transactor, admin: SignedIn, { action, target, before = null, after = null }: AuditEntry): void {
     const { logger, events } = this.#options;
     const { userId } = admin;
     const payload = { userId, target, before, after };

@@ -35,7 +35,7 @@ export class FirstAdmin {
 
   /** When the token expires, and how long the password must be. @throws AppError as `create` does. */
   check(token: unknown): SetupInvitation {
-    if (this.#token === null || this.#options.auth.users.adminExists()) throw over();
+    if (this.#options.auth.users.adminExists()) throw over();
     this.#confirm(token);
     return { expiresAt: toTimestamp(this.#expiresAt), passwordMinLength: this.#options.auth.users.passwordMinLength };
   }
@@ -47,15 +47,11 @@ export class FirstAdmin {
   async create(body: Record<string, unknown>, token: unknown, caller?: PasswordCaller): Promise<TokenResponse> {
     this.check(token);
     const values = await this.#options.auth.users.prepare(readCredentials(body), caller);
-    const made = await this.#options.auth.signInFirstAdmin(values, {
-      confirm: () => this.#confirm(token),
-      record: (tx, { admin, user, before }) =>
-        this.#options.changes.record(tx, admin, {
-          action: before === null ? "user.created" : "user.updated",
-          target: user.id,
-          before,
-          after: user,
-        }),
+    const made = await this.#options.auth.signInFirstAdmin(values, (tx, { admin, user, before }) => {
+      // The password had to wait to be hashed, and the token may have ended since.
+      this.#confirm(token);
+      const action = before === null ? "user.created" : "user.updated";
+      this.#options.changes.record(tx, admin, { action, target: user.id, before, after: user });
     });
     this.#token = null;
     return made;

@@ -73,18 +73,19 @@ export function removalOf(name: string): CollectionChange {
 
 /** Attributes that the body leaves out are unchanged. `build` throws `not_found` and `bad_request`. */
 export function changeOf(name: string, body: Record<string, unknown>): CollectionChange {
-  return { name, build: (definitions) => changedBy(body, existing(definitions, name)) };
-}
-
-async function changedBy(body: Record<string, unknown>, definition: CollectionDefinition): Promise<SchemaChange> {
-  const { name } = definition;
-  refuseUnknown(body, attributes, answered);
-  if (body["name"] !== undefined && body["name"] !== name)
-    throw new AppError("bad_request", `"name" must be "${name}" or left out: a collection cannot be renamed.`);
-  const { fields = definition.fields, permissions = definition.permissions, indexes, search } = body;
-  const kept = permissions === undefined ? {} : { permissions };
-  const parsed = await parseDefinition({ name, fields, ...kept, indexes, search });
-  return { define: [keepUnsent(definition, parsed, { indexes, search })], drop: [] };
+  return {
+    name,
+    async build(definitions) {
+      const definition = existing(definitions, name);
+      refuseUnknown(body, attributes, answered);
+      if (body["name"] !== undefined && body["name"] !== name)
+        throw new AppError("bad_request", `"name" must be "${name}" or left out: a collection cannot be renamed.`);
+      const { fields = definition.fields, permissions = definition.permissions, indexes, search } = body;
+      const kept = permissions === undefined ? {} : { permissions };
+      const parsed = await parseDefinition({ name, fields, ...kept, indexes, search });
+      return { define: [keepUnsent(definition, parsed, { indexes, search })], drop: [] };
+    },
+  };
 }
 
 /** A collection that is not defined is dropped. */

@@ -13,10 +13,7 @@ export class UserAdmin {
     this.#options = options;
   }
 
-  /**
-   * Newest first.
-   * @param filter a part of the email, a role; null for any.
-   */
+  /** Newest first. The filter is a part of the email and a role, each null for any. */
   search(
     filter: { search: string | null; role: string | null },
     page: { limit: number; offset: number },

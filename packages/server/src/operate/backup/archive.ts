@@ -59,10 +59,7 @@ async function decrypt(bytes: Bytes, identity: Identity): Promise<Bytes> {
   }
 }
 
-/**
- * The identity in the text of a key file, as `age-keygen` writes the file.
- * @throws SetupError for a file without an identity.
- */
+/** The identity in a key file, as `age-keygen` writes the file. @throws SetupError for a file without an identity. */
 export function backupIdentity(text: string, file: string): string {
   const line = text.split(/\r?\n/).find((each) => each.startsWith("AGE-SECRET-KEY-"));
   if (line === undefined)

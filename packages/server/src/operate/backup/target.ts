@@ -19,6 +19,7 @@ import {
 } from "../../files/storage/index.ts";
 import { makeFolder } from "../../store/database/index.ts";
 import { backupFolder, type DataPaths } from "./data-paths.ts";
+import type { BackupOptions } from "./make-backup.ts";
 
 const namePattern = /^socle-(\d{4}-\d{2}-\d{2})T(\d{2})-(\d{2})-(\d{2})-(\d{3})Z\.tar\.zst(\.age)?$/;
 
@@ -41,6 +42,8 @@ const leastPart = 8 * 1_024 ** 2;
 const maxParts = 10_000;
 const tries = 5;
 const firstPauseMs = 250;
+
+type Sending = Pick<BackupOptions, "signal" | "onProgress">;
 
 /** An upload that has begun. A further try sends the missing parts. */
 interface OpenUpload {
@@ -90,15 +93,8 @@ class PartUploads {
     await this.#send("DELETE", name, { query: { uploadId: upload.id } }).catch(() => undefined);
   }
 
-  /**
-   * Uploads a file in parts. Each part is tried five times. Uploaded parts stay, and the next call for this name sends
-   * the missing parts.
-   */
-  async upload(
-    name: string,
-    file: Blob,
-    { signal, onProgress }: { signal: AbortSignal; onProgress: (done: number, total: number) => void },
-  ): Promise<void> {
+  /** Uploads a file in parts, each tried five times. The next call for this name sends the parts that are missing. */
+  async upload(name: string, file: Blob, { signal, onProgress }: Sending): Promise<void> {
     try {
       const { id, partBytes, tags } = await this.#begin(name, file.size);
       const parts = Math.max(1, Math.ceil(file.size / partBytes));
@@ -242,10 +238,7 @@ export class BackupTarget {
   }
 
   /** Brings a new backup from its path to its final place. A second try resumes an interrupted delivery. */
-  async deliver(
-    name: string,
-    options: { signal: AbortSignal; onProgress: (done: number, total: number) => void },
-  ): Promise<void> {
+  async deliver(name: string, options: Sending): Promise<void> {
     if (this.#uploads === null) return;
     const path = join(this.#folder, name);
     await this.#uploads.upload(name, Bun.file(path), options);

@@ -88,9 +88,8 @@ interface Reference {
 
 /** Every column that holds the id of something else. */
 function* referencesOf(database: DatabaseFile): Iterable<Reference> {
-  for (const { definition } of database.all<{ definition: string }>(
-    "SELECT definition FROM _collections ORDER BY name",
-  )) {
+  const sql = "SELECT definition FROM _collections ORDER BY name";
+  for (const { definition } of database.all<{ definition: string }>(sql)) {
     // The definitions were validated when they were stored.
     const { name, fields } = JSON.parse(definition) as CollectionDefinition;
     yield { collection: name, field: "owner", column: "_owner", target: "_users", isMultiple: false };

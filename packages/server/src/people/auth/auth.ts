@@ -60,13 +60,6 @@ export interface AuthHooks {
   before(step: AuthStep, user: Readonly<Record<string, unknown>>, address: string): Promise<void>;
 }
 
-/** The steps of a set-up that its caller adds; both run in the transaction, and roll the transaction back by throwing. */
-interface FirstAdminSteps {
-  /** Called before the first write: passwords wait to be hashed, and the permission may have ended since. */
-  confirm(tx: Transactor): void;
-  record(tx: Transactor, made: { admin: SignedIn; user: User; before: User | null }): void;
-}
-
 /** A user who is signed in, with the session. */
 interface Opened {
   readonly user: User;
@@ -286,15 +279,18 @@ export class Auth {
 
   /**
    * Makes the first admin of a service, and signs in.
+   * @param confirm runs in the transaction, and rolls the transaction back by throwing.
    * @throws AppError `not_found` when an admin exists.
    */
-  async signInFirstAdmin(values: NewUser, steps: FirstAdminSteps): Promise<TokenResponse> {
+  async signInFirstAdmin(
+    values: NewUser,
+    confirm: (tx: Transactor, made: { admin: SignedIn; user: User; before: User | null }) => void,
+  ): Promise<TokenResponse> {
     const opened = await this.#database.transact((tx) => {
       if (this.users.adminExists(tx)) throw new AppError("not_found", "There is an admin already.");
-      steps.confirm(tx);
       const { user, before } = this.users.makeAdmin(tx, values);
       const opened = this.sessions.open(tx, user);
-      steps.record(tx, { admin: signedIn(user, opened.session), user, before });
+      confirm(tx, { admin: signedIn(user, opened.session), user, before });
       return { user, ...opened };
     });
     return this.#respond(opened);

@@ -248,13 +248,7 @@ export class LoginGuard {
   readonly #failed: FailureTrace;
   readonly #locked: FailureTrace;
 
-  constructor(options: {
-    database: Database;
-    events: EventLog;
-    logger: Logger;
-    /** Logins that may wait for the outcome of others. */
-    maxWaiting: number;
-  }) {
+  constructor(options: Pick<FailureTraceOptions, "database" | "events" | "logger"> & { maxWaiting: number }) {
     const { maxWaiting } = options;
     this.#failed = new FailureTrace({ ...options, type: "auth.failed", message: "Logins failed" });
     this.#locked = new FailureTrace({ ...options, type: "auth.locked", message: "Logins are refused for ten minutes" });

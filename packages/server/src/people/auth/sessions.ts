@@ -188,11 +188,9 @@ export class Sessions {
 
   /** The sessions of a user that have not expired, newest first. */
   list(userId: string, reader: Reader = this.#options.database.reader): SessionEntry[] {
-    const rows = reader.all<{ id: string; createdAt: number; expiresAt: number }>(
-      "SELECT id, createdAt, expiresAt FROM _sessions WHERE userId = ? AND expiresAt > ? ORDER BY createdAt DESC, id DESC",
-      userId,
-      Date.now(),
-    );
+    const sql =
+      "SELECT id, createdAt, expiresAt FROM _sessions WHERE userId = ? AND expiresAt > ? ORDER BY createdAt DESC, id DESC";
+    const rows = reader.all<{ id: string; createdAt: number; expiresAt: number }>(sql, userId, Date.now());
     return rows.map(({ id, createdAt, expiresAt }) => ({
       id,
       createdAt: toTimestamp(createdAt),
@@ -259,13 +257,9 @@ export class Sessions {
   /** Keeps the sessions of a user within their bound. The newest stays, also when the clock was set back. */
   #endOldest(tx: Transactor, { userId, id: newest }: Session, now: number): void {
     const { maxPerUser, limits } = this.#options;
-    const tooMany = tx.all<{ id: string }>(
-      "SELECT id FROM _sessions WHERE userId = ? AND expiresAt > ? AND id <> ? ORDER BY createdAt DESC, id DESC LIMIT -1 OFFSET ?",
-      userId,
-      now,
-      newest,
-      maxPerUser - 1,
-    );
+    const sql =
+      "SELECT id FROM _sessions WHERE userId = ? AND expiresAt > ? AND id <> ? ORDER BY createdAt DESC, id DESC LIMIT -1 OFFSET ?";
+    const tooMany = tx.all<{ id: string }>(sql, userId, now, newest, maxPerUser - 1);
     for (const { id } of tooMany) this.end(tx, id);
     if (tooMany.length > 0) tx.onDurable(() => limits.reached("sessionsPerUser", { userId }));
   }

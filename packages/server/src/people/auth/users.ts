@@ -119,15 +119,9 @@ export function findByEmail(reader: Reader, email: string): { user: User; passwo
 /** @throws AppError `conflict` when the email is taken. */
 export function insertUser(tx: Transactor, { email, passwordHash, role }: NewUser & { role: Role }, now: number): User {
   const user: User = { id: newId("usr", now), email, role, createdAt: toTimestamp(now) };
+  const sql = "INSERT INTO _users (id, email, passwordHash, role, createdAt) VALUES (?, ?, ?, ?, ?)";
   try {
-    tx.run(
-      "INSERT INTO _users (id, email, passwordHash, role, createdAt) VALUES (?, ?, ?, ?, ?)",
-      user.id,
-      email,
-      passwordHash,
-      role,
-      user.createdAt,
-    );
+    tx.run(sql, user.id, email, passwordHash, role, user.createdAt);
   } catch (thrown) {
     throw isUniqueViolation(thrown) ? emailTaken() : thrown;
   }
@@ -204,12 +198,8 @@ export class Users {
     const where = conditions.length === 0 ? "" : `WHERE ${conditions.map(([condition]) => condition).join(" AND ")}`;
     const values = conditions.map(([, value]) => value);
     const direction = order === "newest" ? "DESC" : "ASC";
-    const items = reader.all<User>(
-      `SELECT id, email, role, createdAt FROM _users ${where} ORDER BY _seq ${direction} LIMIT ? OFFSET ?`,
-      ...values,
-      limit,
-      offset,
-    );
+    const sql = `SELECT id, email, role, createdAt FROM _users ${where} ORDER BY _seq ${direction} LIMIT ? OFFSET ?`;
+    const items = reader.all<User>(sql, ...values, limit, offset);
     // The last page tells the total.
     const isLast = items.length < limit && (items.length > 0 || offset === 0);
     if (isLast) return { items, total: offset + items.length };
@@ -242,10 +232,7 @@ export class Users {
     return this.#options.passwords.hash(password, caller);
   }
 
-  /**
-   * Makes a user who can log in, also while registration is off.
-   * @throws AppError `conflict` for a taken email.
-   */
+  /** Makes a user who can log in, also while registration is off. @throws AppError `conflict` for a taken email. */
   create(tx: Transactor, values: NewUser & { role: Role }, principal: Principal): User {
     const { clock, events } = this.#options;
     const user = insertUser(tx, values, clock.now());
