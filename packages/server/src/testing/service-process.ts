@@ -146,7 +146,6 @@ async function testConfig({ config: file, data }: TestServiceOptions): Promise<L
   const loaded = await loadConfig({ file, environment: {} });
   const config: Config = {
     ...loaded.config,
-    ...withoutValue,
     host: "127.0.0.1",
     port: 0,
     trustedProxies: 0,
@@ -161,24 +160,21 @@ async function testConfig({ config: file, data }: TestServiceOptions): Promise<L
     "limits.rate.refresh": null,
     // Each client that a test asks for is a session, and no session may end another.
     "limits.sessionsPerUser": 10_000,
+    "tls.cert": undefined,
+    "tls.key": undefined,
+    "tls.redirectPort": undefined,
+    "tls.acme.domains": undefined,
+    "tls.acme.email": undefined,
+    "auth.jwtSecret": undefined,
+    "admin.email": undefined,
+    "admin.password": undefined,
+    "backup.schedule": undefined,
+    "backup.recipient": undefined,
+    "s3.endpoint": undefined,
+    "s3.region": undefined,
+    "s3.accessKeyId": undefined,
+    "s3.secretAccessKey": undefined,
+    "metrics.token": undefined,
   };
   return { ...loaded, config: Object.freeze(config) };
 }
-
-const withoutValue = {
-  "tls.cert": undefined,
-  "tls.key": undefined,
-  "tls.redirectPort": undefined,
-  "tls.acme.domains": undefined,
-  "tls.acme.email": undefined,
-  "auth.jwtSecret": undefined,
-  "admin.email": undefined,
-  "admin.password": undefined,
-  "backup.schedule": undefined,
-  "backup.recipient": undefined,
-  "s3.endpoint": undefined,
-  "s3.region": undefined,
-  "s3.accessKeyId": undefined,
-  "s3.secretAccessKey": undefined,
-  "metrics.token": undefined,
-} satisfies Partial<Config>;
