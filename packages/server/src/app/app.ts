@@ -13,7 +13,7 @@ import { type ControlAnswer, ControlServer } from "./control.ts";
 import { definitionsOf } from "./definitions.ts";
 import { firstSteps } from "./first-steps.ts";
 import { openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
-import { Readiness, type ReadinessOptions } from "./readiness.ts";
+import { Readiness } from "./readiness.ts";
 import { Scripts } from "./scripts.ts";
 import { seedFrom } from "./seed.ts";
 import { dataPathsOf, openService, type Service, type ServiceOptions } from "./service.ts";
@@ -73,7 +73,8 @@ async function start(options: AppOptions) {
   const names = service.collections.all().map(({ name }) => name);
   logger.info(`Database ${config.database}, ${count(names.length, "collection")}`, { collections: names });
   const lag = new EventLoopLag(signal);
-  const readiness = readinessOf(service, config, { lag, stopping: signal });
+  const disks = { paths: disksOf(config), minFree: config["limits.diskFree"] };
+  const readiness = new Readiness({ database: service.database, ...disks, lag, stopping: signal });
   const given = { ...options, service, scripts, version, lag, files, dashboard };
   const { parts, backups } = buildApi({ ...given, readiness: () => readiness.reasons() });
   starting.adopt(backups, () => backups.stop()).start();
@@ -98,7 +99,6 @@ async function start(options: AppOptions) {
     scripts,
     /** Commands for a shell that lead to a first record; empty with records, or when the commands would need an admin. */
     firstSteps: () => firstSteps(service, http.url, config),
-    /** See `Readiness`. */
     works: () => readiness.works(),
     /** Loads functions, jobs and the certificate again. */
     async reload(): Promise<void> {
@@ -111,14 +111,6 @@ async function start(options: AppOptions) {
       await started.disposeAsync();
     },
   };
-}
-
-function readinessOf(
-  { database }: Service,
-  config: Config,
-  more: Pick<ReadinessOptions, "lag" | "stopping">,
-): Readiness {
-  return new Readiness({ database, paths: disksOf(config), minFree: config["limits.diskFree"], ...more });
 }
 
 function openRetention(service: Service, config: Config, logger: Logger): EventRetention {

@@ -73,7 +73,6 @@ interface ControlOutcome {
   readonly value?: unknown;
 }
 
-/** Something that a run has logged. */
 export interface LogLine {
   readonly level: LogLevel;
   readonly message: string;
@@ -101,7 +100,6 @@ const aliveMs = 3_000;
 /** Bytes of lines that may wait for a reader; further log lines are left out. */
 const longestWait = 8 * 1024 ** 2;
 
-/** The service's answer to a request. */
 export type ControlAnswer = (request: ControlRequest, listener: Required<RequestListener>) => Promise<ControlOutcome>;
 
 /** A line of the answer: a log entry, the progress, the outcome, or a sign that the work goes on. */
@@ -111,10 +109,7 @@ type ControlLine =
   | ControlOutcome
   | { readonly alive: true };
 
-/**
- * The folder of the socket, beside the database. The folder is closed to other users, so that no other user can put a
- * socket into the folder.
- */
+/** The folder of the socket, beside the database. No other user may put a socket into the folder. */
 function controlFolder(database: string): string {
   return `${database}-control`;
 }

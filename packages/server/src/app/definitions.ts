@@ -1,7 +1,4 @@
-/**
- * The definitions of collections, for commands: the stored definitions, and over these the files that have changed
- * since.
- */
+/** The definitions of collections, for commands: the stored definitions, and changed files over these. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
@@ -34,15 +31,12 @@ export async function readDefinitions(config: Config, logger: Logger): Promise<C
 }
 
 /** The definitions of a service, and over these the definitions of changed files. */
-export async function definitionsOf(
-  { collections, database }: Service,
-  config: Config,
-): Promise<CollectionDefinition[]> {
+export async function definitionsOf(service: Service, config: Config): Promise<CollectionDefinition[]> {
+  const { collections, database } = service;
   const stored = collections.all().map(({ definition }) => definition);
-  return byName([
-    ...stored,
-    ...(await changedDefinitions(folderOf(config), database.reader, (change) => collections.plan(change))),
-  ]);
+  const plan = (change: SchemaChange): unknown => collections.plan(change);
+  const changed = await changedDefinitions(folderOf(config), database.reader, plan);
+  return byName([...stored, ...changed]);
 }
 
 function folderOf({ folder }: Config): string {

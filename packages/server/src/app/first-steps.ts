@@ -1,7 +1,4 @@
-/**
- * First steps: the commands that lead from a service without records to a first record, for a person who has just
- * started the service.
- */
+/** First steps: the commands that lead a person who has just started the service to a first record. */
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import type { Collection } from "../data/collections/index.ts";

@@ -15,8 +15,7 @@ function secretsOf(config: Config): string[] {
 
 /** The folder of static files, which must not hold private data; null without a folder. */
 export function openStaticFiles(config: Config): StaticFiles | null {
-  const folder = config.public;
-  const hasFallback = config.publicFallback;
+  const { public: folder, publicFallback: hasFallback } = config;
   if (folder === undefined && hasFallback)
     throw new SetupError("publicFallback: needs the key public, the folder with the app's index.html");
   if (folder === undefined) return null;

@@ -14,7 +14,7 @@ const keptMs = 1_000;
 /** The longest that the event loop may have been held within the last seconds. */
 const maxLagMs = 1_000;
 
-export interface ReadinessOptions {
+interface ReadinessOptions {
   database: Database;
   /** Paths whose disks need room: the database, and the folder of files if files are in a folder. */
   paths: readonly string[];

@@ -30,7 +30,7 @@ export interface ScriptsOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly environment: { readonly [name: string]: string | undefined };
-  /** See `JobsOptions`. */
+  /** The time by which jobs are due, in milliseconds since 1970: the machine's, except in tests. */
   readonly now?: () => number;
 }
 
@@ -49,7 +49,7 @@ export class Scripts {
   #loaded = "";
   readonly #stopping = new AbortController();
 
-  constructor({ service, config, logger, environment, now }: ScriptsOptions) {
+  constructor({ service, config, logger, environment, now = Date.now }: ScriptsOptions) {
     const timeoutMs = config["scripts.timeout"];
     const processes = config["scripts.processes"];
     const process = scriptProcess(config, environment);
@@ -70,7 +70,7 @@ export class Scripts {
       logger: logger.for("jobs"),
       maxRuns: config["limits.queuedRuns"],
       maxPayload: config["limits.payload"],
-      ...(now !== undefined && { now }),
+      now,
     });
     this.endpoints = new Endpoints({ ...shared, logger: logger.for("endpoints") });
     this.#queries = new QueryPool({
@@ -118,10 +118,7 @@ export class Scripts {
     });
   }
 
-  /**
-   * Runs a job or function once, by hand. Answers null, or the reason of its failure.
-   * @throws AppError `not_found`.
-   */
+  /** Runs a job or function once, by hand. Answers null, or the reason of its failure. @throws AppError `not_found`. */
   async run(request: RunRequest, onLog: (line: LogLine) => void): Promise<string | null> {
     const outcome =
       request.kind === "job" ? await this.#runJob(request.name, onLog) : await this.#runFunction(request, onLog);
@@ -151,19 +148,15 @@ export class Scripts {
       throw missing("function", path, [...new Set(others.map((each) => each.path))]);
     }
     const trigger = ofFile.find(({ handler }) => request.handler === null || handler === request.handler);
-    if (trigger === undefined)
-      throw missing(
-        `handler in ${path}`,
-        request.handler ?? "",
-        ofFile.map((each) => each.handler),
-      );
+    const handlers = ofFile.map(({ handler }) => handler);
+    if (trigger === undefined) throw missing(`handler in ${path}`, request.handler ?? "", handlers);
     const { records, auth } = this.#service;
     const record =
       request.collection === "users"
         ? auth.users.find(request.record)
         : records.get(records.collection(request.collection), system, request.record);
     if (record === null) throw new AppError("not_found", `There is no user ${quote(request.record)}.`);
-    return this.functions.runByHand({ trigger, record, onLog });
+    return this.functions.runByHand(trigger, record, onLog);
   }
 
   #refuseBroken(path: string): void {
@@ -217,8 +210,8 @@ function missing(kind: string, name: string, names: readonly string[]): AppError
 /** The options by which a project's code is found and run. A folder that is a link is followed anew each time. */
 function scriptProcess(
   config: Config,
-  environment: { readonly [name: string]: string | undefined },
-): Pick<ScriptHostOptions, "root" | "env" | "process" | "memoryLimit"> {
+  environment: ScriptsOptions["environment"],
+): Omit<ScriptHostOptions, "processes" | "logger"> {
   const env = config["scripts.env"];
   let real = realpathSync(config.folder);
   return {
@@ -251,14 +244,12 @@ function scriptProcess(
  * Checks functions, jobs and endpoints: loads every file once. Its top level runs, as at a start of the service; no service
  * answers its calls. Answers the files that do not load, and the declared variables of the environment that are not set.
  */
-export async function checkScripts(options: {
-  config: Config;
-  logger: Logger;
-  environment: { readonly [name: string]: string | undefined };
-}): Promise<{ problems: ReturnType<ScriptHost["problems"]>; missing: readonly string[] }> {
-  const { config, logger } = options;
+export async function checkScripts(
+  options: Omit<ScriptsOptions, "service">,
+): Promise<{ problems: ReturnType<ScriptHost["problems"]>; missing: readonly string[] }> {
+  const { config, logger, environment } = options;
   const timeoutMs = config["scripts.timeout"];
-  const host = new ScriptHost({ ...scriptProcess(config, options.environment), processes: 1, logger });
+  const host = new ScriptHost({ ...scriptProcess(config, environment), processes: 1, logger });
   const owners = {
     kinds: [
       kindOf("functions", (script) => triggersOf(script, timeoutMs)),

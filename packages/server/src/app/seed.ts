@@ -51,7 +51,7 @@ export async function seedFrom(file: string, service: Service): Promise<SeedRepo
   return service.database.transactLong("seed", async (tx) => {
     const report: { name: string; outcome: string }[] = [];
     for (const [name, items] of lists) {
-      const isLeft = name !== "users" && seeder.hasRecords(tx, name);
+      const isLeft = name !== "users" && service.records.newest(tx, name) !== null;
       let added = 0;
       if (!isLeft)
         for (const item of items)
@@ -111,10 +111,6 @@ class Seeder {
 
   constructor(service: Service) {
     this.#service = service;
-  }
-
-  hasRecords(tx: Transactor, name: string): boolean {
-    return this.#service.records.newest(tx, name) !== null;
   }
 
   /** Passwords are hashed before the transaction, which would keep others waiting. */

@@ -56,10 +56,7 @@ export class ServiceManager {
     setInterval(() => void sign(), this.#watchdogMs / signs).unref();
   }
 
-  /**
-   * Says that the service loads again, and then that the service is ready: also when `load` has failed, because the old
-   * state goes on.
-   */
+  /** Says that the service loads again, and then is ready, also after a failed `load`: the old state goes on. */
   async reloading(load: () => Promise<void>): Promise<void> {
     if (this.#socket !== null) this.#tell("RELOADING=1", `MONOTONIC_USEC=${this.#socket.now()}`);
     try {

@@ -41,7 +41,6 @@ const schemas: readonly ModuleSchema[] = [
 /** The version of each module's tables that this build makes and knows. */
 export const knownSchemas = Object.fromEntries(schemas.map(({ module, steps }) => [module, steps.length]));
 
-/** The places of a service's data. */
 export function dataPathsOf(config: Config): DataPaths {
   return {
     database: config.database,
@@ -204,11 +203,8 @@ function sizeOf(path: string): number {
 /** Whether a folder holds files of a service: `ab/fil_…ab`, as the local driver names files. */
 function holdsFiles(folder: string): boolean {
   if (isBucket(folder) || !existsSync(folder)) return false;
-  for (const name of readdirSync(folder)) {
-    if (!/^[0-9a-f]{2}$/.test(name)) continue;
-    if (readdirSync(join(folder, name)).some((file) => file.startsWith("fil_"))) return true;
-  }
-  return false;
+  const names = readdirSync(folder).filter((name) => /^[0-9a-f]{2}$/.test(name));
+  return names.some((name) => readdirSync(join(folder, name)).some((file) => file.startsWith("fil_")));
 }
 
 /**

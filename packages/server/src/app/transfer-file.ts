@@ -1,7 +1,4 @@
-/**
- * Imports from a file and exports into a file, for the command line: in the running service, or in a service that is
- * opened for the command.
- */
+/** Imports from a file and exports into a file, in the running service or in a service opened for the command. */
 import { renameSync, rmSync, statSync } from "node:fs";
 import { extname } from "node:path";
 import type { ImportReport } from "@socle/protocol";

@@ -69,7 +69,6 @@ function hasBunTypes(folder: string): boolean {
   return existsSync(join(folder, "node_modules/@types/bun"));
 }
 
-/** Writes the settings of the type checker. */
 export async function writeCheckSettings(folder: string): Promise<void> {
   const own = join(folder, "tsconfig.json");
   const hasOwn = existsSync(own);

@@ -5,9 +5,8 @@ import { exportAdvice, parseOptions, parseTimeout, type Script } from "../script
 const ENDPOINT_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 export type EndpointMethod = (typeof ENDPOINT_METHODS)[number];
 
+/** The callers that an endpoint may be for. */
 const accesses = ["public", "authenticated", "admin"] as const;
-/** The callers that an endpoint is for. */
-type Access = (typeof accesses)[number];
 
 /** A part of a path: a word, or a parameter by its name. */
 export type PathPart = { readonly word: string } | { readonly param: string };
@@ -19,7 +18,7 @@ export interface Endpoint {
   /** For people: `/api/function/orders/[id]`. */
   readonly route: string;
   readonly methods: readonly EndpointMethod[];
-  readonly access: Access;
+  readonly access: (typeof accesses)[number];
   readonly timeoutMs: number;
 }
 
@@ -36,14 +35,16 @@ export function endpointOf({ file, exports }: Script, defaultTimeoutMs: number):
   for (const name of ["HEAD", "OPTIONS"])
     if (exports.functions.includes(name))
       throw new Error(`${name} is answered by the service itself; a file may export ${oneOf(ENDPOINT_METHODS)}`);
-  const access = exports.values["access"] ?? "authenticated";
   const { timeout } = parseOptions(exports.values["options"], ["timeout"]);
+  const given = exports.values["access"] ?? "authenticated";
+  const access = accesses.find((each) => each === given);
+  if (access === undefined) throw new Error(`access: ${quote(given)} is not valid; allowed: ${oneOf(accesses)}`);
   return {
     path: file.path,
     parts,
-    route: ["/api/function", ...parts.map(textOf)].join("/"),
+    route: ["/api/function", ...parts.map((part) => ("param" in part ? `[${part.param}]` : part.word))].join("/"),
     methods,
-    access: accessOf(access),
+    access,
     timeoutMs: parseTimeout(timeout, defaultTimeoutMs),
   };
 }
@@ -72,16 +73,6 @@ function partOf(name: string): PathPart {
   throw new Error(
     `${quote(name)} cannot be a part of a path; allowed: letters, digits and . _ ~ -, or a parameter such as [id]`,
   );
-}
-
-function textOf(part: PathPart): string {
-  return "param" in part ? `[${part.param}]` : part.word;
-}
-
-function accessOf(value: unknown): Access {
-  const access = accesses.find((each) => each === value);
-  if (access !== undefined) return access;
-  throw new Error(`access: ${quote(value)} is not valid; allowed: ${oneOf(accesses)}`);
 }
 
 /** An endpoint with the values of its parameters. */

@@ -60,14 +60,13 @@ export class Endpoints implements ScriptKind {
   readonly #options: EndpointsOptions;
   #endpoints: readonly Endpoint[] = [];
   #table = new RouteTable([]);
-  /** Failures that are written to the log and the event log. */
-  readonly #failures: FailureBudget;
+  /** Bounds the failures that are written to the log and the event log. */
+  readonly #failures = new FailureBudget((failures) =>
+    this.#options.logger.error(`${failures} more requests to endpoints have failed in a minute; they are not listed`),
+  );
 
   constructor(options: EndpointsOptions) {
     this.#options = options;
-    this.#failures = new FailureBudget((failures) =>
-      options.logger.error(`${failures} more requests to endpoints have failed in a minute; they are not listed`),
-    );
   }
 
   check(script: Script, files: readonly string[]): void {

@@ -102,12 +102,6 @@ export interface OpenRow extends RunHead {
   readonly type: string | null;
 }
 
-/** The deliveries that are meant. */
-interface OpenFilter extends StatusFilter {
-  /** The path of a file; null for any. */
-  readonly path: string | null;
-}
-
 export class Deliveries extends RunTable {
   readonly #events: EventLog;
   /** SQL: the columns of a `DeliveryHead`. */
@@ -150,12 +144,9 @@ export class Deliveries extends RunTable {
     }
   }
 
-  /**
-   * The deliveries of a file for the dispatcher: page by page, in the order of commits.
-   * @param handlers as `path:handler`.
-   */
-  sourceOf(file: { path: string; handlers: readonly string[]; width: number }): RunSource<DeliveryHead> {
-    const { path, handlers, width } = file;
+  /** The deliveries of a file for the dispatcher: page by page, in the order of commits. */
+  sourceOf(path: string, triggers: readonly Trigger[], width: number): RunSource<DeliveryHead> {
+    const handlers = triggers.map(({ handler }) => `${path}:${handler}`);
     let after = 0;
     return {
       path,
@@ -259,12 +250,12 @@ export class Deliveries extends RunTable {
   }
 
   /**
-   * Deliveries that are not over, newest first, with their number.
+   * Deliveries that are not over, newest first, with their number; of any file for a null path.
    * @throws AppError `unavailable` from a reader that gives up.
    */
   async search(
     reader: SlowReader,
-    filter: OpenFilter,
+    filter: StatusFilter & { readonly path: string | null },
     { limit, offset }: { limit: number; offset: number },
   ): Promise<{ rows: OpenRow[]; total: number }> {
     const { conditions, values } = statusCondition("r.id", filter);
@@ -286,7 +277,6 @@ export class Deliveries extends RunTable {
     return { rows, total };
   }
 
-  /** Copies the event into the delivery. */
   #setEvent(tx: Transactor, id: number, event: LoggedEvent): void {
     tx.run("UPDATE _deliveries SET event = ? WHERE id = ?", JSON.stringify(event.toRow()), id);
   }

@@ -71,10 +71,7 @@ async function open(name: string, paths: readonly string[], width = 10) {
   });
   const use = (used: readonly string[]): void =>
     dispatcher.use(
-      used.map((path) => {
-        const handlers = [`${path}:onUpdate`];
-        return deliveries.sourceOf({ path, handlers, width: Math.max(1, Math.floor((width * 2) / 3)) });
-      }),
+      used.map((path) => deliveries.sourceOf(path, [trigger(path)], Math.max(1, Math.floor((width * 2) / 3)))),
     );
   use(paths);
   dispatcher.start(0);

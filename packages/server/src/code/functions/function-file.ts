@@ -108,19 +108,14 @@ export interface Hook {
   readonly isBroken: boolean;
   /** The calls that let the change pass, refused the change, or did not decide. */
   readonly calls: { passed: number; refused: number; failed: number };
-  /** The durations of the calls. */
   readonly durations: Histogram;
 }
 
-interface HookSources {
-  readonly scripts: readonly Script[];
-  readonly broken: readonly BrokenScript[];
-  /** The hooks of before: a hook with the same name in the same file goes on with their counts. */
-  readonly former: readonly Hook[];
-}
-
-/** The hooks of all files, in the order of their paths. */
-export function hooksOf({ scripts, broken, former }: HookSources): Hook[] {
+/**
+ * The hooks of all files, in the order of their paths.
+ * @param former the hooks of before: a hook with the same name in the same file goes on with their counts.
+ */
+export function hooksOf(scripts: readonly Script[], broken: readonly BrokenScript[], former: readonly Hook[]): Hook[] {
   const files = [
     ...scripts.map(({ file, exports }) => {
       return { file, isBroken: false, has: (name: string) => exports.functions.includes(name) };
@@ -130,8 +125,8 @@ export function hooksOf({ scripts, broken, former }: HookSources): Hook[] {
   const hooks = files.flatMap(({ file, isBroken, has }) => {
     const { path } = file;
     const collection = file.collection ?? "";
-    const types = handlersOf(collection).filter(isHook);
-    return types
+    return handlersOf(collection)
+      .filter(isHook)
       .filter(({ name }) => has(name))
       .map((type) => {
         const { name: handler, operation } = type;

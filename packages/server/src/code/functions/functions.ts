@@ -13,7 +13,6 @@ import {
   type MachineOptions,
   type Prepared,
   RunMachine,
-  type RunSource,
   type RunTask,
   widthPerProcess,
 } from "../runs/index.ts";
@@ -55,7 +54,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
   readonly hooks: Hooks;
   readonly #options: FunctionsOptions;
   readonly #deliveries: Deliveries;
-  readonly #limiter = new StartLimiter(() => this.dispatcher.resume());
+  readonly #limiter = new StartLimiter(() => this.dispatcher.startReady());
   #triggers: readonly Trigger[] = [];
   /** The triggers in force, by the type of their events. */
   wanted: ReadonlyMap<string, readonly Trigger[]> = new Map();
@@ -92,7 +91,9 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
         throw new SetupError(`${type} has ${length} functions; at most ${maxPerEvent} are possible`);
     this.#triggers = triggers;
     this.wanted = byType;
-    this.dispatcher.use(this.#sourcesOf(triggers));
+    const width = Math.max(1, Math.floor(widthPerProcess * this.#options.processes * shareOfFile));
+    const byPath = Map.groupBy(triggers, ({ path }) => path);
+    this.dispatcher.use([...byPath].map(([path, group]) => this.#deliveries.sourceOf(path, group, width)));
     this.hooks.use(scripts, broken);
     this.#warnOfUnknown([...triggers, ...this.hooks.list()]);
     const known = new Set(scripts.map(({ file }) => file.path));
@@ -169,12 +170,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
   }
 
   /** Runs a handler by hand, once, as if its event had just happened. */
-  runByHand(options: {
-    trigger: Trigger;
-    record: object;
-    onLog: NonNullable<ScriptTask["onLog"]>;
-  }): Promise<ScriptOutcome> {
-    const { trigger, record, onLog } = options;
+  runByHand(trigger: Trigger, record: object, onLog: NonNullable<ScriptTask["onLog"]>): Promise<ScriptOutcome> {
     const { handler, eventType: type } = trigger;
     const now = this.#options.clock.now();
     const json = JSON.stringify(record);
@@ -240,13 +236,6 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
       errorWithoutFile: null,
     };
     return { run, task: { path, handler, timeoutMs, input, principal } };
-  }
-
-  #sourcesOf(triggers: readonly Trigger[]): RunSource<DeliveryHead>[] {
-    const width = Math.max(1, Math.floor(widthPerProcess * this.#options.processes * shareOfFile));
-    return [...Map.groupBy(triggers, ({ path }) => path)].map(([path, group]) =>
-      this.#deliveries.sourceOf({ path, handlers: group.map(({ handler }) => `${path}:${handler}`), width }),
-    );
   }
 }
 

@@ -38,7 +38,7 @@ export interface HooksOptions {
   readonly auth: Auth;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** How long the hooks of a change may take together. */
+  /** How long the hooks of a change may take together, in milliseconds. */
   readonly timeoutMs: number;
   readonly processes: number;
   /** Bytes of all records that wait for hooks. */
@@ -63,29 +63,26 @@ export class Hooks implements RecordHooks, AuthHooks {
     register: new Set<string>(),
     login: new Set<string>(),
   };
+  readonly timeoutMs: number;
   readonly #options: HooksOptions;
   /** The records that wait for hooks. */
   readonly #bytes: Admission;
   readonly #turns: Admission;
   readonly #nested = new Admission({ limit: "hooks", message: tooMany, width: maxNested, maxWaiting: 0 });
-  readonly #failures: FailureBudget;
+  readonly #failures = new FailureBudget((failures) =>
+    this.#options.logger.error(`${failures} more calls of hooks have failed in a minute`),
+  );
   #hooks: readonly Hook[] = [];
 
   constructor(options: HooksOptions) {
+    this.timeoutMs = options.timeoutMs;
     this.#options = options;
-    this.#failures = new FailureBudget((failures) =>
-      options.logger.error(`${failures} more calls of hooks have failed in a minute`),
-    );
-    const [width, { maxBytes, timeoutMs }] = [widthPerProcess * options.processes, options];
+    const { processes, maxBytes, timeoutMs } = options;
+    const width = widthPerProcess * processes;
     const bound = { limit: "hooks", message: tooMany } as const;
     this.#bytes = new Admission({ ...bound, width: maxBytes, share: maxBytes / 2, maxWaiting: 0 });
     const waiting = { maxWaiting, waitingShare: maxWaiting / 2, patienceMs: timeoutMs };
     this.#turns = new Admission({ ...bound, width, share: width * 0.75, ...waiting });
-  }
-
-  /** How long the hooks of a change may take together, in milliseconds. */
-  get timeoutMs(): number {
-    return this.#options.timeoutMs;
   }
 
   /** Every hook in force, by file. */
@@ -94,7 +91,7 @@ export class Hooks implements RecordHooks, AuthHooks {
   }
 
   use(scripts: readonly Script[], broken: readonly BrokenScript[]): void {
-    this.#hooks = hooksOf({ scripts, broken, former: this.#hooks });
+    this.#hooks = hooksOf(scripts, broken, this.#hooks);
     for (const collections of Object.values(this.hooked)) collections.clear();
     for (const { collection, operation } of this.#hooks) this.hooked[operation].add(collection);
     for (const { path, handler, collection, isBroken } of this.#hooks)
@@ -121,14 +118,14 @@ export class Hooks implements RecordHooks, AuthHooks {
 
   /** A change of a hook waits for no turn: the hook waits for the change. */
   #askInShare(question: Question): Promise<void> {
-    const { caller, bytes } = question;
-    const deadline = performance.now() + this.#options.timeoutMs;
-    const turns = isOfHook(question.principal) ? this.#nested : this.#turns;
+    const { principal, caller, bytes } = question;
+    const deadline = performance.now() + this.timeoutMs;
+    const isOfHook = principal !== null && "isHook" in principal && principal.isHook;
+    const turns = isOfHook ? this.#nested : this.#turns;
     const ask = (): Promise<void> => turns.run(() => this.#ask(question, deadline), { caller });
     return this.#bytes.run(ask, { caller, size: bytes + baseBytes });
   }
 
-  /** Asks the hooks in turn. */
   async #ask(question: Question, deadline: number): Promise<void> {
     const { collection, operation, previous } = question;
     const chain = chainOf(question.principal);
@@ -186,7 +183,7 @@ export class Hooks implements RecordHooks, AuthHooks {
     if (outcome.status === "failed")
       throw this.#fail(hook, { runId, reason: outcome.error.message, stack: outcome.error.stack });
     let reason = "its process is not there";
-    if (outcome.status === "late") reason = `it took longer than ${this.#options.timeoutMs / 1_000} s`;
+    if (outcome.status === "late") reason = `it took longer than ${this.timeoutMs / 1_000} s`;
     if (outcome.status === "lost") reason = `it ${outcome.message}`;
     throw this.#fail(hook, { runId, reason });
   }
@@ -194,13 +191,10 @@ export class Hooks implements RecordHooks, AuthHooks {
   /** Logs why a hook did not decide. The caller is not told the reason: the caller made no mistake. */
   #fail(hook: Hook, why: { runId: string; reason: string; stack?: string | undefined }): AppError {
     const { path, handler, collection } = hook;
-    const { runId, reason, stack } = why;
+    const { reason, ...fields } = why;
     hook.calls.failed += 1;
     if (this.#failures.take())
-      this.#options.logger.error(`${handler} of ${path} failed, ${refusedBy(hook)} is refused: ${reason}`, {
-        runId,
-        stack,
-      });
+      this.#options.logger.error(`${handler} of ${path} failed, ${refusedBy(hook)} is refused: ${reason}`, fields);
     return new AppError(
       "unavailable",
       `A hook of "${collection}" did not decide, so ${refusedBy(hook)} is refused. The log of the service says why.`,
@@ -212,10 +206,6 @@ export class Hooks implements RecordHooks, AuthHooks {
 function callerOf(principal: Principal): string {
   if (principal === null) return "anonymous";
   return "actor" in principal ? "functions" : principal.userId;
-}
-
-function isOfHook(principal: Principal): boolean {
-  return principal !== null && "isHook" in principal && principal.isHook;
 }
 
 function refusalOf({ message, status, field }: Extract<CallOutcome, { status: "refused" }>["refusal"]): AppError {

@@ -100,12 +100,11 @@ export class JobHistory implements RunHistory<JobAttempt> {
   }
 
   /** The attempts that the last process had under way have failed. Answers their runs. */
-  interrupted(tx: Transactor, end: { endedAt: number; error: string }): string[] {
-    const rows = tx.all<{ runId: string }>("SELECT runId FROM _job_runs WHERE status = 'running'");
-    tx.run(
-      "UPDATE _job_runs SET status = 'failed', endedAt = ?, error = ? WHERE status = 'running'",
-      end.endedAt,
-      end.error,
+  interrupted(tx: Transactor, { endedAt, error }: { endedAt: number; error: string }): string[] {
+    const rows = tx.all<{ runId: string }>(
+      "UPDATE _job_runs SET status = 'failed', endedAt = ?, error = ? WHERE status = 'running' RETURNING runId",
+      endedAt,
+      error,
     );
     return rows.map(({ runId }) => runId);
   }

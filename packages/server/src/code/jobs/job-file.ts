@@ -7,7 +7,6 @@ import { parseOptions, parseRetries, parseTimeout, type Script } from "../script
 export const jobHandler = "default";
 
 const backoffs = { exponential, linear } as const;
-type Backoff = keyof typeof backoffs;
 
 /** Runs of a queue that may be under way at a time, at most. */
 const maxConcurrency = 32;
@@ -40,7 +39,7 @@ export interface ScheduledJob extends JobBase {
 export interface QueueJob extends JobBase {
   readonly kind: "queue";
   readonly schedule: null;
-  readonly backoff: Backoff;
+  readonly backoff: keyof typeof backoffs;
 }
 
 export type JobDefinition = ScheduledJob | QueueJob;
@@ -86,18 +85,14 @@ function queueJob({ file: { path }, exports: { values } }: Script, defaultTimeou
   if (!isObject(values["queue"]))
     throw new Error(`queue must be an object such as { concurrency: 4 }, not ${quote(values["queue"])}`);
   const queue = parseOptions(values["queue"], ["concurrency", "retries", "backoff"], "queue");
+  const { retries, backoff = "exponential" } = queue;
   const { timeout } = parseOptions(values["options"], ["timeout"]);
-  const backoff = backoffOf(queue["backoff"]);
-  return {
-    kind: "queue",
-    name: nameOf(path),
-    path,
-    timeoutMs: parseTimeout(timeout, defaultTimeoutMs),
-    policy: backoffs[backoff](parseRetries(queue["retries"], defaultRetries, "queue.retries")),
-    concurrency: concurrencyOf(queue["concurrency"]),
-    schedule: null,
-    backoff,
-  };
+  if (backoff !== "exponential" && backoff !== "linear")
+    throw new Error(`queue.backoff: ${quote(backoff)} is not valid; allowed: ${oneOf(Object.keys(backoffs))}`);
+  const timeoutMs = parseTimeout(timeout, defaultTimeoutMs);
+  const policy = backoffs[backoff](parseRetries(retries, defaultRetries, "queue.retries"));
+  const concurrency = concurrencyOf(queue["concurrency"]);
+  return { kind: "queue", name: nameOf(path), path, timeoutMs, policy, concurrency, schedule: null, backoff };
 }
 
 function nameOf(path: string): string {
@@ -109,11 +104,6 @@ function concurrencyOf(value: unknown = 1): number {
   throw new Error(
     `queue.concurrency: ${quote(value)} is not valid; allowed: a whole number from 1 to ${maxConcurrency}`,
   );
-}
-
-function backoffOf(value: unknown = "exponential"): Backoff {
-  if (value === "exponential" || value === "linear") return value;
-  throw new Error(`queue.backoff: ${quote(value)} is not valid; allowed: ${oneOf(Object.keys(backoffs))}`);
 }
 
 /**

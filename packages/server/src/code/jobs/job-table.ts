@@ -55,7 +55,7 @@ export interface JobInput {
   readonly payload: string | null;
   /** The user who enqueued the run, or null. */
   readonly actor: string | null;
-  /** The functions that led to the run, in order. */
+  /** The number of functions that led to the run. */
   readonly depth: number;
 }
 
@@ -179,7 +179,12 @@ export class JobTable extends RunTable<RunOfJob> {
     const [atOnce, timed] = [dueIn(0, 0), dueIn(1, now)];
     const runs: JobHead[] = [];
     for (let i = 0; i < Math.max(atOnce.length, timed.length); i++)
-      for (const row of [atOnce[i], timed[i]]) if (row !== undefined) runs.push(headOf(row, job.path));
+      for (const row of [atOnce[i], timed[i]]) {
+        if (row === undefined) continue;
+        // A key counts within a queue: other files have separate keys.
+        const key = row.key === null ? null : `${job.path} ${row.key}`;
+        runs.push({ ...row, path: job.path, key, turn: row.id });
+      }
     const next = reader.get<{ at: number | null }>(
       `SELECT min(notBefore) AS at FROM _job_queue WHERE ${condition} AND notBefore > ?`,
       handler,
@@ -299,9 +304,4 @@ function noteCount(tx: Transactor, job: JobOfRun, by: 1 | -1): void {
 
 function countKey({ path, kind }: JobOfRun): string {
   return `${kind} ${path}`;
-}
-
-/** A key counts within a queue: other files have separate keys. */
-function headOf(row: JobHead, path: string): JobHead {
-  return { ...row, path, key: row.key === null ? null : `${path} ${row.key}`, turn: row.id };
 }

@@ -30,11 +30,9 @@ const noInput: JobInput = { payload: null, actor: null, depth: 0 };
 /** The most waiting runs of a job in memory. */
 const windowSize = pageSize + 32;
 
-export interface JobsOptions extends MachineOptions, Pick<QueuesOptions, "maxRuns" | "maxPayload"> {
+interface JobsOptions extends MachineOptions, Pick<QueuesOptions, "maxRuns" | "maxPayload" | "now"> {
   readonly timeoutMs: number;
   readonly auth: Auth;
-  /** The clock for due times, in milliseconds since 1970: the machine's clock, except in tests. */
-  readonly now?: () => number;
 }
 
 export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind {
@@ -42,21 +40,19 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
   readonly firstLane = "runs";
   readonly queues: Queues;
   readonly #options: JobsOptions;
-  readonly #now: () => number;
   readonly #table: JobTable;
   readonly #history: JobHistory;
   readonly #schedules: Schedules<ScheduledJob>;
   #jobs: readonly JobDefinition[] = [];
 
   constructor(options: JobsOptions) {
-    const { database, clock, now = Date.now } = options;
+    const { database, clock, now } = options;
     const [table, history] = [new JobTable(database), new JobHistory(database)];
-    super({ ...options, now, table, history });
+    super({ ...options, table, history });
     this.#options = options;
-    this.#now = now;
     this.#table = table;
     this.#history = history;
-    this.queues = new Queues({ ...options, now, table, dispatcher: this.dispatcher });
+    this.queues = new Queues({ ...options, table, dispatcher: this.dispatcher });
     this.#schedules = new Schedules({
       clock,
       now,
@@ -67,7 +63,7 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
 
   /** Takes up the runs of the last process, and begins to run jobs. Call `start` once. */
   async start(): Promise<void> {
-    const notBefore = this.#now() + linear(1).pauseMs(1);
+    const notBefore = this.#options.now() + linear(1).pauseMs(1);
     const end = { endedAt: this.#options.clock.now(), error: "The service ended while it ran" };
     await this.write((tx) => this.#table.interrupted(tx, this.#history.interrupted(tx, end), notBefore));
     await this.#bringForward();
@@ -95,7 +91,7 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
       path: job.path,
       width: job.concurrency,
       window: windowSize,
-      next: (range) => this.#table.due(job, { ...range, now: this.#now() }),
+      next: (range) => this.#table.due(job, { ...range, now: this.#options.now() }),
     };
   }
 
@@ -222,7 +218,7 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
 
   /** Brings forward attempts with a due time too far ahead, set by a later clock: the attempts are due after the longest pause. */
   async #bringForward(): Promise<void> {
-    const notBefore = this.#now() + longestBackoffMs;
+    const notBefore = this.#options.now() + longestBackoffMs;
     await this.write((tx) => this.#table.bringForward(tx, { beyond: notBefore, notBefore }));
   }
 }

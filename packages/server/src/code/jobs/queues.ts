@@ -25,7 +25,6 @@ import type { JobHead, JobTable, Page, QueueRow } from "./job-table.ts";
 
 /** Characters of a key. */
 const maxKey = 200;
-/** Runs of a batch. */
 const maxBatchRuns = 1_000;
 
 interface EnqueueRequest {

@@ -40,7 +40,6 @@ export class Schedules<J extends Pick<ScheduledJob, "name" | "schedule" | "timez
     return this.#jobs;
   }
 
-  /** Jobs are due from now on. */
   start(): void {
     this.#isStarted = true;
     this.#arm();

@@ -78,7 +78,7 @@ interface FileState<R> {
   nextTime: number | null;
 }
 
-export interface DispatcherOptions<R> {
+interface DispatcherOptions<R> {
   readonly clock: Clock;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -103,7 +103,6 @@ export class Dispatcher<R extends WaitingRun> {
   readonly #underWay = new Map<number, R>();
   /** Handlers under way, by the path of their file, which may have been replaced meanwhile. */
   readonly #running = new Map<string, number>();
-  /** Runs that are ending. */
   #ending = 0;
   /** Runs that were reopened while their failed attempt was still being recorded. */
   readonly #reopened = new Set<number>();
@@ -166,11 +165,6 @@ export class Dispatcher<R extends WaitingRun> {
     this.#requestLook();
   }
 
-  /** Runs may start again that `mayStart` has held back. */
-  resume(): void {
-    this.#startReady();
-  }
-
   /** Whether a run is under way, or waits for anything but a later time. */
   get isBusy(): boolean {
     if (this.#state !== "started") return false;
@@ -208,7 +202,7 @@ export class Dispatcher<R extends WaitingRun> {
       this.#options.logger.error("Runs that wait could not be read", { error });
     }
     this.#lookAtDelayed();
-    this.#startReady();
+    this.startReady();
     this.#arm();
   }
 
@@ -230,15 +224,13 @@ export class Dispatcher<R extends WaitingRun> {
 
   #admit(run: R, file: FileState<R>): void {
     this.#await(run, file);
-    if (run.key === null) {
-      this.#review([run]);
-      return;
+    const chain = this.#chainOf(run);
+    if (run.key !== null) {
+      const at = chain.findIndex(({ id }) => id > run.id);
+      chain.splice(at < 0 ? chain.length : at, 0, run);
+      this.#chains.set(run.key, chain);
     }
-    const chain = this.#chains.get(run.key);
-    if (chain === undefined) this.#chains.set(run.key, [run]);
-    const at = chain?.findIndex(({ id }) => id > run.id) ?? -1;
-    chain?.splice(at < 0 ? chain.length : at, 0, run);
-    this.#review(chain ?? [run]);
+    this.#review(chain);
   }
 
   #await(run: R, file: FileState<R>): void {
@@ -263,7 +255,7 @@ export class Dispatcher<R extends WaitingRun> {
     }
   }
 
-  #chainOf(run: R): readonly R[] {
+  #chainOf(run: R): R[] {
     return run.key === null ? [run] : (this.#chains.get(run.key) ?? []);
   }
 
@@ -292,8 +284,8 @@ export class Dispatcher<R extends WaitingRun> {
     this.#alarm = this.#options.clock.lookAfter(waitMs, () => this.#requestLook());
   }
 
-  /** Starts a ready run of each file in turn, until the width is reached. */
-  #startReady(): void {
+  /** Starts a ready run of each file in turn, until the width is reached or `mayStart` refuses. */
+  startReady(): void {
     for (let hasStarted = true; hasStarted; ) {
       hasStarted = false;
       for (const file of this.#files.values()) {
@@ -326,14 +318,14 @@ export class Dispatcher<R extends WaitingRun> {
       hasLeft = true;
       this.#running.set(path, (this.#running.get(path) ?? 0) - 1);
       this.#ending += 1;
-      this.#startReady();
+      this.startReady();
     };
     const next = await this.#options.attempt(run, leave);
     leave();
     this.#ending -= 1;
     this.#underWay.delete(id);
     this.#ended(run, this.#reopened.delete(id) ? { failures: 0, notBefore: 0 } : next);
-    this.#startReady();
+    this.startReady();
     const latest = this.#files.get(path);
     if (latest !== undefined && this.#isWanting(latest)) this.#requestLook();
     else if (typeof next !== "string") this.#arm();
@@ -341,13 +333,13 @@ export class Dispatcher<R extends WaitingRun> {
 
   #ended(run: R, next: NextState): void {
     const file = this.#files.get(run.path);
-    const chain = run.key === null ? [] : (this.#chains.get(run.key) ?? []);
+    const chain = this.#chainOf(run);
     const at = chain.findIndex(({ id }) => id === run.id);
     if (file?.source.rewind !== undefined && typeof next !== "string") {
       const again = { ...run, ...next };
       if (at >= 0) chain[at] = again;
       this.#await(again, file);
-      this.#review(run.key === null ? [again] : chain);
+      this.#review(chain);
       return;
     }
     if (at >= 0) chain.splice(at, 1);

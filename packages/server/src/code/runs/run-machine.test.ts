@@ -62,7 +62,7 @@ async function open({ outcome }: { outcome: ScriptOutcome }) {
     table: {
       waiting: () => [],
       remove: () => note("remove"),
-      postpone: (_tx, _run, { next }) => note(`postpone ${next.failures} ${next.notBefore}`),
+      postpone: (_tx, _run, next) => note(`postpone ${next.failures} ${next.notBefore}`),
       fail: (_tx, _run, { error }) => note(`fail ${error}`),
     },
     history: {

@@ -255,7 +255,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
       const at = clock.now();
       history?.ended(tx, run, { at, error });
       if (!isLast) {
-        table.postpone(tx, run, { next });
+        table.postpone(tx, run, next);
         return;
       }
       this.#announce(tx, run, { step: "failed", durationMs, error, at });

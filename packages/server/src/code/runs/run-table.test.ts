@@ -37,7 +37,7 @@ describe.each(Object.keys(kinds) as (keyof typeof kinds)[])("%s", (name) => {
     const first = { id: 1, path: "jobs/a.ts", handler: "default", failures: 0, notBefore: 0 };
     expect(await head()).toEqual(first);
     expect(await table.counts()).toEqual({ open: 2, failed: 0 });
-    await database.transact((tx) => table.postpone(tx, run, { next: { failures: 2, notBefore: 99 } }));
+    await database.transact((tx) => table.postpone(tx, run, { failures: 2, notBefore: 99 }));
     expect(await head()).toEqual({ ...first, failures: 2, notBefore: 99 });
     await database.transact((tx) => table.fail(tx, run, { at: 5, error: "no" }));
     expect(await table.counts()).toEqual({ open: 1, failed: 1 });

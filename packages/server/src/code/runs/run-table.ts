@@ -92,7 +92,6 @@ export class RunTable<R extends RunRow = RunRow> {
   /** Kept, because a prepared statement is found by its text. */
   readonly #postpone: string;
   readonly #remove: string;
-  /** SQL: the bytes of a row. */
   readonly #bytes: string;
   /** Bytes of runs that have failed since all were added up. */
   #newBytes = Number.POSITIVE_INFINITY;
@@ -127,7 +126,7 @@ export class RunTable<R extends RunRow = RunRow> {
   }
 
   /** An attempt has failed, and another follows. */
-  postpone(tx: Transactor, { id }: R, { next }: { next: Postponement }): void {
+  postpone(tx: Transactor, { id }: R, next: Postponement): void {
     tx.run(this.#postpone, next.failures, next.notBefore, id);
   }
 
