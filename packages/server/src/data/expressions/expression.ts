@@ -48,10 +48,7 @@ export interface ExpressionSchema {
   readonly condition: Expression | null;
   field(name: string): SchemaField | undefined;
   fieldNames(): readonly string[];
-  /**
-   * The records that a relation leads to.
-   * @throws AppError for a caller who may read none of the records.
-   */
+  /** The records that a relation leads to. @throws AppError for a caller who may read no such record. */
   follow(field: SchemaField): ExpressionSchema;
   /**
    * The records of a collection whose field points to records of this collection. Answers the reason, a sentence without its end,
@@ -69,10 +66,7 @@ export type Member = string | number | null;
 /** A way from a record to a value: through relations, to a field, and on into its JSON. */
 export interface Path {
   readonly type: "path";
-  /**
-   * The number of steps to several, backward or to items, between the record of the path and the compared value; 0 for the record
-   * itself.
-   */
+  /** How many steps to several, backward or to items, lie between the record of the path and the compared value. */
   readonly up: number;
   readonly hops: readonly Hop[];
   readonly field: SchemaField;

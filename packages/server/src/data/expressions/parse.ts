@@ -61,10 +61,7 @@ export function referencesOf(text: string, schema: ExpressionSchema): FieldRefer
   return references;
 }
 
-/**
- * Looks up a path to a single value, as `author.name`.
- * @throws ExpressionError; the errors of the schema.
- */
+/** Looks up a path to a single value, as `author.name`. @throws ExpressionError; the errors of the schema. */
 export function parsePath(text: string, schema: ExpressionSchema): Path {
   const odd = text.split(".").find((part) => !isName(part.replace(/(\[\d+\])+$/, "")));
   if (odd !== undefined) throw new ExpressionError(0, `${quote(text)} is no path: ${quote(odd)} is no name`);

@@ -182,10 +182,7 @@ function itemsOf({ field, record }: SomeItem, at: Fields, surroundings: Surround
   });
 }
 
-/**
- * An expression as a predicate over a record in memory. Its result for each record equals that of the expression as
- * SQL.
- */
+/** An expression as a predicate over a record in memory. For each record, the result equals that of the SQL. */
 export function toPredicate(expression: Expression): Predicate {
   switch (expression.type) {
     case "and": {

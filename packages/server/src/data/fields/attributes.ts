@@ -196,10 +196,7 @@ export function scopeProblems(fields: readonly FieldDefinition[]): string[] {
 
 const attributes: readonly Attribute[] = [multiple, values, defaultValue, onDelete, anyTarget, sequence];
 
-/**
- * The problems of the attributes of a field, each a sentence. An attribute that does not apply is refused: its author
- * expects an effect.
- */
+/** The problems of the attributes of a field, each a sentence. An attribute that would have no effect is refused. */
 export function attributeProblems(field: FieldDefinition, pattern: Pattern | undefined): string[] {
   const where = `field "${field.name}"`;
   return attributes.flatMap((attribute) => {

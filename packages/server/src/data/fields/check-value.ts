@@ -10,10 +10,7 @@ export interface Pattern {
   test(text: string): boolean;
 }
 
-/**
- * The broken rule, with the end of a sentence that begins with the field's name. `item` is the position of the bad item,
- * from 0.
- */
+/** The broken rule, and the end of a sentence after the name of the field. `item` is the position of the bad item, from 0. */
 interface ValueProblem {
   readonly rule: ErrorRule;
   readonly message: string;

@@ -23,10 +23,7 @@ import {
   type SchemaField,
 } from "../expressions/index.ts";
 
-/**
- * The rule of every operation. The default of an operation is the rule of the operation before; the default of `read` is
- * public.
- */
+/** The rule of every operation: by default the rule of the operation before, and public for `read`. */
 export function resolveRules(given: Permissions = {}): Required<Permissions> {
   const read = given.read ?? "public";
   const create = given.create ?? read;
@@ -79,10 +76,7 @@ export type Decision =
   | { readonly access: "where"; readonly condition: Expression }
   | { readonly access: "none"; readonly refusal: AppError };
 
-/**
- * The callers who may read a record. Realtime has a topic for each of the first four; with `condition`, the database finds
- * the callers for each event.
- */
+/** The callers who may read a record. Realtime has topics for all but `condition`: the database finds those callers. */
 export type Audience = "everybody" | "users" | "owner" | "admins" | "condition";
 
 const ownerField: SchemaField = {

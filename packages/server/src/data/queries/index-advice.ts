@@ -30,10 +30,7 @@ function listOf(fields: readonly string[]): string {
   return `[${fields.map((field) => `"${field}"`).join(", ")}]`;
 }
 
-/**
- * Advice for the list's own collection: fields compared for equality, then the sort fields. Without a sort, fields compared for
- * order.
- */
+/** Advice for the list's own collection: fields compared for equality, then the sort fields, else fields compared for order. */
 function ownAdvice({ collection, entered, sort }: ListQuery, searched: readonly Searched[]): string | null {
   const { definition } = collection;
   const own = searched.filter(({ path }) => path.hops.length === 0 && path.valueType !== "json");

@@ -69,10 +69,7 @@ export interface ListQuery {
   readonly isPublic: boolean;
 }
 
-/**
- * Picks the parameters of a query; null without any.
- * @throws AppError `bad_request` for a parameter that stands twice.
- */
+/** The parameters of a query; null without any. @throws AppError `bad_request` for a parameter that stands twice. */
 export function readQueryText(
   parameters: Iterable<readonly [string, string]>,
   known: readonly QueryParameter[] = queryParameters,

@@ -261,10 +261,7 @@ export class Queries {
     return query;
   }
 
-  /**
-   * Runs a query at the site of its plan. `plan` is called again when a thread begins the query: definitions and tables may have
-   * changed by then.
-   */
+  /** Runs a query at its site. When a thread begins the query, `plan` is called again: definitions may have changed. */
   async #run<T>(plan: () => Planned<QueryInput>, { principal, caller, signal }: QueryCaller): Promise<Reported<T>> {
     const { database } = this.#options;
     const { input, site } = plan();

@@ -248,10 +248,7 @@ class SelectionParser {
   }
 }
 
-/**
- * Reads the parameters against a source.
- * @throws AppError `bad_request` for a path that leads nowhere or too deep.
- */
+/** @throws AppError `bad_request` for a path that leads nowhere or too deep. */
 export function parseSelection(
   source: Source,
   text: Pick<QueryText, "fields" | "expand">,

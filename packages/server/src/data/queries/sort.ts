@@ -30,10 +30,7 @@ function parseKey(part: string, schema: ExpressionSchema): Sort["keys"][number] 
   return { path: inOrder(path), isDescending: part.startsWith("-") };
 }
 
-/**
- * @throws AppError `bad_request`; `unauthorized` or `forbidden` for a path to a collection that the caller may not
- * read.
- */
+/** @throws AppError `bad_request`; `unauthorized` or `forbidden` for a path to records that the caller may not read. */
 export function parseSort(text: string, collection: Collection, schema: ExpressionSchema): Sort {
   const parts = distinctPartsOf(text, "sort", { most: maxKeys, kind: "fields" });
   const keys = parts.map((part) => parseKey(part, schema));

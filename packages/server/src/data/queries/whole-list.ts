@@ -99,8 +99,7 @@ class TablePages implements LaterPages {
 }
 
 /**
- * Reads a collection, or the caller's own records in the collection. The right to read is checked before each later
- * page.
+ * Reads a collection, or the caller's own records. The right to read is checked before each later page.
  * @throws AppError when the caller may read no record of the collection.
  */
 export function readWhole(

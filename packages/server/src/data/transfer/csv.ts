@@ -70,8 +70,7 @@ export class CsvRows {
   }
 
   /**
-   * Keeps the beginning of a row for the next piece. A row that is too long is refused, and dropped up to the end of its
-   * line.
+   * Keeps the beginning of a row for the next piece. A row that is too long is refused, and its line is dropped.
    * @throws AppError for a quote that may be open: the row would take in the rest of the file.
    */
   #keep(rest: string): ImportRow[] {

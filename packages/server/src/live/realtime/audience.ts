@@ -92,10 +92,7 @@ export function topicsOfEvent(type: string, audience: Audience, owner: string | 
   }
 }
 
-/**
- * Whether a listener may hear an event at all, by the topics of the event. With `condition` the database decides for
- * each event.
- */
+/** Whether a listener may hear an event at all. With `condition` the database decides for each event. */
 export function mayHear(listener: Listener, audience: Audience, owner: string | null): boolean {
   if (audience === "everybody" || audience === "condition" || isAdmin(listener)) return true;
   if (listener === null || audience === "admins") return false;

@@ -245,10 +245,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
     }
   }
 
-  /**
-   * Holds a channel, in place of the same channel with another filter.
-   * @throws FrameError `invalid_filter`, `filter_limit`.
-   */
+  /** Holds a channel, in place of the channel with another filter. @throws FrameError `invalid_filter`, `filter_limit`. */
   #hold(wanted: Wanted, channel: Channel, filter: string | null): HeldChannel {
     const subscription = this.#subscriptionFor(wanted, channel, filter);
     this.#drop(wanted);

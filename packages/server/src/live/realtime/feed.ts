@@ -251,10 +251,7 @@ export class Feed {
     return this.#send(event, topicsOfEvent(event.type, audience, subjectOf(event)));
   }
 
-  /**
-   * Sends two texts to two sets of topics. A user who gets the whole text has joined the topic of the other text, too,
-   * and leaves that topic meanwhile.
-   */
+  /** Sends two texts. A user who gets the whole text leaves the topic of the other text meanwhile. */
   #publishReserved(event: LoggedEvent, { reduced, userId }: Reserved): Promise<unknown> | undefined {
     const others = `${event.type}/users`;
     const own = userId === null ? [] : [...this.#sockets].filter(({ listener }) => listener?.userId === userId);

@@ -95,10 +95,7 @@ const chargeMs = 0.1;
 
 export class Filter {
   readonly source: FilterSource;
-  /**
-   * The units that the filter takes of `limits.filters`. A text that cannot be parsed at first, because its collection
-   * does not exist yet, counts as the most.
-   */
+  /** Units of `limits.filters`; the most for a text that cannot be parsed before its collection exists. */
   readonly cost: number;
   /** Subscriptions, live or not, by caller. */
   readonly callers = new Map<string, number>();
@@ -248,10 +245,7 @@ export class Filter {
     return isShort ? inMemory(state) : answer({ ...condition, isLong: true }, state);
   }
 
-  /**
-   * The filter by the definitions in force. Null if the collection is gone, or closed to the callers, who do not learn which
-   * fields the collection has.
-   */
+  /** By the definitions in force. Null if the collection is gone, or closed to the callers, who must not learn its fields. */
   #parse(): Parsed | null {
     const { collections } = this.#options;
     const { epoch } = collections;

@@ -141,11 +141,7 @@ export class Readers {
     return group;
   }
 
-  /**
-   * Answers a question on the event loop, within some milliseconds if the statement looks at many records. A statement
-   * over few records has more time: the machine is busy.
-   * @throws TooSlow.
-   */
+  /** Answers within `ms` on the event loop, or later if few records were looked at: the machine is busy. @throws TooSlow. */
   ask(question: Question, ms: number): Names {
     if (question.condition.isLong === true) throw new TooSlow();
     const { sql, values } = this.#statement(question, "in place");

@@ -5,9 +5,6 @@ import { SocketConnection } from "./connection.ts";
 import { Feed, type FeedOptions } from "./feed.ts";
 import type { Publisher } from "./socket-buffers.ts";
 
-/** The seconds after which a socket is closed that sends nothing, not even answers to pings. */
-const idleTimeout = 120;
-
 export interface RealtimeOptions extends FeedOptions {
   auth: Auth;
 }
@@ -63,7 +60,8 @@ export class Realtime {
       backpressureLimit: this.#options.bufferLimit,
       closeOnBackpressureLimit: true,
       perMessageDeflate: false,
-      idleTimeout,
+      // The seconds after which a socket is closed that sends nothing, not even answers to pings.
+      idleTimeout: 120,
       open: (socket) => {
         this.#connections.add(socket.data);
         socket.data.open(socket);

@@ -254,10 +254,7 @@ export class Subscription implements LiveListener {
     }
   }
 
-  /**
-   * Sends the events that may be heard and were not sent before, with a single payload in memory. Answers false when an
-   * event was trimmed meanwhile, or is closed to this listener.
-   */
+  /** Sends events, one payload in memory at a time. Answers false if an event was trimmed, or is closed to the listener. */
   async #sendAll(events: readonly EventHead[], held: readonly HeardType[]): Promise<boolean> {
     const byType = new Map(held.map((heard) => [heard.type, heard]));
     for (const head of events) {

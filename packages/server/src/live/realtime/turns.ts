@@ -9,10 +9,7 @@ const sliceMs = 4;
 /** Ends a turn. A second call does nothing. */
 export type EndTurn = () => void;
 
-/**
- * Realtime's share of the event loop: a piece of work at a time, the callers in rotation. After a few milliseconds, HTTP
- * is served before the next piece.
- */
+/** Realtime's share of the event loop: callers take turns, and HTTP is served after a few milliseconds of work. */
 export class Turns {
   /** The work that waits, by caller. The caller whose last turn is longest ago stands first. */
   readonly #waiting = new Map<string, (() => void)[]>();
@@ -134,10 +131,7 @@ export class Inbox {
     return this.#bytes;
   }
 
-  /**
-   * Takes a frame. An empty inbox always has room: when all are full, the socket with the fullest inbox is ended instead,
-   * so that a flood does not close the sockets of others.
-   */
+  /** Takes a frame. An empty inbox always has room; the fullest inbox ends instead, so that a flood closes no other socket. */
   put(frame: string): void {
     const bytes = frame.length + frameBytes;
     const isFirst = this.#frames.length === 0;

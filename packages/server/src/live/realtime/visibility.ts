@@ -113,8 +113,7 @@ export class Visibility {
   }
 
   /** An event as a replay tells the event. @throws FrameError if the filter cannot be asked any more. */
-  async replayed(head: EventHead, to: ReplayedTo): Promise<ReplayedEvent> {
-    const { listener, collection: name, filter } = to;
+  async replayed(head: EventHead, { listener, collection: name, filter }: ReplayedTo): Promise<ReplayedEvent> {
     // The read rule may have been widened since the replay began.
     if (this.isClosedAfter(head.seq - 1, listener, name)) return "gap";
     // Through a filter, an event may also say that a record has another owner.

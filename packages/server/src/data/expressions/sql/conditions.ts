@@ -32,9 +32,7 @@ export function pathSql(path: Path, alias: string, options: SqlOptions = {}): Sq
   return pathSqlIn(scopeOf(alias, options), path);
 }
 
-/**
- * An expression as an SQL condition over the table with this alias. The condition holds when SQL says true, not false or NULL.
- */
+/** An expression as an SQL condition over the table with this alias: true where the expression holds, else false or NULL. */
 export function toSql(expression: Expression, alias: string, options: SqlOptions = {}): SqlPart {
   return compile(scopeOf(alias, options), expression, false);
 }

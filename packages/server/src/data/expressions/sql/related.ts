@@ -159,10 +159,7 @@ function isSought(some: Some | SomeItem): boolean {
   return some.type === "someItem" && some.record === null ? isSelective(item, isItemFound) : isSelective(item);
 }
 
-/**
- * Whether an index finds the records that fulfil a condition: a term compares an indexed field with a constant, and no term begins at
- * another record.
- */
+/** Whether an index finds the records: a term compares an indexed field with a constant, and no term begins elsewhere. */
 function isSelective(item: Expression, isFound = isIndexedField): boolean {
   const isInside = operandsIn(item).every((operand) => (pathOf(operand)?.up ?? 0) === 0);
   const terms = item.type === "and" ? item.items : [item];

@@ -49,10 +49,7 @@ export class Expander {
     this.#run = run;
   }
 
-  /**
-   * The records for some rows, in their order.
-   * @throws AppError `bad_request` when paths bring too much.
-   */
+  /** The records for some rows, in their order. @throws AppError `bad_request` when paths bring too much. */
   records(selection: SelectionPlan, rows: Row[]): Row[] {
     const weighed = this.#weighed(selection, rows);
     let bytes = 0;

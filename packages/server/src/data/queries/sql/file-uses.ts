@@ -34,10 +34,7 @@ export function fileColumns({ name, table, definition }: Collection): FileColumn
   }));
 }
 
-/**
- * The columns of files that a caller may read something of, each with the condition on its records: the read rule of the collection, and
- * that of the field.
- */
+/** The columns of files that a caller may read something of, with the read rules of collection and field as a condition. */
 export function readableFileColumns(scope: ReadScope, { isProbed }: { isProbed: boolean }): ReadableFileColumn[] {
   const options = { users: scope.collections.users.table, isProbed, isOfOneRecord: true };
   return scope.readable().flatMap((collection) => {
@@ -95,10 +92,7 @@ export class ShownFiles {
     this.#collections = collections;
   }
 
-  /**
-   * Like `Queries.isShownByRecord`. A transaction holds up everything else, so it looks at a bounded number of the newest records of each
-   * collection, without stop probes.
-   */
+  /** Like `Queries.isShownByRecord`, among some of the newest records: a transaction holds up everything else. */
   isShown(reader: Reader, fileId: string, principal: Principal): boolean {
     const { epoch } = this.#collections;
     if (this.#last?.principal !== principal || this.#last.epoch !== epoch) {

@@ -28,7 +28,7 @@ import {
   type QueryText,
   refuseParameter,
 } from "../query-text.ts";
-import { direction, type Run } from "./rows.ts";
+import { direction, maxPageBytes, type Run } from "./rows.ts";
 
 const maxKeys = 5;
 const maxAggregates = 20;
@@ -141,8 +141,6 @@ export function foundIn({ table, match }: SearchPlan, records: string): SqlPart 
 
 /** Rows between two stop probes: a probe at each row would cost too much. */
 const probeEvery = 256;
-/** The bytes of a page; further groups are on the next. */
-const maxPageBytes = 4 * 1024 ** 2;
 
 type GroupRow = { readonly [column: string]: Value };
 

@@ -19,6 +19,9 @@ import type { PointerPlan, SelectionPlan, SortPlan } from "../plan.ts";
 /** The bytes of rows and of an answer on the event loop: about a millisecond of work. */
 const maxLoopBytes = 256 * 1024;
 
+/** The bytes of a page; further records, or groups, are on the next. */
+export const maxPageBytes = 4 * 1024 ** 2;
+
 /** The answer of a run is too large for the event loop: the query is for a thread. */
 export class TooMuchForLoop extends Error {
   override readonly name = "TooMuchForLoop";

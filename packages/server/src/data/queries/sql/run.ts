@@ -21,10 +21,7 @@ import { snippetOf } from "../search.ts";
 import { Expander } from "./expand.ts";
 import { runFileShown, runFileUses } from "./file-uses.ts";
 import { groupsSql, runGroups } from "./groups.ts";
-import { concealValues, conditionSql, orderBy, plainRecords, type Row, Run, rowBytes } from "./rows.ts";
-
-/** The bytes of a page; further records are on the next. */
-const maxPageBytes = 4 * 1024 ** 2;
+import { concealValues, conditionSql, maxPageBytes, orderBy, plainRecords, type Row, Run, rowBytes } from "./rows.ts";
 
 /** The records of a segment behind a position; null for the first page. */
 function pageSql(run: Run, plan: PagePlan, { segment, limit }: { segment: SqlPart | null; limit: number }): SqlPart {
@@ -43,10 +40,7 @@ function pageSql(run: Run, plan: PagePlan, { segment, limit }: { segment: SqlPar
   return sqlPart`SELECT ${selection.columns}${texts.join("")} FROM ${joined} ORDER BY ${positionOrder(sort, "_found.")}`;
 }
 
-/**
- * The records of a list, or of a segment, as SQL behind FROM. The matches of a search are read first, whatever the conditions on the
- * records are.
- */
+/** The records of a list, or of a segment, as SQL behind FROM. The matches of a search are always read first. */
 function recordsSql(run: Pick<Run, "isProbed">, plan: PagePlan, segment: SqlPart | null): SqlPart {
   const { where, search } = plan;
   const { table } = plan.selection;
