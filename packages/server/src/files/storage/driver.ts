@@ -36,10 +36,7 @@ export interface StorageDriver {
   /** A folder on this machine for uploads that are not whole yet, and for thumbnails. */
   readonly workFolder: string;
 
-  /**
-   * Makes ready and makes sure that files can be written.
-   * @throws SetupError with one readable line.
-   */
+  /** Makes ready and makes sure that files can be written. @throws SetupError with one readable line. */
   open(): Promise<void>;
 
   /**

@@ -126,8 +126,9 @@ class S3Driver implements StorageDriver {
     } catch (thrown) {
       throw new SetupError(`${where}: the folder for uploads cannot be made: ${messageOf(thrown)}`);
     }
-    const failure = await Promise.race([
-      this.#probe(),
+    const probe = this.#bucket.write(".probe", "").then(() => this.#bucket.remove(".probe"));
+    const failure: unknown = await Promise.race([
+      probe.then(() => null).catch((thrown) => thrown),
       Bun.sleep(probeMs).then(() => new Error(`no answer within ${probeMs / 1_000} s`)),
     ]);
     if (failure === null) return;
@@ -159,16 +160,5 @@ class S3Driver implements StorageDriver {
 
   async remove(id: string): Promise<void> {
     await this.#bucket.remove(id);
-  }
-
-  /** Why nothing can be written; null when all is well. */
-  async #probe(): Promise<unknown> {
-    try {
-      await this.#bucket.write(".probe", "");
-      await this.#bucket.remove(".probe");
-      return null;
-    } catch (thrown) {
-      return thrown;
-    }
   }
 }

@@ -36,7 +36,6 @@ export interface FileFilter {
   /** A part of the name, without regard to case. */
   readonly search: string | null;
   readonly visibility: Visibility | null;
-  /** The id of the owner. */
   readonly userId: string | null;
 }
 
@@ -91,7 +90,6 @@ export function fileTotals(reader: Reader): { files: number; size: number } {
   return row ?? { files: 0, size: 0 };
 }
 
-/** The bytes of a user's files. */
 export function bytesOf(reader: Reader, userId: string): number {
   const row = reader.get<{ bytes: number | null }>("SELECT sum(size) AS bytes FROM _files WHERE userId = ?", userId);
   return row?.bytes ?? 0;

@@ -180,10 +180,7 @@ export class Storage {
     return file.visibility === "record" && this.#options.isShownByRecord(file.id, caller);
   }
 
-  /**
-   * Checks that a caller may download a file.
-   * @throws AppError `unauthorized`, `forbidden`, `unavailable`.
-   */
+  /** @throws AppError `unauthorized`, `forbidden` for a caller who may not download the file, `unavailable`. */
   async authorize(file: StoredFile, caller: QueryCaller): Promise<void> {
     if (await this.mayDownload(file, caller)) return;
     if (caller.principal === null) throw new AppError("unauthorized", "To download this file, sign in.");

@@ -15,7 +15,6 @@ export interface QuotaOptions {
   readonly perUser: number;
 }
 
-/** The room that a bound leaves for further files. */
 interface QuotaRoom {
   readonly limit: "storage" | "storagePerUser";
   readonly max: number;
