@@ -55,7 +55,6 @@ const manyRecords = 10_000;
 const manyBytes = 16 * 1024 ** 2;
 const fewRecords = 100;
 
-/** A migration has stored and dropped definitions. */
 interface DefinitionChange {
   readonly rows: readonly DefinitionRow[];
   readonly dropped: readonly string[];
@@ -66,7 +65,6 @@ const definitionsChanged = noteKind<DefinitionChange>("definitions.changed");
 /** The expression of a rule of a definition, by all definitions in force. */
 type ExpressionOf = (definition: CollectionDefinition, site: RuleSite) => Expression;
 
-/** All collections in force, and their migrations. */
 export class Collections {
   readonly #database: Database;
   readonly #events: EventLog;

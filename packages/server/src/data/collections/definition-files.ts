@@ -20,7 +20,6 @@ export async function parseDefinition(input: unknown): Promise<ParsedDefinition>
   return definition.parseDefinition(input);
 }
 
-/** A definition file, as read. */
 interface DefinitionFile {
   readonly file: string;
   readonly path: string;
@@ -70,8 +69,7 @@ function describe(plan: CollectionPlan): string {
   const steps = plan.steps.map((step) => {
     if (step.step === "rename") return `rename ${step.from} to ${step.field}`;
     if (step.step === "index") return `${step.on ? "" : "drop "}index ${step.fields.join(" and ")}`;
-    if (!("field" in step)) return step.step;
-    return `${step.step} ${step.field}`;
+    return "field" in step ? `${step.step} ${step.field}` : step.step;
   });
   return steps.join(", ");
 }
@@ -87,10 +85,7 @@ function withoutDone(parsed: ParsedDefinition, doneRenames: string): ParsedDefin
   return { definition: parsed.definition, renamedFrom };
 }
 
-/**
- * The present definition files.
- * @throws SetupError with the file and the reason.
- */
+/** The present definition files. @throws SetupError with the file and the reason. */
 export async function readDefinitionFiles(folder: string): Promise<{ path: string; parsed: ParsedDefinition }[]> {
   const names = await listFiles(folder);
   const files = await Array.fromAsync(names, async (file) => parseFile(await readFile(folder, file)));

@@ -1,5 +1,4 @@
 /** The tables of definitions and of applied definition files. */
-
 import type { CollectionDefinition } from "@socle/protocol";
 import type { ModuleSchema, Reader, SlowReader, Transactor } from "../../store/database/index.ts";
 import { counterTable } from "./counter-table.ts";
@@ -24,7 +23,6 @@ export interface DefinitionRow {
   readonly places: string;
 }
 
-/** A definition file, as applied. */
 export interface AppliedFile {
   readonly file: string;
   readonly fingerprint: string;
@@ -47,7 +45,7 @@ export async function storedDefinitions(reader: SlowReader): Promise<CollectionD
   return parse(await reader.all<{ definition: string }>("SELECT definition FROM _collections"));
 }
 
-/** The definitions of earlier versions, without marks. */
+/** The definitions of earlier versions. */
 export function definitionsWithoutMarks(reader: Reader): CollectionDefinition[] {
   return parse(reader.all<{ definition: string }>("SELECT definition FROM _collections WHERE places IS NULL"));
 }

@@ -60,8 +60,6 @@ const indexSchema = z.object({
   unique: z.optional(z.boolean("must be true or false")),
 });
 
-const reservedFields = ["id", "createdat", "updatedat"];
-
 const form = "a name starts with a letter, goes on with letters, digits or _, and has at most 63 characters";
 
 /** The problem of a name of a collection or a field, or null. */
@@ -69,11 +67,12 @@ function nameProblem(kind: "collection" | "field", name: unknown): string | null
   if (typeof name !== "string") return `a ${kind} needs a "name", a string`;
   if (!NAME_PATTERN.test(name)) return `${quote(name)} is not a ${kind} name: ${form}`;
   const isReserved =
-    kind === "collection" ? isReservedCollectionName(name) : reservedFields.includes(name.toLowerCase());
+    kind === "collection"
+      ? isReservedCollectionName(name)
+      : ["id", "createdat", "updatedat"].includes(name.toLowerCase());
   return isReserved ? `${quote(name)} is a reserved ${kind} name` : null;
 }
 
-/** The problems of an object's attributes that are not allowed. */
 function unknownAttributes(object: object, allowed: readonly string[], where: string): string[] {
   const known = allowed.filter((name) => name !== "$schema");
   return Object.keys(object)
@@ -328,14 +327,14 @@ export function parseDefinition(input: unknown): ParsedDefinition {
   if (badName !== null) problems.push(badName);
   const fields: FieldDefinition[] = [];
   const renamedFrom = new Map<string, string | null>();
-  if (!Array.isArray(input["fields"])) {
-    problems.push(
-      `"fields" must be an array of field definitions${"fields" in input ? `, not ${quote(input["fields"])}` : ""}`,
-    );
-  } else if (input["fields"].length > maxFields) {
-    problems.push(`${input["fields"].length} fields are too many; at most ${maxFields} are allowed`);
+  const given = input["fields"];
+  if (!Array.isArray(given)) {
+    const shown = "fields" in input ? `, not ${quote(given)}` : "";
+    problems.push(`"fields" must be an array of field definitions${shown}`);
+  } else if (given.length > maxFields) {
+    problems.push(`${given.length} fields are too many; at most ${maxFields} are allowed`);
   } else {
-    for (const [position, item] of input["fields"].entries()) {
+    for (const [position, item] of given.entries()) {
       const parsed = parseField(item, position, problems);
       if (parsed === null) continue;
       const [field, oldName] = parsed;
@@ -346,8 +345,9 @@ export function parseDefinition(input: unknown): ParsedDefinition {
     problems.push(...collectionProblems(fields));
   }
   const permissions = parseRules(input["permissions"], { operations: OPERATIONS, where: "permissions" }, problems);
-  const indexes = parseIndexes(input["indexes"], fieldTypes(input["fields"]), problems);
-  const search = parseSearch(input["search"], fieldTypes(input["fields"]), problems);
+  const types = fieldTypes(given);
+  const indexes = parseIndexes(input["indexes"], types, problems);
+  const search = parseSearch(input["search"], types, problems);
   const definition: CollectionDefinition = { name: String(input["name"]), fields };
   if (permissions !== undefined) definition.permissions = permissions;
   if (indexes.length > 0) definition.indexes = indexes;

@@ -13,10 +13,8 @@ import { givenRuleAt, givenRules, parseRule, RuleError, ruleSource, withRule } f
 /** The new names of fields, by collection and old name. */
 type FieldRenames = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** Definitions by name. */
 export type Definitions = ReadonlyMap<string, CollectionDefinition>;
 
-/** A change of collections, in one migration. */
 export interface SchemaChange {
   readonly define: readonly ParsedDefinition[];
   /** The names of the collections to delete, with their records. */
@@ -113,8 +111,7 @@ function renamesOf(plans: readonly CollectionPlan[]): FieldRenames {
   const renames = new Map<string, Map<string, string>>();
   for (const { after, steps } of plans)
     for (const step of steps)
-      if (step.step === "rename")
-        renames.set(after.name, (renames.get(after.name) ?? new Map<string, string>()).set(step.from, step.field));
+      if (step.step === "rename") renames.getOrInsertComputed(after.name, () => new Map()).set(step.from, step.field);
   return renames;
 }
 

@@ -44,7 +44,6 @@ export type PlanStep =
   /** The same fields in another order, or the same indexes in other words. */
   | { step: "order" };
 
-/** The rules whose bounds can be moved. */
 export type BoundRule = "min" | "max" | "regex";
 
 /** The way of a collection from the former definition to the next. */

@@ -41,7 +41,6 @@ export function rulesAt(plan: CollectionPlan, site: RuleSite): { readonly from: 
   return { from: ruleAt(before ?? { name: after.name, fields: [] }, old), to: ruleAt(after, site) };
 }
 
-/** The rules that a definition gives. */
 export function givenRules(definition: CollectionDefinition): { readonly site: RuleSite; readonly rule: Rule }[] {
   const sites: RuleSite[] = [
     ...OPERATIONS.map((operation) => ({ field: null, operation })),
@@ -53,7 +52,6 @@ export function givenRules(definition: CollectionDefinition): { readonly site: R
   });
 }
 
-/** A definition with another rule at a place. */
 export function withRule(definition: CollectionDefinition, site: RuleSite, rule: Rule): CollectionDefinition {
   const { field, operation } = site;
   if (field === null) return { ...definition, permissions: { ...definition.permissions, [operation]: rule } };

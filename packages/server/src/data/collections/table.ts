@@ -242,7 +242,6 @@ export class Table {
     await this.#tx.run(`ALTER TABLE ${this.#sqlName} DROP COLUMN ${identifier(column)}`);
   }
 
-  /** Drops superfluous indexes, and makes missing indexes. */
   async reconcileIndexes(definition: CollectionDefinition): Promise<void> {
     const wanted = tableIndexes(definition);
     const present = await presentIndexes(this.#tx, this.#sqlName);

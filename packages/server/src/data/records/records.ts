@@ -41,6 +41,17 @@ import { type HookedOperation, type RecordHooks, WriteHooks } from "./write-hook
 
 export type ImportedRecord = Required<Pick<NewRecord, "body" | "given">>;
 
+interface RecordsOptions {
+  readonly database: Database;
+  readonly collections: Collections;
+  readonly events: EventLog;
+  readonly clock: Clock;
+  readonly lookups: Lookups;
+  readonly logger: Logger;
+  /** See `Deletions`. */
+  readonly maxCascade: number;
+}
+
 /** A refused record, by its position among the given records. */
 interface Rejection {
   readonly position: number;
@@ -57,33 +68,17 @@ const hooksPending = new Error("Hooks have to be asked first");
  * this order of checks. A change checks the caller's right inside its transaction, by the definition of that moment.
  */
 export class Records {
-  readonly #database: Database;
-  readonly #collections: Collections;
-  readonly #clock: Clock;
+  readonly #options: RecordsOptions;
   readonly #changes: RecordChanges;
   readonly #counts: RecordCounts;
-  readonly #logger: Logger;
   #hooks: RecordHooks | null = null;
-  /** The time of the last change in each collection. */
   readonly versions: Versions;
   readonly rights: Rights;
   readonly trials: Trials;
   readonly deletions: Deletions;
 
-  constructor(options: {
-    database: Database;
-    collections: Collections;
-    events: EventLog;
-    clock: Clock;
-    lookups: Lookups;
-    logger: Logger;
-    /** See `Deletions`. */
-    maxCascade: number;
-  }) {
-    this.#database = options.database;
-    this.#collections = options.collections;
-    this.#clock = options.clock;
-    this.#logger = options.logger;
+  constructor(options: RecordsOptions) {
+    this.#options = options;
     this.rights = new Rights(options.collections.users.table);
     this.#counts = new RecordCounts(options);
     this.versions = new Versions(options.database.projection);
@@ -99,23 +94,24 @@ export class Records {
    * requests, and not the start.
    */
   async start(): Promise<void> {
-    for (const collection of this.#collections.all()) {
+    const { collections, database, clock, logger } = this.#options;
+    for (const collection of collections.all()) {
       const { name } = collection;
       try {
-        if (hasFiles(collection) && (await this.#collections.completeIndexes(collection)))
-          this.#logger.info(`The files of the collection ${name} are indexed now`);
-        const newest = this.newest(this.#database.reader, name);
-        if (newest !== null) this.#clock.atLeast(Date.parse(newest.createdAt));
+        if (hasFiles(collection) && (await collections.completeIndexes(collection)))
+          logger.info(`The files of the collection ${name} are indexed now`);
+        const newest = this.newest(database.reader, name);
+        if (newest !== null) clock.atLeast(Date.parse(newest.createdAt));
       } catch (thrown) {
         if (!hasMetDamage(thrown)) throw thrown;
-        this.#logger.error(`The collection ${name} cannot be read: ${messageOf(thrown)}`);
+        logger.error(`The collection ${name} cannot be read: ${messageOf(thrown)}`);
       }
     }
   }
 
   /** The collection of a path. @throws AppError `not_found`. */
   collection(name: string): Collection {
-    return this.#collections.named(name);
+    return this.#options.collections.named(name);
   }
 
   count(collection: Collection): number {
@@ -126,7 +122,7 @@ export class Records {
   get(collection: Collection, principal: Principal, id: string): StoredRecord {
     const { access } = collection.policies.read.admit(principal);
     const table = recordTableOf(collection);
-    const { reader } = this.#database;
+    const { reader } = this.#options.database;
     if (access === "all" && fieldLimits(collection, principal) === null) {
       const row = reader.get<StoredRecord>(table.byId, id);
       if (row === null) throw missingRecord(collection, id);
@@ -142,7 +138,7 @@ export class Records {
 
   isReadable(collection: Collection, principal: Principal, id: string): boolean {
     const table = recordTableOf(collection);
-    const { reader } = this.#database;
+    const { reader } = this.#options.database;
     const row = reader.get<{ owner: string | null }>(table.owner, id);
     return row !== null && this.rights.allows(reader, "read", { table, principal, id, owner: row.owner });
   }
@@ -150,13 +146,13 @@ export class Records {
   /** Whether the present rule lets a caller read the record of a past event. */
   wasReadable(collection: Collection, principal: Principal, { fields, owner }: EventBasis): boolean {
     const state = { table: recordTableOf(collection), principal, record: fields, owner };
-    return this.rights.allowsState(this.#database.reader, "read", state);
+    return this.rights.allowsState(this.#options.database.reader, "read", state);
   }
 
   /** The fields of the record of an event that the present rules hide from a caller. */
   hiddenAt(collection: Collection, principal: Principal, { payload, owner }: LoggedEvent): Set<string> {
     const state = { table: recordTableOf(collection), principal, record: payload, owner };
-    return new Set(this.rights.hidden(this.#database.reader, state));
+    return new Set(this.rights.hidden(this.#options.database.reader, state));
   }
 
   /** Checks that a record exists and that the caller has the right to the operation. */
@@ -171,13 +167,12 @@ export class Records {
     const missing = (): AppError => missingRecord(collection, id);
     if (!isRecordId(id)) throw missing();
     const table = recordTableOf(collection);
-    const { reader } = this.#database;
+    const { reader } = this.#options.database;
     const row = reader.get<{ owner: string | null }>(table.owner, id);
     if (row === null) throw missing();
     this.rights.admit(reader, operation, { table, principal, id, owner: row.owner, missing });
   }
 
-  /** Sets the hooks for all later writes. */
   hookWith(hooks: RecordHooks): void {
     this.#hooks = hooks;
   }
@@ -207,7 +202,7 @@ export class Records {
     const hooks = this.#hooksBefore(collection, "delete");
     if (hooks === null) {
       const alone: CallersWork<boolean> = (tx, caller) => this.#changes.deleteAlone(tx, caller, { ...target, hooks });
-      if (await this.#database.transactFor(principal, alone, { ...single, makesRoom: true })) return;
+      if (await this.#options.database.transactFor(principal, alone, { ...single, makesRoom: true })) return;
     }
     await this.#writeLong(principal, { hooks, makesRoom: true }, (tx, caller) =>
       this.#changes.delete(tx, caller, { ...target, hooks }),
@@ -221,13 +216,13 @@ export class Records {
     work: CallersWork<SavedRecord>,
   ): Promise<SavedRecord> {
     const looksAhead = mayNameManyFiles(change.body);
-    if (!looksAhead && hooks === null) return this.#database.transactFor(principal, work, single);
+    if (!looksAhead && hooks === null) return this.#options.database.transactFor(principal, work, single);
     if (!looksAhead && hooks !== null) {
       const attempt: CallersWork<SavedRecord> = (tx, caller) => {
         hooks.begin();
         return seen(hooks, work(tx, caller));
       };
-      return askingFirst(hooks, () => this.#database.transactFor(principal, attempt));
+      return askingFirst(hooks, () => this.#options.database.transactFor(principal, attempt));
     }
     return this.#writeLong(principal, { hooks, makesRoom: false }, async (tx, caller) => {
       if (looksAhead) await this.#changes.lookAhead(tx, caller, change);
@@ -252,12 +247,12 @@ export class Records {
     { hooks, makesRoom }: { hooks: WriteHooks | null; makesRoom: boolean },
     work: CallersLongWork<T>,
   ): Promise<T> {
-    if (hooks === null) return this.#database.transactLongFor(principal, work, { makesRoom });
+    if (hooks === null) return this.#options.database.transactLongFor(principal, work, { makesRoom });
     const attempt: CallersLongWork<T> = async (tx, caller) => {
       hooks.begin();
       return seen(hooks, await work(tx, caller));
     };
-    return askingFirst(hooks, () => this.#database.transactLongFor(principal, attempt, { makesRoom }));
+    return askingFirst(hooks, () => this.#options.database.transactLongFor(principal, attempt, { makesRoom }));
   }
 
   /**
@@ -304,7 +299,7 @@ export class Records {
    * @throws AppError `forbidden` unless the caller is an admin.
    */
   importAll(principal: Principal, collection: string, records: readonly ImportedRecord[]): Promise<Rejection[]> {
-    return this.#database.transactLongFor(principal, async (tx, caller) => {
+    return this.#options.database.transactLongFor(principal, async (tx, caller) => {
       if (!isAdmin(caller)) throw new AppError("forbidden", "Only admins may import records.");
       const turns = new LoopTurns();
       const rejections: Rejection[] = [];

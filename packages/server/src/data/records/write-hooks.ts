@@ -5,7 +5,6 @@
  * a transaction with every check, and rolled back if hooks have not seen the resulting record. The hooks are asked, and the
  * write is tried again with the returned values.
  */
-
 import { AppError, newId, type Principal } from "../../base/kernel/index.ts";
 import type { Collection } from "../collections/index.ts";
 import { validateBody } from "./preparation.ts";
@@ -90,7 +89,6 @@ export class WriteHooks {
   /** The answered changes, by their position in the write. */
   readonly #answers = new Map<number, Answered>();
   readonly #pending = new Map<number, Pending>();
-  /** The records that are in `#pending`. */
   readonly #pendingIds = new Set<unknown>();
   /** The ids of new records: hooks see the id that the record will have. */
   readonly #ids: string[] = [];
