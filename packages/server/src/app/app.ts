@@ -1,5 +1,6 @@
 /** The composition root: builds, wires and starts the service. */
 import { join } from "node:path";
+import packageJson from "../../package.json" with { type: "json" };
 import type { Config } from "../base/config/index.ts";
 import { AppError, count, messageOf, quote, SetupError } from "../base/kernel/index.ts";
 import { EventLoopLag, type Logger } from "../base/logging/index.ts";
@@ -19,8 +20,10 @@ import { seedFrom } from "./seed.ts";
 import { dataPathsOf, openService, type Service, type ServiceOptions } from "./service.ts";
 import { exportFile, importFile } from "./transfer-file.ts";
 import { typesFile, writeTypes } from "./types-file.ts";
-import { version } from "./version.ts";
 import { definitionsState, watchFiles } from "./watch-files.ts";
+
+/** Version of this executable. */
+export const version: string = packageJson.version;
 
 /** The time for which a stop waits for running requests. A stop ends before the 10 s after which Docker kills a container. */
 const graceMs = 8_000;

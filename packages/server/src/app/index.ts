@@ -1,6 +1,6 @@
 /** The composition root: builds every module, passes each module its dependencies by name, and starts and stops the service. */
 export { buildApi } from "./api.ts";
-export { type App, startApp } from "./app.ts";
+export { type App, startApp, version } from "./app.ts";
 export { askService, doServiceWork, type LogLine, type RunRequest, type TransferRequest } from "./control.ts";
 export { readDefinitions } from "./definitions.ts";
 export { keepFilesPrivate, shellCommand } from "./file-modes.ts";
@@ -11,4 +11,3 @@ export { ServiceManager } from "./service-manager.ts";
 export { type TestKit, testKit } from "./test-kit.ts";
 export { exportFile, formatOfFile, importFile } from "./transfer-file.ts";
 export { checkFile, typesFile, writeCheckSettings, writeTypes } from "./types-file.ts";
-export { version } from "./version.ts";
