@@ -11,7 +11,6 @@ import {
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import {
-  type CallersLongWork,
   type CallersWork,
   type Database,
   hasMetDamage,
@@ -245,10 +244,10 @@ export class Records {
   #writeLong<T>(
     principal: Principal,
     { hooks, makesRoom }: { hooks: WriteHooks | null; makesRoom: boolean },
-    work: CallersLongWork<T>,
+    work: CallersWork<Promise<T>>,
   ): Promise<T> {
     if (hooks === null) return this.#options.database.transactLongFor(principal, work, { makesRoom });
-    const attempt: CallersLongWork<T> = async (tx, caller) => {
+    const attempt: CallersWork<Promise<T>> = async (tx, caller) => {
       hooks.begin();
       return seen(hooks, await work(tx, caller));
     };

@@ -23,7 +23,6 @@ import { schemaVersionOf } from "./sqlite/thread-server.ts";
 import { Writer } from "./sqlite/writer.ts";
 import type { LongRead, PausableReads, Reader, ScratchConnection, SlowReader, Waiter } from "./store.ts";
 import {
-  type CallersLongWork,
   type CallersMigration,
   type CallersWork,
   type Migration,
@@ -194,7 +193,7 @@ export class Database {
   /** Like `transactLong`, for a change that a caller asked for; see `transactFor`. */
   transactLongFor<T>(
     principal: Principal,
-    work: CallersLongWork<T>,
+    work: CallersWork<Promise<T>>,
     options: Pick<TransactOptions, "makesRoom"> = {},
   ): Promise<T> {
     const caller = principal?.userId ?? "";

@@ -23,7 +23,6 @@ export {
   type Waiter,
 } from "./store.ts";
 export {
-  type CallersLongWork,
   type CallersWork,
   type Migration,
   type MigrationSite,

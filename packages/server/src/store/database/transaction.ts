@@ -83,11 +83,8 @@ export interface ModuleSchema {
 /** The site of a migration: the event loop, or a separate thread, so that requests go on. */
 export type MigrationSite = "event-loop" | "thread";
 
-/** Work in a transaction on behalf of a caller, who has the present role. */
+/** Work in a transaction on behalf of a caller, who has the role of the moment when the transaction begins. */
 export type CallersWork<T> = (tx: Transactor, caller: Principal) => T;
-
-/** Work in a long transaction on behalf of a caller, who has the role of the moment when the transaction begins. */
-export type CallersLongWork<T> = (tx: Transactor, caller: Principal) => Promise<T>;
 
 /** A migration on behalf of a caller, who has the present role. */
 export type CallersMigration<T> = (tx: Migration, caller: Principal) => T | Promise<T>;

@@ -68,7 +68,7 @@ class EventTime {
   }
 }
 
-export interface EventRetentionOptions {
+interface EventRetentionOptions {
   readonly database: Database;
   readonly events: EventLog;
   readonly clock: Clock;

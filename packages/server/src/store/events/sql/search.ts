@@ -16,12 +16,12 @@ export interface EventFilter {
   readonly filePath?: string | null;
 }
 
-export interface SeqRange {
+interface SeqRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** The range of seqs in the log; null if the log is empty. */
+/** Null if the log is empty. */
 export async function seqRange(reader: SlowReader): Promise<SeqRange | null> {
   const first = await reader.get<{ seq: number }>("SELECT seq FROM _events ORDER BY seq LIMIT 1");
   const last = await reader.get<{ seq: number }>("SELECT seq FROM _events ORDER BY seq DESC LIMIT 1");
