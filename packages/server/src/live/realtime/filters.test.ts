@@ -155,13 +155,15 @@ describe("a filter that asks for the caller or for other records", () => {
     };
     const live = await connect();
     const id = await world.make("nodes", { title: "in" });
-    for (const values of [{ up: id, ups: [id] }, { title: "out" }, { title: "in" }]) {
-      // Each change is sent before the next change: for a later send, the filter may find the stored record of the next change.
-      await heard(world, live);
+    const eventsOf = (name: string) => live.frames.filter((frame) => frame.type === "event" && frame.id === name);
+    const changes = [{ up: id, ups: [id] }, { title: "out" }, { title: "in" }];
+    for (const [n, values] of changes.entries()) {
       await world.change("nodes", id, values);
+      // Each change is sent before the next change: for a later send, the filter may find the stored record of the next change.
+      await until(() => Object.keys(filters).every((name) => eventsOf(name).length > n));
     }
-    await heard(world, live);
     await world.records.delete("nodes", system, id);
+    await until(() => Object.keys(filters).every((name) => eventsOf(name).length > changes.length));
     const of = (all: Awaited<ReturnType<typeof heard>>, name: string) =>
       all.filter(([own]) => own === name).map(([, ...rest]) => rest);
     const gone = ["deleted", { id }] as const;

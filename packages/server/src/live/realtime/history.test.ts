@@ -1,10 +1,11 @@
 /** Replays after the data, the fields or the rules have changed: nothing comes that could not be read now, or then. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import type { Event } from "@socle/protocol";
 import { migrate, setRole } from "../../../test/kit.ts";
 import { openServer, type TestSocket, until } from "../../../test/sockets.ts";
 import { type SignedIn, system } from "../../base/kernel/index.ts";
 import { parseDefinition } from "../../data/collections/index.ts";
+import { SocketConnection } from "./connection.ts";
 
 const text = { name: "text", type: "text" };
 const secret = { name: "secret", type: "string" };
@@ -234,9 +235,11 @@ describe("a read rule that was widened", () => {
     for (let n = 0; n < 150; n++) await opened.create({ text: many });
     const client = await server.connect(ann.accessToken);
     await setRole(server.service, ann.user.id, "admin");
+    using drained = spyOn(SocketConnection.prototype, "drainedBelow");
     client.socket.pause();
     client.send({ action: "subscribe", channel: "notes.*", since });
-    await Bun.sleep(100);
+    // The log holds more than the buffers between service and client: the replay comes to wait for the client.
+    await until(() => drained.mock.results.some(({ value }) => Bun.peek.status(value) === "pending"));
     await setRole(server.service, ann.user.id, "authenticated");
     await opened.redefine({ permissions: { read: "authenticated" } });
     client.socket.resume();
