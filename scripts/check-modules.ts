@@ -35,7 +35,7 @@ export function moduleOrder(architecture: string): string[] {
     .filter((name) => name !== "");
 }
 
-/** Modules that stand in no storey. */
+/** Modules that stand in no layer. */
 const outside = new Set(["app", "testing", "cli", "main"]);
 
 /** The module of a file: `edge/http` for `edge/http/server.ts`. @param file path below `packages/server/src`. */
@@ -45,20 +45,18 @@ export function moduleOf(file: string): string {
   return outside.has(name) ? name : `${name}/${second}`;
 }
 
-/** The storeys of an order whose modules do not stand together. */
+/** The layers of an order whose modules do not stand together. */
 function scattered(order: readonly string[]): string[] {
-  const storeys = order.map((module) => module.split("/")[0] ?? "");
-  const size = (storey: string): number => storeys.filter((each) => each === storey).length;
-  return [...new Set(storeys)].filter(
-    (storey) => storeys.lastIndexOf(storey) - storeys.indexOf(storey) >= size(storey),
-  );
+  const layers = order.map((module) => module.split("/")[0] ?? "");
+  const size = (layer: string): number => layers.filter((each) => each === layer).length;
+  return [...new Set(layers)].filter((layer) => layers.lastIndexOf(layer) - layers.indexOf(layer) >= size(layer));
 }
 
 /** Every import that breaks the order, as a line that names file and reason. */
 export async function findViolations(root: string): Promise<string[]> {
   const order = moduleOrder(await Bun.file(join(root, "ARCHITECTURE.md")).text());
   const violations = scattered(order).map(
-    (storey) => `ARCHITECTURE.md: the modules of the storey ${storey} do not stand together`,
+    (layer) => `ARCHITECTURE.md: the modules of the layer ${layer} do not stand together`,
   );
   for await (const file of new Glob("packages/*/src/**/*.{ts,tsx}").scan(root)) {
     const [, packageName = ""] = file.split(sep);

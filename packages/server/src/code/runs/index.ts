@@ -1,4 +1,4 @@
-/** Runs: the machine that makes the runs of handlers, the retry policy, and the shape of the tables of unfinished runs. */
+/** Runs: the dispatcher that starts the runs of handlers, the machine that executes the runs and retries them, and their tables. */
 export { type Dispatcher, pageSize, type RunPage, type RunSource, type WaitingRun } from "./dispatcher.ts";
 export {
   exponential,

@@ -1,4 +1,4 @@
-/** The processes of the user's code: load and reload modules, run handlers within limits, and answer the calls of handlers. */
+/** The processes of the user's code: load and reload modules, run handlers within limits, and answer the calls of handlers; the pool of `db.query`. */
 import type { ChildOptions } from "./protocol.ts";
 import type { QueryOptions } from "./query-pool.ts";
 

@@ -1,4 +1,4 @@
-/** Field types: their columns, their stored and JSON forms, and their rules. All code that depends on a type uses this module. */
+/** Field types: their columns, their stored and JSON forms, and their rules. No other module decides by the type of a field. */
 
 export {
   attributeProblems,

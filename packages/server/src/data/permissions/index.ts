@@ -1,4 +1,4 @@
-/** Permissions: a policy for each operation on a collection and for each field with rules; decides for callers and for records. */
+/** Permissions: a policy for each operation on a collection and for each field with rules. A policy answers whether a caller may do the operation, in general and on a record. */
 export {
   type Audience,
   audienceOf,

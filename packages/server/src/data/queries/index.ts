@@ -1,4 +1,4 @@
-/** Queries: lists with filters, order, pages, fields and expansions. */
+/** Queries: lists with filters, search, groups, order, pages, fields and expansions; single records; the filters of subscriptions. */
 export { type PreparedList, Queries, type QueryCaller } from "./queries.ts";
 export { classOf, parseSubscriptionFilter } from "./read-scope.ts";
 export { ShownFiles } from "./sql/file-uses.ts";

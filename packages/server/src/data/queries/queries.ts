@@ -1,13 +1,14 @@
 /**
  * Queries: filtered and sorted lists in pages, single records with chosen fields, and the expansions of both.
  *
- * 1. **Text → query.** `list-query.ts` picks the parameters and parses them against the read scope
- *    (`read-scope.ts`): filter, sort (`sort.ts`), fields and expansions (`selection.ts`), cursor (`cursor.ts`).
+ * 1. **Text → query.** `list-query.ts` reads the parameters, and allows only what the caller may read
+ *    (`read-scope.ts`): filter, sort (`sort.ts`), fields and expansions (`selection.ts`), words (`search.ts`),
+ *    groups (`sql/groups.ts`). `Queries` verifies the cursor (`cursor.ts`).
  * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with its SQL (`sql/`). `list-query.ts` tells whether a
  *    single index of the definition answers the query.
  * 3. **Plan → records.** `sql/run.ts` reads a page (`cursor.ts` finds its start), `sql/expand.ts` reads the related records. A list
- *    that an index answers runs on the event loop. Every other list, and a list that meets too many rows there, runs on a
- *    reader thread (`query-thread.ts`) with a limit of time.
+ *    that an index answers runs on the event loop. Every other list, and a list that reads too many rows on the event loop,
+ *    runs on a reader thread (`query-thread.ts`) with a time limit.
  */
 
 import { AppError, BoundedMap, isAdmin, JsonText, type Principal } from "../../base/kernel/index.ts";

@@ -1,4 +1,4 @@
-/** Records: create, read, update and delete a record, with validation, permissions and events. */
+/** Records: create, read, update and delete, batches and imports, with validation, permissions, hooks and events. */
 
 export { parseBatch, referencesIn, resolve } from "./batch.ts";
 export type { RecordVersion } from "./changes.ts";

@@ -1,4 +1,4 @@
-/** Records of every collection: create, read, update and delete a record, with permissions, rules and events. */
+/** Records of every collection: create, read, update, delete, batches and imports, with permissions, rules, hooks and events. */
 import type { ErrorDetail, Operation as RecordOperation, StoredRecord } from "@socle/protocol";
 import {
   AppError,

@@ -1,4 +1,4 @@
-/** HTTP: routes, a file for each noun; the table from error to status; CORS; the server itself. */
+/** HTTP: the routes, a file for each kind of thing; the status of each error code; CORS; static files and the dashboard; the server, HTTPS. */
 
 export { Acme } from "./acme.ts";
 export { type ApiParts, openRouter } from "./api-router.ts";

@@ -1,4 +1,4 @@
-/** Backups: a backup holds database and files of the same moment, and is made while the service runs; restore and verification. */
+/** Backups: a backup holds database and files of the same moment, and is made while the service runs. This module also restores and verifies backups. */
 
 export { type ArchiveSource, backupIdentity, encryptionFor, type Identity } from "./archive.ts";
 export { Backups, checkBackups } from "./backups.ts";

@@ -1,4 +1,4 @@
-/** The database: the class that modules use (`database.ts`), and its parts (`sqlite/`), the only code that knows SQLite. */
+/** The database: the class that modules use (`database.ts`), its reads (`store.ts`) and transactions (`transaction.ts`), and its parts (`sqlite/`), the only code that knows the driver. */
 export { Database, type DatabaseOptions } from "./database.ts";
 export { DatabaseFile, mergeLog, vacuumDatabase, vacuumPath } from "./sqlite/database-file.ts";
 export { hasMetDamage, isOutOfRoom, isUniqueViolation } from "./sqlite/errors.ts";

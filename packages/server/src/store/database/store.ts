@@ -1,23 +1,25 @@
 /**
- * The store: the vocabulary between the modules and the database, and the guarantees of the database.
+ * The store: the types by which modules read the database, and the guarantees of the database.
  *
- * 0. **The store is embedded SQLite.** A read, and a statement of a transaction, answers at once, on the event loop
- *    of the thread that asks. More reads need more processes, or replicas with copies of the file, not another engine. Only
- *    `SlowReader` answers promises, because its statements run on a thread.
+ * 0. **The store is embedded SQLite.** A read returns its rows directly, without a promise, and so does each statement of a
+ *    transaction. To serve more reads, add processes, or replicas with copies of the file; another engine is not needed.
+ *    Only `SlowReader` and the transactions of migrations answer promises, because their statements may run on a thread.
  * 1. **Transactions are serial.** Their functions run one after another, and the commits keep that order. Short
- *    transactions (`transact`) run in the order of the calls. Long transactions (`transactLong`, `migrate`) take turns by
- *    caller; a short transaction waits for at most one long transaction. So a value that a transaction has read stays
- *    true until its end, and numbers that transactions assign (positions of the event log) rise in commit order. A
- *    function is called once, unless its options allow a second call (`isRepeatable`).
- * 2. **A transaction is whole or not at all.** An error rolls the transaction back, without the other transactions of
- *    the same commit. After a violated unique index the transaction may go on.
+ *    transactions (`transact`) run in the order of the calls. Long transactions (`transactLong`) take turns by caller, and
+ *    migrations (`migrate`) run in the order of the calls; a short transaction waits for at most one long transaction, and
+ *    for the migrations before. So a value that a transaction has read does not change before the transaction ends, and
+ *    numbers that transactions assign (positions of the event log) rise in commit order. A function is called again only
+ *    when its options allow that (`isRepeatable`), or when the writer had to roll back its whole commit: for a full disk,
+ *    or for a damaged page that another function met.
+ * 2. **A transaction is whole or not at all.** An error rolls back only this transaction; the others of the same commit
+ *    stay. If a statement violates a unique index, only that statement fails, and the transaction may continue.
  * 3. **State follows the data.** The projection applies the notes of a transaction (`note`) at the moment when readers
- *    begin to see the change: no other code runs between the two. `onDurable`, and the answer of `transact`, come when
+ *    begin to see the change: no code sees one without the other. `onDurable`, and the answer of `transact`, come when
  *    the change is on disk, in commit order.
  * 4. **Reads of one turn of the event loop share a snapshot**, the state of the last commit. A read sees the state at
- *    the moment of its call. Readers do not wait for the writer, and the writer does not wait for readers.
- * 5. **Tables change for all modules at one moment**, together with the notes of `migrate`. `longRead` goes on
- *    reading the former tables.
+ *    the moment of its call. Reads on the event loop do not wait for the writer, and the writer does not wait for reads.
+ * 5. **A migration changes the tables for all modules at the same moment** as the state in memory. A `longRead` that
+ *    began earlier still reads the former tables.
  * 6. **An acknowledged write survives** a kill of the process and a cut of the power. A flush that fails is final.
  *
  * `transactions.test.ts` and `isolation.test.ts` check these guarantees.

@@ -59,8 +59,9 @@ interface WriterParts {
  * transactions are repeatable, the writer sets no savepoints; a failure after a write then rolls the whole commit back, and
  * the writer runs the commit again with savepoints.
  *
- * Long transactions (batches, cascades, imports, migrations) take turns with the event loop and run alone. After each long
- * transaction, the short transactions that have arrived go first, and callers take turns. So a short transaction waits for at most
+ * Long transactions (batches, cascades, imports, migrations) let the event loop do other work between their steps; no other
+ * transaction runs meanwhile. After each long transaction, all waiting short transactions run; then the long transaction of
+ * the next caller. So a short transaction waits for at most
  * one long transaction, and for the migrations that were requested earlier.
  *
  * No caller gets an answer before the commit is on disk.

@@ -1,4 +1,4 @@
-/** The routes `/api/admin/…` (spec, "Admin endpoints"), a file for each noun. */
+/** The routes `/api/admin/…` (spec, "Admin endpoints"), a file for each kind of thing: backups, collections, users. */
 import type { Admin } from "../../../../operate/admin/index.ts";
 import type { LiveStreams } from "../../live-streams.ts";
 import type { Routes } from "../../router.ts";
