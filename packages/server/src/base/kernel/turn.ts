@@ -4,7 +4,7 @@ export function nextTurn(): Promise<void> {
 }
 
 /** The event loop turns after this time of work. */
-const turnMs = 8;
+const turnMs = 5;
 
 /** Steps between two looks at the clock: a look costs as much as a tenth of a short step. */
 export const stepsPerLook = 8;

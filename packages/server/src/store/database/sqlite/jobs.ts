@@ -7,7 +7,7 @@ import { asUnavailable, refusalCause, refusalCauses } from "./errors.ts";
 import { lostFile } from "./open-file.ts";
 
 /** The longest time for which effects of flushed transactions hold the event loop; the other effects run in the next turn. */
-const effectsMs = 8;
+const effectsMs = 5;
 
 /** A transaction that waits, runs or has ended; `settle` answers its caller. */
 export interface Asked {
