@@ -213,7 +213,7 @@ export class Deliveries extends RunTable {
     if (row === null || !isSame)
       throw new AppError(
         "not_found",
-        "There is no such run, or it has completed; only one that has failed can be retried.",
+        "There is no such run, or the run has completed; only a failed run can be retried.",
       );
     this.reopen(tx, row, 0);
     const { path, handler, key, turn } = row;

@@ -53,7 +53,7 @@ export class Cursors {
     if (!isSigned || Buffer.from(text).toString("base64url") !== content)
       throw refuseParameter(
         "cursor",
-        "it is none that this list gave: collection, filter, sort and caller must be those of the page before, and the text as it was",
+        "this list gave no such cursor: collection, filter, sort and caller must be the same as for the page before, and the text of the cursor unchanged",
       );
     // The signature proves that the function above wrote the text.
     const [id, values, digest = null] = JSON.parse(text) as [string, Value[] | null, string?];

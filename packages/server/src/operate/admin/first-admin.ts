@@ -68,6 +68,6 @@ export class FirstAdmin {
 function over(): AppError {
   return new AppError(
     "not_found",
-    "This link works no more: there is an admin, or it is too old. A restart prints another while there is no admin.",
+    "This link no longer works: there is an admin already, or the link is too old. Without an admin, a restart prints a new link.",
   );
 }

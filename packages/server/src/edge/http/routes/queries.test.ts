@@ -70,7 +70,7 @@ describe("cursor", () => {
     return String(nextCursor);
   };
   const message =
-    '"cursor": it is none that this list gave: collection, filter, sort and caller must be those of the page before, and the text as it was.';
+    '"cursor": this list gave no such cursor: collection, filter, sort and caller must be the same as for the page before, and the text of the cursor unchanged.';
 
   test("goes on with other limits, fields and expansions", async () => {
     const cursor = await first({ sort: "-n", filter: "n < 9" });
