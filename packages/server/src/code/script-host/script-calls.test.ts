@@ -117,7 +117,8 @@ test("a file that is not loaded is gone", async () => {
 });
 
 test("a process that takes too much memory while no handler runs is replaced", async () => {
+  const before = host.processesLost;
   expect(await call("leaves")).toEqual({ status: "answered", value: "null" });
-  await until(() => host.processesLost === 1);
+  await until(() => host.processesLost > before);
   expect(await call("value")).toEqual({ status: "answered", value: '{"doubled":42}' });
 });

@@ -113,9 +113,10 @@ export class Batch {
     // After a failed operation, another refusal may be a consequence.
     if (!isOfValues && this.#failed.size === 0) throw refusalOf(index, operation, thrown);
     // A reference to a failed operation is a consequence, not a problem.
-    const lost = operation.references.filter((each) => this.#failed.has(each.operation)).map(({ field }) => field);
+    const failed = isOfValues ? operation.references.filter((each) => this.#failed.has(each.operation)) : [];
+    const lost = new Set(failed.map(({ field }) => field));
     for (const detail of isOfValues ? detailsOf(operation, thrown) : []) {
-      if (lost.includes(detail.field) || this.#problems.length >= maxProblems) continue;
+      if (lost.has(detail.field) || this.#problems.length >= maxProblems) continue;
       this.#problems.push({ operation: index, ...detail });
     }
     this.#failed.add(index);
