@@ -182,6 +182,22 @@ describe("the queue", () => {
     const stream = async () => image.stream();
     expect((await get("good", stream)).size).toBeGreaterThan(0);
   });
+
+  test("an image that was read does not stay in memory until its time is up", async () => {
+    const { folder, logger } = { folder: temporaryFolder(), logger: quietLogger() };
+    const thumbnails = new Thumbnails({ folder, cacheSize: 1_000_000, maxWaiting: 10, logger });
+    const mebibyte = 1024 ** 2;
+    const used = (): number => {
+      Bun.gc(true);
+      return process.memoryUsage().arrayBuffers;
+    };
+    const before = used();
+    for (let n = 0; n < 20; n++) {
+      const read = async () => new Response(new Blob([image, new Uint8Array(4 * mebibyte)])).body ?? image;
+      await thumbnails.get({ file: fileOf(`${n}`), size, read }, { caller: "a", signal: new AbortController().signal });
+    }
+    expect(used() - before).toBeLessThan(20 * mebibyte);
+  });
 });
 
 describe("sizes", () => {

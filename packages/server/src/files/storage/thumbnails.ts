@@ -215,14 +215,22 @@ export class Thumbnails {
 
 /** The bytes of an image. @throws AppError `unavailable` when the bytes do not come in time. */
 async function readWithin(read: Job["read"], milliseconds: number): Promise<Blob | Uint8Array> {
-  const signal = AbortSignal.timeout(milliseconds);
+  const late = new AbortController();
   const { promise: isLate, reject } = Promise.withResolvers<never>();
-  signal.addEventListener("abort", () => reject(new AppError("unavailable", "The image could not be read in time.")));
-  const body = await Promise.race([read(), isLate]);
-  if (!(body instanceof ReadableStream)) return body;
-  // The signal cancels the stream.
-  const bytes = new Response(body.pipeThrough(new TransformStream(), { signal })).bytes();
-  return Promise.race([bytes, isLate]);
+  const timer = setTimeout(() => {
+    late.abort();
+    reject(new AppError("unavailable", "The image could not be read in time."));
+  }, milliseconds);
+  try {
+    const body = await Promise.race([read(), isLate]);
+    if (!(body instanceof ReadableStream)) return body;
+    // The signal cancels the stream.
+    const bytes = new Response(body.pipeThrough(new TransformStream(), { signal: late.signal })).bytes();
+    return await Promise.race([bytes, isLate]);
+  } finally {
+    // A timer that waits on would keep the bytes in memory, through the promise that lost the race.
+    clearTimeout(timer);
+  }
 }
 
 interface CacheEntry {
