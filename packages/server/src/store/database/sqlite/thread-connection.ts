@@ -138,9 +138,10 @@ export class ThreadConnection implements SlowTransactor {
   /** Resolves when the thread is gone, which is not before its statement has ended. Never rejects. */
   async close(): Promise<void> {
     await this.#send(null).catch(() => undefined);
-    this.#worker.terminate();
     this.#fail(new Error("The database thread has ended"));
+    // Before `terminate`: an ended worker cannot keep the process alive until its end is told.
     this.#worker.ref();
+    this.#worker.terminate();
     await this.#ended.promise;
   }
 

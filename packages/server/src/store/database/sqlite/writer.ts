@@ -250,9 +250,9 @@ export class Writer {
 
   /** Rolls the whole commit back, and runs these transactions of the commit again. */
   #runAgain(jobs: readonly ShortJob[]): void {
+    this.#takeBack();
     for (const job of jobs) job.outcome = null;
     this.#short.unshift(...jobs);
-    this.#takeBack();
   }
 
   /** Waits for as long as the checkpointer asks. */
