@@ -36,9 +36,10 @@ test("a full disk refuses the write with 503, not the service: reads go on, and 
 test("the flush is one of the log's file: when that is gone, it fails", async () => {
   const database = await withTable();
   const log = openDescriptor(database.path, "-wal");
-  await flushOf(database.path, log.file)();
+  const flush = flushOf(database.path, log.file);
+  await flush();
   log.close();
-  await expect(flushOf(database.path, log.file)()).rejects.toThrow("EBADF");
+  await expect(flush()).rejects.toThrow("EBADF");
   await database.close();
 });
 
