@@ -230,7 +230,8 @@ export class ReaderThreads implements PausableReads {
   }
 
   #take(): ThreadConnection {
-    const [kept] = this.#idle.keys();
+    // The thread of an idle connection may have ended.
+    const kept = this.#idle.keys().find(({ isUsable }) => isUsable);
     if (kept !== undefined) {
       clearTimeout(this.#idle.get(kept));
       this.#idle.delete(kept);
