@@ -1,6 +1,7 @@
-/** The checkpointer and its thread: a thread that cannot start, ends, or does not answer; and gaps that must end. */
+/** The checkpointer and its thread: a thread that cannot start, ends, does not answer, or finds another file; and gaps that must end. */
 import { Database as Driver } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
+import { copyFileSync, readFileSync, renameSync } from "node:fs";
 import { quietLogger, temporaryFolder } from "../../../../test/kit.ts";
 import type { PausableReads } from "../store.ts";
 import { Checkpointer } from "./checkpointer.ts";
@@ -17,6 +18,8 @@ afterEach(() => {
 
 interface Opened {
   path: string;
+  /** A descriptor of the database file. */
+  file: number;
   writer: Connection;
   checkpointer: Checkpointer;
   log: string[];
@@ -32,7 +35,7 @@ function open(openThread?: (path: string) => ThreadConnection): Opened {
   const options = { path, file, writer, limit: bound, logger };
   const checkpointer = new Checkpointer({ ...options, ...(openThread && { openThread: () => openThread(path) }) });
   closers.push(close, () => writer.close());
-  return { path, writer, checkpointer, log };
+  return { path, file, writer, checkpointer, log };
 }
 
 /** Writes as the service's writer does, until a condition holds; a test that waits for ever fails at its time limit. */
@@ -109,6 +112,22 @@ test("a thread that ends without an error is followed by another", async () => {
   });
   await changeUntil(opened, insert, () => starts === 2 && state(opened).checkpointed > 0);
   await opened.checkpointer.close();
+});
+
+test("a thread does not open a file that has replaced the database before the first checkpoint", async () => {
+  const { path, file } = open();
+  const thread = new ThreadConnection(path);
+  const other = `${path}-other`;
+  copyFileSync(path, other);
+  const before = readFileSync(other);
+  renameSync(other, path);
+  // Also not at the second checkpoint: no connection was kept.
+  for (let n = 0; n < 2; n++)
+    await expect(thread.checkpoint(file)).rejects.toThrow(
+      `database ${path}: was deleted or replaced while it was open`,
+    );
+  expect(readFileSync(path)).toEqual(before);
+  await thread.close();
 });
 
 test("closing does not wait without end for a thread that has ended, or answers nothing", async () => {
