@@ -106,6 +106,7 @@ export class Hooks implements RecordHooks, AuthHooks {
 
   /** @throws AppError as `run`. */
   async before(step: AuthStep, user: Values, address: string): Promise<void> {
+    if (this.hooked[step].size === 0) return;
     const accept = (returned: Values): Values => {
       const changed = Object.keys(returned).filter((name) => returned[name] !== user[name]);
       if (changed.length === 0) return user;

@@ -50,10 +50,8 @@ export type AuthStep = "register" | "login";
 
 /** The hooks of users. Functions implement it. */
 export interface AuthHooks {
-  /** `users`, if a step has hooks. */
-  readonly hooked: { readonly [step in AuthStep]: ReadonlySet<string> };
   /**
-   * Asks the hooks before a step.
+   * Asks the hooks before a step, if the step has hooks.
    * @param user for a registration, the future user, without an id.
    * @throws AppError: the refusal of a hook, or `unavailable` when a hook does not answer.
    */
@@ -167,8 +165,7 @@ export class Auth {
     const { email, password } = checkNewCredentials(credentials, this.#options.passwordMinLength);
     const { reader } = this.#database;
     if (findByEmail(reader, email) !== null) throw emailTaken();
-    if (this.#hooks !== null && this.#hooks.hooked.register.size > 0)
-      await this.#hooks.before("register", { email, role: this.#roleOfNew(reader, email) }, caller.key);
+    await this.#hooks?.before("register", { email, role: this.#roleOfNew(reader, email) }, caller.key);
     const passwordHash = await this.#passwords.hash(password, caller);
     const now = this.#options.clock.now();
     const opened = await this.#database.transact((tx) => {
@@ -191,8 +188,7 @@ export class Auth {
       this.#passwords.verify(credentials.password, found?.passwordHash ?? null, caller);
     const isRight = await this.#logins.guard(email, caller, check);
     if (!isRight || found === null) throw new AppError("unauthorized", "The email or the password is wrong.");
-    if (this.#hooks !== null && this.#hooks.hooked.login.size > 0)
-      await this.#hooks.before("login", { ...found.user }, caller.key);
+    await this.#hooks?.before("login", { ...found.user }, caller.key);
     const signIn = (tx: Transactor): Opened => {
       // The user may have been deleted, or may have a new password, since the check began.
       const current = findByEmail(tx, found.user.email);
