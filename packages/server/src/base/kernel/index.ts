@@ -22,9 +22,7 @@ export {
   freeBytes,
   openDescriptors,
   refuseIrreplaceable,
-  residentBytes,
   threadEntry,
-  watchMemory,
 } from "./machine.ts";
 export {
   actingFor,
