@@ -1,7 +1,8 @@
 /**
  * Checks the places of the server's SQL. Statements stand only in files with a name for SQL: `*-table.ts`, `table.ts`,
  * `schema.ts`, `sql.ts`, in folders named `sql`, and in the module `database`. A private table (`_users`) is named only in
- * the module whose schema creates the table.
+ * the module whose schema creates the table. The exceptions are listed below: `people/auth` has statements in `auth.ts`,
+ * `sessions.ts` and `users.ts`, and commands and backups read the tables of other modules.
  *
  * The check reads texts, so the check cannot see a statement or a name that is put together at run time.
  */

@@ -3,11 +3,11 @@
  *
  * 0. **The store is embedded SQLite.** A read returns its rows directly, without a promise, and so does each statement of a
  *    transaction. To serve more reads, add processes, or replicas with copies of the file; another engine is not needed.
- *    Only `SlowReader` and the transactions of migrations answer promises, because their statements may run on a thread.
+ *    Only `SlowReader` and `Migration.slow` answer promises, because their statements may run on a thread.
  * 1. **Transactions are serial.** Their functions run one after another, and the commits keep that order. Short
  *    transactions (`transact`) run in the order of the calls. Long transactions (`transactLong`) take turns by caller, and
- *    migrations (`migrate`) run in the order of the calls; a short transaction waits for at most one long transaction, and
- *    for the migrations before. So a value that a transaction has read does not change before the transaction ends, and
+ *    migrations (`migrate`) run in the order of the calls; a short transaction that fits in the next commit waits for at most
+ *    one long transaction, and for the migrations before. So a value that a transaction has read does not change before the transaction ends, and
  *    numbers that transactions assign (positions of the event log) rise in commit order. A function is called again only
  *    when its options allow that (`isRepeatable`), or when the writer had to roll back its whole commit: for a full disk,
  *    or for a damaged page that another function met.

@@ -1,6 +1,6 @@
 /**
  * Connection: a SQLite connection with its prepared statements, and the snapshot reader, through which the event loop reads.
- * Only this folder uses `Connection`.
+ * Only the module `database` uses `Connection`.
  */
 import { Database as Driver, SQLiteError, type Statement } from "bun:sqlite";
 import { dirname } from "node:path";

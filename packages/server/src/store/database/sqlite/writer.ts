@@ -60,9 +60,9 @@ interface WriterParts {
  * the writer runs the commit again with savepoints.
  *
  * Long transactions (batches, cascades, imports, migrations) let the event loop do other work between their steps; no other
- * transaction runs meanwhile. After each long transaction, all waiting short transactions run; then the long transaction of
- * the next caller. So a short transaction waits for at most
- * one long transaction, and for the migrations that were requested earlier.
+ * transaction runs meanwhile. After each long transaction, the waiting short transactions run in one commit within its bounds
+ * (`maxShared`, `sharedMs`); then the long transaction of the next caller. So a short transaction that fits in the next commit
+ * waits for at most one long transaction, and for the migrations that were requested earlier.
  *
  * No caller gets an answer before the commit is on disk.
  */
