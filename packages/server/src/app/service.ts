@@ -162,6 +162,7 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       isShownByRecord: (id, caller) => queries.isShownByRecord(id, caller),
     });
     await database.prepare(schemas);
+    await auth.users.normaliseEmails();
     /** Ends the threads of passwords, and closes the database. */
     const close = async (graceMs?: number): Promise<void> => {
       await Promise.all([auth.close(), database.close(graceMs)]);

@@ -1,22 +1,5 @@
 /** Tables of users, sessions and tokens, and the steps to them. */
-import type { Logger } from "../../base/logging/index.ts";
-import type { ModuleSchema, Transactor } from "../../store/database/index.ts";
-import { normaliseEmail } from "./users.ts";
-
-/**
- * Brings emails that earlier versions stored into the present form, by which a login finds its user. Two users may have the
- * same email then: the second keeps the stored form, and the log names the user.
- */
-function normaliseEmails(tx: Transactor, logger: Logger): void {
-  const beyondAscii = "SELECT id, email FROM _users WHERE octet_length(email) > length(email) ORDER BY _seq";
-  for (const { id, email } of tx.all<{ id: string; email: string }>(beyondAscii)) {
-    const normal = normaliseEmail(email);
-    if (normal === email) continue;
-    const isFree = normal !== null && tx.get("SELECT 1 FROM _users WHERE email = ?", normal) === null;
-    if (isFree) tx.run("UPDATE _users SET email = ? WHERE id = ?", normal, id);
-    else logger.warn("A user cannot log in: the email is that of another user, or none", { userId: id });
-  }
-}
+import type { ModuleSchema } from "../../store/database/index.ts";
 
 /** Times of sessions and refresh tokens are milliseconds since 1970; those of users are in the form of the API. */
 export const authSchema: ModuleSchema = {
@@ -33,6 +16,7 @@ export const authSchema: ModuleSchema = {
     "CREATE INDEX _refresh_tokens_used ON _refresh_tokens (usedAt) WHERE usedAt IS NOT NULL",
     // Emails that `admin.email` has made an admin, or whose admin was deleted or demoted: it never makes one again.
     "CREATE TABLE _spent_admin_emails (email TEXT PRIMARY KEY) STRICT, WITHOUT ROWID",
-    normaliseEmails,
+    // Each start does the former work of this step (`Users.normaliseEmails`). Databases have recorded its number.
+    "SELECT 1",
   ],
 };

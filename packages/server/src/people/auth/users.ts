@@ -1,6 +1,7 @@
 /** Users and their credentials: emails and passwords of requests; search, creation, changes and deletion of users. */
 import type { Credentials, ErrorDetail, Role, SessionEntry, User } from "@socle/protocol";
 import { AppError, type Clock, isObject, newId, type Principal, quote, toTimestamp } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
 import {
   type Database,
   isUniqueViolation,
@@ -163,6 +164,7 @@ interface UsersOptions {
   database: Database;
   events: EventLog;
   clock: Clock;
+  logger: Logger;
   sessions: Sessions;
   passwords: Passwords;
   passwordMinLength: number;
@@ -179,6 +181,26 @@ export class Users {
     this.passwordMinLength = options.passwordMinLength;
   }
 
+  /**
+   * Brings emails that earlier versions stored into the present form, by which a login finds its user. A user whose present
+   * form is the email of another user keeps the stored form until the other user is deleted, and the log names the user.
+   */
+  async normaliseEmails(): Promise<void> {
+    const { database, logger } = this.#options;
+    // Every version has stored an email of ASCII in the present form. The inner query reads only the index of the emails.
+    const beyondAscii =
+      "SELECT id, email FROM _users WHERE _seq IN (SELECT _seq FROM _users WHERE octet_length(email) > length(email)) ORDER BY _seq";
+    await database.transact((tx) => {
+      for (const { id, email } of tx.all<{ id: string; email: string }>(beyondAscii)) {
+        const normal = normaliseEmail(email);
+        if (normal === email) continue;
+        const isFree = normal !== null && findByEmail(tx, normal) === null;
+        if (isFree) tx.run("UPDATE _users SET email = ? WHERE id = ?", normal, id);
+        else logger.warn("A user cannot log in: the email is that of another user, or none", { userId: id });
+      }
+    });
+  }
+
   find(id: string, reader: Reader = this.#options.database.reader): User | null {
     return reader.get<User>("SELECT id, email, role, createdAt FROM _users WHERE id = ?", id);
   }
@@ -188,7 +210,7 @@ export class Users {
     return normal === null ? null : (findByEmail(this.#options.database.reader, normal)?.user ?? null);
   }
 
-  /** Users by a filter, in the order of their creation, and the total. */
+  /** A page of the users by a filter, and the total. */
   search({ search, role, limit, offset, order = "newest" }: UserQuery): { items: User[]; total: number } {
     const { reader } = this.#options.database;
     const conditions: [string, string][] = [];

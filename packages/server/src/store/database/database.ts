@@ -304,7 +304,7 @@ export class Database {
 
   /** Upgrades the tables of the modules to this version, in one transaction. */
   async prepare(schemas: readonly ModuleSchema[]): Promise<void> {
-    await this.transact((tx) => upgradeTables(tx, { path: this.path, logger: this.#logger }, schemas));
+    await this.transact((tx) => upgradeTables(tx, this.path, schemas));
   }
 
   /** Refuses all new transactions, and the accepted transactions that are not done: their callers get an answer. */

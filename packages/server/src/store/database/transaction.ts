@@ -6,7 +6,6 @@
  * commit order. Notes are plain data that JSON carries, so a second projection with the same notes has the same state.
  */
 import type { Principal } from "../../base/kernel/index.ts";
-import type { Logger } from "../../base/logging/index.ts";
 import { asSlowReader, type Reader, type SlowReader, type Value } from "./store.ts";
 
 /** A note: the meaning of a commit for one part of the state. `data` is plain data. */
@@ -77,7 +76,7 @@ export interface Migration extends Transactor {
 /** The tables of a module: each step runs once, in order. The number of steps is the version of the module's schema. */
 export interface ModuleSchema {
   readonly module: string;
-  readonly steps: readonly (string | ((tx: Transactor, logger: Logger) => void))[];
+  readonly steps: readonly string[];
 }
 
 /** The site of a migration: the event loop, or a separate thread, so that requests go on. */

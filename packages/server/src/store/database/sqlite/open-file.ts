@@ -1,4 +1,7 @@
-/** Opening the database file: its path and folder, its connections, readable errors, and the lock, which keeps a second service off the file. */
+/**
+ * Opening the database file: its path and folder, its connections, the upgrade of its tables, readable errors, and the lock,
+ * which keeps a second service off the file.
+ */
 import {
   accessSync,
   closeSync,
@@ -130,11 +133,7 @@ export function openWriter(path: string): Connection {
 }
 
 /** Upgrades the tables of the modules to this version. @throws SetupError when a newer version has made the tables. */
-export function upgradeTables(
-  tx: Transactor,
-  { path, logger }: { path: string; logger: Logger },
-  schemas: readonly ModuleSchema[],
-): void {
+export function upgradeTables(tx: Transactor, path: string, schemas: readonly ModuleSchema[]): void {
   const known = new Set(schemas.map(({ module }) => module));
   for (const { module } of tx.all<{ module: string }>("SELECT module FROM _schema"))
     if (!known.has(module))
@@ -148,10 +147,7 @@ export function upgradeTables(
       throw new SetupError(
         `database ${path}: its ${module} tables have version ${version}; this socle knows ${steps.length}: it is too old for it`,
       );
-    for (const step of steps.slice(version)) {
-      if (typeof step === "string") tx.run(step);
-      else step(tx, logger.for(module));
-    }
+    for (const step of steps.slice(version)) tx.run(step);
     if (version < steps.length)
       tx.run("INSERT OR REPLACE INTO _schema (module, version) VALUES (?, ?)", module, steps.length);
   }
