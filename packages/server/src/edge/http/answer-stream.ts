@@ -24,7 +24,7 @@ export interface Pieces {
 interface StreamOptions {
   readonly inFlight: InFlight;
   readonly caller: string;
-  /** Counts the memory of the first piece, which is made already. */
+  /** The room of the first piece: the stream makes the first piece without a wait for room. */
   readonly hold: Hold;
   /** Told why the answer could not be finished. */
   readonly onBroken: (thrown: unknown) => void;

@@ -107,6 +107,7 @@ interface RouterOptions {
  */
 export class Router {
   readonly #options: RouterOptions;
+  readonly #routes: readonly (readonly [path: string, handlers: Handlers])[];
   readonly #service: ExchangeService;
   readonly #accessLog: Logger;
   readonly #idPrefix = crypto.randomUUID().slice(0, 8);
@@ -116,6 +117,7 @@ export class Router {
 
   constructor(options: RouterOptions) {
     this.#options = options;
+    this.#routes = Object.entries(options.routes);
     const onBrokenStream = (exchange: Exchange, thrown: unknown): void => this.#broken(exchange, thrown);
     this.#service = { ...options.service, onBrokenStream };
     this.#accessLog = options.logger.for("access");
@@ -134,7 +136,7 @@ export class Router {
   /** The table in the form that `Bun.serve` takes. */
   native(): NativeRoutes {
     const routes: NativeRoutes = {};
-    for (const [path, methods] of Object.entries(this.#options.routes)) {
+    for (const [path, methods] of this.#routes) {
       const handlers: Partial<Record<NativeMethod, NativeHandler>> = {};
       for (const method of nativeMethods) {
         // If a method were missing here, Bun would look for the method at the next pattern that matches.
@@ -152,7 +154,7 @@ export class Router {
     const pathname = pathIn(request.url);
     const path = pathname.length > 1 && pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
     const parts = path.split("/");
-    for (const [pattern, methods] of Object.entries(this.#options.routes)) {
+    for (const [pattern, methods] of this.#routes) {
       const params = matchPath(pattern, parts);
       if (params === null) continue;
       const handler: Handler = (exchange) => this.#byMethod(methods, exchange);

@@ -1,6 +1,6 @@
 /** `POST /api/{collection}/import` and `GET /api/{collection}/export`: records in and out as streams, for admins. */
 import type { Config } from "../../../base/config/index.ts";
-import { AppError, JsonText } from "../../../base/kernel/index.ts";
+import { AppError } from "../../../base/kernel/index.ts";
 import type { Records } from "../../../data/records/index.ts";
 import { formatOf, type TransferFormat, type Transfers, transferTypes } from "../../../data/transfer/index.ts";
 import type { Exchange } from "../exchange.ts";
@@ -31,7 +31,7 @@ export function transferRoutes(options: { transfers: Transfers; records: Records
           signal: request.signal,
         });
         const report = await exchange.untilStop(importing);
-        return exchange.json(200, JsonText.of(report));
+        return exchange.json(200, report);
       },
     },
     "/api/:collection/export": {

@@ -1,6 +1,6 @@
 /** `/api/admin/collections` and `/api/admin/schema.json`: definitions, and migrations by changed definitions. */
 import type { JsonValue, Operation, RuleTrial } from "@socle/protocol";
-import { AppError, quote } from "../../../../base/kernel/index.ts";
+import { readChoice } from "../../../../base/kernel/index.ts";
 import { type Admin, additionOf, changeOf, removalOf, type TrialOutcome } from "../../../../operate/admin/index.ts";
 import type { Exchange } from "../../exchange.ts";
 import { statusOf } from "../../headers.ts";
@@ -74,9 +74,7 @@ export function collectionRoutes({ schema, trials }: Admin): AdminRoutes {
 /** Whether a change is only planned. @throws AppError `bad_request` for another value than true and false. */
 function isDryRun(exchange: Exchange): boolean {
   const text = exchange.query("dryRun");
-  if (text === null || text === "false") return false;
-  if (text === "true") return true;
-  throw new AppError("bad_request", `"dryRun" must be true or false, not ${quote(text)}.`);
+  return text !== null && readChoice("dryRun", text, ["true", "false"]) === "true";
 }
 
 /** The status of an answer that is no error. */
