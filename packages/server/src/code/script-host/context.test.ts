@@ -214,6 +214,19 @@ test("fetch ends with the run, also beside a signal of its own", async () => {
   await closed.promise;
 });
 
+test("the user's code sees no variable of the service, wherever the variable is set", async () => {
+  const api = await openScripts({
+    files: {
+      ".env": "SERVICE_AUTH_JWT_SECRET=secret\nOTHER=seen\n",
+      "jobs/try.ts": `export const schedule = "0 0 1 1 *";
+        const names = () => Object.keys(process.env).filter((name) => name.startsWith("SERVICE_") || name === "OTHER");
+        const atLoad = names();
+        export default () => console.log(JSON.stringify([atLoad, names()]));`,
+    },
+  });
+  expect(await run(api)).toEqual([["OTHER"], ["OTHER"]]);
+});
+
 test("env has the variables that are declared, of the environment and of .env, and names one that is missing", async () => {
   const api = await openScripts({
     collections: [posts],

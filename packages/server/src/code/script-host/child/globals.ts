@@ -2,15 +2,16 @@
  * The globals of a script process, as the user's code finds them: the environment, `fetch`, `Response` and `Refusal`; and guards of the
  * functions of the runtime that would end the process.
  */
-import { missingVariables, readEnvironmentFile, variablesOf, withoutSettings } from "../environment.ts";
+import { missingVariables, readEnvironmentFile, variablesOf } from "../environment.ts";
 import type { RefusalData } from "../protocol.ts";
 import { cut } from "./errors.ts";
 import { scopes } from "./output.ts";
 
-/** Adds the variables of the project's `.env` file, without variables that configure the service. The service's environment wins. */
+/** Adds the variables of the project's `.env` file. The service's environment wins. Variables that configure the service are removed. */
 export function loadEnvironment(root: string): void {
-  const added = withoutSettings(readEnvironmentFile(root, ".env"));
-  for (const [name, value] of Object.entries(added)) process.env[name] ??= value;
+  for (const [name, value] of Object.entries(readEnvironmentFile(root, ".env"))) process.env[name] ??= value;
+  // The runtime reads `.env` at the start of a process, if the runtime runs the source.
+  for (const name of Object.keys(process.env)) if (name.startsWith("SERVICE_")) delete process.env[name];
 }
 
 /** The `env` of handlers: the present values of the declared variables. A missing required variable throws when read. */
