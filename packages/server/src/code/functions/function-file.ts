@@ -140,15 +140,15 @@ export function hooksOf(scripts: readonly Script[], broken: readonly BrokenScrip
   return hooks.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
+/** The text of a file that does not load cannot be read as a module. A name in a comment counts: that refuses too much, never too little. */
+function mayExport(source: string | null, name: string): boolean {
+  return source === null || new RegExp(`\\b${name}\\b|\\bexport\\s*\\*`).test(source);
+}
+
 /** @param next the handler that would go on, the refused change, and advice. */
 export function chainTooLong(next: string): AppError {
   return new AppError(
     "bad_request",
     `A chain of ${maxDepth} functions and hooks, each started by a change that the one before it made, would go on with ${next}`,
   );
-}
-
-/** The text of a file that does not load cannot be read as a module. A name in a comment counts: that refuses too much, never too little. */
-function mayExport(source: string | null, name: string): boolean {
-  return source === null || new RegExp(`\\b${name}\\b|\\bexport\\s*\\*`).test(source);
 }

@@ -30,7 +30,7 @@ export interface ScriptTask {
   readonly exchange?: ScriptExchange;
   /** Called with the first error that the handler's code throws after the attempt has completed. */
   onStray?(error: ScriptError): void;
-  /** Called with each log entry of the attempt, which the service logs too. */
+  /** Called with each log entry until the attempt has ended. The service logs each entry, also after the end. */
   onLog?(entry: Pick<LogMessage, "level" | "message" | "fields">): void;
 }
 

@@ -70,7 +70,7 @@ export interface Loss {
 }
 
 /** The task of an attempt that has ended. Its input is not kept. */
-interface EndedTask extends Pick<ScriptTask, "path" | "onLog" | "onStray"> {
+interface EndedTask extends Pick<ScriptTask, "path" | "onStray"> {
   readonly input: Pick<RunInput, "runId">;
 }
 
@@ -286,26 +286,29 @@ export class ScriptProcess {
   }
 
   #log({ attempt: id, level, message, fields }: LogMessage): void {
-    const task = id === null ? undefined : (this.#underWay.get(id)?.task ?? this.#ended.get(id));
+    const underWay = id === null ? undefined : this.#underWay.get(id)?.task;
+    const task = underWay ?? (id === null ? undefined : this.#ended.get(id));
     const about = task === undefined ? {} : { file: task.path, runId: task.input.runId };
     const { logger } = this.#options;
     const write = { DEBUG: logger.debug, INFO: logger.info, WARN: logger.warn, ERROR: logger.error }[level];
     write.call(logger, message, { ...fields, ...about });
-    task?.onLog?.({ level, message, ...(fields === undefined ? {} : { fields }) });
+    underWay?.onLog?.({ level, message, ...(fields === undefined ? {} : { fields }) });
   }
 
   /** The first late error of an attempt that had completed makes the attempt a failed one; all other errors are logged. */
   #stray(id: number | null, { message, stack }: ScriptError): void {
     const ended = id === null ? undefined : this.#ended.get(id);
-    if (ended?.onStray === undefined) {
+    const onStray = ended?.onStray;
+    if (onStray === undefined) {
       this.#options.logger.error(`Uncaught error in functions or jobs: ${message}`, { stack });
       return;
     }
-    ended.onStray({
+    // Deleted first: a call that throws is no reason for another call.
+    delete ended?.onStray;
+    onStray({
       message: `Thrown after the handler had returned: ${message}`,
       ...(stack !== undefined && { stack }),
     });
-    delete ended.onStray;
   }
 
   #messageOf({ how }: ProcessEnd): string {

@@ -225,7 +225,7 @@ function whole(value: unknown, name: string): number {
 }
 
 function parsedObject(json: unknown, name: string): Record<string, unknown> {
-  const value: unknown = typeof json === "string" ? JSON.parse(json) : json;
+  const value: unknown = JSON.parse(text(json, name));
   if (isObject(value)) return value;
   throw new AppError("bad_request", `${name} must be an object, not ${quote(value)}.`);
 }

@@ -240,7 +240,8 @@ export class Supervisor {
   async #isolate(attempt: Attempt): Promise<void> {
     this.#isolated.add(attempt);
     let isSettled = await this.#quarantine.isolate(attempt);
-    for (let pauseMs = unloadedPauseMs; !isSettled && this.#unloaded.has(attempt.task.path); ) {
+    const isRefused = (): boolean => !isSettled && !this.#isStopped() && this.#unloaded.has(attempt.task.path);
+    for (let pauseMs = unloadedPauseMs; isRefused(); ) {
       await Bun.sleep(pauseMs);
       pauseMs = Math.min(longestUnloadedPauseMs, pauseMs * 2);
       isSettled = await this.#quarantine.isolate(attempt);

@@ -1,3 +1,4 @@
+/** The order of deliveries: the dispatcher of runs with the table of deliveries, and files that come and go. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
