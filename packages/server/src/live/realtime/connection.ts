@@ -109,7 +109,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
   }
 
   appear(collection: string): void {
-    for (const { subscription } of this.#held.values())
+    for (const subscription of this.#subscriptions())
       if (subscription.collection === collection && subscription.filter === null) subscription.appear();
   }
 

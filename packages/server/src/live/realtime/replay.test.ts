@@ -1,8 +1,11 @@
-import { describe, expect, test } from "bun:test";
-import { migrate, quietLogger } from "../../../test/kit.ts";
+import { describe, expect, spyOn, test } from "bun:test";
+import { migrate, quietLogger, setRole } from "../../../test/kit.ts";
 import { openServer, type TestSocket, until } from "../../../test/sockets.ts";
 import { system } from "../../base/kernel/index.ts";
+import { parseDefinition } from "../../data/collections/index.ts";
 import { EventRetention } from "../../store/events/index.ts";
+import { SocketConnection } from "./connection.ts";
+import { ListenerClass } from "./listener-class.ts";
 
 const fields = [{ name: "text", type: "text" }];
 const settings = { SERVICE_REALTIME_BUFFER_LIMIT: "65536", SERVICE_LIMITS_BODY: "2MiB" };
@@ -246,6 +249,55 @@ describe("slow readers", () => {
     await create("1", "other");
     await create("2");
     expect((await heard(second)).slice(before)).toEqual(["notes.created 2"]);
+  });
+
+  describe("while a subscription waits for its replay, its collection is made", () => {
+    const secret = { name: "secret", type: "string", permissions: { read: "admin" } };
+
+    async function madeMeanwhile() {
+      const server = await open();
+      await server.admin();
+      const { user, accessToken } = await server.register("ann@example.com");
+      const place = await newest(server);
+      await writer(server).create("0");
+      const client = await server.connect(accessToken);
+      const { promise, resolve: goOn } = Promise.withResolvers<void>();
+      // Replays of a socket go one after the other: the second waits until the client has read the first.
+      using read = spyOn(SocketConnection.prototype, "drainedBelow").mockReturnValue(promise);
+      for (const channel of ["notes.*", "late.*"]) client.send({ action: "subscribe", channel, since: place });
+      await until(() => client.frames.filter(({ type }) => type === "subscribed").length === 2);
+      await until(() => read.mock.calls.length > 0);
+      const define = [await parseDefinition({ name: "late", fields: [...fields, secret] })];
+      using appeared = spyOn(SocketConnection.prototype, "appear");
+      await migrate(server.service, { define, drop: [] });
+      await until(() => appeared.mock.calls.length > 0);
+      return { server, client, user, goOn };
+    }
+
+    test("a role that changes then does not make it hear events twice", async () => {
+      const { server, client, user, goOn } = await madeMeanwhile();
+      await setRole(server.service, user.id, "admin");
+      await writer(server).create("first", "late");
+      goOn();
+      await until(() => client.frames.some((frame) => frame.type === "event" && frame.event.type === "late.created"));
+      await writer(server).create("second", "late");
+      const late = (await heard(client)).filter((each) => each.startsWith("late"));
+      expect(late).toEqual(["late.created first", "late.created second"]);
+    });
+
+    test("a socket that ends then leaves nobody behind who is asked about each change", async () => {
+      const { server, client, goOn } = await madeMeanwhile();
+      client.socket.terminate();
+      await until(() => client.closed !== null);
+      goOn();
+      const other = await server.connect();
+      await other.subscribe("notes.created");
+      using asked = spyOn(ListenerClass.prototype, "publish");
+      await writer(server).create("first", "late");
+      await writer(server).create("end");
+      await until(() => other.frames.some(({ type }) => type === "event"));
+      expect(asked).not.toHaveBeenCalled();
+    });
   });
 
   test("live, they are cut off, and the others hear everything", async () => {

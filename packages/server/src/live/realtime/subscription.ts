@@ -177,15 +177,16 @@ export class Subscription implements LiveListener {
     heard.state = "live";
     heard.liveAfter = this.#feed.seq;
     if (this.#hold !== null) this.#hold.listeners.live.add(this);
-    else if (this.#feed.hasCollection(this)) {
-      this.#socket.topics(heard.type, "join");
-      this.#feed.enter(this);
-    }
+    else if (this.#feed.hasCollection(this)) this.#join(heard);
   }
 
-  /** The collection of a subscription without a filter has been made. */
+  /** The collection of a subscription without a filter has been made. A type that is replayed joins after the replay. */
   appear(): void {
-    for (const { state, type } of this.#types) if (state === "live") this.#socket.topics(type, "join");
+    for (const heard of this.#types) if (heard.state === "live") this.#join(heard);
+  }
+
+  #join({ type }: HeardType): void {
+    this.#socket.topics(type, "join");
     this.#feed.enter(this);
   }
 
