@@ -149,7 +149,7 @@ export function duration(min: number, max: number = longestDuration): ValueKind<
     },
     fromText: numberFromText,
     unit: "milliseconds",
-    allowed: `a time such as "500ms", "90s", "15m", "1h" or "30d"${least}${most}`,
+    allowed: `a time like "500ms", "90s", "15m", "1h" or "30d"${least}${most}`,
   };
 }
 
@@ -168,7 +168,7 @@ export function size(min: number, max: number): ValueKind<number> {
     parse: (value) => wholeFrom(bytesOf(value), min, max),
     fromText: numberFromText,
     unit: "bytes",
-    allowed: `a number of bytes from ${min} to ${max}, or a text such as "512KiB" or "2MiB"`,
+    allowed: `a number of bytes from ${min} to ${max}, or a text like "512KiB" or "2MiB"`,
   };
 }
 
@@ -192,7 +192,7 @@ export const rate: ValueKind<Rate | null> = {
     return count > 0 && perMs !== undefined ? { count, perMs } : undefined;
   },
   fromText: (word) => (word.trim().toLowerCase() === "off" ? "off" : numberFromText(word)),
-  allowed: 'a rate such as "10/s", "600/m" or "1000/h", or "off"',
+  allowed: 'a rate like "10/s", "600/m" or "1000/h", or "off"',
 };
 
 /** A rate as the configuration file has it: the inverse of `rate.parse`. */
