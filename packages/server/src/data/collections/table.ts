@@ -113,7 +113,7 @@ export class Table {
 
   /** Drops the triggers of the searched words and of the items: triggers name columns, which may change. */
   async #dropTriggers(): Promise<void> {
-    const sql = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE";
+    const sql = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?";
     for (const { name } of await this.#tx.all<{ name: string }>(sql, this.#name))
       await this.#tx.run(`DROP TRIGGER ${identifier(name)}`);
   }
@@ -138,7 +138,7 @@ export class Table {
     const moved = plan.after.fields.flatMap(({ name }) => {
       const from = oldField.get(originOf(plan, name));
       const isRenamed = from !== undefined && from.name !== name && from.owner !== true;
-      return isRenamed ? [{ from, through: `_new_${name}`, to: plainColumn(name) }] : [];
+      return isRenamed ? [{ from, through: `_new_${name}`, to: name }] : [];
     });
     for (const field of dropped) await this.#dropOrder(field);
     for (const { from, through } of moved) await this.#renameField(from, through);
@@ -167,11 +167,11 @@ export class Table {
     if (order !== null) await this.#dropColumn(order);
   }
 
-  /** Renames the column of a field, and that of its order. */
+  /** Renames the columns and the counters of a field. */
   async #renameField(field: FieldDefinition, to: string): Promise<void> {
-    await this.#rename(plainColumn(field.name), to);
+    await this.#rename(plainColumn(field.name), plainColumn(to));
     const order = orderColumn(field);
-    if (order !== null) await this.#rename(order, `_order_${to}`);
+    if (order !== null) await this.#rename(order, `_order_${plainColumn(to)}`);
     if (field.sequence !== undefined) await this.#counters.rename(field.name, to);
   }
 

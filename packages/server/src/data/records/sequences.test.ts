@@ -258,6 +258,22 @@ describe("migrations", async () => {
     expect((await add(name, { t: "y" })).body).toMatchObject({ m: 4, n: 1 });
   });
 
+  test("a rename keeps the count of a field whose column has another name", async () => {
+    const name = await world.create({ fields: [text, sequence(true)] });
+    const lose = async (): Promise<void> => {
+      await world.api.request("DELETE", `/api/${name}/${(await add(name, {})).body["id"]}`);
+    };
+    await lose();
+    expect((await change(name, text, sequence(true, { name: "rowid", renamedFrom: "n" }))).status).toBe(200);
+    expect((await add(name, {})).body).toMatchObject({ rowid: 2 });
+    await lose();
+    expect((await change(name, text, sequence(true, { name: "OID", renamedFrom: "rowid" }))).status).toBe(200);
+    expect((await add(name, {})).body).toMatchObject({ OID: 4 });
+    await lose();
+    expect((await change(name, text, sequence(true, { renamedFrom: "OID" }))).status).toBe(200);
+    expect((await add(name, {})).body).toMatchObject({ n: 6 });
+  });
+
   test("a collection of the same name begins anew, and so does a field", async () => {
     const name = await world.create({ fields: [text, sequence(true)] });
     await add(name, {});
