@@ -180,8 +180,7 @@ const isSelf = isCaller(systemField("id", true));
 export class ReadScope implements SchemaSource {
   readonly collections: Collections;
   readonly principal: Principal;
-  /** The collections that were entered, each with the caller's decision. */
-  readonly entered = new Map<Collection, Decision>();
+  readonly #entered = new Map<Collection, Decision>();
   #hasVersion = true;
 
   constructor(collections: Collections, principal: Principal) {
@@ -191,6 +190,11 @@ export class ReadScope implements SchemaSource {
 
   get users(): UserTable {
     return this.collections.users;
+  }
+
+  /** The collections that were entered, each with the caller's decision. */
+  get entered(): ReadonlyMap<Collection, Decision> {
+    return this.#entered;
   }
 
   /**
@@ -209,8 +213,8 @@ export class ReadScope implements SchemaSource {
   /** Enters a collection, and answers the part that the caller may read. */
   source(collection: Collection): Source {
     const source = sourceOf(this.collections, collection, this.principal);
-    if (!this.entered.has(collection)) {
-      this.entered.set(collection, source.decision);
+    if (!this.#entered.has(collection)) {
+      this.#entered.set(collection, source.decision);
       if (!source.hasVersion) this.#hasVersion = false;
     }
     return source;
@@ -218,11 +222,7 @@ export class ReadScope implements SchemaSource {
 
   /** Enters the users, and answers the part that the caller may read. */
   userSource(): Source {
-    this.#hasVersion = false;
-    if (isAdmin(this.principal)) return userSource(this.users, { access: "all" });
-    if (this.principal !== null) return userSource(this.users, { access: "own", condition: isSelf });
-    const refusal = new AppError("unauthorized", "To query users, sign in.");
-    return userSource(this.users, { access: "none", refusal });
+    return userSource(this.users, this.#decideOnUsers());
   }
 
   /** Whether the caller may read anything of a collection; the collection is not entered. */
@@ -251,15 +251,22 @@ export class ReadScope implements SchemaSource {
   }
 
   enterUsers(): Expression | null {
-    const { decision, condition } = this.userSource();
+    const decision = this.#decideOnUsers();
     if (decision.access === "none") throw decision.refusal;
-    return condition;
+    return conditionOf(decision);
   }
 
   /** The fields of a collection that the caller cannot search or sort by, or follow; see `Source.closed`. */
   closed(name: string): ReadonlySet<string> {
     const collection = this.collections.get(name);
     return collection === undefined ? none.closed : sourceOf(this.collections, collection, this.principal).closed;
+  }
+
+  #decideOnUsers(): Decision {
+    this.#hasVersion = false;
+    if (isAdmin(this.principal)) return { access: "all" };
+    if (this.principal !== null) return { access: "own", condition: isSelf };
+    return { access: "none", refusal: new AppError("unauthorized", "To query users, sign in.") };
   }
 }
 

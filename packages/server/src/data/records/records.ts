@@ -74,7 +74,8 @@ export class Records {
   readonly versions: Versions;
   readonly rights: Rights;
   readonly trials: Trials;
-  readonly deletions: Deletions;
+  /** Only for the deletion of a user. */
+  readonly deletions: Pick<Deletions, "isPointedTo" | "followUser">;
 
   constructor(options: RecordsOptions) {
     this.#options = options;
@@ -83,8 +84,9 @@ export class Records {
     this.versions = new Versions(options.database.projection);
     const { rights } = this;
     const effects = new RecordEffects(options.events);
-    this.deletions = new Deletions({ ...options, effects });
-    this.#changes = new RecordChanges({ ...options, rights, effects, deletions: this.deletions });
+    const deletions = new Deletions({ ...options, effects });
+    this.deletions = deletions;
+    this.#changes = new RecordChanges({ ...options, rights, effects, deletions });
     this.trials = new Trials({ ...options, rights, changes: this.#changes });
   }
 
