@@ -57,9 +57,13 @@ function checkRules(definition: CollectionDefinition, source: SchemaSource, isAs
  */
 export function planChange({ define, drop }: SchemaChange, current: Definitions, users: UserTable): CollectionPlan[] {
   const plans = planDefinitions({ define, drop }, current);
-  const following = followRenames(plans, current, users).filter(({ after }) => !drop.includes(after.name));
   const future = new Map(current);
   for (const name of drop) future.delete(name);
+  const following = followRenames(
+    plans,
+    future,
+    ruleSource(users, (name) => current.get(name)),
+  );
   for (const { after } of [...plans, ...following]) future.set(after.name, after);
   const source = ruleSource(users, (name) => future.get(name));
   const asked = new Set(define.map(({ definition }) => definition.name));
@@ -67,13 +71,16 @@ export function planChange({ define, drop }: SchemaChange, current: Definitions,
   return [...plans, ...following];
 }
 
-/** Puts the new names of renamed fields into every rule that names the fields, also into rules of other collections. */
-function followRenames(plans: CollectionPlan[], current: Definitions, users: UserTable): CollectionPlan[] {
+/**
+ * Puts the new names of renamed fields into every rule that names the fields, also into rules of other collections.
+ * @param kept the present definitions of the collections that stay.
+ * @param source the present definitions of all collections: a former rule may enter a collection that goes.
+ */
+function followRenames(plans: CollectionPlan[], kept: Definitions, source: SchemaSource): CollectionPlan[] {
   const renames = renamesOf(plans);
   if (renames.size === 0) return [];
-  const source = ruleSource(users, (name) => current.get(name));
   const following: CollectionPlan[] = [];
-  for (const definition of current.values()) {
+  for (const definition of kept.values()) {
     const at = plans.findIndex(({ after }) => after.name === definition.name);
     const plan = plans[at] ?? { before: definition, after: definition, steps: [] };
     const next = withRenamed(plan, definition, (rule) => {

@@ -1,4 +1,4 @@
-/** Field types: their columns, their stored and JSON forms, and their rules. No other module decides by the type of a field. */
+/** Field types: their columns, their stored and JSON forms, and their rules. */
 
 export {
   attributeProblems,

@@ -12,6 +12,7 @@ import {
   toTimestamp,
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
+import { isOwnRecord } from "../../data/permissions/index.ts";
 import type { QueryCaller } from "../../data/queries/index.ts";
 import type { Database, Reader, Transactor, Waiter } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
@@ -295,7 +296,7 @@ export function isReadableFile(
 
 /** Whether a caller owns a file, or is an admin. */
 function isOwner({ userId }: FileRow, principal: Principal): boolean {
-  return isAdmin(principal) || (userId !== null && userId === principal?.userId);
+  return isAdmin(principal) || isOwnRecord(principal, userId);
 }
 
 function ownersOnly(action: string): AppError {

@@ -47,7 +47,7 @@ export function textParameter(value: string): SqlPart {
   return parameter({ type: "value", value, valueType: "text" });
 }
 
-/** A part of SQL as a template: a text inside stands for itself, and a part brings its values. */
+/** A part of SQL as a template: a string inside is SQL, never a value, and a part brings its values. */
 export function sqlPart(texts: TemplateStringsArray, ...inside: readonly (string | number | SqlPart)[]): SqlPart {
   const values: (Value | Constant)[] = [];
   let text = "";
