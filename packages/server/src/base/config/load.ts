@@ -13,7 +13,7 @@ export interface LoadOptions {
   environment: { readonly [name: string]: string | undefined };
   /** Defaults that differ from the defaults of the keys. */
   defaults?: { readonly [path in KeyPath]?: unknown };
-  /** Values from the command line; they win over the environment. */
+  /** Values from the command line; and win over the environment. */
   overrides?: { readonly [path in KeyPath]?: string };
 }
 
@@ -21,7 +21,7 @@ export interface LoadedConfig {
   config: Config;
   /** The configuration file that was looked for, and whether the file exists. */
   file: { path: string; isThere: boolean };
-  /** Every key with its value and the source of the value, without secrets. Made on demand. */
+  /** Every key with the value and the source of the value, without secrets. Made on demand. */
   effective: () => EffectiveConfig;
   /** Warnings for the log, which does not exist yet. */
   warnings: string[];
@@ -52,7 +52,7 @@ export const secretVariables: readonly string[] = paths
   .filter((path) => keys[path].kind === secret)
   .map(environmentName);
 
-/** The values of a file by their dotted path. */
+/** The values of a file by dotted path. */
 function flatten(object: Record<string, unknown>, file: string, prefix = ""): Map<string, unknown> {
   const values = new Map<string, unknown>();
   for (const [name, value] of Object.entries(object)) {
@@ -145,14 +145,14 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     const [first] = given;
     states.push({ path, value, source, fallback: first?.[0] === "default" ? first[1] : undefined });
   }
-  // Every key of the table has just been parsed by its own kind.
+  // Every key of the table has just been parsed by the kind of the key.
   const config = Object.freeze({ ...(values as Values), folder });
   const warnings = [...unknownKeys(fromFile, file), ...unknownVariables(options.environment), ...advice(config)];
   const effective = (): EffectiveConfig => ({ file, fileExists: isThere, keys: states.map(describeKey) });
   return { config, file: { path: file, isThere }, effective, warnings, notes };
 }
 
-/** A key as admins see the key: its value and the source of the value, and nothing of a secret. */
+/** A key as admins see the key: the value and the source of the value, and nothing of a secret. */
 function describeKey({ path, value, fallback, source }: KeyState): ConfigEntry {
   const { kind, meaning } = keys[path];
   const isSecret = kind === secret;
@@ -169,7 +169,7 @@ function describeKey({ path, value, fallback, source }: KeyState): ConfigEntry {
   };
 }
 
-/** A value as JSON; a rate as the file would have it. */
+/** A value as JSON; a rate as in the file. */
 function shown(path: KeyPath, value: unknown): JsonValue {
   if (value === undefined) return null;
   if (path.startsWith("limits.rate.")) return rateText(value);

@@ -1,4 +1,4 @@
-/** Kinds of values of the configuration: how each is written, checked, and used. */
+/** Kinds of values of the configuration: how each kind is written, checked, and used. */
 import { isObject, Secret } from "../kernel/index.ts";
 
 /** How the value of a key is written, in the file and in the environment. */
@@ -7,7 +7,7 @@ export interface ValueKind<T> {
   parse(value: unknown): T | undefined;
   /** Turns the text of an environment variable into the value that the file would have. By default, that is the text. */
   fromText?(text: string): unknown;
-  /** The allowed values, as an error message names them. */
+  /** The allowed values, as named in an error message. */
   readonly allowed: string;
   /** The unit in which the service counts; absent for values that are no amount. */
   readonly unit?: "bytes" | "milliseconds";
@@ -92,7 +92,7 @@ function listFromText(list: string): string[] {
     .filter((item) => item !== "");
 }
 
-/** A list; in the environment its items are separated by commas. */
+/** A list; in the environment the items are separated by commas. */
 export const textList: ValueKind<string[]> = {
   parse(value) {
     if (!Array.isArray(value)) return undefined;
@@ -103,12 +103,12 @@ export const textList: ValueKind<string[]> = {
   allowed: "a list of texts (in the environment: separated by commas)",
 };
 
-/** The processes of the user's code get the names on their command line, so their number is bounded. */
+/** The processes of the user's code get the names on the command line, so the number of names is bounded. */
 const maxVariables = 200;
 /** Variables that configure the service are not passed on. */
 const variablePattern = /^(?!SERVICE_)[A-Za-z_][A-Za-z0-9_]{0,99}\??$/;
 
-/** Names of variables of the environment; a variable whose name ends in `?` may be missing. */
+/** Names of variables of the environment; a name with `?` at the end stands for a variable that may be missing. */
 export const variableNames: ValueKind<string[]> = {
   parse(value) {
     const names = textList.parse(value);
@@ -183,7 +183,7 @@ export interface Rate {
 
 const ratePattern = /^(\d{1,6})\s*\/\s*(s|m|h)$/;
 
-/** A rate such as "10/s"; null for "off". */
+/** A rate like "10/s"; null for "off". */
 export const rate: ValueKind<Rate | null> = {
   parse(value) {
     if (value === "off" || value === 0) return null;
@@ -195,7 +195,7 @@ export const rate: ValueKind<Rate | null> = {
   allowed: 'a rate like "10/s", "600/m" or "1000/h", or "off"',
 };
 
-/** A rate as the configuration file has it: the inverse of `rate.parse`. */
+/** A rate as in the configuration file: the inverse of `rate.parse`. */
 export function rateText(value: unknown): string {
   if (!isObject(value)) return "off";
   const [unit] = Object.entries(durationUnits).find(([, ms]) => ms === value["perMs"]) ?? ["s"];

@@ -1,4 +1,4 @@
-/** Admission: its width in slots and bytes, each caller's share, its bounds, who is next, and the end of slow holders. */
+/** Admission: width in slots and bytes, each caller's share, bounds, the next caller, and the end of slow holders. */
 import { describe, expect, test } from "bun:test";
 import { Admission, type AdmissionOptions } from "./admission.ts";
 import { AppError } from "./app-error.ts";
@@ -45,7 +45,7 @@ test("beyond the queue's bounds, work is refused at once with the limit's name",
   const refused = await refusalOf(gate.take({ caller: "d" }));
   expect(refused).toMatchObject({ code: "unavailable", limit: "queries", retryAfter: 1 });
   for (const place of places) place.release();
-  // In whatever order they start.
+  // In any order of starts.
   await Promise.all(waiting.map(async (each) => (await each).release()));
   (await gate.take({ caller: "d" })).release();
 });
@@ -116,7 +116,7 @@ test("work that fails gives its slot back, once", async () => {
   held.release();
 });
 
-/** A gate of width 1 with a clock of its own. `work` notes its start in `order` and takes `ms`. */
+/** A gate of width 1 with a separate clock. `work` notes the start in `order` and takes `ms`. */
 function timed() {
   let now = 0;
   const gate = new Admission({ ...options, width: 1, maxWaiting: 100, waitingShare: 100, now: () => now });
@@ -138,7 +138,7 @@ test("new callers, however many, do not keep a caller with some use waiting for 
   await work("regular", 100);
   let count = 0;
   const all: Promise<void>[] = [];
-  // There is always a new caller who waits.
+  // A new caller always waits.
   const another = (): void => {
     count += 1;
     if (count <= 40) all.push(work(`new ${count}`, 1_000, another));
@@ -157,7 +157,7 @@ test("new callers, however many, do not keep a caller with some use waiting for 
 test("of a caller with much work that waits, one piece goes first at a time: a new caller passes the others", async () => {
   const { order, work } = timed();
   const crowd = Array.from({ length: 20 }, () => work("crowd", 3_000));
-  // Three seconds each: the crowd's work has waited long by now.
+  // Three seconds of work per step: the crowd's work has waited long by now.
   await crowd[4];
   const next = work("new", 1);
   await next;

@@ -52,11 +52,11 @@ export interface Place {
 
 /** After this time, half of a caller's use no longer counts. */
 const halfLifeMs = 5_000;
-/** An ask that waits for so long, of a caller whose last place began so long ago, goes first. */
+/** An ask that waits for so long, of a caller with a last place that began so long ago, goes first. */
 const overdueMs = 5_000;
-/** A caller that has used less than this is forgotten. */
+/** A caller that has used less than this time is forgotten. */
 const forgottenMs = 1;
-/** With more callers than these, idle callers are forgotten. */
+/** With more callers than this number, idle callers are forgotten. */
 const manyCallers = 1_000;
 /** How often slow holders are looked for while others wait. */
 const lookMs = 500;
@@ -81,7 +81,7 @@ interface Waiting {
 }
 
 /**
- * Admits work up to a width, in slots or bytes. The next ask to start is the ask of the caller who has used the least
+ * Admits work up to a width, in slots or bytes. The next ask to start is the ask of the caller that has used the least
  * of late: short work overtakes long work, and a caller never keeps all others waiting. New callers cannot keep a
  * caller with some use waiting for ever: after five seconds without a start, the caller's oldest ask goes first. Beyond
  * the bounds of the queue an ask is refused at once.
@@ -107,7 +107,7 @@ export class Admission {
     return this.#taken;
   }
 
-  /** Whether an ask waits for a place of others: an ask of a caller whose share is full waits for that caller alone. */
+  /** Whether an ask waits for a place of others: an ask of a caller with a full share waits for that caller alone. */
   get isWanted(): boolean {
     for (const { caller, size } of this.#waiting)
       if (caller.key === null || fits(caller.taken, size, this.#share)) return true;
@@ -136,7 +136,7 @@ export class Admission {
   }
 
   /**
-   * Starts `work` after its admission, in a separate turn of the event loop: other events are served between two pieces of
+   * Starts `work` after the admission, in a separate turn of the event loop: other events are served between two pieces of
    * work. Work that goes on later, on a thread, keeps no place.
    * @throws AppError as `take`; the errors of `work`.
    */
@@ -147,7 +147,7 @@ export class Admission {
   }
 
   /**
-   * Waits for a place. Slow holders are ended if their end makes room.
+   * Waits for a place. Slow holders are ended if the end makes room.
    * @throws AppError `unavailable` when the queue is full or the ask has waited too long; the error of a caller that
    * has gone.
    */

@@ -16,8 +16,8 @@ export interface AppErrorOptions {
 }
 
 /**
- * An error whose message is meant for the caller. Every module throws only `AppError` on purpose; any other error that
- * reaches the edge is a defect and is answered as `internal_error`, with its details in the log alone.
+ * An error with a message meant for the caller. Every module throws only `AppError` on purpose; any other error that
+ * reaches the edge is a defect and is answered as `internal_error`, with the details in the log alone.
  */
 export class AppError extends Error {
   override readonly name = "AppError";
@@ -52,7 +52,7 @@ export class SetupError extends Error {
   override readonly name = "SetupError";
 }
 
-/** Everything that an error says: its details, joined by semicolons, otherwise its message. */
+/** Everything that an error says: the details, joined by semicolons, otherwise the message. */
 export function reasonsOf(thrown: unknown): string {
   const details = thrown instanceof AppError ? thrown.details : undefined;
   return details?.map(({ message }) => message).join("; ") ?? messageOf(thrown);
@@ -70,12 +70,12 @@ export function overloaded(limit: LimitName, message: string): AppError {
   return new AppError("unavailable", message, { limit, retryAfter });
 }
 
-/** The error for work whose caller has disconnected. The error has no receiver. */
+/** The error for work of a caller that has disconnected. The error has no receiver. */
 export function callerGone(): AppError {
   return new AppError("bad_request", "The client has disconnected.");
 }
 
-/** An error that may last: while a fault such as a damaged table lasts, every request meets the same error. */
+/** An error that may last: while a fault like a damaged table lasts, every request meets the same error. */
 export abstract class LastingFault extends Error {
   /** Whether the same error, with the same message, meets later requests too. */
   abstract readonly isLasting: boolean;

@@ -1,4 +1,4 @@
-/** A map that forgets its oldest entries once all entries together weigh more than `capacity`. */
+/** A map that forgets the oldest entries once all entries together weigh more than `capacity`. */
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #capacity: number;

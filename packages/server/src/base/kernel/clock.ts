@@ -70,12 +70,12 @@ export function toTimestamp(time: number): string {
   return lastText;
 }
 
-/** A new id: the prefix and a UUIDv7 (RFC 9562). The ids of a process sort by creation, so their index is append-only. */
+/** A new id: the prefix and a UUIDv7 (RFC 9562). The ids of a process sort by creation, so an index of ids is append-only. */
 export function newId(prefix: "rec" | "usr" | "ses" | "fil" | "run", time: number): string {
   return `${prefix}_${Bun.randomUUIDv7("hex", time)}`;
 }
 
-/** RFC 3339, 5.6: a date, or a date and a time with its offset. `T` may be lower case or a space. */
+/** RFC 3339, 5.6: a date, or a date and a time with an offset. `T` may be lower case or a space. */
 const datetimePattern =
   /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:[Zz]|([+-])(\d{2}):(\d{2})))?$/;
 
@@ -120,7 +120,9 @@ export function machineTime(): number {
   return MachineDate.now();
 }
 
-/** From now on, `Date` is so many milliseconds ahead of the machine's clock, in all code of this process but that of its threads. */
+/**
+ * From now on, `Date` is so many milliseconds ahead of the machine's clock, in all code of this process but that of the threads.
+ */
 export function moveTime(milliseconds: number): void {
   if (!isTimeMovable()) install();
   offset = milliseconds;

@@ -10,7 +10,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A member of a body or query that takes one of a few texts. @throws AppError `bad_request` for another value. */
+/** A member of a body or query with a few allowed texts. @throws AppError `bad_request` for another value. */
 export function readChoice<T extends string>(name: string, value: unknown, allowed: readonly T[]): T {
   const choice = allowed.find((each) => each === value);
   if (choice !== undefined) return choice;
@@ -18,7 +18,7 @@ export function readChoice<T extends string>(name: string, value: unknown, allow
   throw new AppError("bad_request", `"${name}" must be ${oneOf(allowed)}${given}.`);
 }
 
-/** A long text that a thread has made. The bytes reach the event loop without a copy, and their size is known. */
+/** A long text that a thread has made. The bytes reach the event loop without a copy, and the size is known. */
 export interface LongText {
   /** UTF-8. */
   readonly bytes: Uint8Array<ArrayBuffer>;

@@ -7,7 +7,7 @@ import { isObject } from "./json.ts";
 
 const descriptorFolder = "/proc/self/fd";
 
-/** Whether counting takes time for each that is open: before Linux 6.2, when the folder has no size. */
+/** Whether counting takes time for each open descriptor: before Linux 6.2, when the folder has no size. */
 export function countsDescriptorsSlowly(): boolean {
   try {
     return statSync(descriptorFolder).size === 0;
@@ -44,7 +44,7 @@ export function descriptorLimit(): number | null {
   return limit;
 }
 
-/** A thread needs about ten descriptors. Without these the runtime ends the process. */
+/** A thread needs about ten descriptors. Without free descriptors the runtime ends the process. */
 const forThread = 24;
 
 export function canStartThread(): boolean {
@@ -52,7 +52,7 @@ export function canStartThread(): boolean {
   return open === null || most === null || most - open >= forThread;
 }
 
-/** Free bytes for this user on the disk of a path, or of its folder while the path is free. */
+/** Free bytes for this user on the disk of a path, or of the folder while the path is free. */
 export async function freeBytes(path: string): Promise<number> {
   const { bavail, bsize } = await statfs(path).catch(() => statfs(dirname(path)));
   return bavail * bsize;
@@ -75,7 +75,7 @@ export function refuseIrreplaceable(path: string): void {
  * The address of a module that runs as a worker thread. In the executable, `import.meta.url` is a path of the build machine,
  * and a relative path that is not embedded would be read from the current folder. So the address starts from the embedded
  * program: `scripts/compile.ts` places every entry beside the program, as in the source tree.
- * @param path of the module, relative to `packages/server/src`, without its ending: "store/database/sqlite/thread-worker".
+ * @param path of the module, relative to `packages/server/src`, without the ending: "store/database/sqlite/thread-worker".
  */
 export function threadEntry(path: string): string {
   if (!Bun.isStandaloneExecutable) return join(import.meta.dir, "../..", `${path}.ts`);

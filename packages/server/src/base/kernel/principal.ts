@@ -8,12 +8,12 @@ export interface SignedIn {
   readonly sessionId: string;
 }
 
-/** The service itself, or the user's own functions: no rule applies. */
+/** The service, or the user's own functions: no rule applies. */
 export interface System {
   /** The owner of new records: null, or the user of a seed's record. */
   readonly userId: string | null;
   readonly role: "admin";
-  /** The id of the user whose change made a function run, or null. */
+  /** The id of the user behind the change that made a function run, or null. */
   readonly actor: string | null;
   /** How many functions made each other run, up to the asking function; 0 without functions. */
   readonly depth: number;
@@ -28,7 +28,7 @@ export const system: System = { userId: null, role: "admin", actor: null, depth:
 /** Functions and hooks that may lead to each other; a further function is refused, so that an endless chain ends. */
 export const maxDepth = 16;
 
-/** The service itself, which makes something for a user. */
+/** The service, which makes something for a user. */
 export function systemFor(userId: string): System {
   return { ...system, userId, actor: userId };
 }
@@ -46,7 +46,7 @@ export function hookFor(principal: Principal, name: string): System {
 /** A user as whom an admin tries out the rules. The user has no session then. */
 type Tried = Omit<SignedIn, "sessionId">;
 
-/** The caller: a signed-in user, the service itself, a user of a trial, or null for a caller without a token. */
+/** The caller: a signed-in user, the service, a user of a trial, or null for a caller without a token. */
 export type Principal = SignedIn | System | Tried | null;
 
 /** Admins bypass all collection rules (spec, "Authentication" 6). */

@@ -1,4 +1,4 @@
-/** The weight of a text for search terms: more of them and in shorter texts weigh more, and nothing else counts. */
+/** The weight of a text for search terms: more words and words in shorter texts weigh more, and nothing else counts. */
 import { expect, test } from "bun:test";
 import { matchWeight, type SearchTerm } from "./search-terms.ts";
 

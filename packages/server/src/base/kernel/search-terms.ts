@@ -14,14 +14,14 @@ export interface SearchWord {
 
 const run = /[\p{L}\p{N}\p{M}]+/gu;
 const ascii = /^[\x20-\x7e\t\n\r]*$/;
-/** Characters that are words of their own, with the marks after each character. */
+/** Characters that are separate words, with the marks after each character. */
 const spaceless =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*/u;
 const pieces = new RegExp(`${spaceless.source}|[\\p{L}\\p{N}\\p{M}]`, "gu");
 /** The accents of Latin, Greek and Cyrillic letters. Marks of other scripts tell words apart. */
 const accents = /[\u0300-\u036f]/g;
 
-/** The parts of a run of letters, with their places: a character of a script without spaces is a separate part. */
+/** The parts of a run of letters, with places: a character of a script without spaces is a separate part. */
 function split(text: string): readonly (readonly [at: number, part: string])[] {
   if (!spaceless.test(text)) return [[0, text]];
   const parts: [at: number, part: string][] = [];
@@ -40,7 +40,7 @@ function split(text: string): readonly (readonly [at: number, part: string])[] {
   return parts;
 }
 
-/** A run of letters as its words. */
+/** A run of letters as words. */
 function wordsOfRun(text: string): string[] {
   const folded = text.normalize("NFKD").replace(accents, "").normalize("NFC").toLowerCase().replace(accents, "");
   return (folded.match(run) ?? []).flatMap((each) =>
@@ -48,7 +48,7 @@ function wordsOfRun(text: string): string[] {
   );
 }
 
-/** The words of a text, in their order. */
+/** The words of a text, in order. */
 export function* searchWords(text: string): Generator<SearchWord> {
   for (const { 0: found, index } of text.matchAll(run))
     for (const [at, part] of split(found)) {

@@ -1,4 +1,4 @@
-/** `quote` and `nearest`: the same answers as the plain ways to them, and bounded work. */
+/** `quote` and `nearest`: the same answers as the plain ways, and bounded work. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { randomSeed } from "../../../test/random.ts";

@@ -148,7 +148,7 @@ export function isAscii(text: string): boolean {
   return ascii.test(text);
 }
 
-/** Whether a text contains another, without regard to case: in A to Z if `wanted` is ASCII, otherwise in every alphabet. */
+/** Whether a text contains another text, without regard to case: in A to Z if `wanted` is ASCII, otherwise in every alphabet. */
 export function containsText(text: string, wanted: string): boolean {
   if (isAscii(wanted)) return lowerAscii(text).includes(lowerAscii(wanted));
   return text.toUpperCase().includes(wanted.toUpperCase());

@@ -9,7 +9,7 @@ const turnMs = 5;
 /** Steps between two looks at the clock: a look costs as much as a tenth of a short step. */
 export const stepsPerLook = 8;
 
-/** Work in steps that lets the event loop turn when it has taken some time. */
+/** Work in steps that lets the event loop turn after some time. */
 export class LoopTurns {
   #startedAt = performance.now();
   #steps = 0;

@@ -1,4 +1,4 @@
-/** Log entry: its fields; its forms as text, as JSON and on the wire; and the ring of the most recent entries. */
+/** Log entry: the fields; the forms as text, as JSON and on the wire; and the ring of the most recent entries. */
 import { LOG_LEVELS, type LogLevel, type LogEntry as WireEntry } from "@socle/protocol";
 import { printable } from "../kernel/index.ts";
 
@@ -20,13 +20,13 @@ export interface LogEntry {
 /** Takes entries somewhere: the terminal, memory. */
 export type LogSink = (entry: LogEntry) => void;
 
-/** For `JSON.stringify`: errors have no enumerable members, and a log wants their message and stack. */
+/** For `JSON.stringify`: errors have no enumerable members, and a log wants message and stack. */
 function plain(_key: string, value: unknown): unknown {
   if (value instanceof Error) return { name: value.name, message: value.message, stack: value.stack };
   return typeof value === "bigint" ? value.toString() : value;
 }
 
-/** An entry as the admin API answers it: plain values only, and the id of the request beside the other fields. */
+/** An entry as an answer of the admin API: plain values only, and the id of the request beside the other fields. */
 export function toWire({ fields, ...entry }: LogEntry): WireEntry {
   if (fields === undefined) return { ...entry };
   // JSON makes an object of an object.
@@ -55,7 +55,7 @@ function textFields(fields: LogFields): string {
   return printable(text) + stacks;
 }
 
-/** An entry with its newline: JSON for machines; text for people, with the stack of an error indented below. */
+/** An entry with a newline: JSON for machines; text for people, with the stack of an error indented below. */
 export function lineOf(entry: LogEntry, format: LogFormat): string {
   // Between quotation marks an escape is the same JSON.
   if (format === "json") return `${printable(JSON.stringify(entry, plain))}\n`;

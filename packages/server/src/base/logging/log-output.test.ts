@@ -87,7 +87,7 @@ test("a reader that stops blocks nothing: memory is bounded, and the dropped lin
   expect(rows.length - 1 + dropped).toBe(10_000);
   expect(rows.length - 1).toBeLessThan(4_200);
   expect(rows.length - 1).toBeGreaterThan(4_000);
-  // A second gap, which ends with a further line, is reported between the lines beside it.
+  // A second gap, which ends with a further line, is reported between the lines around the gap.
   for (let n = 0; n < 5_000; n++) output.add(line);
   const some = await readUntil(reader, (so) => so.length > 2_000_000);
   output.add("after the gap\n");

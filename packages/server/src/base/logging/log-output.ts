@@ -1,7 +1,7 @@
 /**
  * Log output: writes the lines of the log to a file descriptor. A reader that stops must not stop the service, so the
  * event loop never waits for a write. Lines wait in a bounded buffer until the descriptor takes the bytes. Only lines
- * that come while the buffer is full are dropped; the next line that fits comes after a line with their number.
+ * that come while the buffer is full are dropped; the next line that fits comes after a line with the number of dropped lines.
  */
 import { fstatSync, write } from "node:fs";
 
@@ -42,7 +42,7 @@ export class LogOutput {
     this.#write = writerOf(options.descriptor);
   }
 
-  /** Takes a line with its newline. Never waits, never throws. */
+  /** Takes a line with the newline. Never waits, never throws. */
   add(line: string): void {
     if (this.#bytes > maxWaiting) this.#dropped += 1;
     else {

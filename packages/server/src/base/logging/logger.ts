@@ -34,7 +34,7 @@ export class Logger {
     this.#write("INFO", message, fields);
   }
 
-  /** An INFO that is written at every level, such as the address on which the service listens. */
+  /** An INFO that is written at every level, for example the address on which the service listens. */
   notice(message: string, fields?: LogFields): void {
     this.#put("INFO", message, fields);
   }

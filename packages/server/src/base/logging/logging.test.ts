@@ -73,7 +73,7 @@ describe("what must not reach a terminal", () => {
     logger.for(bad).info(bad, { value: bad, [bad]: 1, list: [bad], deep: { [bad]: bad }, error: thrown });
     logger.info("Grüße, 世界, שלום, 👩‍👩‍👧", { value: "שלום" });
     const [first = "", second = ""] = lines;
-    // The stack of an error stands on lines of its own, indented.
+    // The stack of an error stands on separate lines, indented.
     const parts = first.trimEnd().split("\n");
     expect(parts.slice(1).every((line) => line.startsWith("  "))).toBe(true);
     for (const part of parts) expect(part).not.toMatch(forbidden);

@@ -22,10 +22,10 @@ export class Repeats {
   }
 }
 
-/** Failures of a minute that are logged one by one. */
+/** Failures of a minute that are logged singly. */
 const maxTold = 60;
 
-/** A bound on the log entries about failures that anybody can cause: so many a minute, then their number alone. */
+/** A bound on the log entries about failures that anybody can cause: so many a minute, then the number alone. */
 export class FailureBudget {
   readonly #onMore: (failures: number) => void;
   readonly #now: () => number;

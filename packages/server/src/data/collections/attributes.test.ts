@@ -1,4 +1,4 @@
-/** Attributes of fields in definitions: what each accepts, and what is refused, for every type. A new attribute adds its cases. */
+/** Attributes of fields in definitions: what each accepts, and what is refused, for every type. A new attribute adds cases. */
 import { describe, expect, test } from "bun:test";
 import { FIELD_TYPES, type FieldType } from "@socle/protocol";
 import { parseDefinition } from "./index.ts";
@@ -14,9 +14,9 @@ async function problemOf(field: object): Promise<string | null> {
 }
 
 interface Cases {
-  /** The types for which it means something, each with a good value. */
+  /** The types for which the attribute means something, with a good value. */
   readonly good: { readonly [type in FieldType]?: readonly unknown[] };
-  /** Malformed on every type for which it means something. */
+  /** Malformed on every type for which the attribute means something. */
   readonly malformed: readonly (readonly [unknown, RegExp])[];
   /** Malformed with the other attributes of the field. */
   readonly fields?: readonly (readonly [object, RegExp])[];

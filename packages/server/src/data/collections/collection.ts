@@ -1,5 +1,5 @@
 /**
- * A collection in force, and all that its definition says about its table: the names of tables and columns, the indexes,
+ * A collection in force, and all that the definition says about the table: the names of tables and columns, the indexes,
  * and the names that filters and rules can use.
  */
 import type { CollectionDefinition, FieldDefinition, Operation, PermissionRule } from "@socle/protocol";
@@ -12,7 +12,7 @@ import { type FieldPolicies, ownerColumn, type Policy, resolveRules, selectsByOw
 /** The times that every record has, in columns of the same names. */
 export const recordTimes = ["createdAt", "updatedAt"] as const;
 
-/** A collection in force: its definition, and derived values. Immutable; a migration makes a new collection. */
+/** A collection in force: the definition, and derived values. Immutable; a migration makes a new collection. */
 export interface Collection {
   readonly name: string;
   readonly definition: CollectionDefinition;
@@ -36,11 +36,11 @@ export interface LogMarks {
   readonly created: number;
   /** Events up to here may hold fields that were dropped or renamed, that were single or multiple, or that other rules of fields hid. */
   readonly fields: number;
-  /** For each read rule, the last seq before a wider rule took its place. */
+  /** For each read rule, the last seq before a wider rule replaced the rule. */
   readonly widened: { readonly [rule in PermissionRule]?: number };
 }
 
-/** The table of a collection, for hand-written SQL, if columns have other names than their fields; otherwise null. */
+/** The table of a collection, for hand-written SQL, if columns have other names than the fields; otherwise null. */
 export function queryTableOf({ table, definition }: Collection): QueryTable | null {
   const named = definition.fields.filter((field) => columnName(field) !== field.name);
   if (named.length === 0) return null;
@@ -59,7 +59,7 @@ export function columnName(field: FieldDefinition): string {
 }
 
 /**
- * The generated column with the position of a field's text among its `values`; null without `values`, and for a multiple
+ * The generated column with the position of a field's text among the `values`; null without `values`, and for a multiple
  * field, which holds several texts.
  */
 export function orderColumn({ name, values, multiple }: FieldDefinition): string | null {
@@ -131,7 +131,7 @@ export function isSameIndex(a: TableIndex, b: TableIndex): boolean {
  */
 export function tableIndexes(definition: CollectionDefinition): TableIndex[] {
   const wanted: TableIndex[] = definition.fields
-    // A multiple field has a table of its items.
+    // A multiple field has a table of items.
     .filter((field) => field.unique === true || (typeOf(field).reference !== null && field.multiple !== true))
     .map((field) => ({ columns: [indexColumn(field)], unique: field.unique === true }));
   // A sequence gives each number once, and records are looked up by number.
@@ -152,11 +152,11 @@ export function tableIndexes(definition: CollectionDefinition): TableIndex[] {
 
 export interface UserTable {
   readonly table: string;
-  /** Its public columns, which are the fields of a user. */
+  /** The public columns, which are the fields of a user. */
   readonly fields: readonly string[];
 }
 
-/** The collections that an expression can enter, and the conditions under which their records may be read. */
+/** The collections that an expression can enter, and the conditions under which the records may be read. */
 export interface SchemaSource {
   readonly users: UserTable;
   definition(name: string): CollectionDefinition | undefined;
@@ -226,7 +226,7 @@ export function expressionSchema(
 
 function entered(name: string, source: SchemaSource): ExpressionSchema {
   const definition = source.definition(name);
-  // Definitions whose relations lead nowhere are refused.
+  // Definitions with relations to nowhere are refused.
   if (definition === undefined) throw new Error(`A relation leads to ${name}, which is not there`);
   return expressionSchema(definition, source, source.enter(name));
 }

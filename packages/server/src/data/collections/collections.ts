@@ -1,4 +1,4 @@
-/** The collections in force, and their migrations. */
+/** The collections in force, and the migrations of definitions. */
 import type { CollectionDefinition, FieldOperation, Operation, Rule } from "@socle/protocol";
 import { AppError, type Clock, type Principal, quote, toTimestamp } from "../../base/kernel/index.ts";
 import {
@@ -136,7 +136,7 @@ export class Collections {
     return this.#epoch;
   }
 
-  /** The tables with fields whose column has another name. The same array until a definition changes. */
+  /** The tables with fields and columns of different names. The same array until a definition changes. */
   queryTables(): readonly QueryTable[] {
     this.#queryTables ??= this.all().flatMap((collection) => queryTableOf(collection) ?? []);
     return this.#queryTables;
@@ -164,7 +164,7 @@ export class Collections {
     return new Map(definitions.sort(byName).map((definition) => [definition.name, definition]));
   }
 
-  /** In the order of their names. */
+  /** In the order of names. */
   all(): Collection[] {
     return sorted(this.#byName);
   }
@@ -182,7 +182,7 @@ export class Collections {
       .getOrInsertComputed(definition, () => new Map())
       .getOrInsertComputed(ruleAt(definition, site), () => parseRule(definition, site, this.#source));
 
-  /** The rule of an operation in its parts; null for a rule word. */
+  /** The rule of an operation in parts; null for a rule word. */
   partsOfRule(collection: Collection, operation: Operation): ExpressionPart | null {
     const { definition, policies } = collection;
     const { rule } = policies[operation];
@@ -190,7 +190,7 @@ export class Collections {
     return parseParts(rule, expressionSchema(definition, this.#source));
   }
 
-  /** @throws MigrationError with the number of records that contradict a plan, and some of their ids. */
+  /** @throws MigrationError with the number of records that contradict a plan, and some ids. */
   async check(reader: SlowReader, plans: readonly CollectionPlan[]): Promise<void> {
     for (const plan of plans)
       await new DataCheck(reader, plan).refuse().catch((thrown) => rethrow(plan.after.name, thrown));
@@ -202,7 +202,7 @@ export class Collections {
   }
 
   /**
-   * Applies definitions, and drops collections with their records, in the caller's transaction, which is a migration.
+   * Applies definitions, and drops collections with the records, in the caller's transaction, which is a migration.
    * Requests see the new collections after the commit. Relations may point among the new collections, in any order.
    * @returns the plans, and the collections in force after the commit, by name.
    * @throws AppError `bad_request` when data or another definition contradicts, `not_found`; the transaction has then changed nothing.
@@ -291,7 +291,7 @@ function policyOf(definition: CollectionDefinition, site: RuleSite, expressionOf
 }
 
 function toCollection(row: DefinitionRow, expressionOf: ExpressionOf): Collection {
-  // The definition was validated when it was stored.
+  // The definition was validated before the write.
   const definition = JSON.parse(row.definition) as CollectionDefinition;
   const { name } = definition;
   const patterns = new Map<string, Pattern>();

@@ -13,14 +13,14 @@ import { columnName, plainColumn, tableName } from "./collection.ts";
 export const counterTable =
   "CREATE TABLE _sequences (collection TEXT NOT NULL, field TEXT NOT NULL, scope TEXT NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (collection, field, scope)) STRICT, WITHOUT ROWID";
 
-/** The counter of a field and of the values by which its records are counted: see `counterKey`. */
+/** The counter of a field and of the values by which the records are counted: see `counterKey`. */
 export interface Counter {
   readonly collection: string;
   readonly field: string;
   readonly scope: string;
 }
 
-/** The key of a counter: the stored values by which the records are counted, as `json_array` of SQL writes these. */
+/** The key of a counter: the stored values by which the records are counted, as `json_array` of SQL writes values. */
 export function counterKey(scope: readonly Value[]): string {
   return JSON.stringify(scope);
 }
@@ -62,7 +62,7 @@ export class Counters {
     await this.#tx.run(sql, to, this.#collection, from);
   }
 
-  /** Numbers the records without a number, in the order of their creation, and sets the counters. */
+  /** Numbers the records without a number, in the order of creation, and sets the counters. */
   async begin(definition: CollectionDefinition, field: FieldDefinition): Promise<void> {
     await this.drop(field.name);
     const column = identifier(plainColumn(field.name));

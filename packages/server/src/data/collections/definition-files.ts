@@ -1,4 +1,7 @@
-/** Definition files: reads `collections/*.json`, finds the changed files, and applies them. Also the entrance to the parser. */
+/**
+ * Definition files: reads `collections/*.json`, finds the changed files, and applies changed files. Also the entrance
+ * to the parser.
+ */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
@@ -11,9 +14,9 @@ import type { CollectionPlan, ParsedDefinition } from "./plan.ts";
 import { MigrationError, type SchemaChange } from "./plan-change.ts";
 
 /**
- * Reads a collection definition from JSON. A service whose definitions have not changed never loads the validator, and
+ * Reads a collection definition from JSON. A service without changed definitions never loads the validator, and
  * is 2 MB smaller.
- * @throws AppError `bad_request` whose message lists every problem.
+ * @throws AppError `bad_request` with a message that lists every problem.
  */
 export async function parseDefinition(input: unknown): Promise<ParsedDefinition> {
   const definition = await import("./definition.ts");
@@ -93,7 +96,7 @@ export async function readDefinitionFiles(folder: string): Promise<{ path: strin
   return files;
 }
 
-/** The files that changed after they were applied; without a database, all files. */
+/** The files that changed since the last application; without a database, all files. */
 async function readChanged(
   folder: string,
   reader: Reader | null,
@@ -132,7 +135,7 @@ function definitionsIn(changed: readonly ParsedFile[], applied: ReadonlyMap<stri
   return changed.map(({ file, parsed }) => withoutDone(parsed, applied.get(file)?.renames ?? "[]"));
 }
 
-/** Names the file whose definition was refused. */
+/** Names the file of the refused definition. */
 function asSetupError(thrown: unknown, files: readonly ParsedFile[]): unknown {
   if (!(thrown instanceof MigrationError)) return thrown;
   const path = files.find(({ parsed }) => parsed.definition.name === thrown.collection)?.path;

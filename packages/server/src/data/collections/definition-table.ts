@@ -32,7 +32,7 @@ export interface AppliedFile {
 
 const columns = "definition, createdAt, updatedAt, places";
 
-/** The definitions were validated when they were stored. */
+/** The definitions were validated before the write. */
 function parse(rows: readonly { definition: string }[]): CollectionDefinition[] {
   return rows.map(({ definition }) => JSON.parse(definition) as CollectionDefinition);
 }

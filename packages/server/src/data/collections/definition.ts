@@ -84,7 +84,7 @@ function unknownAttributes(object: object, allowed: readonly string[], where: st
     });
 }
 
-/** The problems that zod finds in an object, each with the attribute and its value. */
+/** The problems that zod finds in an object, each problem with the attribute and the value. */
 function shapeProblems(error: z.core.$ZodError, value: object, where: string): string[] {
   return error.issues.map((issue) => {
     const [attribute = ""] = issue.path.map(String);
@@ -118,7 +118,7 @@ function parseField(
   return [permissions === undefined ? field : { ...field, permissions }, renamedFrom];
 }
 
-/** The problems of the rules of a field. A rule that does not apply to the type is refused: its author expects protection. */
+/** The problems of the rules of a field. A rule that does not apply to the type is refused: the author expects protection. */
 function ruleProblems(field: FieldDefinition): string[] {
   const problems: string[] = [];
   const where = `field "${field.name}"`;
@@ -156,7 +156,7 @@ function ruleProblems(field: FieldDefinition): string[] {
     problems.push(`${where}: a relation needs "collection", the name of the collection it points to`);
   if (reference !== "record" && field.collection !== undefined) refuse("collection", "relation");
   if (field.owner === true && field.collection !== "users") refuse("owner", 'a relation to "users"');
-  // A default is looked at by the other rules, so these must be in order.
+  // A default is looked at by the other rules, so the other rules must be in order.
   return problems.length > 0 ? problems : attributeProblems(field, pattern);
 }
 
@@ -218,7 +218,7 @@ function collectionProblems(fields: readonly FieldDefinition[]): string[] {
 }
 
 /**
- * The types of the fields by their names, also of invalid fields, so that an index of an invalid field is not called
+ * The types of the fields by name, also of invalid fields, so that an index of an invalid field is not called
  * unknown; null if the fields are not readable.
  */
 type FieldTypes = ReadonlyMap<unknown, unknown> | null;
@@ -269,7 +269,7 @@ function parseIndex(input: unknown, types: FieldTypes, report: { where: string; 
   return Array.isArray(input) ? fields : { fields, ...(unique !== undefined && { unique }) };
 }
 
-/** Reads the indexes of a definition, each in its given form, and adds problems to `problems`. */
+/** Reads the indexes of a definition, each in the given form, and adds problems to `problems`. */
 function parseIndexes(input: unknown, types: FieldTypes, problems: string[]): IndexDefinition[] {
   if (input === undefined || input === null) return [];
   if (!Array.isArray(input)) {
@@ -294,7 +294,7 @@ function parseIndexes(input: unknown, types: FieldTypes, problems: string[]): In
   });
 }
 
-/** Reads the fields whose words are searched. @returns undefined without searched fields. */
+/** Reads the fields of the search. @returns undefined without searched fields. */
 function parseSearch(input: unknown, types: FieldTypes, problems: string[]): string[] | undefined {
   if (input === undefined || input === null) return undefined;
   if (!Array.isArray(input) || input.some((name) => typeof name !== "string")) {
@@ -317,7 +317,7 @@ function parseSearch(input: unknown, types: FieldTypes, problems: string[]): str
 /**
  * Reads a collection definition from JSON (spec, "Collection definition"; contract, "Collections and fields"). Whether
  * relations point to something is for whoever knows the other collections.
- * @throws AppError `bad_request` whose message lists everything that is wrong.
+ * @throws AppError `bad_request` with a message that lists everything that is wrong.
  */
 export function parseDefinition(input: unknown): ParsedDefinition {
   if (!isObject(input))

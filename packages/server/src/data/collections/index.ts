@@ -1,4 +1,4 @@
-/** Collections: definitions and their validation, plans and migrations, definition files. */
+/** Collections: definitions and validation, plans and migrations, definition files. */
 
 export {
   type Collection,

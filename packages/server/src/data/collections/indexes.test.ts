@@ -11,7 +11,7 @@ const text = (name: string, more: object = {}) => ({ name, type: "string", ...mo
 const relation = (name: string, more: object = {}) => ({ name, type: "relation", collection: "users", ...more });
 const posts = (fields: object[], indexes?: unknown, more: object = {}) => ({ name: "posts", fields, indexes, ...more });
 
-/** A service whose definition file changes between restarts. */
+/** A service with a definition file that changes between restarts. */
 async function project(definition: object) {
   const folder = temporaryFolder();
   let api = await openApi({ folder, collections: [definition] });

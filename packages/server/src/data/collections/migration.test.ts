@@ -7,7 +7,7 @@ import { eventsSince, lastSeq, migrate, openApi, type TestApi, temporaryFolder }
 type Fields = object[];
 const text = (name: string, more: object = {}) => ({ name, type: "string", ...more });
 
-/** A project folder whose files change between restarts. */
+/** A project folder with files that change between restarts. */
 async function project(...definitions: object[]) {
   const folder = temporaryFolder();
   let api: TestApi = await openApi({ folder, collections: definitions });
@@ -278,7 +278,7 @@ describe("what is refused stops the start, names file and reason, and changes no
     const items = (await first.request("GET", "/api/posts")).body;
     const seq = await lastSeq(first.service);
     await first.close();
-    // Another, good file is part of the same transaction: it must not be applied either.
+    // A second, good file is part of the same transaction, and must not be applied either.
     const others = [
       { name: "posts", fields: after },
       { name: "others", fields: [] },

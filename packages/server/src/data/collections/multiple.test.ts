@@ -1,4 +1,7 @@
-/** Migrations of multiple fields: they come and go, take other names and rules, and turn from one value to several and back. */
+/**
+ * Migrations of multiple fields: multiple fields come and go, take other names and rules, and turn from one value to
+ * several and back.
+ */
 import { describe, expect, test } from "bun:test";
 import { messageOf, openSchemaWorld, text } from "../../../test/schema-world.ts";
 
@@ -115,7 +118,7 @@ describe("rules that records break are refused", () => {
     await add(name, {});
     await add(name, { tags: ["aa", "b"] });
     expect(messageOf(await define(name, [several("tags", rule)]))).toMatch(message);
-    // Records that keep the rule let it take effect.
+    // Records that keep the rule let the rule take effect.
     await api.service.database.transact((tx) => tx.run(`DELETE FROM ${name}`));
     await add(name, { tags: ["aa", "ab", "abc"] });
     if (!("values" in rule) && !("max" in rule)) expect((await define(name, [several("tags", rule)])).status).toBe(200);

@@ -17,11 +17,11 @@ export type Definitions = ReadonlyMap<string, CollectionDefinition>;
 
 export interface SchemaChange {
   readonly define: readonly ParsedDefinition[];
-  /** The names of the collections to delete, with their records. */
+  /** The names of the collections to delete, with the records. */
   readonly drop: readonly string[];
 }
 
-/** A migration that was refused, and whose definition was the reason. */
+/** A migration that was refused, because of a definition. */
 export class MigrationError extends AppError {
   readonly collection: string;
 
@@ -31,7 +31,7 @@ export class MigrationError extends AppError {
   }
 }
 
-/** Adds the collection to a refusal of its definition; other errors pass unchanged. */
+/** Adds the collection to a refusal of the definition; other errors pass unchanged. */
 export function rethrow(collection: string, thrown: unknown): never {
   const isRefusal = thrown instanceof AppError && thrown.code === "bad_request";
   throw isRefusal ? new MigrationError(collection, thrown.message, thrown.details) : thrown;
@@ -154,7 +154,7 @@ function refuseTwin(name: string, names: Iterable<string>): void {
 }
 
 function refuseSearchNamesakes(searched: readonly string[]): void {
-  // FTS5 keeps a search table in tables of its own, whose names end like this.
+  // FTS5 keeps a search table in separate tables, with names that end like this text.
   const shadows = ["data", "idx", "content", "docsize", "config"];
   const nameOf = (collection: string): string => searchTableName(collection).toLowerCase();
   for (const name of searched) {

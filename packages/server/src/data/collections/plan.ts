@@ -6,7 +6,7 @@ import { indexesOf } from "./collection.ts";
 
 const howToTell = `give each renamed field "renamedFrom": its old name, and each new one "renamedFrom": null`;
 
-/** A definition as sent: with its renames, which are not stored. */
+/** A definition as sent: with the renames, which are not stored. */
 export interface ParsedDefinition {
   definition: CollectionDefinition;
   /** New name → old name, or null for a field that is new on purpose. */
@@ -28,14 +28,14 @@ export type PlanStep =
   /** `stricter`: the rules that existing values may break. */
   | { step: "rules"; field: string; stricter: readonly BoundRule[] }
   | { step: "multiple"; field: string; on: boolean }
-  /** Its texts, or their order, become others. */
+  /** The texts, or the order of the texts, change. */
   | { step: "values"; field: string }
   | { step: "default"; field: string }
   /** The effect of a deletion of the target changes. */
   | { step: "onDelete"; field: string }
-  /** The field numbers the records, divides its count by other fields, or stops numbering. */
+  /** The field numbers the records, divides the count by other fields, or stops numbering. */
   | { step: "sequence"; field: string; on: boolean }
-  /** An index comes, named by the new names of its fields, or goes, named by the old ones. */
+  /** An index comes, named by the new names of the fields, or goes, named by the old ones. */
   | { step: "index"; fields: string[]; unique: boolean; on: boolean }
   /** Other fields are searched; the words of all records are read again. */
   | { step: "search"; fields: string[] }
@@ -57,7 +57,7 @@ export interface CollectionPlan {
 type Renames = ReadonlyMap<string, string>;
 
 /**
- * The renames from one definition to another (contract, "Admin"): the renames by `renamedFrom`, or, in a definition without
+ * The renames from one definition to the next (contract, "Admin"): the renames by `renamedFrom`, or, in a definition without
  * any `renamedFrom`, a single rename that is unambiguous. Beside a `renamedFrom` nothing is guessed: a field that is not
  * named as an origin is dropped, so that no field gets data by mistake.
  * @throws AppError `bad_request` for an unknown origin, and for an ambiguous rename.
@@ -93,7 +93,7 @@ function findRenames(before: CollectionDefinition, parsed: ParsedDefinition): Re
   return renames;
 }
 
-/** The new name of an old field: null for a dropped field, the name itself for an unknown field. */
+/** The new name of an old field: null for a dropped field, the name for an unknown field. */
 type NewName = (name: string) => string | null;
 
 function newNames(before: CollectionDefinition, after: CollectionDefinition, renames: Renames): NewName {
@@ -163,7 +163,7 @@ function maxOf(field: FieldDefinition): number | undefined {
 
 function stricterRules(old: FieldDefinition, field: FieldDefinition): BoundRule[] {
   const rules: BoundRule[] = [];
-  // The bounds of a field that turns multiple, or single, change their meaning.
+  // The bounds of a field that turns multiple, or single, change the meaning.
   const isOther = turns(old, field);
   const [max, oldMax] = [maxOf(field), maxOf(old)];
   if (field.min !== undefined && (isOther || old.min === undefined || field.min > old.min)) rules.push("min");
@@ -212,7 +212,7 @@ export function successorOf(plan: CollectionPlan, field: string): string {
   return rename?.step === "rename" ? rename.field : field;
 }
 
-/** The problems of indexes and searches by multiple fields, which have an index of their items and no words; each a sentence. */
+/** The problems of indexes and searches by multiple fields, which have an index of the items and no words; as sentences. */
 function multipleProblems({ fields, indexes = [], search = [] }: CollectionDefinition): string[] {
   const indexed = new Set(indexes.flatMap((index) => (Array.isArray(index) ? index : index.fields)));
   return fields
@@ -237,7 +237,7 @@ export function isSearchChanged(plan: Pick<CollectionPlan, "before" | "after" | 
 }
 
 /**
- * The indexes that go, and the indexes that come. A field that takes over the owner changes its values, so a unique index
+ * The indexes that go, and the indexes that come. A field that takes over the owner changes the values, so a unique index
  * of the field comes again.
  */
 function compareIndexes(before: CollectionDefinition, after: CollectionDefinition, newName: NewName): PlanStep[] {
@@ -259,7 +259,7 @@ function compareIndexes(before: CollectionDefinition, after: CollectionDefinitio
 }
 
 /**
- * The steps from one definition to another, in their order: renames, drops, additions, rules, indexes.
+ * The steps from one definition to the next, in order: renames, drops, additions, rules, indexes.
  * @throws AppError `bad_request` for a change that no data could allow (a type change, an unclear rename).
  */
 export function planMigration(before: CollectionDefinition | null, parsed: ParsedDefinition): CollectionPlan {
@@ -277,7 +277,7 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
   for (const field of after.fields) {
     const from = renames.get(field.name) ?? field.name;
     const old = before.fields.find((candidate) => candidate.name === from);
-    // A name whose old field moved elsewhere starts afresh.
+    // A name that the old field has left starts afresh.
     if (old === undefined || (from === field.name && movedAway.has(from))) {
       const fill = fillOf(field);
       additions.push({ step: "add", field: field.name, ...(fill !== undefined && { default: fill }) });

@@ -61,7 +61,7 @@ export function withRule(definition: CollectionDefinition, site: RuleSite, rule:
   return { ...definition, fields };
 }
 
-/** Inside a rule no permission is checked: its paths are the choice of the author of the definition. */
+/** Inside a rule no permission is checked: the paths are the choice of the author of the definition. */
 export function ruleSource(
   users: UserTable,
   definition: (name: string) => CollectionDefinition | undefined,
@@ -69,7 +69,7 @@ export function ruleSource(
   return { users, definition, enter: () => null, enterUsers: () => null, closed: () => nothing };
 }
 
-/** A rule that cannot be used, with its place in the definition and the position in its text. */
+/** A rule that cannot be used, with the place in the definition and the position in the text. */
 export class RuleError extends Error {
   override readonly name = "RuleError";
 }

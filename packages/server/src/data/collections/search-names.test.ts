@@ -1,4 +1,4 @@
-/** Names of searched collections: the tables in which FTS5 keeps one search table may have the name of another. */
+/** Names of searched collections: the tables in which FTS5 keeps one search table may have the name of another search table. */
 import { expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
 

@@ -2,7 +2,7 @@
  * Side tables of a collection, made and changed by migrations; triggers keep the tables in the statement of each change.
  *
  * An item table holds the items of a multiple field, found by value: a row is an item and the record that holds the item.
- * The search table is an FTS5 index without content over the words of the searched fields. Its columns are named by
+ * The search table is an FTS5 index without content over the words of the searched fields. The columns are named by
  * position, so that fields may have any names.
  */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
@@ -38,7 +38,7 @@ export class ItemTables {
     const kept = new Set(origins.values());
     for (const { name } of plan.before?.fields.filter(isMultiple) ?? [])
       if (!kept.has(name)) await this.#tx.run(`DROP TABLE ${this.#table(name)}`);
-    // Through a name that no field can have: two fields may swap their names.
+    // Through a name that no field can have: two fields may swap names.
     const moved = [...origins].filter(([name, old]) => old !== null && old !== name);
     for (const [name, old] of moved) await this.#rename(old ?? "", `_new_${name}`);
     for (const [name] of moved) await this.#rename(`_new_${name}`, name);

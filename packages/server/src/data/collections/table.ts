@@ -46,7 +46,7 @@ function makesIndex(before: CollectionDefinition, plan: CollectionPlan): boolean
 
 /** The indexes of a table, without SQLite's own. @param sqlName quoted. */
 async function presentIndexes(reader: SlowReader, sqlName: string): Promise<(TableIndex & { name: string })[]> {
-  // Pragmas as statements: their table-valued form is shadowed by a collection of that name.
+  // Pragmas as statements: the table-valued form is shadowed by a collection of that name.
   const found: (TableIndex & { name: string })[] = [];
   const list = `PRAGMA index_list(${sqlName})`;
   for (const index of await reader.all<{ name: string; unique: number; origin: string }>(list)) {
@@ -100,7 +100,7 @@ export class Table {
     await this.#counters.drop();
   }
 
-  /** Changes the table. Whether its records allow that was asked before. */
+  /** Changes the table. Whether the records allow the change was asked before. */
   async apply(plan: CollectionPlan): Promise<void> {
     const { before, after } = plan;
     await this.#dropTriggers();
@@ -156,7 +156,7 @@ export class Table {
     }
   }
 
-  /** A column of positions is computed, not stored: another order is another column, and its indexes are made anew. */
+  /** A column of positions is computed, not stored: another order is another column, and the indexes are made anew. */
   async #changeOrder(old: FieldDefinition | undefined, field: FieldDefinition): Promise<void> {
     await this.#dropOrder(old && { ...old, name: field.name });
     for (const declaration of this.#orderDeclaration(field)) await this.#addColumn(declaration);
@@ -257,7 +257,7 @@ export class Table {
     }
   }
 
-  /** After a rename, an index keeps its name, made from the old names of its fields. */
+  /** After a rename, an index keeps the name, made from the old names of the fields. */
   async #freeIndexName(columns: readonly string[]): Promise<string> {
     const base = [this.#name, ...columns].join(".");
     for (let n = 1; ; n++) {

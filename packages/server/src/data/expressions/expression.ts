@@ -1,6 +1,6 @@
 /**
- * Expressions: conditions over a record whose names are known and whose types fit, and their operands. The names of a path are looked
- * up from a record through relations to a value and into its JSON.
+ * Expressions: conditions over a record, with known names and types that fit, and the operands of conditions. The names
+ * of a path are looked up from a record through relations to a value and into the JSON.
  */
 import type { Call, Comparison, Macro, Step } from "@socle/protocol/filter";
 import { AppError, nearest, quote } from "../../base/kernel/index.ts";
@@ -24,17 +24,17 @@ export interface SchemaField {
   readonly name: string;
   /** The type of the value; for a multiple field, the type of an item. */
   readonly valueType: ValueType;
-  /** Its column, unquoted. */
+  /** The column, unquoted. */
   readonly column: string;
   /** Whether the value, or each item, is the id of a record, so that a path can go on. */
   readonly isRelation: boolean;
   /** Whether an index begins with the field, so that the records with a value are found without looking at others. */
   readonly isIndexed: boolean;
-  /** For a multiple field: the SQL name of the table of its items, unquoted, and the allowed texts of an item. The column is JSON. */
+  /** For a multiple field: the SQL name of the table of items, unquoted, and the allowed texts of an item. The column is JSON. */
   readonly items?: { readonly table: string; readonly values: readonly string[] | null };
   /** The texts that an item may be. */
   readonly allowed?: readonly string[];
-  /** For a field with `values`: the values in their order, and the column of the position, unquoted. */
+  /** For a field with `values`: the values in order, and the column of the position, unquoted. */
   readonly order?: { readonly values: readonly string[]; readonly column: string };
 }
 
@@ -42,18 +42,18 @@ export interface SchemaField {
 export interface ExpressionSchema {
   /** The name of the collection in messages. */
   readonly name: string;
-  /** The SQL name of its table, unquoted. */
+  /** The SQL name of the table, unquoted. */
   readonly table: string;
   /** The condition under which the caller may read a record that a path enters; null for all records. */
   readonly condition: Expression | null;
   field(name: string): SchemaField | undefined;
   fieldNames(): readonly string[];
-  /** The records that a relation leads to. @throws AppError for a caller who may read no such record. */
+  /** The records that a relation leads to. @throws AppError for a caller without a readable record. */
   follow(field: SchemaField): ExpressionSchema;
   /**
-   * The records of a collection whose field points to records of this collection. Answers the reason, a sentence without its end,
-   * for a collection or field that does not.
-   * @throws AppError for a caller who may read none of the records.
+   * The records of a collection with a field that points to records of this collection. Answers the reason, a sentence
+   * without the end, for a collection or field that does not.
+   * @throws AppError for a caller that may read no record of the collection.
    */
   back(collection: string, field: string): { target: ExpressionSchema; pointer: SchemaField } | string;
 }
@@ -63,7 +63,7 @@ export type Scalar = string | number | boolean;
 /** A step into JSON: a member of an object, an item of an array (from 0), or null for any item of an array. */
 export type Member = string | number | null;
 
-/** A way from a record to a value: through relations, to a field, and on into its JSON. */
+/** A way from a record to a value: through relations, to a field, and on into the JSON. */
 export interface Path {
   readonly type: "path";
   /** How many steps to several, backward or to items, lie between the record of the path and the compared value. */
@@ -83,12 +83,12 @@ export interface Hop {
 
 /** A value that does not depend on the record. */
 export type Constant =
-  /** A datetime has its stored form. */
+  /** A datetime has the stored form. */
   | { readonly type: "value"; readonly value: Scalar | null; readonly valueType: ValueType | "null" }
   /** `user.…` is null without a caller, and then equals no field. `shift` is in milliseconds. */
   | { readonly type: "macro"; readonly name: Macro; readonly shift: number; readonly valueType: ValueType };
 
-/** `lower(text)`, or `length(text)`: its code points, or the items of a JSON array. */
+/** `lower(text)`, or `length(text)`: code points, or the items of a JSON array. */
 export interface CallOperand {
   readonly type: "call";
   readonly call: Call;
@@ -106,7 +106,7 @@ export type Expression =
   | Some
   | SomeItem;
 
-/** Some record of `target` whose field `pointer` points to the record at the end of `from` fulfils `item`. */
+/** Some record of `target` fulfils `item`, and points with the field `pointer` to the record at the end of `from`. */
 export interface Some {
   readonly type: "some";
   readonly from: readonly Hop[];
@@ -121,13 +121,13 @@ export interface SomeItem {
   readonly type: "someItem";
   readonly from: readonly Hop[];
   readonly field: SchemaField & { readonly items: NonNullable<SchemaField["items"]> };
-  /** The records of the items, for an `item` about records; null for an `item` about the items themselves. */
+  /** The records of the items, for an `item` about records; null for an `item` about the items. */
   readonly record: ExpressionSchema | null;
   /** Null for any item. The field stands for the item: see `itemOf`. */
   readonly item: Expression | null;
 }
 
-/** An item of a multiple field, as a column of the rows of its table and of its JSON. */
+/** An item of a multiple field, as a column of the rows of the table and of the JSON. */
 export function itemOf({ items, ...field }: SomeItem["field"]): SchemaField {
   return { ...field, column: "value", isIndexed: true, ...(items.values !== null && { allowed: items.values }) };
 }
@@ -186,12 +186,12 @@ export function columnOf({ field, valueType }: Path): string {
   return isPosition({ field, valueType }) ? (field.order?.column ?? field.column) : field.column;
 }
 
-/** Whether a path stands for the position of a text among the values of its field. */
+/** Whether a path stands for the position of a text among the values of the field. */
 export function isPosition({ field, valueType }: Pick<Path, "field" | "valueType">): boolean {
   return field.order !== undefined && valueType === "number";
 }
 
-/** The path to the position of a text among the `values` of its field; for any other field, the path. */
+/** The path to the position of a text among the `values` of the field; for any other field, the path. */
 export function inOrder(path: Path): Path {
   return path.field.order === undefined ? path : { ...path, valueType: "number" };
 }
@@ -223,14 +223,14 @@ export function partsOf(expression: Expression): readonly Expression[] {
   }
 }
 
-/** An expression and the expressions inside, each with the number of steps to several on the way. */
+/** An expression and the expressions inside, with the number of steps to several on the way. */
 function* within(expression: Expression, steps = 0): Generator<[expression: Expression, steps: number]> {
   yield [expression, steps];
   const isOfSeveral = expression.type === "some" || expression.type === "someItem";
   for (const part of partsOf(expression)) yield* within(part, isOfSeveral ? steps + 1 : steps);
 }
 
-/** The columns of the record itself that an expression needs. */
+/** The columns of the record that an expression needs. */
 export function ownColumnsIn(expression: Expression): Set<string> {
   const columns = new Set<string>();
   for (const [each, steps] of within(expression)) {
@@ -325,7 +325,7 @@ export function refuseLong(hops: number, { offset }: Step): void {
 }
 
 /**
- * Looks up a path to a single value. With `isWhole`, a path to a multiple field stands for the JSON of its items.
+ * Looks up a path to a single value. With `isWhole`, a path to a multiple field stands for the JSON of the items.
  * @throws ExpressionError for an unknown name; the errors of the schema.
  */
 export function pathIn(

@@ -2,8 +2,8 @@
  * Parsing: the text of an expression, or of a path, becomes a checked tree. Every name is looked up, and the two sides of every
  * comparison fit.
  *
- * Beside one of its values, a field with `values` stands for the position of its text, so that `<` and `>` follow the order that sorts,
- * and the same index serves both. Beside anything else the field is a text.
+ * Beside an allowed text, a field with `values` stands for the position of the text, so that `<` and `>` follow the
+ * order that sorts, and the same index serves both. Beside anything else the field is a text.
  */
 
 import {
@@ -54,7 +54,7 @@ export function checkSyntax(syntax: Syntax, schema: ExpressionSchema, references
   return check(syntax, { schema, hops: 0, references });
 }
 
-/** The fields that an expression names, each with its place in the text. Throws as `parseExpression` does. */
+/** The fields that an expression names, with the place in the text. Throws as `parseExpression` does. */
 export function referencesOf(text: string, schema: ExpressionSchema): FieldReference[] {
   const references: FieldReference[] = [];
   checkSyntax(syntaxOf(text), schema, references);
@@ -187,7 +187,7 @@ function compared(operator: Comparison | "in", first: Side, second: Side): [Oper
   const isOrder = [">", ">=", "<", "<="].includes(operator);
   if (isOrder && valueTypes.includes("null")) throw refuse(left, right, `: ${operator} needs two values`);
   if (isOrder && valueTypes.includes("boolean")) throw refuse(left, right, `: ${operator} means nothing for booleans`);
-  // The other side gives a value inside JSON its order.
+  // The other side gives a value inside JSON the order.
   if (right.operand.type === "path" && right.operand.members.includes(null))
     throw new ExpressionError(right.term.offset, "[*], any item, can stand only left of a comparison");
   return [left.operand, right.operand];
@@ -272,7 +272,7 @@ function listedInOrder(left: Side, items: readonly Side[]): { left: Operand; ite
   return { left: inOrderOf(order, left), items: items.map((item) => inOrderOf(order, item)) };
 }
 
-/** A comparison without its left side. */
+/** A comparison without the left side. */
 interface Rest {
   /**
    * @param side looks up the other side, from the end of the left side.
@@ -282,7 +282,7 @@ interface Rest {
   readonly isOpposite: boolean;
 }
 
-/** The condition of a comparison, for the value or for some of the values that its left side leads to. */
+/** The condition of a comparison, for the value or for some of the values that the left side leads to. */
 function comparison(term: Term, scope: LookupScope, { make, isOpposite }: Rest): Expression {
   const sides =
     (up: number) =>

@@ -1,9 +1,9 @@
-/** Parts of expressions: their places in the text, and that each is a condition of its own. */
+/** Parts of expressions: places in the text, and that each part is a separate condition. */
 import { describe, expect, test } from "bun:test";
 import { schemaOf } from "../../../test/expression-schemas.ts";
 import { type ExpressionPart, parseParts } from "./parts.ts";
 
-/** The texts of the parts, with those below them. */
+/** The texts of the parts, with the parts below. */
 function texts(text: string): unknown {
   const shown = ({ kind, start, end, parts }: ExpressionPart): unknown => {
     const own = `${kind}: ${text.slice(start, end)}`;

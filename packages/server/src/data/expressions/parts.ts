@@ -1,4 +1,4 @@
-/** Parts of an expression: its operands and comparisons with their places in the text, each a condition of its own. */
+/** Parts of an expression: operands and comparisons with places in the text, each part a separate condition. */
 
 import type { Span, Syntax } from "@socle/protocol/filter";
 import type { Expression, ExpressionSchema, Some, SomeItem } from "./expression.ts";
@@ -14,13 +14,13 @@ const kinds = {
 } as const;
 
 export interface ExpressionPart extends Span {
-  /** The parts of `some` are the parts in its brackets: see `within`. */
+  /** The parts of `some` are the parts in the brackets: see `within`. */
   readonly kind: (typeof kinds)[Syntax["type"]];
   readonly condition: Expression;
   readonly parts: readonly ExpressionPart[];
 }
 
-/** Parses an expression into its parts. Throws as `parseExpression` does. */
+/** Parses an expression into parts. Throws as `parseExpression` does. */
 export function parseParts(text: string, schema: ExpressionSchema): ExpressionPart {
   const syntax = syntaxOf(text);
   return partOf(syntax, checkSyntax(syntax, schema));
@@ -42,7 +42,7 @@ function partsBelow(syntax: Syntax, condition: Expression): ExpressionPart[] {
   if (syntax.type !== "exists" || (condition.type !== "some" && condition.type !== "someItem")) return [];
   const backward = syntax.path.steps.filter((step) => step.type === "backward" || step.type === "items");
   const [step] = backward;
-  // A way through several collections would need the records of each.
+  // A way through several collections would need the records of each collection.
   if (backward.length !== 1 || step === undefined || step.filter === null || condition.item === null) return [];
   const inner = within(condition, partOf(step.filter, condition.item), []);
   return inner.kind === "and" ? [...inner.parts] : [inner];

@@ -16,16 +16,16 @@ import {
   type SomeItem,
 } from "./expression.ts";
 
-/** A record in memory, with the names of its fields. */
+/** A record in memory, with the names of the fields. */
 export interface Fields {
   readonly [field: string]: JsonValue;
 }
 
 /** The input of a predicate beside the record. */
 interface Surroundings extends EvaluationContext {
-  /** The records that backward steps, and steps to items, have left, in their order. */
+  /** The records that backward steps, and steps to items, have left, in order. */
   readonly outer?: readonly Fields[];
-  /** The records of a collection whose field points to a record. Records that the caller may not read are left out. */
+  /** The records of a collection that point to a record with a field. Records that the caller may not read are left out. */
   pointing?(collection: string, field: string, id: string): readonly Fields[];
   /** The record of a collection that a relation names; null for a record that the caller may not read. */
   related(collection: string, id: string): Fields | null;
@@ -140,7 +140,7 @@ function not(predicate: Predicate): Predicate {
   return (record, surroundings) => !predicate(record, surroundings);
 }
 
-/** The comparison holds for any item of the array that its left side names. */
+/** The comparison holds for any item of the array that the left side names. */
 function forAnyItem(left: Operand, make: (left: Operand) => Predicate): Predicate {
   if (left.type !== "path" || !left.members.includes(null)) return make(left);
   return (record, surroundings) =>
@@ -172,7 +172,7 @@ function pointing({ target, pointer }: Some, at: Fields, surroundings: Surroundi
   return surroundings.pointing?.(target.name, pointer.name, String(memberOf(at, "id"))) ?? [];
 }
 
-/** The records that the items of a field name, or the items in place of their field. */
+/** The records that the items of a field name, or the items in place of the field. */
 function itemsOf({ field, record }: SomeItem, at: Fields, surroundings: Surroundings): Fields[] {
   const items = memberOf(at, field.name);
   return (Array.isArray(items) ? items : []).flatMap((each): Fields[] => {

@@ -1,6 +1,7 @@
 /**
  * Steps to several: the parts of a path that lead back to records, or to the items of a multiple field. A comparison through
- * such a step holds when some record, or some item, fulfils the comparison. For items, `!=` and `!~` are the opposites of `=` and `~`.
+ * this step holds when some record, or some item, fulfils the comparison. For items, `!=` and `!~` are the opposites of
+ * `=` and `~`.
  */
 
 import type { Step, Syntax } from "@socle/protocol/filter";
@@ -29,11 +30,11 @@ export interface PathFrom {
   readonly isOfItem: boolean;
 }
 
-/** The comparison whose left side the path is. */
+/** The comparison with the path as left side. */
 interface Compared {
-  /** Whether its operator is `!=` or `!~`. */
+  /** Whether the operator is `!=` or `!~`. */
   readonly isOpposite: boolean;
-  /** Whether a multiple field at the end stands for all its items. */
+  /** Whether a multiple field at the end stands for all items. */
   readonly isWhole: boolean;
   /** The condition in the brackets of a backward step. */
   check(filter: Syntax, scope: LookupScope): Expression;
@@ -136,7 +137,7 @@ function withNull(some: SomeItem): Expression {
   return { type: "or", items: [{ ...some, item: { ...item, items } }, none] };
 }
 
-/** Whether an operand is the item itself, and no value behind the item. */
+/** Whether an operand is the item, and no value behind the item. */
 function isItem(operand: Operand): boolean {
   return operand.type === "path" && operand.up === 0 && operand.hops.length === 0;
 }

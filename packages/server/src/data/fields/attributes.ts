@@ -1,6 +1,6 @@
 /**
- * Attributes: the properties of field definitions beyond the rules of the spec, their checks, and their effects on stored values. A new
- * attribute is an object below and its place in `attributes`.
+ * Attributes: the properties of field definitions beyond the rules of the spec, checks, and effects on stored values. A new
+ * attribute is an object below and the place in `attributes`.
  */
 import { type FieldDefinition, type FieldType as FieldTypeName, type JsonValue, ON_DELETE } from "@socle/protocol";
 import { oneOf, quote } from "../../base/kernel/index.ts";
@@ -16,7 +16,7 @@ interface Attribute {
   means(field: FieldDefinition): boolean;
   /** Attributes that cannot stand beside this attribute. Absent if all can. */
   excludes?(field: FieldDefinition): readonly (keyof FieldDefinition)[];
-  /** The problems of the value, each the end of a sentence that begins with the name of the attribute. */
+  /** The problems of the value, as ends of a sentence that begins with the name of the attribute. */
   problems(field: FieldDefinition, pattern: Pattern | undefined): string[];
 }
 
@@ -50,7 +50,7 @@ function isValue(text: string): boolean {
 }
 
 /**
- * The allowed texts, in their order. The column holds the text; a generated column beside the text holds its position among the
+ * The allowed texts, in order. The column holds the text; a generated column beside the text holds the position among the
  * values, for sorting and for indexes. A new order is a new generated column: no record is written.
  */
 const values: Attribute = {
@@ -79,7 +79,7 @@ export function positionSql(all: readonly string[], text: string): string {
 const now = "@now";
 const caller = "@user.id";
 
-/** The value of a new record whose body does not name the field. */
+/** The value of a new record if the body does not name the field. */
 const defaultValue: Attribute = {
   name: "default",
   isFor: 'every type but file, and of relations for those to "users"',
@@ -128,7 +128,7 @@ export function fillOf({ type, required, default: value }: FieldDefinition): Jso
   return required === true && type !== "relation" ? value : undefined;
 }
 
-/** The effect on a record when its target, a record or a user, is deleted. */
+/** The effect on a record when the target, a record or a user, is deleted. */
 const onDelete: Attribute = {
   name: "onDelete",
   isFor: "relation",
@@ -153,10 +153,10 @@ const anyTarget: Attribute = {
 };
 
 const maxScope = 4;
-/** The types of the fields that may divide a count: short values with one form each. */
+/** The types of the fields that may divide a count: short values with a single form. */
 const scopeTypes: readonly FieldTypeName[] = ["string", "integer", "boolean", "datetime", "relation", "file"];
 
-/** The service numbers the records, with one count for all records or one for each value of some fields. */
+/** The service numbers the records, with one count for all records or a count for each value of some fields. */
 const sequence: Attribute = {
   name: "sequence",
   isFor: "integer",
@@ -178,7 +178,7 @@ export function scopeOf({ sequence: by }: FieldDefinition): readonly string[] {
   return Array.isArray(by) ? by : [];
 }
 
-/** The problems of the scopes of all sequences, each a sentence. */
+/** The problems of the scopes of all sequences, as sentences. */
 export function scopeProblems(fields: readonly FieldDefinition[]): string[] {
   const byName = new Map(fields.map((field) => [field.name, field]));
   return fields.flatMap((field) =>
@@ -196,7 +196,7 @@ export function scopeProblems(fields: readonly FieldDefinition[]): string[] {
 
 const attributes: readonly Attribute[] = [multiple, values, defaultValue, onDelete, anyTarget, sequence];
 
-/** The problems of the attributes of a field, each a sentence. An attribute that would have no effect is refused. */
+/** The problems of the attributes of a field, as sentences. An attribute that would have no effect is refused. */
 export function attributeProblems(field: FieldDefinition, pattern: Pattern | undefined): string[] {
   const where = `field "${field.name}"`;
   return attributes.flatMap((attribute) => {

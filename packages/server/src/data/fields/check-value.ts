@@ -17,7 +17,7 @@ interface ValueProblem {
   readonly item?: number;
 }
 
-/** The value to store, or its problem. */
+/** The value to store, or the problem. */
 export type CheckedValue = { readonly stored: Value } | ValueProblem;
 
 /** The most `values` that a message lists. */
@@ -46,7 +46,7 @@ function boundProblem(field: FieldDefinition, type: FieldType, value: Value): Va
   return null;
 }
 
-/** A value that is neither null nor several, by its type. */
+/** A value that is neither null nor several, by the type. */
 function checkType(field: FieldDefinition, type: FieldType, value: unknown): CheckedValue {
   const stored = type.encode(value);
   if (stored === undefined) return { rule: "type", message: `must be ${type.expected}` };
@@ -54,7 +54,7 @@ function checkType(field: FieldDefinition, type: FieldType, value: unknown): Che
   return outside === null ? { stored } : { rule: "type", message: outside };
 }
 
-/** The problem of a text that is not among the `values` of its field; null for an allowed text. */
+/** The problem of a text that is not among the `values` of the field; null for an allowed text. */
 function valuesProblem(all: readonly string[], text: string): string | null {
   if (all.includes(text)) return null;
   const shown = all.slice(0, maxShown).map(quote);
@@ -68,7 +68,7 @@ function patternProblem(field: FieldDefinition, stored: Value, pattern: Pattern 
   return isMatch ? null : { rule: "regex", message: `must match ${field.regex}` };
 }
 
-/** The rules of an item beside its type. */
+/** The rules of an item beside the type. */
 function itemProblem(field: FieldDefinition, stored: Value, pattern: Pattern | undefined): ValueProblem | null {
   if (stored === "") return { rule: "type", message: "must not be empty" };
   if (codePoints(String(stored)) > maxItemLength)
@@ -76,7 +76,7 @@ function itemProblem(field: FieldDefinition, stored: Value, pattern: Pattern | u
   return patternProblem(field, stored, pattern);
 }
 
-/** Checks the value of a multiple field. Its first bad item is told. */
+/** Checks the value of a multiple field. The first bad item is told. */
 function checkItems(
   field: FieldDefinition,
   type: FieldType,

@@ -1,11 +1,11 @@
-/** Field types: for each, values that are accepted with their stored form, and values that are refused. A new type adds its row. */
+/** Field types: for each, values that are accepted with the stored form, and values that are refused. A new type adds the row. */
 import { expect, test } from "bun:test";
 import { FIELD_TYPES, type FieldType } from "@socle/protocol";
 import type { Value } from "../../store/database/index.ts";
 import { decode, isEmptySql, needsDecoding, typeNamed, typeOf } from "./index.ts";
 
 interface Row {
-  /** JSON value, stored value, answered value where that is another than the first. */
+  /** JSON value, stored value, answered value if the answered value differs from the first. */
   readonly accepted: readonly (readonly [unknown, Value, unknown?])[];
   readonly refused: readonly unknown[];
 }

@@ -1,4 +1,4 @@
-/** Field types: their columns, their stored and JSON forms, and their rules. */
+/** Field types: columns, stored and JSON forms, and rules. */
 
 export {
   attributeProblems,

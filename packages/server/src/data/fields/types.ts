@@ -1,6 +1,6 @@
 /**
  * Field types: the column, the stored form and the JSON form of each type, and the rules that apply. Every question about a type is
- * asked here. A new type is an object below and its line in `types`.
+ * asked here. A new type is an object below and a line in `types`.
  */
 import type { FieldDefinition, FieldType as FieldTypeName, JsonValue } from "@socle/protocol";
 import { parseDatetime } from "../../base/kernel/index.ts";
@@ -32,7 +32,7 @@ export interface FieldType {
   readonly emptyLiteral: string | null;
   /** Whether an index may hold the value. */
   readonly isIndexable: boolean;
-  /** The kind of thing whose id the value is. */
+  /** The kind of thing that the id names. */
   readonly reference: "record" | "file" | null;
   /** Whether a value of the field may be longer than 100 characters. */
   mayBeLong(field: FieldDefinition): boolean;
@@ -42,7 +42,7 @@ export interface FieldType {
   readonly typescript: { readonly type: string; readonly note?: string };
 }
 
-/** The parts of a type whose values are short, unique if the definition says so, and without bounds. */
+/** The parts of a type with short values, unique if the definition says so, and without bounds. */
 const scalar = {
   rules: { bounds: null, regex: false, unique: true },
   emptyLiteral: null,
@@ -144,7 +144,7 @@ function parsed(stored: Exclude<Value, null>): JsonValue {
   return JSON.parse(String(stored)) as JsonValue;
 }
 
-/** Any JSON value, stored as its text. */
+/** Any JSON value, stored as text. */
 const json: FieldType = {
   ...scalar,
   name: "json",
@@ -194,7 +194,7 @@ export const noItems = "[]";
 /** The most code points of an item, which an index holds. */
 export const maxItemLength = 1_000;
 
-/** The type of a multiple field, whose value is an array of distinct items in their order, stored as its JSON. */
+/** The type of a multiple field, with an array of distinct items, in order, as value, stored as JSON. */
 function multipleOf(item: FieldType): FieldType {
   return {
     ...item,

@@ -56,7 +56,7 @@ describe("a policy decides", () => {
   test.each(cases)("%s: nobody %s, a user %s, admins and functions all", (rule, nobody, signedIn) => {
     for (const operation of OPERATIONS) {
       const policy = policyOf(rule, operation);
-      // A new record belongs to its creator.
+      // A new record belongs to the creator.
       const mine = rule === "owner" && operation === "create" ? "all" : signedIn;
       for (const [name, caller] of Object.entries(callers)) {
         const expected = name === "nobody" ? nobody : user.includes(name) ? mine : "all";
@@ -142,7 +142,7 @@ describe("rules", () => {
         expect([rule, other, isWider(rule, other)]).toEqual([rule, other, i > j]);
     for (const word of PERMISSION_RULES) {
       expect([word, isWider("a = 1", word)]).toEqual([word, word !== "public"]);
-      // Nobody can tell later who fulfilled the expression: its events count as closed to all but admins.
+      // Nobody can tell later which callers fulfilled the expression: the events count as closed to all but admins.
       expect([word, isWider(word, "a = 1")]).toEqual([word, word !== "admin"]);
       expect(narrowerThan(word).every((each) => isWider(word, each))).toBe(true);
     }

@@ -46,13 +46,13 @@ const byWidth: readonly PermissionRule[] = ["admin", "owner", "authenticated", "
 
 /**
  * The word that judges events of the past: an event was closed to every caller whom the word does not let read. The callers
- * who fulfilled an expression then are not known, so such events are for admins.
+ * that fulfilled an expression then are not known, so such events are for admins.
  */
 export function wordOf(rule: Rule): PermissionRule {
   return isWord(rule) ? rule : "admin";
 }
 
-/** Whether a read rule may let more callers read than another. An expression may let anybody read. */
+/** Whether a read rule may let more callers read than another rule. An expression may let anybody read. */
 export function isWider(rule: Rule, than: Rule): boolean {
   if (rule === than) return false;
   const width = isWord(rule) ? byWidth.indexOf(rule) : byWidth.length - 1;
@@ -76,7 +76,7 @@ export type Decision =
   | { readonly access: "where"; readonly condition: Expression }
   | { readonly access: "none"; readonly refusal: AppError };
 
-/** The callers who may read a record. Realtime has topics for all but `condition`: the database finds those callers. */
+/** The callers that may read a record. Realtime has topics for all but `condition`: the database finds those callers. */
 export type Audience = "everybody" | "users" | "owner" | "admins" | "condition";
 
 const ownerField: SchemaField = {
@@ -97,7 +97,7 @@ const audiences: { readonly [rule in PermissionRule]: Audience } = {
   admin: "admins",
 };
 
-/** The caller in the form for expressions; null for an anonymous caller, and for the service itself. */
+/** The caller in the form for expressions; null for an anonymous caller, and for the service. */
 export function callerOf(principal: Principal): ExpressionCaller | null {
   const id = principal?.userId ?? null;
   return principal === null || id === null ? null : { id, role: principal.role, email: null };
@@ -136,7 +136,7 @@ export class Policy {
     if (this.audience === "condition") return { access: "where", condition: expression() };
     if (principal === null) return this.#none("unauthorized", `To ${this.#subject("records")}, sign in.`);
     if (rule === "admin") return this.#none("forbidden", `Only an admin may ${this.#subject("records")}.`);
-    // A new record belongs to its creator.
+    // A new record belongs to the creator.
     return rule === "owner" && operation !== "create" ? own : all;
   }
 
@@ -197,8 +197,8 @@ export interface FieldLimits {
 export type FieldPolicy = { readonly [operation in FieldOperation]: Policy };
 
 /**
- * The fields with rules of their own, and the decisions of these rules. Field policies narrow the policies of the collection: a
- * caller who may not read a record may read no field of the record.
+ * The fields with separate rules, and the decisions of these rules. Field policies narrow the policies of the collection: a
+ * caller that may not read a record may read no field of the record.
  */
 export class FieldPolicies {
   readonly #policies: ReadonlyMap<string, FieldPolicy>;

@@ -2,8 +2,8 @@
  * Cursors and keyset pagination: the position of a record in a list, as text, and the part of the list after the position.
  *
  * A cursor belongs to one list of one caller. A cursor holds the id of the record and the values that the list is sorted by, and is
- * signed together with its list (HMAC-SHA256). A cursor holds nothing that its caller may not read: no list is sorted by a hidden value,
- * and the rank of a search counts the words of readable records alone.
+ * signed together with the list (HMAC-SHA256). A cursor holds nothing that the caller may not read: no list is sorted
+ * by a hidden value, and the rank of a search counts the words of readable records alone.
  *
  * The sort keys give the order, then creation (`_seq`) in the direction of the last key, so that an index over the keys gives the
  * whole order. Null sorts before every value. The part after a position is a sequence of segments: first the records that are
@@ -93,7 +93,7 @@ export function positionColumns({ keys, seq }: SortPlan): SqlPart {
   return separated([plain(`${seq} AS _seq`), ...values], ", ");
 }
 
-/** The order of rows of `positionColumns`. @param of their alias with a dot, or nothing. */
+/** The order of rows of `positionColumns`. @param of the alias with a dot, or nothing. */
 export function positionOrder({ keys, isSeqDescending }: SortPlan, of = ""): string {
   const terms = keys.map(({ isDescending }, i) => `${of}_k${i} ${direction(isDescending)}`);
   return [...terms, `${of}_seq ${direction(isSeqDescending)}`].join(", ");
@@ -119,8 +119,8 @@ export function segmentsAfter(sort: SortPlan, { seq, values }: SortPosition): Sq
 }
 
 /**
- * The conditions of all records, by the first sort key: SQLite takes the index that has the key, as it does behind a position. Without
- * such a condition SQLite takes any index of the ids that a rule leads to.
+ * The conditions of all records, by the first sort key: SQLite takes the index that has the key, as behind a position. Without
+ * this condition SQLite takes any index of the ids that a rule leads to.
  */
 export function allSegments({ keys: [key] }: SortPlan): (SqlPart | null)[] {
   if (key === undefined) return [null];
@@ -133,7 +133,7 @@ export function allSegments({ keys: [key] }: SortPlan): (SqlPart | null)[] {
 function after(key: KeyPlan, value: Value): SqlPart[] {
   const { text, values, isDescending, isNullable, valueType } = key;
   if (value === null) {
-    // Null sorts before every value, so nothing comes after it in a descending order.
+    // Null sorts before every value, so nothing comes after null in a descending order.
     if (isDescending) return [];
     const least = leastOf[valueType];
     return [{ text: least === null ? `${text} IS NOT NULL` : `${text} >= ${least}`, values }];

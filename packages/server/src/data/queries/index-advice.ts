@@ -25,7 +25,7 @@ function searchedField(expression: Expression): Searched | null {
   return { path, isEqual: operator === "=" };
 }
 
-/** Names of fields as a definition has them. */
+/** Names of fields as in a definition. */
 function listOf(fields: readonly string[]): string {
   return `[${fields.map((field) => `"${field}"`).join(", ")}]`;
 }

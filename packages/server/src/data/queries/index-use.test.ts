@@ -114,7 +114,7 @@ test.each([
   ["t", { offset: "2000" }],
   ["t", { limit: "1000" }],
   ["t", { expand: "t(next)" }],
-  // Own records are found by their owner, and not by another field.
+  // Own records are found by the owner, and not by another field.
   ["own", { filter: "a = 1" }],
 ] as const)("%s %j runs on a thread", (name, text) => {
   expect(isBounded(name, { ...text })).toBe(false);

@@ -1,15 +1,15 @@
 /**
- * List queries: the parameters of a list, parsed and checked, and the plan by which its pages are read. Each feature of a list is a
- * file of its own, which is entered only when a parameter asks for the feature: `sort.ts`, `search.ts`, `sql/groups.ts`,
- * `selection.ts` (`fields` and `expand`), and `cursor.ts`.
+ * List queries: the parameters of a list, parsed and checked, and the plan by which the pages are read. Each feature of
+ * a list is a separate file, which is entered only when a parameter asks for the feature: `sort.ts`, `search.ts`,
+ * `sql/groups.ts`, `selection.ts` (`fields` and `expand`), and `cursor.ts`.
  *
  * The definition decides whether a single index answers a list: all conditions of the list are comparisons of own fields with
  * constants, and the index holds the fields that are compared for equality, then the fields of the order, and nothing more. SQLite then reads a single range of the
  * index, in order, and no row in vain: the size of the page bounds the work, and the list runs on the event loop.
  *
  * A rule by membership, as `team.members(team)[user = @user.id]`, leads from the caller's records to the ids that a field may hold. An
- * index that answers the list for one id has a range for each. SQLite reads a page of each range at most, so the caller's memberships
- * bound the work, and the list is tried on the event loop with a bound on the rows.
+ * index that answers the list for one id has a range for each id. SQLite reads a page of each range at most, so the
+ * caller's memberships bound the work, and the list is tried on the event loop with a bound on the rows.
  */
 
 import { AppError, quote } from "../../base/kernel/index.ts";
@@ -59,7 +59,7 @@ export interface ListQuery {
   readonly countsAll: boolean;
   /** The list that cursors belong to, but for the caller: no other list has the same text. */
   readonly cursorScope: string;
-  /** The collections that the answer depends on, each with the caller's decision. */
+  /** The collections that the answer depends on, with the caller's decision for each. */
   readonly entered: ReadonlyMap<Collection, Decision>;
   /** The definitions of which the query was made: see `Collections`. */
   readonly epoch: number;
@@ -129,7 +129,7 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
   return { collection, text, filter, entered, hasVersion, isPublic, ...query, cursorScope };
 }
 
-/** The parts of a query that are its own for records, or for groups. */
+/** The parts of a query that differ for records, or for groups. */
 interface QueryParts extends Pick<ListQuery, "sort" | "plan" | "site" | "countsAll"> {
   readonly cursorScope: readonly unknown[];
 }
@@ -228,7 +228,7 @@ interface IndexUse {
   readonly isBounded: boolean;
   /** Whether the bound holds for each id that a condition leads to: how many ids there are is not known before. */
   readonly isLookedUp: boolean;
-  /** Whether an index, or the table itself, gives the order. */
+  /** Whether an index, or the table, gives the order. */
   readonly isOrdered: boolean;
 }
 
@@ -306,7 +306,7 @@ function compare(condition: Expression, compared: Compared): boolean {
       const column = lookedUpColumn(condition);
       const { equal, lookedUp } = compared;
       if (column === null || lookedUp.size > 0) return false;
-      // A unique index has a row for each of the ids: an order that no index gives would sort all of these rows.
+      // A unique index has a row for each id: an order that no index gives would sort all of these rows.
       for (const columns of [equal, lookedUp]) columns.add(column);
       return true;
     }

@@ -13,7 +13,7 @@ export interface KeyPlan extends SqlPart {
   /** Whether some records may have no value. */
   readonly isNullable: boolean;
   readonly valueType: ValueType;
-  /** The field whose stored value the key is; absent for any other value. */
+  /** The field with the key as stored value; absent for any other value. */
   readonly field?: string;
 }
 
@@ -22,20 +22,23 @@ export interface SortPlan {
   /** The hidden number of a record in the order of creation, as SQL. */
   readonly seq: string;
   readonly isSeqDescending: boolean;
-  /** Whether an index, or the table itself, gives the order. Without an index, SQL joins the segments and sorts their records. */
+  /** Whether an index, or the table, gives the order. Without an index, SQL joins the segments and sorts the records. */
   readonly isIndexed: boolean;
 }
 
-/** The fields of a record that are read and answered, and the records beside it. */
+/** The fields of a record that are read and answered, and the records beside this record. */
 export interface SelectionPlan {
   /** The quoted SQL name of the table. */
   readonly table: string;
-  /** The selected columns, each value under the name of its field, and those of the guards. */
+  /** The selected columns, each value under the name of the field, and the columns of the guards. */
   readonly columns: SqlPart;
   /** Fields that are left out of a record unless the column, which is no field, is 1. */
   readonly guards: readonly { readonly column: string; readonly fields: readonly string[] }[];
   readonly decoded: readonly FieldDefinition[];
-  /** The fields that are answered, in their order, with the paths into their JSON, from the outermost member; null answers all that is read. */
+  /**
+   * The fields that are answered, in their order, with the paths into the JSON, from the outermost member; null answers
+   * all that is read.
+   */
   readonly answered: readonly (readonly [name: string, paths: readonly (readonly string[])[] | null])[] | null;
   readonly expansions: readonly ExpansionPlan[];
 }
@@ -58,7 +61,7 @@ export interface ExpansionPlan {
   } | null;
 }
 
-/** A field by which records point to others: its column, and of a multiple field the table of its items, as quoted SQL names. */
+/** A field by which records point to others: the column, and of a multiple field the table of items, as quoted SQL names. */
 export interface PointerPlan {
   readonly column: string;
   readonly items: string | null;
@@ -73,7 +76,10 @@ export interface SearchPlan {
   readonly terms: readonly SearchTerm[];
   /** Whether nothing but the search says which records are on a page: the records that match need not be read for that. */
   readonly isAlone: boolean;
-  /** The columns whose text weighs the matches, as SQL; null for the rank of FTS5, which counts the words of every record and field. */
+  /**
+   * The columns with the text that weighs the matches, as SQL; null for the rank of FTS5, which counts the words of
+   * every record and field.
+   */
   readonly weighed: readonly string[] | null;
   readonly snippets: readonly { readonly field: string; readonly column: string }[];
 }
@@ -100,7 +106,7 @@ export interface GroupColumn extends SqlPart {
   /** The name in the query, and in the answer. */
   readonly name: string;
   readonly valueType: ValueType;
-  /** The texts whose positions are the values; null for values that stand for themselves. */
+  /** The texts behind values that are positions; null for other values. */
   readonly texts: readonly string[] | null;
   readonly isNullable: boolean;
 }
@@ -131,7 +137,7 @@ export interface GroupsPlan {
 export interface FileColumn extends PointerPlan {
   readonly collection: string;
   readonly field: string;
-  /** The quoted SQL names of its table and of the column. */
+  /** The quoted SQL names of the table and of the column. */
   readonly table: string;
 }
 
@@ -164,7 +170,7 @@ export interface FileUsesInput extends Input {
   readonly offset: number;
 }
 
-/** A column that holds ids of files, and the records whose column the caller may read; null for all. */
+/** A column that holds ids of files, and the records with a column that the caller may read; null for all. */
 export interface ReadableFileColumn extends FileColumn {
   readonly condition: SqlPart | null;
 }
@@ -178,7 +184,7 @@ export interface FileShownInput extends Input {
 
 export type QueryInput = FileShownInput | PageInput | RecordInput | FileUsesInput;
 
-/** A page, with its records as the text of a JSON array. */
+/** A page, with the records as the text of a JSON array. */
 export interface PageOutcome {
   readonly items: string | LongText;
   /** The last record, with the values that the list is sorted by; null on the last page. */

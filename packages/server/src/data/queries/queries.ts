@@ -4,11 +4,11 @@
  * 1. **Text → query.** `list-query.ts` reads the parameters, and allows only what the caller may read
  *    (`read-scope.ts`): filter, sort (`sort.ts`), fields and expansions (`selection.ts`), words (`search.ts`),
  *    groups (`sql/groups.ts`). `Queries` verifies the cursor (`cursor.ts`).
- * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with its SQL (`sql/`). `list-query.ts` tells whether a
+ * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with the SQL (`sql/`). `list-query.ts` tells whether a
  *    single index of the definition answers the query.
- * 3. **Plan → records.** `sql/run.ts` reads a page (`cursor.ts` finds its start), `sql/expand.ts` reads the related records. A list
- *    that an index answers runs on the event loop. Every other list, and a list that reads too many rows on the event loop,
- *    runs on a reader thread (`query-thread.ts`) with a time limit.
+ * 3. **Plan → records.** `sql/run.ts` reads a page (`cursor.ts` finds the start), `sql/expand.ts` reads the related
+ *    records. A list that an index answers runs on the event loop. Every other list, and a list that reads too many
+ *    rows on the event loop, runs on a reader thread (`query-thread.ts`) with a time limit.
  */
 
 import { AppError, BoundedMap, isAdmin, JsonText, type Principal } from "../../base/kernel/index.ts";
@@ -77,7 +77,7 @@ export interface PreparedList {
 
 export interface QueryCaller {
   readonly principal: Principal;
-  /** A user id or an address: identifies the caller whose share of the reader threads is counted. Called only for a thread. */
+  /** A user id or an address: identifies the caller for a share of the reader threads. Called only for a thread. */
   readonly caller: () => string;
   /** Aborted when the caller has gone. Called only for a query that may take a while. */
   readonly signal: () => AbortSignal;
@@ -86,7 +86,7 @@ export interface QueryCaller {
 /** The caller of the service's own reads. */
 const forService = { caller: (): string => "service", signal: (): AbortSignal => new AbortController().signal };
 
-/** The input of a run with its site, and the collections whose rights the run depends on. */
+/** The input of a run with the site, and the collections with rights that the run depends on. */
 interface Planned<T extends QueryInput> extends Pick<ListQuery, "site" | "entered"> {
   readonly input: T;
 }
@@ -108,7 +108,7 @@ function decoded(text: string): string {
 export class Queries {
   readonly #options: QueriesOptions;
   readonly #cursors: Cursors;
-  /** Parsed queries, by their parameters without the cursor; null for parameters that make no query. */
+  /** Parsed queries, by parameters without the cursor; null for parameters that make no query. */
   readonly #prepared = new BoundedMap<string, ListQuery | null>(maxQueries);
 
   constructor(options: QueriesOptions) {
@@ -262,7 +262,7 @@ export class Queries {
     return query;
   }
 
-  /** Runs a query at its site. When a thread begins the query, `plan` is called again: definitions may have changed. */
+  /** Runs a query at the site. When a thread begins the query, `plan` is called again: definitions may have changed. */
   async #run<T>(plan: () => Planned<QueryInput>, { principal, caller, signal }: QueryCaller): Promise<Reported<T>> {
     const { database } = this.#options;
     const { input, site } = plan();

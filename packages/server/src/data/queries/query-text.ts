@@ -1,4 +1,4 @@
-/** Query parameters: their names, their lists of names, and the errors about them. */
+/** Query parameters: names, lists of names, and the errors about names. */
 import { AppError, quote } from "../../base/kernel/index.ts";
 import { ExpressionError, type ExpressionSchema, type Path, parsePath } from "../expressions/index.ts";
 
@@ -28,7 +28,7 @@ export function refuseParameter(name: QueryParameter, problem: string): AppError
   return new AppError("bad_request", `"${name}": ${problem}${problem.endsWith("?") ? "" : "."}`);
 }
 
-/** The parts of a list with commas. @param bound the most parts, and their kind in a message. */
+/** The parts of a list with commas. @param bound the most parts, and the kind of the parts in a message. */
 export function partsOf(text: string, name: QueryParameter, bound: { most: number; kind: string }): string[] {
   const parts = text.split(",").map((part) => part.trim());
   if (parts.length > bound.most) throw refuseParameter(name, `at most ${bound.most} ${bound.kind} are allowed`);
@@ -37,7 +37,7 @@ export function partsOf(text: string, name: QueryParameter, bound: { most: numbe
   return parts;
 }
 
-/** Like `partsOf`, for names that stand once each, with or without a sign before. */
+/** Like `partsOf`, for names that stand once, with or without a sign before. */
 export function distinctPartsOf(...[text, name, bound]: Parameters<typeof partsOf>): string[] {
   const parts = partsOf(text, name, bound);
   const names = parts.map(nameIn);

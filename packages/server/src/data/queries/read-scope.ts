@@ -1,6 +1,6 @@
 /**
  * The rights of a query: a source is a collection, or the users, for a class of callers. The read scope is the collections that a
- * query enters, each with the decision for the caller. A cached answer depends on the collections that the scope notes.
+ * query enters, with the decision for the caller. A cached answer depends on the collections that the scope notes.
  */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { AppError, isAdmin, type Principal } from "../../base/kernel/index.ts";
@@ -37,14 +37,14 @@ export interface Source {
   readonly name: string;
   /** The quoted SQL name of the table. */
   readonly table: string;
-  /** The names of a record's fields, in their order. */
+  /** The names of a record's fields, in order. */
   readonly names: readonly string[];
   readonly decision: Decision;
   /** The condition under which records may be read; null for all. */
   readonly condition: Expression | null;
   /** The fields of `names` that callers may read in some records alone, with the conditions. */
   readonly conditional: ReadonlyMap<string, Expression>;
-  /** The fields that callers may not read in every record: no query searches or sorts by such a field. */
+  /** The fields that callers may not read in every record: no query searches or sorts by this field. */
   readonly closed: ReadonlySet<string>;
   /** Whether the version of the collection tells each change of the part that a caller of the class may read. */
   readonly hasVersion: boolean;
@@ -147,7 +147,10 @@ function withWhole(source: SourceFields, users: string): Source {
   return { ...source, whole: { ...readingOf(source, source.names, users), answered: null, expansions: [] } };
 }
 
-/** The part of a plan that reads some names: each value under its name, and a column for each guard. @param users see `SqlOptions`. */
+/**
+ * The part of a plan that reads some names: each value under the name of the field, and a column for each guard. @param
+ * users see `SqlOptions`.
+ */
 export function readingOf(
   source: SourceFields,
   names: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * The parameters `search` and `snippet`: the records whose words match, the best first, and the part of a text around the found words
- * (contract, "Batch, search, groups").
+ * The parameters `search` and `snippet`: the records with words that match, the best first, and the part of a text
+ * around the found words (contract, "Batch, search, groups").
  *
  * Words are joined by AND; `word*` matches the beginning of a word, and the words of `"two words"` follow each other. Every other
  * character is text. The text for FTS5 contains only words, so no search is an error of the database.

@@ -17,14 +17,14 @@ const maxDepth = 3;
 /** Paths that a request may name. */
 const maxPaths = { fields: 200, expand: 20 } as const;
 
-/** The fields of a record that are answered, and the records beside it. */
+/** The fields of a record that are answered, and the records beside this record. */
 class Selection {
   readonly source: Source;
   /** Of a backward path, the field by which records of the source point back; null for any other selection. */
   readonly pointer: string | null;
-  /** The records that are answered beside a record under `expand`, by their names in the query and in the answer. */
+  /** The records that are answered beside a record under `expand`, by the names in the query and in the answer. */
   readonly expansions = new Map<string, Selection>();
-  /** The fields of the query, each with the paths into its JSON; null for all fields. */
+  /** The fields of the query, with the paths into the JSON; null for all fields. */
   #fields: Map<string, string[][] | null> | null = null;
 
   constructor(source: Source, pointer: string | null = null) {
@@ -32,7 +32,7 @@ class Selection {
     this.pointer = pointer;
   }
 
-  /** Whether a record has several records beside it: by a backward path, or by a multiple field. */
+  /** Whether a record has several related records: by a backward path, or by a multiple field. */
   get leadsToMany(): boolean {
     return [...this.expansions].some(
       ([name, { pointer, leadsToMany }]) =>
@@ -40,7 +40,7 @@ class Selection {
     );
   }
 
-  /** Whether the database must look at each record to know which of its fields are answered. */
+  /** Whether the database must look at each record to know which fields are answered. */
   get isGuarded(): boolean {
     return (
       [...this.source.conditional.keys()].some((name) => this.#isRead(name)) ||
@@ -48,7 +48,7 @@ class Selection {
     );
   }
 
-  /** Whether the names of its fields are hidden from the caller, too. The fields of users are known. */
+  /** Whether the names of the fields are hidden from the caller, too. The fields of users are known. */
   get isHidden(): boolean {
     return this.source.decision.access === "none" && this.source.name !== "users";
   }
@@ -146,7 +146,7 @@ class SelectionParser {
       at = this.#expansion(at, name, { depth: i + 1, path });
       at.narrow();
     }
-    // An error about a collection that the caller may not read does not name its fields.
+    // An error about a collection that the caller may not read does not name the fields.
     if (at.isHidden) return;
     if (last === "*") at.askAll();
     else if (at.source.names.includes(last)) at.ask(last, []);
@@ -186,7 +186,7 @@ class SelectionParser {
   #target({ name, collection = "" }: FieldDefinition): Source {
     if (collection === "users") return this.#scope.userSource();
     const target = this.#scope.collections.get(collection);
-    // Definitions whose relations lead nowhere are refused.
+    // Definitions with relations to nowhere are refused.
     if (target === undefined) throw new Error(`The relation ${name} leads nowhere`);
     return this.#scope.source(target);
   }
@@ -219,7 +219,7 @@ class SelectionParser {
     return fields.filter((field) => field.collection === target && !closed.has(field.name));
   }
 
-  /** The hint for the name of a collection whose records point here. */
+  /** The hint for the name of a collection with records that point here. */
   #pointingHere(from: Selection, name: string): AppError | null {
     const collection = this.#scope.collections.get(name);
     if (collection === undefined || !this.#scope.canRead(collection)) return null;

@@ -36,7 +36,7 @@ export function parseSort(text: string, collection: Collection, schema: Expressi
   const keys = parts.map((part) => parseKey(part, schema));
   const last = keys.at(-1);
   const isSeqDescending = last?.isDescending ?? true;
-  // Creation is the order of the table itself, which needs no index: times never run backwards.
+  // Creation is the order of the table, which needs no index: times never run backwards.
   const isCreation = last?.path.hops.length === 0 && last.path.field.name === "createdAt";
   const isIndexed = indexesOf(collection.definition).some(({ fields }) => fields.includes("createdAt"));
   return { keys: isCreation && !isIndexed ? keys.slice(0, -1) : keys, isSeqDescending };

@@ -1,8 +1,8 @@
 /**
- * A batch: many changes in one transaction, each with its permission, its rules and its event; all of the changes or no
+ * A batch: many changes in one transaction, each with permission, rules and event; all of the changes or no
  * change.
  *
- * Every operation sees the records as the operations before left them. After an operation with refused values, the later
+ * Every operation sees the records as the operations before left the records. After an operation with refused values, the later
  * operations are tried too, so that the answer has every problem; any other refusal ends the batch.
  */
 import { type BatchResult, type ErrorDetail, type ErrorRule, MAX_BATCH_OPERATIONS } from "@socle/protocol";
@@ -24,7 +24,7 @@ import type { HookFailure, WriteHooks } from "./write-hooks.ts";
 const methods = ["create", "update", "delete"] as const;
 type Method = (typeof methods)[number];
 
-/** An operation whose form is right. */
+/** An operation of the right form. */
 export interface Operation {
   readonly method: Method;
   readonly collection: string;
@@ -55,7 +55,7 @@ export class Batch {
   readonly #options: BatchOptions;
   /** The JSON of each result. */
   readonly #results: string[] = [];
-  /** The ids of the records of the operations. A failed operation has an id of its own, which no record has. */
+  /** The ids of the records of the operations. A failed operation has a separate id, which no record has. */
   readonly ids: string[] = [];
   readonly #failed = new Set<number>();
   readonly #problems: ErrorDetail[] = [];
@@ -69,7 +69,7 @@ export class Batch {
    * Runs the batch in a transaction, which must be taken back when `run` throws. To be called once.
    * @returns the JSON of an array of `BatchResult`.
    * @throws AppError of the first operation that failed, or `validation_error` with the problems of all operations; each
-   * detail has the number of its operation. `payload_too_large` if the records are too many bytes.
+   * detail has the number of the operation. `payload_too_large` if the records are too many bytes.
    */
   async run(tx: Transactor, caller: Principal): Promise<JsonText> {
     const { operations, changes, hooks } = this.#options;
@@ -101,7 +101,7 @@ export class Batch {
 
   /** The record of an operation: a given id, or the record of an earlier operation. */
   #idOf({ id }: Operation): string {
-    // The target of the operation does not exist: the failed create has told its problems.
+    // The target of the operation does not exist: the failed create has told the problems.
     if (typeof id === "number" && this.#failed.has(id)) throw AppError.validation([]);
     return typeof id === "number" ? (this.ids[id] ?? "") : id;
   }
@@ -135,7 +135,7 @@ export class Batch {
   }
 }
 
-/** The error of a batch whose hooks refused operations or did not answer. */
+/** The error of a batch with hooks that refused operations or did not answer. */
 export function hookRefusal(operations: readonly Operation[], failures: readonly HookFailure[]): unknown {
   const details: ErrorDetail[] = [];
   for (const { part, error } of failures) {
@@ -147,7 +147,7 @@ export function hookRefusal(operations: readonly Operation[], failures: readonly
   return invalidBatch(details);
 }
 
-/** A refusal with the number of its operation. */
+/** A refusal with the number of the operation. */
 function refusalOf(index: number, operation: Operation, refusal: AppError): AppError {
   const { code, message, isStale } = refusal;
   return new AppError(code, message, {
@@ -177,7 +177,7 @@ function invalidBatch(problems: readonly ErrorDetail[]): AppError {
 }
 
 /**
- * The operations of a body `{ "operations": [ … ] }`. References are replaced in the body itself, when the batch runs.
+ * The operations of a body `{ "operations": [ … ] }`. References are replaced in the body, when the batch runs.
  * @throws AppError `bad_request`, or `validation_error` with every problem of the operations' form.
  */
 export function parseBatch(given: Record<string, unknown>): Operation[] {
@@ -208,7 +208,7 @@ export function parseBatch(given: Record<string, unknown>): Operation[] {
 
 type Refuse = (field: string, rule: ErrorRule, message: string) => void;
 
-/** An operation, whose problems go to `refuse`; null if the operation is no object or has no method. */
+/** An operation; problems go to `refuse`; null if the operation is no object or has no method. */
 function parseOperation(given: unknown, refuse: Refuse): Operation | null {
   if (!isObject(given)) {
     refuse("", "type", `an operation must be an object, not ${quote(given)}`);

@@ -1,6 +1,6 @@
 /**
- * Changes of records inside a transaction: create, update and delete one record, each with its permission, its rules and
- * its event.
+ * Changes of records inside a transaction: create, update and delete one record, each with permission, rules
+ * and event.
  */
 import { type ErrorDetail, type FieldDefinition, type StoredRecord, versionOf } from "@socle/protocol";
 import { AppError, type Clock, JsonText, newId, type Principal, toTimestamp } from "../../base/kernel/index.ts";
@@ -15,7 +15,7 @@ import type { Rights, RightsTarget } from "./rights.ts";
 import { keepNumbers, withoutNumbers } from "./sequences.ts";
 import type { WriteHooks } from "./write-hooks.ts";
 
-/** A record after its write. */
+/** A record after the write. */
 export interface SavedRecord {
   readonly record: StoredRecord;
   /** The whole record, or the caller's part of the record. */
@@ -69,7 +69,7 @@ export class RecordChanges {
     this.#preparation = new Preparation({ ...options, references: this.#references });
   }
 
-  /** To be awaited before a create or an update whose body `mayNameManyFiles`, in the same transaction. */
+  /** To be awaited before a create or an update with a body that `mayNameManyFiles`, in the same transaction. */
   async lookAhead(
     tx: Transactor,
     principal: Principal,
@@ -168,7 +168,7 @@ export class RecordChanges {
     return this.#answer(tx, { table, principal, id, record, owner }, answer);
   }
 
-  /** The error of a refused write: a unique index becomes the problems of its fields. */
+  /** The error of a refused write: a unique index becomes the problems of the fields. */
   #refusalOf(thrown: unknown, duplicates: () => ErrorDetail[]): unknown {
     const problems = isUniqueViolation(thrown) ? duplicates() : [];
     return problems.length === 0 ? thrown : AppError.validation(problems);
@@ -189,7 +189,7 @@ export class RecordChanges {
     );
   }
 
-  /** The record that an update or delete is about, once the caller may do that, with about its bytes. */
+  /** The record that an update or delete is about, once the caller may do that, with about the bytes. */
   #find(
     tx: Transactor,
     principal: Principal,
@@ -242,7 +242,7 @@ function otherValues(returned: Body, record: Body): Body {
 
 /**
  * Refuses a change of a record that has another version than the caller names.
- * @param ifMatch tags with commas between them, or `*`; null without a condition.
+ * @param ifMatch tags with commas between tags, or `*`; null without a condition.
  * @throws AppError `conflict`, with the status 412.
  */
 function checkVersion(record: StoredRecord, ifMatch: string | null): void {
@@ -252,7 +252,7 @@ function checkVersion(record: StoredRecord, ifMatch: string | null): void {
   throw new AppError("conflict", "The record has changed since the version that If-Match names.", { isStale: true });
 }
 
-/** For a caller who may not read the record: fields of the body, and the system fields (contract, "HTTP in general"). */
+/** For a caller that may not read the record: fields of the body, and the system fields (contract, "HTTP in general"). */
 function answerWithout(record: StoredRecord, body: Body): JsonText {
   const { id, createdAt, updatedAt } = record;
   const named = Object.entries(record).filter(([name]) => Object.hasOwn(body, name));

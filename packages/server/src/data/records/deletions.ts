@@ -1,5 +1,5 @@
 /**
- * Deletions: a record or a user is deleted, and each relation that points to the deleted record applies its `onDelete`.
+ * Deletions: a record or a user is deleted, and each relation that points to the deleted record applies the `onDelete`.
  *
  * 1. **Collect.** The indexes of the relations give the records that `cascade` deletes too, each record once, so that rings
  *    end.
@@ -30,7 +30,7 @@ import type { WriteHooks } from "./write-hooks.ts";
 
 const pageSize = 500;
 
-/** Bytes of the records that one deletion may change beside its own record: the records stay in memory until the flush. */
+/** Bytes of the records that one deletion may change beside the deleted record: the records stay in memory until the flush. */
 const maxBytes = 64 * 1024 ** 2;
 
 /** A relation with `onDelete`. */
@@ -52,7 +52,7 @@ interface Pointing extends Target, Pointer {
   readonly target: string;
 }
 
-/** The root of a deletion and the records that `cascade` deletes, with their keys. */
+/** The root of a deletion and the records that `cascade` deletes, with the keys. */
 interface Deleted {
   readonly targets: Target[];
   readonly going: Set<string>;
@@ -97,7 +97,7 @@ export class Deletions {
   /** The relations with `onDelete`, by target collection, and the epoch of the definitions that have the relations. */
   #pointers: { readonly epoch: number; readonly byTarget: ReadonlyMap<string, Pointer[]> } | null = null;
 
-  /** @param options `maxCascade`: records that one deletion may change beside its own record (`limits.cascade`). */
+  /** @param options `maxCascade`: records that one deletion may change beside the deleted record (`limits.cascade`). */
   constructor(options: { collections: Collections; effects: RecordEffects; clock: Clock; maxCascade: number }) {
     this.#collections = options.collections;
     this.#effects = options.effects;
@@ -132,7 +132,7 @@ export class Deletions {
 
   /**
    * Deletes a record that no other record points to, at once.
-   * @returns false, with nothing changed, for a record that others point to: `delete` applies their `onDelete`.
+   * @returns false, with nothing changed, for a record that others point to: `delete` applies the `onDelete`.
    */
   deleteAlone(tx: Transactor, principal: Principal, { table, row }: { table: RecordTable; row: OwnedRow }): boolean {
     if (this.isPointedTo(tx, { collection: table.collection.name, id: row.record.id })) return false;
@@ -145,12 +145,12 @@ export class Deletions {
     return this.#pointersTo(collection).some(({ table, field }) => tx.get(table.pointing(field, 1), id, 0) !== null);
   }
 
-  /** Applies the `onDelete` of relations to a user who is about to be deleted. @throws as `delete`. */
+  /** Applies the `onDelete` of relations to a user that is about to be deleted. @throws as `delete`. */
   async followUser(tx: Transactor, principal: Principal, id: string): Promise<void> {
     await this.#follow(new Work(tx, principal, null), { collection: "users", id });
   }
 
-  /** Everything but the root itself. */
+  /** Everything but the root. */
   async #follow(work: Work, root: Target): Promise<void> {
     const doomed: Pointing[] = [];
     const deleted: Deleted = { targets: [root], going: new Set([keyOf(root)]) };
@@ -185,7 +185,7 @@ export class Deletions {
   }
 
   /**
-   * The records that stay and point to the deleted records, for each of their fields with an `onDelete`. Both may change
+   * The records that stay and point to the deleted records, for each field with an `onDelete`. Both may change
    * meanwhile: the targets that are added are searched, too.
    */
   async *#pointing(
@@ -258,7 +258,7 @@ function pointersOf(collections: readonly Collection[]): ReadonlyMap<string, Poi
   return byTarget;
 }
 
-/** The number of pointing records; without the number for a caller who may not read all of these records. */
+/** The number of pointing records; without the number for a caller that may not read all of these records. */
 function told(principal: Principal, { table: { collection }, field, n }: Kept): string {
   const limits = fieldLimits(collection, principal);
   const isOpen = limits === null || !(limits.closed.has(field) || limits.conditional.has(field));
@@ -280,7 +280,7 @@ function keyOf({ collection, id }: Target): string {
   return `${collection} ${id}`;
 }
 
-/** The ids of the records whose field points to a target, in the order of creation. The records may change meanwhile. */
+/** The ids of the records with a field that points to a target, in the order of creation. The records may change meanwhile. */
 async function* idsPointing(work: Work, { table, field }: Pointer, id: string): AsyncGenerator<string> {
   const sql = table.pointing(field, pageSize);
   for (let after = 0; ; ) {

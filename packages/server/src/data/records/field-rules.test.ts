@@ -1,4 +1,6 @@
-/** Rules of fields: no answer holds a value that its caller may not read, and no caller writes a field without the right to write. */
+/**
+ * Rules of fields: no answer holds a value that the caller may not read, and no caller writes a field without the right to write.
+ */
 import { describe, expect, test } from "bun:test";
 import { openApi, setRole } from "../../../test/kit.ts";
 

@@ -60,7 +60,7 @@ const told = async (seq: number): Promise<string[]> =>
     ({ type, payload }) => `${type} ${Reflect.get(payload, "name") ?? Reflect.get(payload, "id")}`,
   );
 
-/** A project with two issues, one below the other, and a comment on each. */
+/** A project with two issues, one below the other, and a comment on each issue. */
 async function tree(): Promise<{ [name: string]: string }> {
   const project = await make("projects", { name: "P" });
   const issue = await make("issues", { name: "I", project });

@@ -95,7 +95,7 @@ function fillDefaults(
 }
 
 /**
- * The owner of a new record: its creator. An owner field shows the owner; only an admin may name another user, or null.
+ * The owner of a new record: the creator. An owner field shows the owner; only an admin may name another user, or null.
  * In `values`, the field's position then holds the owner.
  */
 function ownerOfNew(shown: PlacedField, principal: Principal, { values, problems }: ValidatedBody): string | null {
@@ -179,7 +179,7 @@ export class Preparation {
     this.#rights = options.rights;
   }
 
-  /** A record that is to be created; `stored` has the values with columns of their own. @throws AppError. */
+  /** A record that is to be created; `stored` has the values with separate columns. @throws AppError. */
   create(tx: Transactor, first: NewBody): Prepared & { record: StoredRecord; stored: readonly Value[] } {
     const { table, principal, body, given, observe, id, times, defaultsAt } = first;
     const { collection } = table;
@@ -249,7 +249,7 @@ export class Preparation {
     throw policy.refusal(state.principal);
   }
 
-  /** Throws every problem of a body at once; a caller who is not admitted is not told whether a unique value is taken. */
+  /** Throws every problem of a body at once; a caller that is not admitted is not told whether a unique value is taken. */
   #refuse(
     tx: Transactor,
     { table, principal, returned: trusted = {} }: BodyToWrite,

@@ -1,6 +1,6 @@
 /**
  * Record effects: the event and the note that follow the write of a record, and the state in memory that follows the notes:
- * the number of records of each collection, and the versions of its lists.
+ * the number of records of each collection, and the versions of the lists.
  */
 import type { JsonValue, StoredRecord } from "@socle/protocol";
 import { isAdmin, type JsonText, type Principal } from "../../base/kernel/index.ts";
@@ -161,7 +161,7 @@ export class RecordCounts {
   }
 }
 
-/** Owners of one collection whose last change is remembered; beyond, all owners count as changed. */
+/** Owners of one collection with a remembered last change; beyond, all owners count as changed. */
 const maxOwners = 10_000;
 
 interface Changes {
@@ -175,7 +175,7 @@ interface Changes {
 
 /**
  * The last change of the records of each collection, as a number that only grows; kept in memory while the service runs. A
- * caller who sees only own records gets the last change of these records.
+ * caller that sees only own records gets the last change of these records.
  */
 export class Versions {
   /** Random for each run of the service, so that a version of an earlier run never fits. */
@@ -202,7 +202,7 @@ export class Versions {
     }
   }
 
-  /** The version of all that a caller can see of some collections, and of their definitions. */
+  /** The version of all that a caller can see of some collections, and of the definitions. */
   of(entered: ReadonlyMap<Collection, Decision>, principal: Principal): string {
     const userId = principal?.userId ?? null;
     let version = this.#run;

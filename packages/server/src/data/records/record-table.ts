@@ -1,4 +1,4 @@
-/** Record tables: the SQL of a collection's records, and values derived from its definition once for all requests. */
+/** Record tables: the SQL of a collection's records, and values derived from the definition once for all requests. */
 import { type FieldDefinition, type JsonValue, type StoredRecord, versionOf } from "@socle/protocol";
 import { AppError, BoundedMap, type JsonText, type Principal, quote } from "../../base/kernel/index.ts";
 import { identifier, type Value } from "../../store/database/index.ts";
@@ -30,7 +30,7 @@ export interface OwnedRow {
 }
 
 const owned = "_owned_by";
-/** The most sets of fields whose update statement stays in memory. */
+/** The most update statements in memory, one for each set of fields. */
 const maxUpdates = 100;
 
 export type PlacedField = readonly [position: number, field: FieldDefinition];
@@ -39,8 +39,8 @@ export type PlacedField = readonly [position: number, field: FieldDefinition];
 export interface UniqueKey {
   readonly fields: readonly string[];
   /**
-   * Finds another record with the same key. Parameters: for each field the value and the id of the record, whose stored
-   * value replaces a null value; then the id.
+   * Finds another record with the same key. Parameters: for each field the value and the id of the record, with the stored
+   * value that replaces a null value; then the id.
    */
   readonly duplicate: string;
 }
@@ -49,7 +49,7 @@ export class RecordTable {
   readonly collection: Collection;
   readonly fields: readonly FieldDefinition[];
   readonly positions: ReadonlyMap<string, number>;
-  /** The names of the fields, in their order, after the system fields. */
+  /** The names of the fields, in order, after the system fields. */
   readonly names: readonly string[];
   /** The field that shows the owner; undefined without an owner field. */
   readonly ownerField: PlacedField | undefined;
@@ -81,7 +81,7 @@ export class RecordTable {
   readonly #longFields: readonly string[];
   /** The approximate bytes of a record's JSON without the long fields. */
   readonly #leastWeight: number;
-  /** Statements of updates, by the names of their fields. */
+  /** Statements of updates, by the names of the fields. */
   readonly #updates = new BoundedMap<string, string>(maxUpdates);
 
   constructor(collection: Collection) {
@@ -152,7 +152,7 @@ export class RecordTable {
     return `SELECT 1 FROM ${this.sqlName} WHERE ${this.sqlName}.id = ? AND (${condition})`;
   }
 
-  /** Changes the given columns and `updatedAt`. Parameters: their values, the time, the id. */
+  /** Changes the given columns and `updatedAt`. Parameters: the values, the time, the id. */
   update(fields: readonly FieldDefinition[]): string {
     const names = fields.map(({ name }) => name).join();
     let sql = this.#updates.get(names);
@@ -165,7 +165,7 @@ export class RecordTable {
   }
 
   /**
-   * The records whose field holds an id, alone or in an array, in the order of creation. Parameters: the id, the seq before
+   * The records with a field that holds an id, alone or in an array, in the order of creation. Parameters: the id, the seq before
    * the first record.
    */
   pointing(field: string, limit: number): string {
@@ -201,7 +201,7 @@ export class RecordTable {
 
   /**
    * The newest records, at most `limit` (in the text: a literal is measurably quicker). Parameter: the owner if
-   * `byOwner`; its sign spares a new plan for each value, see `parameter` of expressions.
+   * `byOwner`; the sign spares a new plan for each value, see `parameter` of expressions.
    */
   firstPage(byOwner: boolean, limit: number): string {
     const where = byOwner ? ` WHERE ${ownerColumn} = +?` : "";
@@ -247,7 +247,7 @@ export class RecordTable {
   /**
    * The beginning of a statement in which `_state` is a row with the values of a record. Parameters: `stateValues`.
    * @param isStored whether the collection's table has these values in this statement, too, in place of the record's row: for a
-   * record that points to itself.
+   * record that points to the same record.
    */
   givenState(isStored: boolean): string {
     const state = `WITH _state AS (SELECT * FROM ${this.state("_given")})`;
@@ -267,7 +267,7 @@ export class RecordTable {
     return [state, own, ...items].join(", ");
   }
 
-  /** The stored values of a record, in memory, with its owner. */
+  /** The stored values of a record, in memory, with the owner. */
   stateValues(record: Readonly<Record<string, unknown>>, owner: string | null): Value[] {
     const text = (name: string): string | null => {
       const value = record[name];
@@ -295,7 +295,7 @@ export class RecordTable {
     return Object.assign({ ...record }, this.decoded(values));
   }
 
-  /** The approximate bytes of a record's JSON, from its row. */
+  /** The approximate bytes of a record's JSON, from the row. */
   weightOf(row: StoredRecord): number {
     let weight = this.#leastWeight;
     for (const name of this.#longFields) {
@@ -332,7 +332,7 @@ type Version = Pick<StoredRecord, "id" | "updatedAt">;
 
 const marks = new WeakMap<Collection, string>();
 
-/** A text that is another once the definition is: a migration adds fields to records whose version stays. */
+/** A text that changes with the definition: a migration adds fields to records, and the version stays. */
 function markOf(collection: Collection): string {
   return marks.getOrInsertComputed(collection, ({ definition }) => digestOf(JSON.stringify(definition)));
 }

@@ -51,20 +51,20 @@ interface RecordsOptions {
   readonly maxCascade: number;
 }
 
-/** A refused record, by its position among the given records. */
+/** A refused record, by the position among the given records. */
 interface Rejection {
   readonly position: number;
   readonly details: readonly ErrorDetail[];
 }
 
-/** A create and an update refuse before their first write, so a second call is safe. */
+/** A create and an update refuse before the first write, so a second call is safe. */
 const single: TransactOptions = { isRepeatable: true };
-/** Rolls a transaction back until its hooks have been asked. */
+/** Rolls a transaction back until the hooks have been asked. */
 const hooksPending = new Error("Hooks have to be asked first");
 
 /**
  * Every method throws AppError: `not_found`, `unauthorized`, `forbidden`, `bad_request`, `validation_error`, `unavailable`, in
- * this order of checks. A change checks the caller's right inside its transaction, by the definition of that moment.
+ * this order of checks. A change checks the caller's right inside the transaction, by the definition of that moment.
  */
 export class Records {
   readonly #options: RecordsOptions;
@@ -91,8 +91,8 @@ export class Records {
   }
 
   /**
-   * Sets the clock after every stored time, and completes the indexes of every table. A damaged collection fails its own
-   * requests, and not the start.
+   * Sets the clock after every stored time, and completes the indexes of every table. A damaged collection fails requests
+   * for this collection, and not the start.
    */
   async start(): Promise<void> {
     const { collections, database, clock, logger } = this.#options;
@@ -296,7 +296,7 @@ export class Records {
   }
 
   /**
-   * Creates records in one transaction. Refused records are left out and reported by their positions.
+   * Creates records in one transaction. Refused records are left out and reported by the positions.
    * @throws AppError `forbidden` unless the caller is an admin.
    */
   importAll(principal: Principal, collection: string, records: readonly ImportedRecord[]): Promise<Rejection[]> {
@@ -306,7 +306,7 @@ export class Records {
       const rejections: Rejection[] = [];
       for (const [position, record] of records.entries()) {
         try {
-          // An import goes around hooks (docs/functions.md): the records were checked by their source.
+          // An import goes around hooks (docs/functions.md): the records were checked by the source.
           this.#changes.create(tx, caller, { collection, ...record, hooks: null });
         } catch (thrown) {
           if (!(thrown instanceof AppError) || thrown.code !== "validation_error") throw thrown;
@@ -333,7 +333,7 @@ function seen<T>(hooks: WriteHooks, saved: T): T {
   return saved;
 }
 
-/** Repeats a write until its hooks have seen the write. @throws AppError also of hooks, and `conflict`. */
+/** Repeats a write until the hooks have seen the write. @throws AppError also of hooks, and `conflict`. */
 async function askingFirst<T>(hooks: WriteHooks, write: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

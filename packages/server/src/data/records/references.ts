@@ -29,7 +29,7 @@ export interface Lookups {
   isReadableFile(reader: Reader, id: string, principal: Principal): boolean;
 }
 
-/** A record before its write; an undefined value stays unchanged. */
+/** A record before the write; an undefined value stays unchanged. */
 interface Candidate {
   readonly id: string;
   /** The values by the positions of the fields. */
@@ -60,7 +60,7 @@ export class References {
    * Adds a problem for each id of a record or file that does not exist or is not readable by the caller; both have the same
    * message. An id that the record holds already is not checked: its target may be deleted, and a body from GET can be sent
    * back.
-   * @param by `trusted` has the fields that a hook has set, which may point anywhere. A caller who is not admitted learns
+   * @param by `trusted` has the fields that a hook has set, which may point anywhere. A caller that is not admitted learns
    * nothing of fields that may point anywhere.
    * @param body `before` is the record before the update; null for a new record.
    */

@@ -1,5 +1,5 @@
 /**
- * Rights on single records and on their fields: the policies decide whether a caller is allowed an operation; the database
+ * Rights on single records and on the fields: the policies decide whether a caller is allowed an operation; the database
  * checks conditions on the record.
  */
 import type { ErrorDetail, Operation, StoredRecord } from "@socle/protocol";
@@ -18,7 +18,7 @@ export interface RightsTarget {
   readonly owner: string | null;
 }
 
-/** A caller and the values of a record that are not in its table: before or after a write. */
+/** A caller and the values of a record that are not in the table: before or after a write. */
 export interface RecordState extends Omit<RightsTarget, "id"> {
   readonly record: Readonly<Record<string, unknown>>;
 }
@@ -26,7 +26,7 @@ export interface RecordState extends Omit<RightsTarget, "id"> {
 /** The state of a whole record, with the system fields. */
 type WholeState = RecordState & { readonly record: StoredRecord };
 
-/** A body that is to be written, with its stored values by the positions of the fields. */
+/** A body that is to be written, with the stored values by the positions of the fields. */
 interface Written {
   readonly body: Readonly<Record<string, unknown>>;
   readonly values: (Value | undefined)[];
@@ -38,7 +38,7 @@ type Sql = ReturnType<typeof toSql>;
 interface Statements {
   /** The record of an id. Parameter: the id. */
   readonly exists: string;
-  /** The ids of a JSON array whose records do not exist or do not fulfil the condition, as `value`. Parameter: the array. */
+  /** The ids of a JSON array if the records do not exist or do not fulfil the condition, as `value`. Parameter: the array. */
   readonly missing: string;
   /** The values of a record. Parameters: `RecordTable.stateValues`. */
   readonly ofState: string;
@@ -86,7 +86,7 @@ export class Rights {
     return reader.get(exists, id, ...bind(values, contextOf(principal))) !== null;
   }
 
-  /** The ids whose records do not exist or are not readable by the caller. A single statement finds these ids. */
+  /** The ids of records that do not exist or are not readable by the caller. A single statement finds these ids. */
   unreadable(
     reader: Reader,
     { table, principal, ids }: { table: RecordTable; principal: Principal; ids: readonly string[] },
@@ -134,7 +134,7 @@ export class Rights {
   }
 
   /**
-   * Refuses a caller who is not allowed an operation on a record.
+   * Refuses a caller that is not allowed an operation on a record.
    * @throws AppError `missing` if an expression hides the record, otherwise `forbidden` or `unauthorized`.
    */
   admit(reader: Reader, operation: Operation, target: RightsTarget & { missing: () => AppError }): void {
@@ -155,7 +155,7 @@ export class Rights {
   }
 
   /**
-   * Refuses a new record whose body names fields that the caller may not write.
+   * Refuses a new record if the body names fields that the caller may not write.
    * @param state the record after the create.
    * @throws AppError `forbidden` with the fields.
    */
@@ -200,7 +200,7 @@ export class Rights {
   }
 }
 
-/** A decision that needs no more of the record than its owner. */
+/** A decision that needs no more of the record than the owner. */
 function allowsInMemory({ access }: Decision, { principal, owner }: Omit<RightsTarget, "id">): boolean {
   return access === "own" ? isOwnRecord(principal, owner) : access === "all";
 }

@@ -1,4 +1,4 @@
-/** Rules at their edges: of 4 KB, through rings of relations, over nulls, and a membership that ends between two pages. */
+/** Rules at the edges: of 4 KB, through rings of relations, over nulls, and a membership that ends between two pages. */
 import { describe, expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
 
@@ -11,7 +11,7 @@ const fields = [
   relation("team", "teams"),
 ];
 
-/** The rules over nulls, each with the records that a member of the team, another user and an anonymous caller may read. */
+/** The rules over nulls, with the records that a member of the team, another user and an anonymous caller may read. */
 const overNulls: readonly [rule: string, ann: string[], bob: string[], nobody: string[]][] = [
   ["u = @user.id", ["full"], [], []],
   ["u != @user.id", ["empty"], ["empty", "full"], ["empty", "full"]],
@@ -98,7 +98,7 @@ describe("over nulls", () => {
 });
 
 describe("through rings of relations", () => {
-  /** Three records in a ring, of which the third belongs to the team, and a record that points to itself. */
+  /** Three records in a ring, of which the third belongs to the team, and a record that points to the same record. */
   async function ring(collection: string): Promise<string[]> {
     const [a, b] = [await make(collection, { name: "a" }), await make(collection, { name: "b" })];
     const c = await make(collection, { name: "c", next: a, team: red });

@@ -1,4 +1,4 @@
-/** Rules as expressions: a team issue tracker, in which only members of a workspace see and change its issues. */
+/** Rules as expressions: a team issue tracker, in which only members of a workspace see and change the workspace's issues. */
 import { describe, expect, test } from "bun:test";
 import { openApi, setRole } from "../../../test/kit.ts";
 

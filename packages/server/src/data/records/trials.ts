@@ -1,6 +1,6 @@
 /**
  * Trials: operations as another caller, with the parts of the rule that allow or refuse the operation. A trial changes
- * nothing: its transaction is taken back.
+ * nothing: the transaction is taken back.
  */
 import type { Operation, RulePart, StoredRecord, TriedRule } from "@socle/protocol";
 import { AppError, isAdmin, type JsonText, type Principal, type SignedIn } from "../../base/kernel/index.ts";
@@ -57,8 +57,8 @@ export class Trials {
   }
 
   /**
-   * Makes a change for a caller, by an admin, and takes the change back. @throws AppError `forbidden` for a caller who is
-   * no admin.
+   * Makes a change for a caller, by an admin, and takes the change back. @throws AppError `forbidden` for a caller without
+   * the role admin.
    */
   async change(admin: SignedIn, change: TriedChange): Promise<TriedAnswer> {
     let answer: TriedAnswer | null = null;

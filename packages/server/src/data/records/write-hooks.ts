@@ -1,5 +1,5 @@
 /**
- * Hooks before a write: the user's code sees the record after the write, and may change its values or refuse the write.
+ * Hooks before a write: the user's code sees the record after the write, and may change the values or refuse the write.
  *
  * Hooks run outside of transactions, because a waiting hook would hold up all other writes. A write with hooks is tried in
  * a transaction with every check, and rolled back if hooks have not seen the resulting record. The hooks are asked, and the
@@ -76,7 +76,7 @@ export interface HookFailure {
 const maxTimes = 3;
 /** The most transactions of a write. A batch may change a record many times, and each change waits for the change before. */
 const maxRounds = 32;
-/** The most changes of a write whose hooks are asked at the same time. */
+/** The most changes of a write with hooks that are asked at the same time. */
 const width = 32;
 /** The time after which no further hooks of a write are asked: the caller's connection would end. */
 const longestMs = 30_000;
@@ -86,7 +86,7 @@ export class WriteHooks {
   readonly #hooks: RecordHooks;
   readonly #toError: (failures: readonly HookFailure[]) => unknown;
   readonly #beganAt = performance.now();
-  /** The answered changes, by their position in the write. */
+  /** The answered changes, by position in the write. */
   readonly #answers = new Map<number, Answered>();
   readonly #pending = new Map<number, Pending>();
   readonly #pendingIds = new Set<unknown>();
@@ -99,7 +99,7 @@ export class WriteHooks {
   /** The part of the write that the next changes belong to: an operation of a batch. */
   part = 0;
 
-  /** @param toError the error of a write from the failures of its parts, in their order. */
+  /** @param toError the error of a write from the failures of the parts, in order. */
   constructor(hooks: RecordHooks, toError: (failures: readonly HookFailure[]) => unknown = ([first]) => first?.error) {
     this.#hooks = hooks;
     this.#toError = toError;
@@ -200,7 +200,10 @@ function changedAgain(): AppError {
   return new AppError("conflict", "The record was changed again and again while hooks looked at it. Try again.");
 }
 
-/** Changes of the same values are the same to hooks: a record that the write itself has made or changed has other times in each transaction. */
+/**
+ * Changes of the same values are the same to hooks: a record that the write has made or changed has other times in each
+ * transaction.
+ */
 function seenOf({ operation, record, previous }: Attempted): string {
   const times = { createdAt: null, updatedAt: null };
   return JSON.stringify([operation, { ...record, ...times }, previous && { ...previous, ...times }]);

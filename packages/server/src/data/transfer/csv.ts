@@ -11,7 +11,7 @@ import type { ImportRow } from "./ndjson-rows.ts";
 const delimiters = [",", ";", "\t"] as const;
 const systemFields = ["id", "createdAt", "updatedAt"];
 
-/** A row: its text, its cells, and the problems of quotes that the parser found. */
+/** A row: the text, its cells, and the problems of quotes that the parser found. */
 interface CsvRow {
   readonly raw: string;
   readonly cells: readonly string[];
@@ -23,7 +23,7 @@ export class CsvRows {
   readonly #maxLength: number;
   #rest = "";
   #line = 1;
-  /** Whether the present line is too long: its rest is dropped. */
+  /** Whether the present line is too long: the rest is dropped. */
   #isTooLong = false;
   #delimiter: string | null = null;
   #columns: readonly string[] | null = null;
@@ -70,7 +70,7 @@ export class CsvRows {
   }
 
   /**
-   * Keeps the beginning of a row for the next piece. A row that is too long is refused, and its line is dropped.
+   * Keeps the beginning of a row for the next piece. A row that is too long is refused, and the line is dropped.
    * @throws AppError for a quote that may be open: the row would take in the rest of the file.
    */
   #keep(rest: string): ImportRow[] {
@@ -128,19 +128,19 @@ export class CsvRows {
   }
 }
 
-/** A row without the carriage return of its line end, which the parser leaves in a last cell without quotes. */
+/** A row without the carriage return of the line end, which the parser leaves in a last cell without quotes. */
 function rowOf(row: CsvRow, delimiter: string): CsvRow {
   const { raw, cells } = row;
   const last = cells.at(-1) ?? "";
   if (!last.endsWith("\r")) return row;
   const line = raw.endsWith("\n") ? raw.slice(0, -1) : raw;
-  // Without quotes, a cell is the text from its delimiter to the end of the line.
+  // Without quotes, a cell is the text from the delimiter to the end of the line.
   const before = line.at(-last.length - 1);
   if (!line.endsWith(last) || (before !== undefined && before !== delimiter)) return row;
   return { ...row, cells: [...cells.slice(0, -1), last.slice(0, -1)] };
 }
 
-/** The character between the cells of a file; null while its first line has not ended. */
+/** The character between the cells of a file; null while the first line has not ended. */
 function delimiterOf(text: string, isLast: boolean): string | null {
   const end = text.indexOf("\n");
   if (end < 0 && !isLast) return null;
@@ -164,7 +164,7 @@ function quotedEmpties(raw: string, cells: readonly string[], delimiter: string)
   return found;
 }
 
-/** The value of a cell that the type of its field refuses. */
+/** The value of a cell that the type of the field refuses. */
 export const noValue = Symbol("no value");
 
 const number = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;

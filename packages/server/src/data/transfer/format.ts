@@ -1,4 +1,4 @@
-/** The formats of imports and exports, and their media types. */
+/** The formats of imports and exports, and media types. */
 
 export type TransferFormat = "ndjson" | "csv";
 
@@ -21,12 +21,12 @@ const endings: { readonly [ending: string]: TransferFormat } = {
   ".jsonl": "ndjson",
 };
 
-/** The format of a file by the ending of its name, with the dot; null for another ending. */
+/** The format of a file by the ending of the name, with the dot; null for another ending. */
 export function formatOfEnding(ending: string): TransferFormat | null {
   return endings[ending.toLowerCase()] ?? null;
 }
 
-/** The format of a media type, whatever its parameters are; null for another type. */
+/** The format of a media type, whatever the parameters; null for another type. */
 export function formatOf(mediaType: string): TransferFormat | null {
   const [type = ""] = mediaType.split(";");
   return known[type.trim().toLowerCase()] ?? null;

@@ -47,7 +47,7 @@ export class Import {
   }
 
   /**
-   * Reads a file to its end. To be called once.
+   * Reads a file to the end. To be called once.
    * @throws AppError when the rest cannot be read or written; the message has the number of imported records.
    */
   async run(file: AsyncIterable<Uint8Array>): Promise<ImportReport> {
@@ -88,7 +88,7 @@ export class Import {
     if (this.#characters >= charactersAtOnce) await this.#write();
   }
 
-  /** Begins the next transaction once the one before is done. */
+  /** Begins the next transaction once the transaction before is done. */
   async #write(): Promise<void> {
     const records = this.#waiting;
     this.#waiting = [];

@@ -1,4 +1,4 @@
-/** Imports and exports, as routes ask for them. */
+/** Imports and exports, for routes. */
 import type { ImportReport } from "@socle/protocol";
 import { Admission, type Clock, type SignedIn, type System } from "../../base/kernel/index.ts";
 import type { Database } from "../../store/database/index.ts";

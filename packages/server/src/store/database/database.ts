@@ -45,7 +45,7 @@ export interface DatabaseOptions {
   onLocked?: () => void;
   /** Bytes of the write-ahead log at which writes begin to wait for the log (`limits.wal`). Default 64 MiB. */
   logLimit?: number;
-  /** The module of the threads for `query`, which calls `serveThread` with its tasks. */
+  /** The module of the threads for `query`, which calls `serveThread` with the tasks. */
   queryThread?: string;
   /** How many queries of one caller may wait for a thread (`limits.queries`). Default 256. */
   maxQueries?: number;
@@ -53,7 +53,7 @@ export interface DatabaseOptions {
   threadLimitMs?: number;
   /** Whether room on the disk is reserved for changes of admins that make room. Default false. */
   hasReserve?: boolean;
-  /** Replaces the flush of the log, for a test of its failure. */
+  /** Replaces the flush of the log, for a test of the failure. */
   sync?: () => Promise<void>;
 }
 
@@ -65,7 +65,7 @@ type CallerGuard = (reader: Reader, caller: SignedIn) => SignedIn;
 
 /** The bound of waiting queries, as a multiple of the bound of one caller. */
 const callersAtOnce = 4;
-/** Admins read without a limit of time, so only a few of their reads may wait. */
+/** Admins read without a limit of time, so only a few reads may wait. */
 const adminReads = { maxWaiting: 30, waitingShare: 15, limitMs: Number.POSITIVE_INFINITY };
 
 /** The embedded database: `reader` for committed data, `transact` for every change. */
@@ -148,7 +148,7 @@ export class Database {
   }
 
   /**
-   * Runs `work` in a new transaction and resolves with its answer when the change is on disk. An error of `work` rolls
+   * Runs `work` in a new transaction and resolves with the answer when the change is on disk. An error of `work` rolls
    * the transaction back and is thrown here. `work` must not wait for another transaction.
    * @throws AppError `unavailable` when the disk refuses the change, or while the service stops.
    */
@@ -166,7 +166,7 @@ export class Database {
     await this.transact((tx) => tx.run("UPDATE _schema SET version = version WHERE module = 'events'"));
   }
 
-  /** Registers `guard`, which checks callers again when their right is used. The module `auth` calls this method. */
+  /** Registers `guard`, which checks callers again when the right is used. The module `auth` calls this method. */
   guardCallers(guard: CallerGuard): void {
     this.#callerGuard = guard;
   }
@@ -237,7 +237,7 @@ export class Database {
     return this.#runFor(waiter, this.#threads, (thread) => thread.inSnapshot(work));
   }
 
-  /** Pauses these reads of another module or process when the write-ahead log waits for a gap between reads. */
+  /** Pauses the given reads of another module or process when the write-ahead log waits for a gap between reads. */
   joinGaps(reads: PausableReads): void {
     this.#checkpointer.add(reads);
   }
@@ -253,7 +253,7 @@ export class Database {
   /**
    * A connection that reads and has temporary tables. Each statement sees all commits so far. The connection closes with
    * the database.
-   * @param onProbe is called for each row that a `stopProbe` meets; its error ends the statement.
+   * @param onProbe is called for each row that a `stopProbe` meets; the error ends the statement.
    */
   openScratch(onProbe: () => void): ScratchConnection {
     const connection = new Connection(this.path, { readonly: true });
@@ -273,7 +273,7 @@ export class Database {
     );
   }
 
-  /** Runs work for a caller who waits: the session and the role must still be the same when the work begins. */
+  /** Runs work for a caller that waits: the session and the role must still be the same when the work begins. */
   #runFor<T>(waiter: Waiter, threads: ReaderThreads, work: ThreadWork<T>): Promise<T> {
     const { principal = null } = waiter;
     return threads.run(async (thread) => {
@@ -285,14 +285,14 @@ export class Database {
   }
 
   /**
-   * Holds the database file and its log in the state of the last commit, for a copy, while writes go on. The log
+   * Holds the database file and the log in the state of the last commit, for a copy, while writes go on. The log
    * grows meanwhile: the caller limits the growth and releases the state.
    */
   holdState(): Promise<HeldState> {
     return holdState(this.#holdOptions);
   }
 
-  /** Bytes of the database file and of its log. */
+  /** Bytes of the database file and of the log. */
   sizes(): { database: number; log: number } {
     return { database: statSync(this.path).size, log: statSync(`${this.path}-wal`).size };
   }
@@ -307,7 +307,7 @@ export class Database {
     await this.transact((tx) => upgradeTables(tx, this.path, schemas));
   }
 
-  /** Refuses all new transactions, and the accepted transactions that are not done: their callers get an answer. */
+  /** Refuses all new transactions, and the accepted transactions that are not done: the callers get an answer. */
   giveUp(): void {
     this.#writer.giveUp();
     this.#threads.giveUp();

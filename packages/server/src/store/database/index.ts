@@ -1,4 +1,7 @@
-/** The database: the class that modules use (`database.ts`), its reads (`store.ts`) and transactions (`transaction.ts`), and its parts (`sqlite/`), the only code that knows the driver. */
+/**
+ * The database: the class that modules use (`database.ts`), reads (`store.ts`) and transactions (`transaction.ts`), and
+ * the parts (`sqlite/`), the only code that knows the driver.
+ */
 export { Database, type DatabaseOptions } from "./database.ts";
 export { DatabaseFile, mergeLog, vacuumDatabase, vacuumPath } from "./sqlite/database-file.ts";
 export { hasMetDamage, isOutOfRoom, isUniqueViolation } from "./sqlite/errors.ts";

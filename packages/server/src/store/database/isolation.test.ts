@@ -218,7 +218,7 @@ describe("isolation", () => {
     expect(effects("durable")).toEqual(effects("commit"));
     for (const { n, isRepeatable } of kinds) if (!isRepeatable) expect([n, calls[n]]).toEqual([n, 1]);
     expect(Math.max(...calls)).toBeLessThanOrEqual(2);
-    // Alone in its commit, such a transaction is always called again, with a savepoint.
+    // Alone in a commit, this transaction is always called again, with a savepoint.
     const late = { n: calls.length, isRepeatable: true, failsEarly: false, failsLate: true };
     await expect(write(late)).rejects.toThrow("taken back");
     expect(calls[late.n]).toBe(2);

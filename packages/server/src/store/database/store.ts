@@ -1,7 +1,7 @@
 /**
  * The store: the types by which modules read the database, and the guarantees of the database.
  *
- * 0. **The store is embedded SQLite.** A read returns its rows directly, without a promise, and so does each statement of a
+ * 0. **The store is embedded SQLite.** A read returns rows directly, without a promise, and so does each statement of a
  *    transaction. To serve more reads, add processes, or replicas with copies of the file; another engine is not needed.
  *    Only `SlowReader` and `Migration.slow` answer promises, because their statements may run on a thread.
  * 1. **Transactions are serial.** Their functions run one after another, and the commits keep that order. Short
@@ -9,7 +9,7 @@
  *    migrations (`migrate`) run in the order of the calls; a short transaction that fits in the next commit waits for at most
  *    one long transaction, and for the migrations before. So a value that a transaction has read does not change before the transaction ends, and
  *    numbers that transactions assign (positions of the event log) rise in commit order. A function is called again only
- *    when its options allow that (`isRepeatable`), or when the writer had to roll back its whole commit: for a full disk,
+ *    when the options allow that (`isRepeatable`), or when the writer had to roll back the whole commit: for a full disk,
  *    or for a damaged page that another function met.
  * 2. **A transaction is whole or not at all.** An error rolls back only this transaction; the others of the same commit
  *    stay. If a statement violates a unique index, only that statement fails, and the transaction may continue.
@@ -17,7 +17,7 @@
  *    begin to see the change: no code sees one without the other. `onDurable`, and the answer of `transact`, come when
  *    the change is on disk, in commit order.
  * 4. **Reads of one turn of the event loop share a snapshot**, the state of the last commit. A read sees the state at
- *    the moment of its call. Reads on the event loop do not wait for the writer, and the writer does not wait for reads.
+ *    the moment of the call. Reads on the event loop do not wait for the writer, and the writer does not wait for reads.
  * 5. **A migration changes the tables for all modules at the same moment** as the state in memory. A `longRead` that
  *    began earlier still reads the former tables.
  * 6. **An acknowledged write survives** a kill of the process and a cut of the power. A flush that fails is final.
@@ -69,16 +69,16 @@ export interface ScratchConnection extends Reader {
   run(sql: string, ...values: Value[]): number;
 }
 
-/** A migration ran between the creation of a task and its snapshot. */
+/** A migration ran between the creation of a task and the snapshot. */
 export class SchemaChanged extends Error {
   override readonly name = "SchemaChanged";
 }
 
 /** The caller of a read that may wait for a thread. */
 export interface Waiter {
-  /** Checked again when the read begins; absent for reads of the service itself. */
+  /** Checked again when the read begins; absent for reads of the service. */
   readonly principal?: Principal;
-  /** A user id or an address: identifies the caller whose share of the threads is counted. */
+  /** A user id or an address: identifies the caller for a share of the threads. */
   readonly caller: string;
   /** Aborted when the caller no longer waits for the answer. */
   readonly signal: AbortSignal;
@@ -87,9 +87,9 @@ export interface Waiter {
 /** A table of the service that `db.query` may read. Other tables of the service are closed; tables of collections are open. */
 export interface QueryTable {
   readonly table: string;
-  /** A view with its columns, if some columns must not be read. The other columns are closed in the table, too. */
+  /** A view with columns, if some columns must not be read. The other columns are closed in the table, too. */
   readonly view?: { readonly name: string; readonly columns: readonly string[] };
-  /** More names for columns, used when the name of a field differs from the name of its column. */
+  /** More names for columns, used when the name of a field differs from the name of the column. */
   readonly aliases?: { readonly [name: string]: string };
 }
 

@@ -1,8 +1,8 @@
 /**
  * Transactions: what the function of a transaction gets, and the projection, which applies the notes of the commits.
  *
- * The projection is the state in memory that follows the data, such as definitions, sessions and counts. A transaction notes
- * its meaning for that state (`Transactor.note`), and the projection applies the notes in the moment of the commit, in
+ * The projection is the state in memory that follows the data, for example definitions, sessions and counts. A transaction notes
+ * the meaning for that state (`Transactor.note`), and the projection applies the notes in the moment of the commit, in
  * commit order. Notes are plain data that JSON carries, so a second projection with the same notes has the same state.
  */
 import type { Principal } from "../../base/kernel/index.ts";
@@ -14,13 +14,13 @@ export interface Note {
   readonly data: unknown;
 }
 
-/** A kind of note, with the type of its data. */
+/** A kind of note, with the type of the data. */
 export interface NoteKind<T> {
   readonly kind: string;
   readonly of: (data: T) => Note;
 }
 
-/** @param kind a name of the form `part.happened`, such as `sessions.ended`. */
+/** @param kind a name of the form `part.happened`, like `sessions.ended`. */
 export function noteKind<T>(kind: string): NoteKind<T> {
   return { kind, of: (data) => ({ kind, data }) };
 }
@@ -33,7 +33,7 @@ export class Projection {
     this.#parts.getOrInsertComputed(kind, () => []).push(apply);
   }
 
-  /** Applies the notes of a commit, in their order. */
+  /** Applies the notes of a commit, in order. */
   apply(notes: readonly Note[]): void {
     for (const { kind, data } of notes) for (const apply of this.#parts.get(kind) ?? []) apply(data as never);
   }
@@ -55,11 +55,11 @@ export interface Transactor extends Reader {
    */
   note(note: Note): void;
   /**
-   * The data of the newest note of a kind in this commit: of this transaction, or of an earlier one that was not rolled back.
-   * Null if the state in memory is still the newest.
+   * The data of the newest note of a kind in this commit: of this transaction, or of an earlier transaction that was
+   * not rolled back. Null if the state in memory is still the newest.
    */
   lastNote<T>(kind: NoteKind<T>): T | null;
-  /** The next transaction begins after this commit: for a change whose notes the next transactions depend on. */
+  /** The next transaction begins after this commit: for a change with notes that the next transactions depend on. */
   endBatch(): void;
   /**
    * `effect` is called when the transaction is on disk, in commit order; never after a rollback. When an effect answers a
@@ -68,7 +68,7 @@ export interface Transactor extends Reader {
   onDurable(effect: () => unknown): void;
 }
 
-/** The transaction of a migration. Its own statements block the event loop: statements on many rows go through `slow`. */
+/** The transaction of a migration. The own statements block the event loop: statements on many rows go through `slow`. */
 export interface Migration extends Transactor {
   readonly slow: SlowTransactor;
 }
@@ -82,17 +82,17 @@ export interface ModuleSchema {
 /** The site of a migration: the event loop, or a separate thread, so that requests go on. */
 export type MigrationSite = "event-loop" | "thread";
 
-/** Work in a transaction on behalf of a caller, who has the role of the moment when the transaction begins. */
+/** Work in a transaction on behalf of a caller, with the role of the moment when the transaction begins. */
 export type CallersWork<T> = (tx: Transactor, caller: Principal) => T;
 
-/** A migration on behalf of a caller, who has the present role. */
+/** A migration on behalf of a caller, with the present role. */
 export type CallersMigration<T> = (tx: Migration, caller: Principal) => T | Promise<T>;
 
 export interface TransactOptions {
   /** Whether the transaction may use the reserve on a full disk. */
   readonly makesRoom?: boolean;
   /**
-   * Whether the function may be called again: its only results are changes to the database and its effects. For transactions
+   * Whether the function may be called again: the only results are changes to the database and the effects. For transactions
    * that rarely fail after a write: the transaction costs less, but a failure after a write costs more.
    */
   readonly isRepeatable?: boolean;
@@ -104,11 +104,11 @@ export type TransactionConnection = Pick<Transactor, keyof Reader | "run">;
 /** The argument of a transaction's function. The transactor is dead after the end of the function. */
 export class JobTransactor implements Transactor {
   readonly #connection: TransactionConnection;
-  /** The notes of the commit: those of earlier transactions, and of this transaction. */
+  /** The notes of the commit: notes of earlier transactions, and of this transaction. */
   readonly notes: Note[];
   readonly durableEffects: (() => unknown)[] = [];
   endsBatch = false;
-  /** Whether a statement has written, so that an error of the function needs a rollback. SQLite undoes a failed statement itself. */
+  /** Whether a statement has written, so that an error of the function needs a rollback. SQLite undoes a failed statement. */
   hasWritten = false;
   #open = true;
 
@@ -148,7 +148,7 @@ export class JobTransactor implements Transactor {
   lastNote<T>({ kind }: NoteKind<T>): T | null {
     for (let at = this.notes.length - 1; at >= 0; at--) {
       const note = this.notes[at];
-      // The kind of a note determines the type of its data.
+      // The kind of a note determines the type of the data.
       if (note?.kind === kind) return note.data as T;
     }
     return null;

@@ -105,7 +105,7 @@ describe("transactions", () => {
     const found: (string | null)[] = [];
     const applied: string[] = [];
     database.projection.on(happened, (text) => applied.push(text));
-    // On a busy machine, the transactions may have a commit each.
+    // On a busy machine, the transactions may have separate commits.
     const newest = (tx: Transactor): string | null => tx.lastNote(happened) ?? applied.at(-1) ?? null;
     const write = (n: number, fails = false): Promise<void> =>
       database.transact((tx) => {

@@ -40,11 +40,11 @@ import { TypeBlocks } from "./type-blocks.ts";
 export interface NewEvent {
   type: string;
   source: EventSource;
-  /** The payload for readers: an object, or its JSON. The log serialises the payload at once. */
+  /** The payload for readers: an object, or the JSON. The log serialises the payload at once. */
   payload: object | JsonText;
   /** For an update: the payload that the log keeps instead of a large payload. Listeners get the whole payload. */
   changes?: () => object;
-  /** The caller who caused the event. */
+  /** The caller behind the event. */
   principal: Principal;
   /** The owner of the event's record; realtime and functions use the owner to decide the audience. */
   owner?: string | null;
@@ -57,7 +57,7 @@ export interface NewEvent {
 /** If a listener answers a promise, the next event waits for that promise. */
 export type EventListener = (event: LoggedEvent) => unknown;
 
-/** An event in the transaction of its change, with parts that the log does not keep. */
+/** An event in the transaction of the change, with parts that the log does not keep. */
 export interface AppendedEvent {
   readonly event: LoggedEvent;
   readonly previous: StoredRecord | null;
@@ -79,7 +79,7 @@ export interface EventRecorder {
   beforeTrim(tx: Transactor, first: number, last: number): void;
 }
 
-/** With more events than this, a search would block the event loop. */
+/** With more events than this number, a search would block the event loop. */
 const manyEvents = 20_000;
 
 /** A part of the log: the events of the wanted types, without payloads, and the end of the part. */
@@ -107,14 +107,14 @@ const trimmed = noteKind<{ readonly seq: number }>("events.trimmed");
 /** For a payload with more characters, the log keeps the changes of an update instead of the record. */
 const largePayload = 4_096;
 
-/** The row to store: with its payload, or with the changes if these are less than half of a large payload. */
+/** The row to store: with the payload, or with the changes if the changes are less than half of a large payload. */
 function keptOf({ changes }: NewEvent, row: WrittenRow): WrittenRow {
   if (changes === undefined || row.payload.length <= largePayload) return row;
   const { text } = JsonText.of(changes());
   return text.length < row.payload.length / 2 ? { ...row, payload: text, partial: 1 } : row;
 }
 
-/** The log of all events. Listeners get an event when the event and its change are on disk, in commit order. */
+/** The log of all events. Listeners get an event when the event and the change are on disk, in commit order. */
 export class EventLog {
   readonly #database: Database;
   readonly #clock: Clock;
@@ -173,7 +173,7 @@ export class EventLog {
     tx.note(trimmed.of({ seq }));
   }
 
-  /** Writes an event in the transaction of its change. `now` is the time of the change. */
+  /** Writes an event in the transaction of the change. `now` is the time of the change. */
   append(tx: Transactor, event: NewEvent, now: number = this.#clock.now()): void {
     const end = tx.lastNote(appended) ?? this.#end;
     const seq = end.seq + 1;
@@ -258,7 +258,7 @@ export class EventLog {
     return { events: rows.map(({ at, ...row }) => ({ ...row, timestamp: toTimestamp(at) })), end };
   }
 
-  /** The matching events, newest first, and their total number. A long log is read on a thread. */
+  /** The matching events, newest first, and the total number. A long log is read on a thread. */
   async search(
     filter: EventFilter,
     page: { limit: number; offset: number; waiter: Waiter },

@@ -1,6 +1,6 @@
 /**
- * The table of events: its rows; two single-row tables with the last assigned and the last trimmed position of the log; and the
- * size marks. A size mark stores the bytes of all events written up to its seq. The difference of two marks is the size of
+ * The table of events: the rows; two single-row tables with the last assigned and the last trimmed position of the log; and the
+ * size marks. A size mark stores the bytes of all events written up to the seq. The difference of two marks is the size of
  * the events between the marks, so trimming events needs no count. The first mark lies at the beginning of the log.
  */
 import type { Event, EventSource, StoredRecord } from "@socle/protocol";
@@ -43,22 +43,22 @@ export type WrittenRow = EventRow & Required<Pick<EventRow, "basis">>;
 export interface EventBasis {
   readonly fields: { readonly [name: string]: unknown };
   readonly owner: string | null;
-  /** The changed fields whose former values are too long for the log. */
+  /** The changed fields with former values too long for the log. */
   readonly omitted?: readonly string[];
 }
 
-/** An event of the log without its payload: enough to decide the event's audience. */
+/** An event of the log without the payload: enough to decide the event's audience. */
 export type EventHead = Pick<LoggedEvent, "seq" | "type" | "owner" | "timestamp">;
 
-/** An event of the log, with its private parts. Costly parts are computed on demand. */
+/** An event of the log, with the private parts. Costly parts are computed on demand. */
 export class LoggedEvent implements Event {
   /** The position in the log; rises in commit order. */
   readonly seq: number;
   readonly type: string;
   readonly source: EventSource;
-  /** The id of the user who caused the event, or null. */
+  /** The id of the user behind the event, or null. */
   readonly actor: string | null;
-  /** The owner of the record after the change, or before its deletion; null without an owner, and without a record. */
+  /** The owner of the record after the change, or before the deletion; null without an owner, and without a record. */
   readonly owner: string | null;
   /** Whether the payload holds only the record's id and the changed fields. */
   readonly isPartial: boolean;
@@ -124,7 +124,7 @@ export class LoggedEvent implements Event {
 /** Bytes between two marks: the precision of the log's size. */
 export const markEvery = 256 * 1024;
 
-/** The approximate bytes of a row without its payload and basis. */
+/** The approximate bytes of a row without the payload and basis. */
 export const rowBytes = 100;
 
 export const eventSchema: ModuleSchema = {
@@ -156,7 +156,7 @@ export const eventSchema: ModuleSchema = {
      ) GROUP BY total / ${markEvery}`,
     // The event's own time, if the clock was set back before the event: `at` never falls.
     "ALTER TABLE _events ADD COLUMN time INTEGER",
-    // The previous record, as far as the read rule uses its fields: a replay reads the basis to find the users that can no longer
+    // The previous record, as far as the read rule uses the fields: a replay reads the basis to find the users that can no longer
     // see the record.
     "ALTER TABLE _events ADD COLUMN basis TEXT",
     // The time by which the retention counts the age of events; see `EventTime`.
@@ -167,7 +167,7 @@ export const eventSchema: ModuleSchema = {
 /** `db.query` may read the whole table. */
 export const eventQueryTable: QueryTable = { table: "_events" };
 
-/** A position in the log: its seq, and the time in the event's id. */
+/** A position in the log: the seq, and the time in the event's id. */
 interface LogPosition {
   readonly seq: number;
   readonly at: number;
@@ -190,7 +190,7 @@ export function eventsAfter(reader: Reader, seq: number, limit: number): EventRo
   return reader.all<EventRow>(`SELECT ${columns} FROM _events WHERE seq > ? ORDER BY seq LIMIT ?`, seq, limit);
 }
 
-/** An event without its payload, owner and actor. */
+/** An event without payload, owner and actor. */
 export interface EventStamp {
   readonly type: string;
   /** The time in the event's id, in milliseconds since 1970. */
@@ -240,7 +240,7 @@ export function positionOf(reader: Reader, seq: number): LogPosition | null {
   return reader.get<LogPosition>("SELECT seq, at FROM _events WHERE seq = ?", seq);
 }
 
-/** The newest assigned seq and its time, even if that event was trimmed. */
+/** The newest assigned seq and the time, even if that event was trimmed. */
 export function lastGiven(reader: Reader): LogPosition {
   const last = reader.get<LogPosition>(
     `SELECT seq, at FROM _event_position
@@ -273,7 +273,7 @@ export function lastUntil(
   return last?.seq ?? null;
 }
 
-/** The newest event that the log holds; `at` is the time at which it happened. */
+/** The newest event that the log holds; `at` is the time of that event. */
 export function newestEvent(reader: Reader): LogPosition | null {
   return reader.get<LogPosition>("SELECT seq, coalesce(time, at) AS at FROM _events ORDER BY seq DESC LIMIT 1");
 }
@@ -342,7 +342,7 @@ export function firstMark(reader: Reader): SizeMark | null {
   return reader.get<SizeMark>("SELECT seq, total FROM _event_sizes ORDER BY seq LIMIT 1");
 }
 
-/** The first mark whose total is at least `total`. */
+/** The first mark with a total of at least `total`. */
 export function markFrom(reader: Reader, total: number): SizeMark | null {
   return reader.get<SizeMark>("SELECT seq, total FROM _event_sizes WHERE total >= ? ORDER BY seq LIMIT 1", total);
 }

@@ -63,7 +63,7 @@ describe("a clock that is wrong and the age of events", () => {
       await restarted.trim();
     }
     expect(await types()).toHaveLength(before + 1);
-    // The first events are too old by now, and the one of the wrong clock is no reason to remove those between.
+    // The first events are too old by now, and the event of the wrong clock is no reason to remove the events between.
     clock.time += 36 * hour;
     await restarted.trim();
     expect((await types()).length).toBeLessThan(before);

@@ -9,14 +9,17 @@ import { firstMark, lastUntil, markFrom, newestEvent, oldestEvent, storedTime, s
 const step = 500;
 /**
  * The number of events with a future time that a step skips to find an event of known age. If more events have a future
- * time, the events stay until the log is over its count or its bytes.
+ * time, the events stay until the log is over the count or the bytes.
  */
 const aheadStep = 10_000;
 /** The approximate bytes of events that a transaction removes. */
 const stepBytes = 8 * 1024 ** 2;
 const everyMs = 10_000;
 
-/** Milliseconds by which the event time moves in a real millisecond at most: more than one, to catch up after the service was off. */
+/**
+ * Milliseconds by which the event time moves in a real millisecond at most: more than a millisecond, to catch up after the
+ * service was off.
+ */
 const pace = 2;
 /** The stored time is written again when the event time has moved by so much. */
 const storeEveryMs = 600_000;
@@ -59,7 +62,10 @@ class EventTime {
     this.#stored = moved;
   }
 
-  /** The stored time; in a log that has none, the time of the newest event, which a clock that has jumped since does not change. */
+  /**
+   * The stored time; in a log without a stored time, the time of the newest event, which a clock that has jumped since
+   * does not change.
+   */
   #begin(): number {
     const { reader } = this.#database;
     this.#stored = storedTime(reader);
@@ -146,7 +152,7 @@ export class EventRetention {
     const now = clock.now();
     const horizon = Math.min(now, this.#time.now) - maxAgeMs;
     let byAge = 0;
-    // After the clock was ahead, events carry future times that do not tell their age: the first events after these do.
+    // After the clock was ahead, events carry future times that do not tell the age: the first events after the false times do.
     const isAhead = first.at > now;
     if (first.at < horizon || maxAgeMs === 0 || isAhead) {
       // Only as far as a single step removes: the time needs no index then.

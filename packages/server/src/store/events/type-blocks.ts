@@ -5,7 +5,7 @@ import { typesBetween } from "./event-table.ts";
 /** The number of seqs in a block. */
 const width = 256;
 
-/** The most blocks in memory: enough for four million events. A block takes two bytes for each of its types, at most 512. */
+/** The most blocks in memory: enough for four million events. A block takes two bytes for each type, at most 512. */
 const capacity = 16_384;
 
 /** The most blocks that a call reads from the table; the next call reads more. */
@@ -32,7 +32,7 @@ export class TypeBlocks {
     return this.#blocks.size;
   }
 
-  /** A seq after `after`, at most `until`, before which no event has one of these types. */
+  /** A seq after `after`, at most `until`, before which no event has a type of the list. */
   skip(after: number, until: number, types: readonly string[]): number {
     let seq = after;
     let reads = 0;

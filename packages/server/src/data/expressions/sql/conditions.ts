@@ -2,9 +2,9 @@
  * Expressions as SQL conditions.
  *
  * A path through relations becomes a correlated subquery. Compared with a constant for equality, the path becomes a lookup: SQL
- * finds the records at the end of the path once, by an index, and then the records that point to those. A backward step becomes
- * EXISTS, or a lookup. Each entered collection adds the condition under which the caller may read its records. A condition about
- * a single record has no lookups.
+ * finds the records at the end of the path once, by an index, and then the records that point to these records. A
+ * backward step becomes EXISTS, or a lookup. Each entered collection adds the condition under which the caller may read
+ * the records. A condition about a single record has no lookups.
  *
  * A condition that does not hold may be NULL; a negated condition is the exact opposite, so that every record fulfils either.
  */
@@ -64,7 +64,7 @@ type Compare = Extract<Expression, { type: "compare" }>;
 type In = Extract<Expression, { type: "in" }>;
 type Ordering = ">" | ">=" | "<" | "<=";
 
-/** The same comparison with its sides changed. */
+/** The same comparison with the sides changed. */
 const swapped: { readonly [operator in Ordering | "="]: Ordering | "=" } = {
   "=": "=",
   ">": "<",
@@ -158,14 +158,14 @@ function containsSql(scope: Scope, left: Operand, right: Operand): SqlPart {
   return sqlPart`CASE ${askJson(scope, left, "json_type")} WHEN 'text' THEN ${text} WHEN 'array' THEN ${list} END`;
 }
 
-/** Whether a text contains another. ASCII does without our own SQL function, which takes three times as long. */
+/** Whether a text contains another text. ASCII does without our own SQL function, which takes three times as long. */
 function textContains(scope: Scope, text: SqlPart, wanted: Operand): SqlPart {
   if (wanted.type === "value" && typeof wanted.value === "string" && isAscii(wanted.value))
     return sqlPart`instr(lower(${text}), ${textParameter(wanted.value.toLowerCase())}) > 0`;
   return sqlPart`_contains(${text}, ${valueSql(scope, wanted)})`;
 }
 
-/** The value is in a list of constants, all of them not null. */
+/** The value is in a list of constants, all not null. */
 function constantsIn(scope: Scope, left: Operand, constants: readonly Operand[]): SqlPart[] {
   if (left.type === "path" && left.valueType === "json") return jsonIn(scope, left, constants);
   const within = (column: SqlPart): SqlPart => sqlPart`${column} IN ${listSql(scope, constants)}`;

@@ -1,7 +1,7 @@
 /**
  * Related records: backward steps, and comparisons at the end of relations. A backward step becomes EXISTS. When an
- * index finds the records that fulfil its condition, the step becomes a lookup: SQL finds these records once, and then the records that
- * these point to.
+ * index finds the records that fulfil the condition, the step becomes a lookup: SQL finds these records once, and then
+ * the records that these point to.
  */
 import { identifier } from "../../../store/database/index.ts";
 import {
@@ -20,9 +20,9 @@ import {
 import { fromWhere, plain, type Scope, type SqlPart, sqlPart } from "./scope.ts";
 
 /**
- * Some record that points to the end of `from`, some item of its field, or the record of an item, fulfils `item`. The items are read
- * from the JSON of the record, which a state outside of tables has, too. When an index finds the items, the table of items leads to
- * the records.
+ * Some record that points to the end of `from`, some item of the field, or the record of an item, fulfils `item`. The
+ * items are read from the JSON of the record, which a state outside of tables has, too. When an index finds the items,
+ * the table of items leads to the records.
  */
 export function someSql(scope: Scope, some: Some | SomeItem): SqlPart {
   const callers = callersAmong(scope, some);
@@ -35,7 +35,7 @@ export function someSql(scope: Scope, some: Some | SomeItem): SqlPart {
   return sqlPart`EXISTS (SELECT 1${fromWhere(tables, all)})`;
 }
 
-/** The tables of a condition, their joins, and the scope at the end. */
+/** The tables of a condition, the joins, and the scope at the end. */
 interface Entered {
   readonly tables: readonly string[];
   readonly conditions: readonly SqlPart[];
@@ -64,7 +64,7 @@ function enterPointing(scope: Scope, { from, target, pointer }: Some): Entered {
 
 /**
  * The items of the record at the end of `from`, or the records of the items. The number of items is bounded, so the statement has stop
- * probes only for items that lead to several records each.
+ * probes only for items that lead to several records.
  */
 function enterItems(scope: Scope, { from, field, record, item }: SomeItem): Entered {
   const { tables, conditions, alias } = scope.enter(from);
@@ -86,12 +86,12 @@ function leadsToSeveral(expression: Expression): boolean {
   return expression.type === "some" || expression.type === "someItem" || partsOf(expression).some(leadsToSeveral);
 }
 
-/** A condition on the column at the end of relations, which NULL does not meet: looked up from their end. */
+/** A condition on the column at the end of relations, which NULL does not meet: looked up from the end. */
 export function lookUpColumn(scope: Scope, path: Path, condition: (column: string) => SqlPart): SqlPart {
   return lookUp(scope, path.hops, (at) => condition(at.column(columnOf(path))));
 }
 
-/** The records whose relations lead to records that fulfil a condition, looked up from their end. */
+/** The records with relations that lead to records that fulfil a condition, looked up from the end. */
 function lookUp(scope: Scope, hops: readonly Hop[], atEnd: (scope: Scope) => SqlPart): SqlPart {
   const [hop, ...rest] = hops;
   if (hop === undefined) return atEnd(scope);
@@ -133,7 +133,7 @@ function pointedBy(scope: Scope, { target, pointer, item }: Some): SqlPart {
   return sqlPart`${scope.alias}.id IN (SELECT ${id}${fromWhere(tables, conditions)})`;
 }
 
-/** This record holds an item that fulfils `item`, or whose record does. */
+/** This record holds an item that fulfils `item`, or an item with a record that does. */
 function holdersOf(scope: Scope, { field, record }: SomeItem, item: Expression): SqlPart {
   const inner = scope.inside();
   const items = record === null ? inner.alias : scope.newAlias();
@@ -147,7 +147,7 @@ function holdersOf(scope: Scope, { field, record }: SomeItem, item: Expression):
   return sqlPart`${scope.alias}._seq IN (SELECT ${items}.record${fromWhere(tables, all)})`;
 }
 
-/** The column that holds an id of those that the lookup of a step finds; null for a step that looks at each record. */
+/** The column that holds an id of the records that the lookup of a step finds; null for a step that looks at each record. */
 export function lookedUpColumn(some: Some): string | null {
   return isSought(some) ? (some.from[0]?.field.column ?? "id") : null;
 }

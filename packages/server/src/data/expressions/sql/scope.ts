@@ -1,6 +1,7 @@
 /**
- * Parts of SQL, and scopes: a scope is the row that a part of a condition is about, under its alias in the statement. A path through
- * relations enters further tables from the row; a backward step opens a scope inside, from which a path may climb back.
+ * Parts of SQL, and scopes: a scope is the row that a part of a condition is about, under the alias in the statement. A
+ * path through relations enters further tables from the row; a backward step opens a scope inside, from which a path
+ * may climb back.
  */
 import { identifier, stopProbe, type Value } from "../../../store/database/index.ts";
 import {
@@ -15,13 +16,13 @@ import {
   type Path,
 } from "../expression.ts";
 
-/** A part of an SQL text, and the values or constants that stand for its `?`, in their order. */
+/** A part of an SQL text, and the values or constants that stand for each `?`, in order. */
 export interface SqlPart {
   readonly text: string;
   readonly values: readonly (Value | Constant)[];
 }
 
-/** The values for the `?` of an SQL text, in their order. */
+/** The values for the `?` of an SQL text, in order. */
 export function bind(values: readonly (Value | Constant)[], context: EvaluationContext): Value[] {
   return values.map((value) => {
     if (typeof value !== "object" || value === null) return value;
@@ -35,14 +36,14 @@ export function plain(text: string): SqlPart {
 }
 
 /**
- * A `?` and its constant. With a sign: a column that equals a bare parameter takes its place in ORDER BY, and SQLite then plans the
- * statement anew for each value (4 µs).
+ * A `?` and the constant. With a sign: a column that equals a bare parameter takes the place in ORDER BY, and SQLite
+ * then plans the statement anew for each value (4 µs).
  */
 export function parameter(value: Constant): SqlPart {
   return { text: "+?", values: [value] };
 }
 
-/** A `?` and its text. */
+/** A `?` and the text. */
 export function textParameter(value: string): SqlPart {
   return parameter({ type: "value", value, valueType: "text" });
 }
@@ -74,12 +75,12 @@ export function fromWhere(tables: readonly string[], conditions: readonly SqlPar
   return sqlPart` FROM ${tables.join(", ")}${whereSql(conditions)}`;
 }
 
-/** The condition, or its exact opposite: not true. */
+/** The condition, or the exact opposite: not true. */
 export function opposite(condition: SqlPart, negated: boolean): SqlPart {
   return negated ? sqlPart`(${condition}) IS NOT TRUE` : condition;
 }
 
-/** The names of members as SQLite writes a path into JSON, after its beginning. */
+/** The names of members as SQLite writes a path into JSON, after the beginning. */
 export function memberPath(members: readonly Member[]): string {
   return members.map((member) => (typeof member === "number" ? `[${member}]` : `."${member}"`)).join("");
 }
@@ -98,7 +99,7 @@ export interface SqlOptions {
 /** The parts that all scopes of a condition share. */
 interface Statement {
   readonly options: SqlOptions;
-  /** The number of the next alias: no alias hides another. */
+  /** The number of the next alias: no alias hides another alias. */
   nextAlias: number;
   compile(expression: Expression, scope: Scope): SqlPart;
 }
@@ -107,7 +108,7 @@ export class Scope {
   readonly alias: string;
   /** The alias of the items, while a comparison of any item of a JSON array is compiled. */
   readonly item: string | null;
-  /** The scope that a backward step has left; null for the record itself. */
+  /** The scope that a backward step has left; null for the record. */
   readonly #outer: Scope | null;
   readonly #statement: Statement;
 
@@ -169,7 +170,7 @@ export class Scope {
     return [this.#statement.compile(condition, new Scope(alias, {}, this.#statement))];
   }
 
-  /** The tables along relations, from this record on, and their joins. */
+  /** The tables along relations, from this record on, and the joins. */
   enter(hops: readonly Hop[]): { tables: string[]; conditions: SqlPart[]; alias: string } {
     const [tables, conditions]: [string[], SqlPart[]] = [[], []];
     let from = this.alias;

@@ -30,7 +30,7 @@ const maxAnswerBytes = 16 * 1024 ** 2;
 type Target = NonNullable<ExpansionPlan["target"]>;
 type BackwardTarget = Target & { readonly pointer: PointerPlan };
 
-/** A record that is answered, or the value that a path brings, and its bytes, expansions included. */
+/** A record that is answered, or the value that a path brings, and the bytes, expansions included. */
 interface Weighed<T extends JsonValue = JsonValue> {
   readonly value: T;
   readonly bytes: number;
@@ -40,7 +40,7 @@ type Expanded = (row: Row) => Weighed;
 
 const nothing = { value: null, bytes: 4 } as const;
 
-/** Makes the records of an answer, with their expansions. */
+/** Makes the records of an answer, with the expansions. */
 export class Expander {
   readonly #run: Run;
   #readBytes = 0;
@@ -49,7 +49,7 @@ export class Expander {
     this.#run = run;
   }
 
-  /** The records for some rows, in their order. @throws AppError `bad_request` when paths bring too much. */
+  /** The records for some rows, in order. @throws AppError `bad_request` when paths bring too much. */
   records(selection: SelectionPlan, rows: Row[]): Row[] {
     const weighed = this.#weighed(selection, rows);
     let bytes = 0;
@@ -97,7 +97,7 @@ export class Expander {
     };
   }
 
-  /** The newest first. Of too many records, each row gets its newest, and no row gets more than its share. */
+  /** The newest first. Of too many records, each row gets the newest, and no row gets more than a fair share. */
   #backward(field: string, target: BackwardTarget, rows: readonly Row[]): Expanded {
     const ids = rows.flatMap(({ id }) => (typeof id === "string" ? [id] : []));
     const { pointer } = target;
@@ -186,7 +186,7 @@ function countEachSql(run: Run, target: BackwardTarget, ids: readonly string[]):
   return sqlPart`SELECT count(*) AS n FROM ${tables}${readable(run, target, matches)} GROUP BY ${parent}`;
 }
 
-/** The condition that a record is among the newest of a parent. @param limit records for each. */
+/** The condition that a record is among the newest of a parent. @param limit records for each row. */
 function newestOfEach(
   run: Run,
   target: BackwardTarget,

@@ -49,7 +49,7 @@ export function readableFileColumns(scope: ReadScope, { isProbed }: { isProbed: 
   });
 }
 
-/** The uses of a file, by collection and field, newest first in each. */
+/** The uses of a file, by collection and field, newest first in each field. */
 export function runFileUses(run: Run, { columns, fileId, limit, offset }: FileUsesInput): FileUses {
   const items: FileUse[] = [];
   let total = 0;

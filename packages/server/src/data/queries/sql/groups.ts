@@ -1,7 +1,7 @@
 /**
- * The parameters `group` and `aggregate`: a list of groups in place of records. A group has the values that its records share, and
- * aggregates over its records: `group=status,createdAt:month&aggregate=count,sum(points)`. SQLite makes all groups, and the page is
- * cut out of their order.
+ * The parameters `group` and `aggregate`: a list of groups in place of records. A group has the values that the records
+ * of the group share, and aggregates over these records: `group=status,createdAt:month&aggregate=count,sum(points)`.
+ * SQLite makes all groups, and the page is cut out of the ordered groups.
  */
 import { oneOf, quote } from "../../../base/kernel/index.ts";
 import { stopProbe, type Value } from "../../../store/database/index.ts";
@@ -43,11 +43,11 @@ const units: { readonly [unit: string]: (time: string) => string } = {
   year: (time) => `(substr(${time}, 1, 4) || '-01-01T00:00:00.000Z')`,
 };
 
-/** The functions over a field: the SQL, and the types of values that they take. */
+/** The functions over a field: the SQL, and the types of values that the statement takes. */
 const functions: {
   readonly [name: string]: { readonly sql: (value: string) => string; readonly takes: readonly ValueType[] };
 } = {
-  // SQLite's `sum` of whole numbers fails when it overflows; `total` does not.
+  // SQLite's `sum` of whole numbers fails at an overflow; `total` does not.
   sum: { sql: (value) => `total(${value})`, takes: ["number"] },
   avg: { sql: (value) => `avg(${value})`, takes: ["number"] },
   min: { sql: (value) => `min(${value})`, takes: ["number", "datetime", "text"] },
@@ -113,7 +113,7 @@ function parseAggregate(name: string, at: GroupsOf): GroupColumn {
 
 function columnPath(name: string, parameter: "group" | "aggregate", { schema }: GroupsOf): Path {
   const path = pathOf(name, parameter, schema);
-  // Members of JSON have no type: each record would decide their equality and their sum.
+  // Members of JSON have no type: each record would decide equality and sum.
   if (path.valueType === "json" || path.members.length > 0)
     throw refuseParameter(parameter, `${quote(name)} is JSON, which has no groups and no sums`);
   return path;
@@ -144,7 +144,7 @@ const probeEvery = 256;
 
 type GroupRow = { readonly [column: string]: Value };
 
-/** The statement of a plan: the groups behind a position, in their order. */
+/** The statement of a plan: the groups behind a position, in order. */
 export function groupsSql({ isProbed }: Run, plan: GroupsPlan, after: readonly Value[] | null): SqlPart {
   const { table, where, columns, keys, sort } = plan;
   const selected = columns.map((column, i) => sqlPart`${column} AS _c${i}`);
@@ -164,9 +164,9 @@ function behind({ sort }: GroupsPlan, values: readonly Value[]): SqlPart[] {
   return segmentsAfter({ keys: sort, seq: "(0 + 0)", isSeqDescending: false, isIndexed: false }, { seq: 0, values });
 }
 
-/** @throws AppError `bad_request` for a cursor whose group is gone. */
+/** @throws AppError `bad_request` for a cursor without its group. */
 export function runGroups(run: Run, plan: GroupsPlan, position: CursorPosition | null): PageOutcome {
-  // Values that were too long for the cursor are found again by their digest.
+  // Values that were too long for the cursor are found again by digest.
   let isReached = position === null || position.values !== null;
   const rows: GroupRow[] = [];
   let bytes = 0;

@@ -1,6 +1,6 @@
 /**
  * Rows of a run: statements are read with the constants of the run, and the rows become the records that are answered. On the event
- * loop, a run is bounded by its bytes; on a thread, stop probes let a statement end.
+ * loop, a run is bounded by the bytes; on a thread, stop probes let a statement end.
  */
 import type { JsonValue } from "@socle/protocol";
 import { type Reader, stopProbe } from "../../../store/database/index.ts";
@@ -31,7 +31,7 @@ export class TooMuchForLoop extends Error {
 export class Run {
   readonly #reader: Reader;
   readonly #context: EvaluationContext;
-  /** Whether its statements can be stopped, as on a thread. */
+  /** Whether the statements can be stopped, as on a thread. */
   readonly isProbed: boolean;
 
   constructor(reader: Reader, context: EvaluationContext, { isProbed }: { isProbed: boolean }) {
@@ -74,7 +74,7 @@ export function conditionSql(
   return whereSql([...probe, ...parts.filter((part) => part !== null)]);
 }
 
-/** The condition that a record points to some ids. The index of the pointer, or the table of its items, finds the records. */
+/** The condition that a record points to some ids. The index of the pointer, or the table of the items, finds the records. */
 export function pointingTo(table: string, { column, items }: PointerPlan, ids: readonly string[]): SqlPart {
   if (items === null) return inList(column, ids);
   const { text, values } = inList("value", ids);

@@ -105,7 +105,7 @@ function readRows(
   return isCut;
 }
 
-/** The last record of a page, with the values that the list is sorted by: most rows have them, before they are decoded. */
+/** The last record of a page, with the values that the list is sorted by: most rows have these bytes, before decoding. */
 function nextOf(run: Run, plan: PagePlan, row: Row): PageOutcome["next"] {
   const id = String(row["id"]);
   const columns = plan.search === null ? plan.sort.keys.map(({ field = "" }) => field) : keyNames(plan.sort);
@@ -119,7 +119,9 @@ function isValue(value: unknown): value is Value {
   return value === null || typeof value === "string" || typeof value === "number";
 }
 
-/** Takes the positions and the texts of a search out of its rows, and cuts the snippets out of the texts; null without `snippet`. */
+/**
+ * Takes the positions and the texts of a search out of the rows, and cuts the snippets out of the texts; null without `snippet`.
+ */
 function takeSnippets({ search, sort }: PagePlan, rows: Row[]): { [field: string]: string | null }[] | null {
   if (search === null) return null;
   const names = ["_seq", ...keyNames(sort)];
@@ -155,7 +157,7 @@ function seqOf(run: Run, { selection: { table } }: PagePlan, id: string): number
 }
 
 function readPosition(run: Run, { selection: { table }, sort, search }: PagePlan, id: string): SortPosition | null {
-  // The record is found first, and then its rank.
+  // The record is found first, and then the rank.
   const from = search === null ? table : `${table} JOIN ${search.table} ON ${search.table}.rowid = ${table}._seq`;
   const match = search === null ? "" : { text: `${search.table} MATCH ? AND `, values: [search.match] };
   const isRecord = { text: `${table}.id = ?`, values: [id] };

@@ -38,7 +38,7 @@ function open(openThread?: (path: string) => ThreadConnection): Opened {
   return { path, file, writer, checkpointer, log };
 }
 
-/** Writes as the service's writer does, until a condition holds; a test that waits for ever fails at its time limit. */
+/** Writes as the service's writer does, until a condition holds; a test that waits for ever fails at the time limit. */
 async function changeUntil({ writer, checkpointer }: Opened, change: string, condition: () => boolean): Promise<void> {
   while (!condition()) {
     await checkpointer.catchUp(performance.now());
@@ -61,7 +61,7 @@ function threadOf(path: string, source: string): ThreadConnection {
   return new ThreadConnection(path, URL.createObjectURL(new Blob([source], { type: "application/javascript" })));
 }
 
-/** Reads that end at once, and count their pauses. */
+/** Reads that end at once, and count the pauses. */
 class ShortReads implements PausableReads {
   pauses = 0;
   resumes = 0;

@@ -23,13 +23,13 @@ const fewPages = 1_000;
 const lookEveryMs = 25;
 /** The longest pause of the writer. After the pause, writes go on, and the checkpointer tries again later. */
 const pauseMs = 100;
-/** While the log is over its bound, the worker copies this many times as fast as the writer may write. */
+/** While the log is over the bound, the worker copies this many times as fast as the writer may write. */
 const lead = 4;
 /** While a reader holds the log, the checkpointer tries again after this time. */
 const retryEveryMs = 250;
-/** How long a read of this service may go on while the log is over its bound and waits for the read. */
+/** How long a read of this service may go on while the log is over the bound and waits for the read. */
 const readMs = 2_000;
-/** When the log has this many times its bound, reads of this service end earlier. */
+/** When the log has this many times the bound, reads of this service end earlier. */
 const largestGrowth = 3;
 /** How long reads wait for the next write, which starts the log over. */
 const gapMs = 500;
@@ -37,7 +37,7 @@ const gapMs = 500;
 const betweenGapsMs = { shortest: 2_000, longest: 30_000 };
 /** The most bytes by which the file of the log shrinks when the log starts over. */
 const largestCut = 16 * 1024 ** 2;
-/** The time over its bound after which the log causes a warning. */
+/** The time over the bound after which the log causes a warning. */
 const warnAfterMs = 1_000;
 const warnEveryMs = 60_000;
 /** How long `close` waits for the thread. A log that is not copied by then stays, and the next start reads the log. */
@@ -68,7 +68,7 @@ export interface CheckpointerOptions {
   /** Bytes of the log at which writes begin to wait for the log (`limits.wal`). */
   limit: number;
   logger: Logger;
-  /** Replaces the start of the thread, for a test of its failure. */
+  /** Replaces the start of the thread, for a test of a failure. */
   openThread?: () => ThreadConnection;
 }
 
@@ -92,7 +92,7 @@ export class Checkpointer {
   #heldUntil = 0;
   /** The writer has waited for the last pages; the next write shows whether the log has started over. */
   #isDue = false;
-  /** The time since which the log is over its bound; null while the log is within its bound. */
+  /** The time since which the log is over the bound; null while the log is within the bound. */
   #overSince: number | null = null;
   #isFlushing = false;
   /** While a caller holds a state of the database, the log may grow: no write waits for the log, no read pauses. */
@@ -111,7 +111,7 @@ export class Checkpointer {
     this.#shrink();
   }
 
-  /** From now on, these reads pause when the log waits for a gap. */
+  /** From now on, the reads pause when the log waits for a gap. */
   add(reads: PausableReads): void {
     this.#reads.add(reads);
   }
@@ -153,7 +153,7 @@ export class Checkpointer {
     this.#isCopied = true;
   }
 
-  /** Runs a checkpoint, after a running one has ended. A failure is logged. */
+  /** Runs a checkpoint, after a running checkpoint has ended. A failure is logged. */
   async checkpoint(): Promise<void> {
     await this.#running;
     // A transaction may be under way; the writer cannot look at the log then.
@@ -298,7 +298,7 @@ export class Checkpointer {
     if (gap === null || gap.hasEnded) return;
     gap.hasEnded = true;
     clearTimeout(gap.timer);
-    // A statement that cannot be stopped runs to its end: the other reads do not wait for that statement.
+    // A statement that cannot be stopped runs to the end: the other reads do not wait for that statement.
     gap.timer = setTimeout(() => this.#endGap(gap), readMs).unref();
     const message = "The write-ahead log waits for this read to end; try again in a moment, or read less at once.";
     for (const reads of this.#reads) reads.cutOff(new AppError("unavailable", message, { retryAfter: 1 }));
@@ -352,7 +352,7 @@ export class Checkpointer {
   }
 
   /**
-   * Begins a checkpoint unless one runs. If the thread cannot start, a later look tries again.
+   * Begins a checkpoint unless a checkpoint runs. If the thread cannot start, a later look tries again.
    * @param before pages that were copied before this checkpoint; null when the number is unknown.
    */
   #begin(before: number | null = this.#look()?.checkpointed ?? 0): void {

@@ -20,7 +20,7 @@ export class DatabaseFile extends Connection {
     }
   }
 
-  /** The problems of the file, a line each; empty if the file is whole. "quick" does not compare indexes with tables. */
+  /** The problems of the file, a line per problem; empty if the file is whole. "quick" does not compare indexes with tables. */
   check(depth: "quick" | "full"): string[] {
     const pragma = depth === "quick" ? "quick_check" : "integrity_check";
     const rows = this.all<Record<string, string>>(`PRAGMA ${pragma}(${maxFindings})`);
@@ -29,7 +29,7 @@ export class DatabaseFile extends Connection {
 }
 
 /**
- * Merges the copied part of a log into the copy of its database, as after a crash, and removes the log.
+ * Merges the copied part of a log into the copy of the database, as after a crash, and removes the log.
  * @throws Error when SQLite does not find `pages` pages in the log.
  */
 export function mergeLog(path: string, pages: number): void {

@@ -14,7 +14,7 @@ export function stopProbe(alias: string, column = "rowid"): string {
  * Adds `_contains(text, wanted)`, which ignores case in every alphabet; `_contains_item(json, wanted)`, the same for the texts
  * of a JSON array; `_lower(text)` for every alphabet; `_match_weight(text, terms)` with the terms as JSON, see `matchWeight`; and
  * `_probe`, see `stopProbe`.
- * @param onProbe is called by `_probe`; its error ends the statement.
+ * @param onProbe is called by `_probe`; the error ends the statement.
  */
 export function addFunctions(connection: Connection, onProbe: () => void): void {
   connection.define("_contains", (text, wanted) => {

@@ -1,9 +1,9 @@
 /**
- * A held state: the database file and the beginning of its log, which together contain the state of one commit, while
+ * A held state: the database file and the beginning of the log, which together contain the state of one commit, while
  * writes go on at the end of the log.
  *
  * Copies of both files equal the files after a crash at that moment, and SQLite's own recovery restores the state. As
- * long as a connection reads, (1) the log does not start over, so its content stays; (2) checkpoints of any process copy
+ * long as a connection reads, (1) the log does not start over, so the content stays; (2) checkpoints of any process copy
  * nothing newer than the state of the reader, so the beginning of the log contains each page that changes in the file.
  *
  * The file alone is not the state, even if a checkpoint says that the log was copied up to that state: a checkpoint
@@ -14,7 +14,7 @@ import type { Checkpointer } from "./checkpointer.ts";
 import { Connection } from "./connection.ts";
 import type { CheckpointResult } from "./thread-server.ts";
 
-/** Bytes of a file that the database has opened: read the bytes through its descriptor, which stays open. */
+/** Bytes of a file that the database has opened: read the bytes through the descriptor, which stays open. */
 interface HeldBytes {
   readonly file: number;
   readonly size: number;
@@ -48,7 +48,7 @@ function lookAt(path: string): CheckpointResult {
 
 export interface HoldOptions {
   path: string;
-  /** Descriptors of the database file and of its log. */
+  /** Descriptors of the database file and of the log. */
   file: number;
   logFile: number;
   checkpointer: Checkpointer;

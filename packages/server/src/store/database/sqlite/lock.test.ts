@@ -38,7 +38,7 @@ test("a lock that cannot be made again for a while does not end the service, and
   const errors = (): string[] => lines.filter((line) => line.startsWith("ERROR"));
   await until(() => errors().length > 0);
   expect(errors()[0]).toContain("The lock of the database cannot be looked at or made again");
-  // After one more look, the log stays silent.
+  // After a further look, the log stays silent.
   await Bun.sleep(1_100);
   expect(errors()).toHaveLength(1);
   expect(fatal).toEqual([]);

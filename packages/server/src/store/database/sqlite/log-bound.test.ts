@@ -20,7 +20,7 @@ async function open(): Promise<{ database: Database; log: LogEntry[] }> {
   return { database, log };
 }
 
-/** The used pages of the log, and the copied pages of these. */
+/** The used pages of the log, and the copied pages among the used. */
 function state(database: Database): { log: number; checkpointed: number } {
   const driver = new Driver(database.path);
   try {
@@ -34,7 +34,7 @@ function state(database: Database): { log: number; checkpointed: number } {
 const write = (database: Database): Promise<number> =>
   database.transact((tx) => tx.run("INSERT INTO big VALUES (?)", text));
 
-/** Writes until a condition holds; a test that waits for ever fails at its time limit. */
+/** Writes until a condition holds; a test that waits for ever fails at the time limit. */
 async function writeUntil(database: Database, condition: () => boolean): Promise<void> {
   while (!condition()) {
     await write(database);
@@ -96,7 +96,7 @@ test("reads of our own that do not end in time are cut off, and the log starts o
   database.joinGaps(reads);
   await writeUntil(database, () => reads.calls.includes("resume"));
   expect(reads.calls.slice(0, 3)).toEqual(["drain", "cut off: unavailable", "resume"]);
-  // On a busy machine the gap may end before the log is copied: then a later one finds no read to cut off.
+  // On a busy machine the gap may end before the log is copied: then a later checkpoint finds no read to cut off.
   await writeUntil(database, () => state(database).log * 4_096 < bound);
   expect(reads.calls.filter((call) => call.startsWith("cut off"))).toHaveLength(1);
   expect(log.filter(({ level }) => level === "ERROR")).toEqual([]);

@@ -11,7 +11,7 @@ import { logRemains } from "./log-remains.ts";
 const folder = temporaryFolder();
 const frame = 24 + 4_096;
 
-/** A database and its log as a kill leaves them. `commits` inserts, then a reset, then `later` inserts. */
+/** A database and the log as left by a kill. `commits` inserts, then a reset, then `later` inserts. */
 function killed(name: string, { commits, later = 0 }: { commits: number; later?: number }): string {
   const driver = new Driver(join(folder, `${name}-live.db`), { create: true });
   driver.run("PRAGMA journal_mode = WAL");

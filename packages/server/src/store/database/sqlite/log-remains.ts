@@ -25,7 +25,7 @@ function checksumOf(bytes: Buffer, isLittleEndian: boolean, [before, besides]: C
   return [first, second];
 }
 
-/** Whether a checksum is the one that is stored at a place. */
+/** Whether a checksum is equal to the checksum stored at a place. */
 function isStored([first, second]: Checksum, bytes: Buffer, at: number): boolean {
   return bytes.readUInt32BE(at) === first && bytes.readUInt32BE(at + 4) === second;
 }
@@ -63,7 +63,7 @@ function remainsOf(file: number): number {
   readSync(file, header, 0, headerBytes, 0);
   const isLittleEndian = header.readUInt32BE(0) === magic;
   let checksum = checksumOf(header.subarray(0, 24), isLittleEndian);
-  // Without its header, the whole log is lost.
+  // Without the header, the whole log is lost.
   if (!isStored(checksum, header, 24)) return Math.max(0, fstatSync(file).size - headerBytes);
   const salts = header.subarray(16, 24);
   const frameBytes = frameHeaderBytes + header.readUInt32BE(8);

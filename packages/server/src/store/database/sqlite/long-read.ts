@@ -5,7 +5,7 @@ import type { LongRead, Reader, Value } from "../store.ts";
 /** The connection of an old state. */
 type Source = Reader & { close(): void };
 
-/** How long an old state is kept for its readers; the log cannot start over meanwhile. */
+/** How long an old state is kept for the readers; the log cannot start over meanwhile. */
 const keepMs = 60_000;
 
 /**
@@ -39,7 +39,7 @@ export class SqliteLongRead implements LongRead {
   }
 }
 
-/** A connection whose snapshot is older than a migration; closed when all its readers have ended. */
+/** A connection with a snapshot older than a migration; closed when all readers of the snapshot have ended. */
 export class OldState {
   readonly #connection: Source;
   readonly #reads = new Set<SqliteLongRead>();

@@ -1,4 +1,4 @@
-/** Queries on threads: their time, their places, their snapshots. */
+/** Queries on threads: time, places, snapshots. */
 import { Database as Driver } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { quietLogger, temporaryFolder } from "../../../../test/kit.ts";
@@ -123,7 +123,7 @@ test("a query that takes too long is given up, and its thread is free for the ne
     code: "unavailable",
     message: "This takes longer than 0.5 seconds to look up; narrow it down.",
   });
-  // On a busy machine, the next query may wait for its turn longer than the time limit.
+  // On a busy machine, the next query may wait for a turn longer than the time limit.
   const next = (): Promise<unknown> =>
     database.query(async (reader) => reader.get<{ n: number }>(`${all} AND n < 9000`), waiter).catch(next);
   expect(await next()).toEqual({ n: 8_999 });
@@ -207,7 +207,7 @@ test("of one caller, only so many queries wait; those of others still find a pla
   await Bun.sleep(50);
   expect(await ask("a")).toMatchObject({ code: "unavailable", limit: "queries", retryAfter: 1 });
   const other = ask("b");
-  // When the callers have gone, their places are free at once.
+  // When the callers have gone, the places are free at once.
   gone.abort();
   for (const asked of [...waiting, other]) expect(await asked).toMatchObject({ code: "bad_request" });
   expect(await bounded.query(async (reader) => reader.get("SELECT 1 AS n"), { caller: "a", signal })).toEqual({
@@ -227,7 +227,7 @@ test("a task does not run on tables that were migrated after its input was made"
     return null;
   };
   expect(await failure(database.task(makeInput, waiter))).toBeInstanceOf(SchemaChanged);
-  // In the next turn, this thread and the query thread see the same tables; the query thread answers that it knows no tasks.
+  // In the next turn, this thread and the query thread see the same tables; the query thread answers "no tasks".
   expect(String(await failure(database.task(() => null, waiter)))).toContain("This thread has no tasks");
   await database.close();
 });
@@ -265,7 +265,7 @@ test.each([2, 8])(
     const database = await withRows(60_000, Number.POSITIVE_INFINITY);
     const end = new AbortController();
     const asked = await beginEndless(database, { callers, running: Math.min(callers, 3), signal: end.signal });
-    // No endless read ends before the signal: if these reads held all threads, no short read would get an answer.
+    // No endless read ends before the signal: if long reads held all threads, no short read would get an answer.
     for (let i = 0; i < 20; i++)
       expect(
         await database.query(async (reader) => reader.get<{ n: number }>(all), { caller: `light ${i % 4}`, signal }),
@@ -308,7 +308,7 @@ test("reads on the event loop give up beyond their rows, and when their rows tak
   const few = "SELECT count(*) AS n FROM t WHERE _probe(t.rowid) AND t.n <= 40";
   expect(within(40, `SELECT count(*) AS n FROM (SELECT 1 FROM t WHERE _probe(t.rowid) LIMIT 40)`)).toEqual({ n: 40 });
   expect(within(1_999, all)).toBeNull();
-  // For each row, the condition compares two thousand texts: the rows are few, and their time is not.
+  // For each row, the condition compares two thousand texts: the rows are few, and the time is not.
   expect(within(1e9, endless)).toBeNull();
   // Later reads have no bound.
   expect(rows.get<{ n: number }>(few)).toEqual({ n: 40 });

@@ -30,7 +30,7 @@ test("no gap before a statement has ended that nobody waits for any more", async
   );
   const outside = new Driver(path);
   const isBusy = (): boolean => {
-    // Once the thread reads an older state than this, the log cannot start over before the thread has ended.
+    // Once the thread reads an older state than this state, the log cannot start over before the thread has ended.
     writer.execute("INSERT INTO big VALUES (5000000)");
     return outside.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy === 1;
   };

@@ -1,9 +1,9 @@
 /**
- * Reader threads: reads that would block the event loop, each on a thread and in one snapshot.
+ * Reader threads: reads that would block the event loop, each read on a thread and in one snapshot.
  *
  * A read begins as a short read. A read that runs longer than `shortMs` becomes a long read, and long reads may use all
- * threads but one. A read without a place among the long reads goes on until another read waits for a thread; then the
- * thread stops the read, and the read runs again from its beginning when a long read has ended. So a new read waits little
+ * threads but the last. A read without a place among the long reads goes on until another read waits for a thread; then the
+ * thread stops the read, and the read runs again from the beginning when a long read has ended. So a new read waits little
  * more than `shortMs`, whatever others read. A caller with a stopped read begins no other read before that read has ended.
  */
 import { Admission, AppError, callerGone, overloaded, type Place } from "../../../base/kernel/index.ts";
@@ -11,7 +11,7 @@ import type { PausableReads, Waiter } from "../store.ts";
 import { asUnavailable, stopping } from "./errors.ts";
 import { ThreadConnection } from "./thread-connection.ts";
 
-/** Long reads that run at the same time, each of another caller. */
+/** Long reads that run at the same time, of different callers. */
 const longWidth = 2;
 /** A read that runs for this time is a long read. */
 const shortMs = 25;
@@ -30,7 +30,7 @@ export interface ReaderThreadsOptions {
   maxWaiting: number;
   /** The most reads of one caller that may wait. */
   waitingShare: number;
-  /** How long a read may wait for its turn, and how long it may run. */
+  /** How long a read may wait for a turn, and how long the read may run. */
   limitMs: number;
   /** Whether an additional thread is kept for short reads. Short reads may stop a long read, and `work` is then called again. */
   keepsShortThread?: boolean;
@@ -50,7 +50,7 @@ interface Turn {
   runs(): void;
 }
 
-/** Runs one read of each caller at a time; the caller who has recently used the least time comes next. */
+/** Runs one read of each caller at a time; the caller that has recently used the least time comes next. */
 export class ReaderThreads implements PausableReads {
   readonly #options: ReaderThreadsOptions;
   readonly #admission: Admission;
@@ -99,7 +99,7 @@ export class ReaderThreads implements PausableReads {
     this.#all.add(reading);
     reading.catch(() => undefined).finally(() => this.#all.delete(reading));
     try {
-      // When the caller has gone, the caller's place in the queue is free at once; a running read keeps its thread until
+      // When the caller has gone, the caller's place in the queue is free at once; a running read keeps the thread until
       // the thread has ended.
       return await Promise.race([reading, ended.promise]);
     } catch (thrown) {
@@ -222,7 +222,7 @@ export class ReaderThreads implements PausableReads {
       // At the end, no caller can wait for a statement that does not end.
       if (!this.#isOutOfTime) await closed;
     }
-    // An abandoned statement reads until its end, so the thread stays busy until then.
+    // An abandoned statement reads until the end, so the thread stays busy until then.
     this.#busy.delete(thread);
     if (!thread.isUsable || this.#isClosing) return;
     thread.resume();

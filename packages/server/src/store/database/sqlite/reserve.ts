@@ -12,7 +12,7 @@ import type { Reader } from "../store.ts";
 
 /** Twice the bytes that the log may hold before a checkpoint copies the log into the database file. */
 const reserveBytes = 16 * 1024 ** 2;
-/** Free bytes required to make the reserve: with less free space, the reserve itself would fill the disk. */
+/** Free bytes required to make the reserve: with less free space, the reserve would fill the disk. */
 const roomFor = 2 * reserveBytes;
 const chunkBytes = 1024 ** 2;
 const lookEveryMs = 2_000;

@@ -95,7 +95,7 @@ export class ThreadConnection implements SlowTransactor {
    * @param file a descriptor of the database file, open for writing.
    */
   checkpoint(file: number): Promise<CheckpointResult | null> {
-    // The thread answers a checkpoint with its result.
+    // The thread answers a checkpoint with the result.
     return this.#send({ ...this.#target, do: "checkpoint", file }) as Promise<CheckpointResult | null>;
   }
 
@@ -116,8 +116,8 @@ export class ThreadConnection implements SlowTransactor {
   }
 
   /**
-   * Ends the connection during its work, which fails with `reason`; uncommitted changes are rolled back. A statement
-   * with a `stopProbe` ends at once; any other statement runs to its end.
+   * Ends the connection during the work, which fails with `reason`; uncommitted changes are rolled back. A statement
+   * with a `stopProbe` ends at once; any other statement runs to the end.
    */
   abandon(reason: AppError): void {
     this.#fail(reason);
@@ -130,23 +130,23 @@ export class ThreadConnection implements SlowTransactor {
     Atomics.store(this.#stop, 0, 1);
   }
 
-  /** From now on statements run to their end. Call `resume` when no statement runs. */
+  /** From now on statements run to the end. Call `resume` when no statement runs. */
   resume(): void {
     Atomics.store(this.#stop, 0, 0);
   }
 
-  /** Resolves when the thread is gone, which is not before its statement has ended. Never rejects. */
+  /** Resolves when the thread is gone, which is not before the statement has ended. Never rejects. */
   async close(): Promise<void> {
     await this.#send(null).catch(() => undefined);
     this.#fail(new Error("The database thread has ended"));
-    // Before `terminate`: an ended worker cannot keep the process alive until its end is told.
+    // Before `terminate`: an ended worker cannot keep the process alive until the end is told.
     this.#worker.ref();
     this.#worker.terminate();
     await this.#ended.promise;
   }
 
   #ask<T>(action: StatementRequest["do"], sql: string, values: Value[]): Promise<T> {
-    // The author of the SQL text knows the shape of its rows.
+    // The author of the SQL text knows the shape of the rows.
     return this.#send({ ...this.#target, do: action, sql, values }) as Promise<T>;
   }
 
@@ -158,7 +158,7 @@ export class ThreadConnection implements SlowTransactor {
     const request: StatementRequest = { ...this.#target, do: action, sql, values, answer };
     this.#worker.postMessage(request, [port2]);
     Atomics.wait(answer.sent, 0, 0, longestMs);
-    // Only the thread writes into the channel, and the author of the SQL text knows the shape of its rows.
+    // Only the thread writes into the channel, and the author of the SQL text knows the shape of the rows.
     const received = receiveMessageOnPort(port1) as { message: ThreadReply } | undefined;
     port1.close();
     if (received === undefined) throw new Error("The database thread does not answer");

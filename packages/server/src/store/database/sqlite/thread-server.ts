@@ -1,5 +1,5 @@
 /**
- * The thread side of a `ThreadConnection`: a SQLite connection on a thread, which serves requests one after another. A
+ * The thread side of a `ThreadConnection`: a SQLite connection on a thread, which serves requests in turn. A
  * request is a statement, a checkpoint, or a task: a function of another module that runs several statements in one snapshot.
  */
 import { fdatasyncSync } from "node:fs";
@@ -13,7 +13,7 @@ import { assertSameFile } from "./open-file.ts";
 
 declare const self: Worker;
 
-/** The database that a request of a thread is about, and its stop flag. */
+/** The database that a request of a thread is about, and the stop flag. */
 export interface ThreadTarget {
   readonly path: string;
   /** The first number is not 0 after all callers have given up the request. */
@@ -106,7 +106,7 @@ function runTask(connection: Connection, { input, schemaVersion }: TaskRequest, 
     if (schemaVersionOf(connection) !== schemaVersion) return { isStale: true };
     return task(connection, input);
   } finally {
-    // Damage ends the transaction by itself.
+    // Damage may have ended the transaction already.
     if (connection.inTransaction) connection.run("ROLLBACK");
   }
 }
@@ -131,7 +131,7 @@ export function serveThread(task: ThreadTask): void {
     try {
       connection?.close();
     } catch {
-      // The thread ends with its connection, in any state.
+      // The thread ends with the connection, in any state.
     }
     return { result: null };
   };

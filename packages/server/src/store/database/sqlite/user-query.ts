@@ -151,6 +151,6 @@ export class UserQueries {
 }
 
 function isInternal(table: string): boolean {
-  // A collection whose name SQLite reserves is stored in a table with an underscore before the name.
+  // A collection with a name that SQLite reserves is stored in a table with an underscore before the name.
   return table.startsWith("_") && !/^_(sqlite_|json_each$)/i.test(table);
 }

@@ -8,7 +8,7 @@ export interface EventFilter {
   /** Milliseconds since 1970, both bounds included; null for no bound. */
   readonly from: number | null;
   readonly to: number | null;
-  /** The id of the user who caused the event. */
+  /** The id of the user behind the event. */
   readonly actor?: string | null;
   /** The id of the user whom the event concerns: sign-ins, and changes to the account by admins. Matches no record's event. */
   readonly about?: string | null;
@@ -28,7 +28,7 @@ export async function seqRange(reader: SlowReader): Promise<SeqRange | null> {
   return first === null || last === null ? null : { first: first.seq, last: last.seq };
 }
 
-/** The first seq whose event is not before a time. Times rise with seqs, so a binary search needs no index. */
+/** The first seq of an event at or after a time. Times rise with seqs, so a binary search needs no index. */
 async function seqAt(reader: SlowReader, time: number, { first, last }: SeqRange): Promise<number> {
   let [low, high] = [first, last + 1];
   while (low < high) {
@@ -55,7 +55,7 @@ function typeCondition(types: readonly string[]): { table: string; sql: string; 
   return { table: others, sql: `source <> 'collections' AND ${any}`, values };
 }
 
-/** The matching events, newest first, and their total number. */
+/** The matching events, newest first, and the total number. */
 export async function searchEvents(
   reader: SlowReader,
   filter: EventFilter,
@@ -67,7 +67,7 @@ export async function searchEvents(
   const until = filter.to === null ? range.last + 1 : await seqAt(reader, filter.to + 1, range);
   const type = filter.types === null ? { table: "_events", sql: "1", values: [] } : typeCondition(filter.types);
   const { actor = null, about = null, filePath = null } = filter;
-  // The small part of the log that is not about records has its own index.
+  // The small part of the log that is not about records has a separate index.
   const table = about === null ? type.table : others;
   const conditions = ["seq >= ? AND seq < ?", type.sql];
   const values: Value[] = [from, until, ...type.values];
