@@ -233,3 +233,18 @@ test("a reader that waits for a body is let go when its upload has failed", asyn
   await expect(failed).rejects.toThrow("the disk is full");
   expect(await reading).toMatchObject({ message: "The client has disconnected." });
 });
+
+test("a body that has arrived is not slow while its bytes are stored", async () => {
+  const turns = new BodyReadLimiter({ width: 1, maxWaiting: 0 }, { ...patient, slowMs: 1 });
+  const { promise: stored, resolve } = Promise.withResolvers<void>();
+  const storing = turns.run(sender("a"), async (read) => {
+    const bytes = await bytesOf(read, whole(1, 2));
+    await stored;
+    return bytes;
+  });
+  await Bun.sleep(30);
+  // The place is taken, and its body is not ended for another body.
+  await expect(readAll(turns, whole(3), sender("b"))).rejects.toMatchObject({ code: "unavailable", limit: "uploads" });
+  resolve();
+  expect(await storing).toEqual([1, 2]);
+});

@@ -103,7 +103,7 @@ export class BodyReadLimiter {
         const timer = setTimeout(() => turn.release(), patienceMs);
         const { done, value } = await reader.read().finally(() => clearTimeout(timer));
         ending.throwIfAborted();
-        if (done) return;
+        if (done) return pace.isOver();
         pace.received(value.byteLength);
         if (turn.size === 0 || (performance.now() - since > turnMs && this.#turns.isWanted)) {
           turn.release();

@@ -148,6 +148,22 @@ describe("an answer that nobody takes", () => {
     expect(cut).toEqual(["a"]);
   });
 
+  test("is told from an answer that has waited for room itself", async () => {
+    const { answers, cut } = open(10 * mib, quick);
+    const going = answers.hold("a", mib);
+    going.onCut = () => undefined;
+    answers.hold("b", 5 * mib).onCut = () => undefined;
+    const other = answers.hold("c", 5 * mib);
+    const goesOn = going.goOn(5 * mib, never);
+    // Two answers wait at the same look for slow clients: the first gets the room of "b", and is not ended for the second.
+    const last = answers.take("d", 6 * mib, never);
+    await goesOn;
+    other.release();
+    going.release();
+    (await last).release();
+    expect(cut).toEqual(["b"]);
+  });
+
   test("is told from an answer that is still being made, which waits for the service and not for its client", async () => {
     const { answers, cut } = open(10 * mib, quick);
     const making = answers.hold("a", 5 * mib);

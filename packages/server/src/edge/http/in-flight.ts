@@ -76,6 +76,8 @@ export class Hold implements Holder {
     this.next(0);
     if (this.#room.has(ask)) return this.next(bytes);
     this.#place?.release();
+    // While the answer waits for room, its client is not waited for.
+    this.#place = null;
     this.in(await this.#room.takeAgain({ ...ask, signal }));
   }
 
@@ -86,7 +88,7 @@ export class Hold implements Holder {
 
   slowness(now: number): number {
     // An answer that is still being made waits for the service, and not for its client.
-    if (this.onCut === null) return 0;
+    if (this.onCut === null || this.#place === null) return 0;
     const ms = now - this.#progressAt;
     return ms < this.#options.timing.stalledMs ? 0 : ms;
   }

@@ -111,7 +111,11 @@ export class Throttle {
   async #wait({ waiting }: Attempts, signal: AbortSignal | undefined): Promise<void> {
     if (signal?.aborted === true) throw callerGone();
     const { promise, resolve: wake, reject } = Promise.withResolvers<void>();
-    const leave = (): void => reject(callerGone());
+    const leave = (): void => {
+      // At once: a place that becomes free in the same turn is for a login that still waits.
+      waiting.delete(wake);
+      reject(callerGone());
+    };
     this.#waiting += 1;
     waiting.add(wake);
     signal?.addEventListener("abort", leave);

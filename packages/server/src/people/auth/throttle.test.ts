@@ -58,6 +58,20 @@ describe("throttle", () => {
     expect(await Promise.all([first, third, fourth])).toEqual([true, true, true]);
   });
 
+  test("a caller who disconnects in the turn in which a login ends leaves the place to the next login", async () => {
+    const throttle = new Throttle({ ...settings, bound: 1 });
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const first = throttle.guard("key", () => promise);
+    const gone = new AbortController();
+    const second = throttle.guard("key", right, { signal: gone.signal });
+    const third = throttle.guard("key", right);
+    await Bun.sleep(0);
+    resolve(true);
+    gone.abort();
+    await expect(second).rejects.toMatchObject({ message: "The client has disconnected." });
+    expect(await Promise.all([first, third])).toEqual([true, true]);
+  });
+
   test("guesses that wait for others are refused once those have failed", async () => {
     const throttle = new Throttle({ ...settings, bound: 2 });
     let checked = 0;
