@@ -5,7 +5,7 @@ let lines: AsyncIterator<string> | null = null;
 
 /** A line of standard input, empty at its end. */
 async function readLine(): Promise<string> {
-  // Loaded only here: it and Node's streams are large, and a service that runs needs neither.
+  // Loaded only here: the module and Node's streams are large, and a service that runs needs neither.
   const { createInterface } = await import("node:readline");
   lines ??= createInterface({ input: process.stdin, terminal: false })[Symbol.asyncIterator]();
   const next = await lines.next();
@@ -67,7 +67,7 @@ function untilDefect(): Promise<unknown> {
 }
 
 const terminal: Omit<Terminal, "openLog"> = {
-  // A runtime that runs the source was called by its own name.
+  // A runtime that runs the source was called by the runtime's name.
   program: Bun.isStandaloneExecutable ? process.argv0 : "socle",
   environment: process.env,
   forget: (name) => {
@@ -89,7 +89,7 @@ const terminal: Omit<Terminal, "openLog"> = {
 };
 
 const [word, options = "{}"] = process.argv.slice(2);
-// Each way loads only its own modules: the process of the user's code is to stay small.
+// Each way loads only the needed modules: the process of the user's code is to stay small.
 if (word === "script-host" || word === "script-query") {
   import("./code/script-host/index.ts").then(({ startChild, startQueries }) =>
     word === "script-host" ? startChild(JSON.parse(options)) : startQueries(JSON.parse(options)),

@@ -64,7 +64,7 @@ export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backu
   return { parts: { ...core, admin, endpoints, logger: logger.for("http") }, backups };
 }
 
-/** Paths whose disks the service writes to: the database, and the files unless the files are in a bucket. */
+/** Paths on disks that the service writes to: the database, and the files unless the files are in a bucket. */
 export function disksOf({ database, storage }: Config): string[] {
   return isBucket(storage) ? [database] : [database, storage];
 }

@@ -1,4 +1,4 @@
-/** The start of the whole service: what fails in it leaves nothing open. */
+/** The start of the whole service: a failure leaves nothing open. */
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

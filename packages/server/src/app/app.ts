@@ -31,7 +31,7 @@ const graceMs = 8_000;
 /** The least time for closing the database. */
 const closeMs = 1_000;
 
-/** The last part of the wait: requests are given up, and their answers leave. */
+/** The last part of the wait: requests are given up, and the answers leave. */
 const answerMs = 500;
 
 export interface AppOptions extends ServiceOptions, Pick<ApiOptions, "effective" | "log"> {
@@ -93,7 +93,7 @@ async function start(options: AppOptions) {
   announce(http, parts, options);
   if (https.certificate !== null) void https.acme?.keep(https.certificate, signal);
   if (options.isDevelopment === true) await develop({ service, scripts, config, logger, applied, signal });
-  // Its work is told to end with the signal; the stack waits for the end.
+  // The work is told to end with the signal; the stack waits for the end.
   signal.addEventListener("abort", () => void backups.stop());
   const started = starting.move();
   return {
@@ -126,11 +126,11 @@ function openRetention(service: Service, config: Config, logger: Logger): EventR
   });
 }
 
-/** Work that has not ended is given up a little before connections are closed, so that its callers get an answer. */
+/** Work that has not ended is given up a little before connections are closed, so that the callers get an answer. */
 async function stopHttp(http: HttpServer, service: Service, leftMs: number): Promise<void> {
   const giveUp = (): void => {
     service.database.giveUp();
-    // The database gives up first, because its errors tell more.
+    // The database gives up first, because the errors tell more.
     setTimeout(() => http.giveUp(), answerMs / 2);
   };
   const givingUp = leftMs > answerMs ? setTimeout(giveUp, leftMs - answerMs) : undefined;

@@ -8,7 +8,7 @@ import { askService, ControlServer, type LogLine } from "./control.ts";
 const lines = 40_000;
 const request = { kind: "job", name: "noisy" } as const;
 
-/** A service whose runs log more at once than may wait, and say when they are done. */
+/** A service with runs that log more at once than may wait, and say when the runs are done. */
 function noisyService() {
   const database = join(temporaryFolder(), "socle.db");
   const done = Promise.withResolvers<void>();

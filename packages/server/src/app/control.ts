@@ -1,5 +1,5 @@
 /**
- * The control socket: how commands reach the running service of a database, with their requests. The socket is closed to
+ * The control socket: how commands reach the running service of a database, with requests. The socket is closed to
  * other users of the machine, so passwords may pass.
  */
 import { lstatSync, mkdirSync, rmSync, type Stats, statSync } from "node:fs";
@@ -9,7 +9,7 @@ import { AppError, isObject, messageOf, reasonsOf, SetupError } from "../base/ke
 import type { Logger, LogLevel } from "../base/logging/index.ts";
 import type { Service, ServiceOptions } from "./service.ts";
 
-/** The kinds of requests with the types of their fields; `?` marks a field that may be null. */
+/** The kinds of requests with the types of the fields; `?` marks a field that may be null. */
 const requests = {
   /**
    * A backup into a file of the service's machine, by an absolute path. The passphrase encrypts the backup; null for
@@ -18,7 +18,7 @@ const requests = {
   backup: { file: "string", passphrase: "string?" },
   /** `socle admin create` beside a service. */
   admin: { email: "string", password: "string" },
-  /** The definitions of the collections in the database, for `socle types` and its like. */
+  /** The definitions of the collections in the database, for `socle types` and similar commands. */
   definitions: {},
   /** An import from a file of the service's machine, by an absolute path; with the most bytes of a row. */
   import: { collection: "string", file: "string", maxRow: "number" },
@@ -28,7 +28,7 @@ const requests = {
   /** `socle run job`. */
   job: { name: "string" },
   /**
-   * `socle run function`: a file with or without its ending, for a record or user by its id. The handler is an export; null
+   * `socle run function`: a file with or without the ending, for a record or user by id. The handler is an export; null
    * for the first export.
    */
   function: { collection: "string", file: "string", record: "string", handler: "string?" },
@@ -63,7 +63,7 @@ function parseRequest(value: unknown): ControlRequest {
     ({ field, type }) => typeof field === type.replace("?", "") || (field === null && type.endsWith("?")),
   );
   if (kind === undefined || !isValid) throw new Error("The service does not know such a request");
-  // Each field has its type.
+  // Each field has a type.
   return Object.fromEntries([["kind", kind], ...fields.map(({ name, field }) => [name, field])]) as ControlRequest;
 }
 
@@ -125,7 +125,7 @@ function folderProblem(folder: string, stats: Stats, trusted: readonly number[])
 }
 
 /**
- * A path to the socket that is short enough for a socket. A long path is reached from its folder, which is the working
+ * A path to the socket that is short enough for a socket. A long path is reached from the folder, which is the working
  * directory until the path is disposed of.
  */
 function atSocket(folder: string): Disposable & { readonly unix: string } {
@@ -170,11 +170,11 @@ export class ControlServer {
 
   stop(): void {
     try {
-      // Bun removes the socket by its given path, which may be relative to the folder.
+      // Bun removes the socket by the given path, which may be relative to the folder.
       using _ = atSocket(this.#folder);
       void this.#server.stop(true);
     } catch {
-      // The folder and its socket are gone.
+      // The folder and the socket are gone.
       void this.#server.stop(true);
     }
     rmSync(this.#folder, { force: true, recursive: true });
@@ -226,7 +226,7 @@ function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): Rea
 
 /**
  * Asks the service of this database; null when no service runs. `error: null` says that the service has confirmed the
- * work. Any other `error` is a request that failed, or whose outcome is unknown.
+ * work. Any other `error` is a request that failed, or has an unknown outcome.
  */
 export async function askService(
   database: string,
@@ -258,7 +258,7 @@ function socketProblem(folder: string, database: string): string | "missing" | n
   // The entries at these paths, not behind a link.
   const [inside, stats] = [folder, path].map((each) => lstatSync(each, { throwIfNoEntry: false }));
   if (inside === undefined || stats === undefined) return "missing";
-  // Root may ask the service of another user, who owns the database then.
+  // Root may ask the service of another user, the owner of the database then.
   const owner = statSync(database, { throwIfNoEntry: false })?.uid;
   const trusted = [0, process.getuid?.() ?? 0, ...(owner === undefined ? [] : [owner])];
   const problem = folderProblem(folder, inside, trusted);

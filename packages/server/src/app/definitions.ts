@@ -1,4 +1,4 @@
-/** The definitions of collections, for commands: the stored definitions, and changed files over these. */
+/** The definitions of collections, for commands: the stored definitions, and changed files over the stored definitions. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
@@ -10,7 +10,7 @@ import { doServiceWork } from "./control.ts";
 import { buildService, type Service } from "./service.ts";
 
 /**
- * The definitions as the next start would have them, also while the service runs.
+ * The definitions as at the next start, also while the service runs.
  * @throws SetupError for a file that a start would refuse, or a database that cannot be read.
  */
 export async function readDefinitions(config: Config, logger: Logger): Promise<CollectionDefinition[]> {
@@ -30,7 +30,7 @@ export async function readDefinitions(config: Config, logger: Logger): Promise<C
   });
 }
 
-/** The definitions of a service, and over these the definitions of changed files. */
+/** The definitions of a service, with the definitions of changed files on top. */
 export async function definitionsOf(service: Service, config: Config): Promise<CollectionDefinition[]> {
   const { collections, database } = service;
   const stored = collections.all().map(({ definition }) => definition);

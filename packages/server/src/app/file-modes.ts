@@ -15,7 +15,7 @@ export function usualUmask(): number {
   return usual ?? process.umask();
 }
 
-/** A command for a shell with its words, each quoted if the shell would read the word otherwise. */
+/** A command for a shell with the words, each quoted if the shell would read the word otherwise. */
 export function shellCommand(...words: readonly string[]): string {
   const quoted = words.map((word) => (/^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`));
   return quoted.join(" ");

@@ -1,4 +1,4 @@
-/** First steps: the commands that lead a person who has just started the service to a first record. */
+/** First steps: the commands that lead a person that has just started the service to a first record. */
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import type { Collection } from "../data/collections/index.ts";
@@ -7,7 +7,7 @@ import type { Service } from "./service.ts";
 const json = "-H 'Content-Type: application/json'";
 const bearer = '-H "Authorization: Bearer $TOKEN"';
 
-/** A value that a field takes; undefined for a field whose values cannot be guessed: a pattern, or an id. */
+/** A value that a field takes; undefined for a field without a value to guess: a pattern, or an id. */
 function example({ type, regex, min, max }: FieldDefinition): JsonValue | undefined {
   if (type === "string" || type === "text")
     return regex === undefined ? "Hello".padEnd(min ?? 0, "o").slice(0, max) : undefined;

@@ -1,4 +1,7 @@
-/** The composition root: builds every module, gives each module the other modules that it needs, starts and stops the service, and answers its control socket. */
+/**
+ * The composition root: builds every module, gives each module the other modules that the module needs, starts and
+ * stops the service, and answers the control socket.
+ */
 export { buildApi } from "./api.ts";
 export { type App, startApp, version } from "./app.ts";
 export { askService, doServiceWork, type LogLine, type RunRequest, type TransferRequest } from "./control.ts";

@@ -1,4 +1,4 @@
-/** The refusal of a start without its database, and the starts that make one. */
+/** The refusal of a start without the database, and the starts that make a database. */
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 /**
- * Readiness (`GET /health/ready`): whether the service can do its work now. Alive is another question (`GET /health`): a
+ * Readiness (`GET /health/ready`): whether the service can work now. Alive is another question (`GET /health`): a
  * service that is alive and not ready gets no requests from a balancer, and is not restarted.
  */
 
@@ -16,9 +16,9 @@ const maxLagMs = 1_000;
 
 interface ReadinessOptions {
   database: Database;
-  /** Paths whose disks need room: the database, and the folder of files if files are in a folder. */
+  /** Paths on disks that need room: the database, and the folder of files if files are in a folder. */
   paths: readonly string[];
-  /** Bytes that each of these disks must have free. */
+  /** Bytes that each disk must have free. */
   minFree: number;
   lag: EventLoopLag;
   /** Aborted when the service begins to stop. */

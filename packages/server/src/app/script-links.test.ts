@@ -1,4 +1,4 @@
-/** Folders that are links: the folder of a project, and the folders of its code. A reload follows the links to their new targets. */
+/** Folders that are links: the folder of a project, and the folders of code. A reload follows the links to the new targets. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, renameSync, symlinkSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,7 +8,7 @@ import { openScripts, type TestScripts } from "../../test/scripts.ts";
 const notes = { name: "notes", fields: [{ name: "text", type: "string" }] };
 
 /**
- * The code of a release: a hook, an endpoint and a job that answer its name. The hook ends its process on request.
+ * The code of a release: a hook, an endpoint and a job that answer the name of the release. The hook ends the process on request.
  * The files of all releases have the same sizes and times.
  */
 async function writeRelease(folder: string, name: string): Promise<void> {
@@ -28,14 +28,14 @@ async function writeRelease(folder: string, name: string): Promise<void> {
   }
 }
 
-/** Makes a link, or replaces its target, in one step. */
+/** Makes a link, or replaces the target, in one step. */
 function link(path: string, target: string): void {
   mkdirSync(dirname(path), { recursive: true });
   symlinkSync(target, `${path}.new`);
   renameSync(`${path}.new`, path);
 }
 
-/** The releases whose hook, endpoint and job run. */
+/** The releases with a hook, endpoint and job that run. */
 async function running(api: TestScripts): Promise<unknown[]> {
   const hook = (await api.request("POST", "/api/notes", { body: {} })).body["text"];
   const endpoint = new TextDecoder().decode((await api.request("GET", "/api/function/name")).bytes);

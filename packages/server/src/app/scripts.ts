@@ -1,4 +1,4 @@
-/** Scripts of the service: builds functions and jobs with their processes, and loads, checks, reloads and stops them. */
+/** Scripts of the service: builds functions and jobs with processes, and loads, checks, reloads and stops the code. */
 
 import { realpathSync } from "node:fs";
 import type { Config } from "../base/config/index.ts";
@@ -42,7 +42,7 @@ export class Scripts {
   readonly #owners: ScriptOwners;
   readonly #queries: QueryPool;
   readonly #logger: Logger;
-  /** The real path of the project's folder, by which modules know themselves. */
+  /** The real path of the project's folder, by which modules know the project. */
   readonly #root: () => string;
   readonly #service: Service;
   /** The state of the files that the start has loaded. */
@@ -99,7 +99,7 @@ export class Scripts {
     this.#tell("Loaded");
   }
 
-  /** Loads the files again. Runs go on; a file that does not load keeps its last version. */
+  /** Loads the files again. Runs go on; a file that does not load keeps the last version. */
   async reload(): Promise<void> {
     const start = performance.now();
     await this.host.load(this.#owners);
@@ -118,7 +118,7 @@ export class Scripts {
     });
   }
 
-  /** Runs a job or function once, by hand. Answers null, or the reason of its failure. @throws AppError `not_found`. */
+  /** Runs a job or function once, by hand. Answers null, or the reason of the failure. @throws AppError `not_found`. */
   async run(request: RunRequest, onLog: (line: LogLine) => void): Promise<string | null> {
     const outcome =
       request.kind === "job" ? await this.#runJob(request.name, onLog) : await this.#runFunction(request, onLog);
@@ -165,7 +165,7 @@ export class Scripts {
   }
 
   /**
-   * Resolves when no run is due or under way, and no hook or endpoint runs. Runs that wait for a later time, such as
+   * Resolves when no run is due or under way, and no hook or endpoint runs. Runs that wait for a later time, for example
    * the time of the next attempt, do not count.
    */
   async settled(): Promise<void> {
@@ -219,7 +219,7 @@ function scriptProcess(
       try {
         real = realpathSync(config.folder);
       } catch {
-        // The link is being replaced: its last target counts.
+        // The link is being replaced: the last target counts.
       }
       return real;
     },
@@ -241,8 +241,8 @@ function scriptProcess(
 }
 
 /**
- * Checks functions, jobs and endpoints: loads every file once. Its top level runs, as at a start of the service; no service
- * answers its calls. Answers the files that do not load, and the declared variables of the environment that are not set.
+ * Checks functions, jobs and endpoints: loads every file once. The top level runs, as at a start of the service; no service
+ * answers calls. Answers the files that do not load, and the declared variables of the environment that are not set.
  */
 export async function checkScripts(
   options: Omit<ScriptsOptions, "service">,

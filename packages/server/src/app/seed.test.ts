@@ -1,4 +1,4 @@
-/** Seeds: users and records of a file, all or none. */
+/** Seeds: users and records of a file, all or nothing. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { JsonValue } from "@socle/protocol";

@@ -28,7 +28,7 @@ import type { Service } from "./service.ts";
 interface Item {
   /** The place in the file, for messages: `posts[3]`. */
   readonly where: string;
-  /** Its name, for references. */
+  /** The name, for references. */
   readonly alias: string | null;
   readonly owner: string | null;
   readonly fields: Readonly<Record<string, unknown>>;
@@ -76,7 +76,7 @@ async function at<T>(file: string, { where }: Item, work: () => T | Promise<T>):
   }
 }
 
-/** The lists of a file. Keys without a meaning are refused: the author of such a key expects an effect. */
+/** The lists of a file. Keys without a meaning are refused: the author of this key expects an effect. */
 function parse(file: string, content: unknown): [string, Item[]][] {
   if (!isObject(content)) throw new SetupError(`${file}: must hold a JSON object, collection → records`);
   return Object.entries(content).map(([name, items]): [string, Item[]] => {
@@ -151,7 +151,7 @@ class Seeder {
     return 1;
   }
 
-  /** The fields whose values are ids. In JSON, an object with `$ref` is a value. */
+  /** The fields with ids as values. In JSON, an object with `$ref` is a value. */
   #pointing(collection: string): ReadonlySet<string> {
     const fields = this.#service.collections.get(collection)?.definition.fields ?? [];
     return new Set(fields.filter(({ type }) => type === "relation" || type === "file").map(({ name }) => name));

@@ -1,5 +1,5 @@
 /**
- * The service manager that started this process, such as systemd: hears that the service is ready, loads again or
+ * The service manager that started this process, for example systemd: hears that the service is ready, loads again or
  * stops, and, as a watchdog, that the service works. Without a manager nothing is done.
  */
 import type { Supervision } from "../base/config/index.ts";
@@ -14,7 +14,7 @@ const datagram = 2 | 0o2000000;
 /** MSG_DONTWAIT and MSG_NOSIGNAL: a manager that does not read holds nothing up. */
 const sendFlags = 0x40 | 0x4000;
 const monotonic = 1;
-/** The bytes of a path in an address, its NUL included. */
+/** The bytes of a path in an address, the NUL included. */
 const longestPath = 108;
 
 export class ServiceManager {
@@ -39,7 +39,7 @@ export class ServiceManager {
   }
 
   /**
-   * The service listens. From now on the manager gets signs of life, each after `works` was true; a question that is
+   * The service listens. From now on the manager gets signs of life, after `works` was true; a question that is
    * not answered is not asked again.
    */
   ready(url: string, works: () => Promise<boolean>): void {
@@ -86,7 +86,7 @@ interface NotifySocket {
   now(): bigint;
 }
 
-/** The address of a socket: its family, and its path; with `@` in front a name that no file has. */
+/** The address of a socket: the family, and the path; with `@` in front a name that no file has. */
 function addressOf(path: string): Buffer {
   const isAbstract = path.startsWith("@");
   const name = Buffer.from(isAbstract ? `\0${path.slice(1)}` : `${path}\0`);
@@ -97,7 +97,7 @@ function addressOf(path: string): Buffer {
 
 /**
  * Bun has no API for datagrams to a socket of the file system, so the C library is called: on Linux alone. Both C libraries
- * of Linux answer to the name `libc.so.6`: musl takes every `libc.` for itself.
+ * of Linux answer to the name `libc.so.6`: musl takes every `libc.` as its own.
  * @throws Error when the C library or a socket is not available.
  */
 async function openNotifySocket(path: string): Promise<NotifySocket> {

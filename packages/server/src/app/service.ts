@@ -210,13 +210,13 @@ function holdsFiles(folder: string): boolean {
 
 /**
  * Refuses a missing database in a place of earlier data: a volume that is not mounted, a wrong path, an emptied file. A
- * service that made a new database would take writes that nobody finds again, and would offer its first admin to any
+ * service that made a new database would take writes that nobody finds again, and would offer the first admin to any
  * visitor.
  * @throws SetupError when the database is missing or empty, and must not be.
  */
 export function refuseMissingDatabase(config: Config): void {
   const { database, storage } = config;
-  // A service that was killed at its very start has everything in its log.
+  // A service that was killed at the very start has everything in the log.
   if (sizeOf(database) > 0 || sizeOf(`${database}-wal`) > 0) return;
   const state = existsSync(database) ? "is empty" : "is missing";
   if (config["database.mustExist"])

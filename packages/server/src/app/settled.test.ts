@@ -30,7 +30,7 @@ const records = async (): Promise<number> => {
   return rows[0]?.n ?? 0;
 };
 
-/** Enqueues a run, and returns in the turn of the event loop in which it is on disk. */
+/** Enqueues a run, and returns in the turn of the event loop in which the run is on disk. */
 async function enqueue(name: string, payload: object): Promise<void> {
   await scripts.jobs.queues.enqueue(name, { payload: JSON.stringify(payload), options: undefined }, system);
 }

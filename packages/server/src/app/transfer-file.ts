@@ -7,7 +7,7 @@ import { formatOfEnding, type TransferFormat } from "../data/transfer/index.ts";
 import type { ProgressLine, TransferRequest } from "./control.ts";
 import type { Service } from "./service.ts";
 
-/** The format of a file by its ending. @throws SetupError for another ending. */
+/** The format of a file by the ending. @throws SetupError for another ending. */
 export function formatOfFile(file: string): TransferFormat {
   const format = formatOfEnding(extname(file));
   if (format === null) throw new SetupError(`${file}: its name must end in .csv, .ndjson or .jsonl`);
@@ -30,7 +30,7 @@ export async function importFile(
   const counted = async function* (): AsyncGenerator<Uint8Array> {
     for await (const piece of Bun.file(file).stream()) {
       yield piece;
-      // The piece is taken: its records are being written.
+      // The piece is taken: the records are being written.
       done += piece.byteLength;
       onProgress({ done, total });
     }

@@ -31,7 +31,7 @@ const defaultOptions = {
 /** Writes a file whole or not at all, and only a changed file: editors look at the time of the file. */
 async function writeIfChanged(path: string, content: string): Promise<void> {
   if (existsSync(path) && (await readFile(path, "utf8")) === content) return;
-  // The file belongs to the project, and is as readable as its other files.
+  // The file belongs to the project, and is as readable as the other files.
   const umask = usualUmask();
   await makeFolder(dirname(path), umask);
   await writeFile(`${path}.new`, content);
@@ -55,7 +55,7 @@ export async function writeTypes(
   const kit = await findTestKit();
   if (kit === null) return;
   for (const [path, text] of Object.entries(kit.types)) {
-    // A project that has Bun's types has the types of its test runner, too.
+    // A project that has Bun's types has the types of the test runner, too.
     const isLeftOut = path === bunTestTypes && hasBunTypes(folder);
     const file = join(folder, testFolder, path);
     await (isLeftOut ? rm(file, { force: true }) : writeIfChanged(file, text));

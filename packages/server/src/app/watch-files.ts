@@ -32,7 +32,7 @@ export function watchFiles(options: {
   setTimeout(look, lookMs).unref();
 }
 
-/** The state of the definition files in a folder: their names, times and sizes. */
+/** The state of the definition files in a folder: names, times and sizes. */
 export function definitionsState(folder: string): string {
   try {
     const names = readdirSync(folder).filter((name) => name.endsWith(".json"));

@@ -1,13 +1,13 @@
-/** A command: its name, options and help, its terminal, and the configuration and log that the command works with. */
+/** A command: name, options and help, the terminal, and the configuration and log that the command works with. */
 import type { ParseArgsConfig } from "node:util";
 import type { EffectiveConfig } from "@socle/protocol";
 import { type Config, type LoadOptions, loadConfig, secretVariables } from "../base/config/index.ts";
 import { count } from "../base/kernel/index.ts";
 import { Logger, LogRing, lineOf, lineSink } from "../base/logging/index.ts";
 
-/** The process as a command sees it: nothing in this folder touches `process` itself. */
+/** The process as a command sees the process: nothing in this folder touches `process`. */
 export interface Terminal {
-  /** How this program was called, as the shell had it: `./socle`, `socle`. */
+  /** How this program was called, as in the shell: `./socle`, `socle`. */
   readonly program: string;
   readonly environment: { readonly [name: string]: string | undefined };
   /** Takes a variable out of the environment, for this process and for the processes that this process starts. */
@@ -28,7 +28,7 @@ export interface Terminal {
   ask(question: string): Promise<string>;
   /** Resolves with the first SIGINT or SIGTERM; the second ends the process at once. */
   untilSignal(): Promise<string>;
-  /** Resolves with the first uncaught error, which would otherwise end the process with its stack on standard error. */
+  /** Resolves with the first uncaught error, which would otherwise end the process with the stack on standard error. */
   untilDefect(): Promise<unknown>;
   /** Calls `listener` at each SIGHUP, which would otherwise end the process. */
   onHangup(listener: () => void): void;
@@ -39,18 +39,18 @@ export function withoutLog(terminal: Terminal): Terminal {
   return { ...terminal, openLog: () => () => undefined };
 }
 
-/** Options as parsed: by their name, absent when not given. */
+/** Options as parsed: by name, absent when not given. */
 export type OptionValues = { readonly [name: string]: string | boolean | undefined };
 
 export interface Command {
   /** The name as typed: `admin create`. */
   readonly name: string;
-  /** Positional arguments as the help shows them: `[FILE]` may be left out; a last `PACKAGE...` takes several. */
+  /** Positional arguments as in the help: `[FILE]` may be left out; a last `PACKAGE...` takes several. */
   readonly args?: readonly string[];
   readonly summary: string;
   /**
-   * Option name → its description; an option with a value names the value. `short` is another name, of a single letter.
-   * Commands that work with a configuration take `--config` before their own options.
+   * Option name → description; an option with a value names the value. `short` is another name, of a single letter.
+   * Commands that work with a configuration take `--config` before other options.
    */
   readonly options?: { readonly [name: string]: { value?: string; short?: string; summary: string } };
   /** Whether the command works without a configuration. */
@@ -99,7 +99,7 @@ export interface Settings {
   config: Config;
   /** The configuration file that was looked for, and whether the file exists. */
   file: { path: string; isThere: boolean };
-  /** The same as admins see it. */
+  /** The same as for admins. */
   effective: () => EffectiveConfig;
   logger: Logger;
   /** The most recent entries of the logger. */

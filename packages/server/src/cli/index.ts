@@ -1,4 +1,4 @@
-/** The command line: commands, their options, their help. */
+/** The command line: commands, options, help. */
 export { LogOutput } from "../base/logging/index.ts";
 export type { Terminal } from "./command.ts";
 export { run } from "./run.ts";

@@ -1,4 +1,4 @@
-/** The progress bar: drawn on a terminal, silent elsewhere, and taken away at its end. */
+/** The progress bar: drawn on a terminal, silent elsewhere, and taken away at the end. */
 import { expect, test } from "bun:test";
 import { ProgressBar, readableSize } from "./progress-bar.ts";
 
@@ -6,7 +6,7 @@ test("on a terminal it is drawn and taken away; elsewhere nothing is written", (
   const drawn: string[] = [];
   const bar = new ProgressBar({ progress: (text) => drawn.push(text) }, "Backup");
   bar.show(1, 4);
-  // Too soon after the one before it.
+  // Too soon after the line before.
   bar.show(2, 4);
   bar.end();
   expect(drawn).toEqual(["Backup [########......................] 25 %", ""]);

@@ -1,4 +1,6 @@
-/** Command line: finds the command, parses its options, runs it, and turns errors into messages and exit codes; its help. */
+/**
+ * Command line: finds the command, parses the options, runs the command, and turns errors into messages and exit codes; the help.
+ */
 import { version } from "../app/index.ts";
 import { logFormatOf } from "../base/config/index.ts";
 import { messageOf, nearest, printable, SetupError } from "../base/kernel/index.ts";

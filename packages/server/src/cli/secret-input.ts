@@ -8,7 +8,7 @@ export class SecretInput {
     return this.#characters.join("");
   }
 
-  /** Takes a character. Answers its effect, unless the character is a part of the line. */
+  /** Takes a character. Answers the effect, unless the character is a part of the line. */
   type(char: string): "end" | "interrupt" | null {
     if (this.#escape !== "") {
       // `ESC [`, numbers, and a letter or ~ at last; or `ESC O` and a letter (ECMA-48, 5.4).

@@ -1,4 +1,4 @@
-/** Settings of a command: secrets of the environment do not outlive the reading of it. */
+/** Settings of a command: secrets of the environment do not outlive the reading. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../../test/kit.ts";

@@ -1,5 +1,5 @@
 /**
- * The temporary folder of a run of `socle test`. The folder is locked while the run lasts; a killed run leaves its folder,
+ * The temporary folder of a run of `socle test`. The folder is locked while the run lasts; a killed run leaves the folder,
  * which the next run removes.
  */
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";

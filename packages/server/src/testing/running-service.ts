@@ -1,6 +1,6 @@
 /**
- * The command's side of a service under test: its process, its calls that wait for an answer, its end; and the protocol between the
- * command and the service, over the channel of a child process.
+ * The command's side of a service under test: the process, the calls that wait for an answer, the end; and the protocol
+ * between the command and the service, over the channel of a child process.
  */
 import type { TestCall } from "@socle/protocol";
 import { SetupError } from "../base/kernel/index.ts";
@@ -10,9 +10,9 @@ import { dispatch, type Handlers, SpawnedProcess, type SpawnOptions } from "../c
 export interface TestServiceOptions {
   /** The requested configuration file; null for `./config.json`, if the file exists. */
   readonly config: string | null;
-  /** The folder of its data, which exists. */
+  /** The folder of the data, which exists. */
   readonly data: string;
-  /** The lowest level of its log that is shown. */
+  /** The lowest level of the log that is shown. */
   readonly logLevel: "INFO" | "WARN";
 }
 
@@ -72,7 +72,7 @@ export class RunningService {
     return waiting.promise;
   }
 
-  /** Ends the service at once: its test file is over, and its data is not needed. */
+  /** Ends the service at once: the test file is over, and the data is not needed. */
   kill(): void {
     this.#isDone = true;
     this.#process.kill();

@@ -1,6 +1,6 @@
 /**
  * The process of a service under test: the whole service with the project's definitions, code and configuration, but for everything
- * that leads out of the test, on data of its own, and with a clock that the test moves. The process follows the command, which asks
+ * that leads out of the test, on separate data, and with a clock that the test moves. The process follows the command, which asks
  * on behalf of a test file.
  */
 import { join, resolve } from "node:path";
@@ -32,7 +32,7 @@ const usualPassword = "password of a test";
 export async function runTestService(options: TestServiceOptions, environment: Environment): Promise<void> {
   const toCommand = process.send?.bind(process);
   if (toCommand === undefined) throw new Error("This process is started by socle test");
-  // Before anything takes `Date.now` for its clock.
+  // Before anything takes `Date.now` for the clock.
   moveTime(0);
   try {
     const service = await start(options, environment, toCommand);
@@ -158,7 +158,7 @@ async function testConfig({ config: file, data }: TestServiceOptions): Promise<L
     "limits.rate.register": null,
     "limits.rate.login": null,
     "limits.rate.refresh": null,
-    // Each client that a test asks for is a session, and no session may end another.
+    // Each client that a test asks for is a session, and no session may end another session.
     "limits.sessionsPerUser": 10_000,
     "tls.cert": undefined,
     "tls.key": undefined,

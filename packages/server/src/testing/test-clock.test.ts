@@ -1,4 +1,4 @@
-/** The clock of a service under test: it moves `Date`, and rings each alarm at its time. */
+/** The clock of a service under test: the clock moves `Date`, and rings each alarm on time. */
 import { afterAll, expect, test } from "bun:test";
 import { machineTime, moveTime, timeOffset } from "../base/kernel/index.ts";
 import { TestClock } from "./test-clock.ts";
@@ -77,7 +77,7 @@ test("alarms ring in their order, each at its time, and the effects of one come 
     ...step,
   ]);
   expect(Math.round(timeOffset() / hour)).toBe(24);
-  // The one of tomorrow is still to come.
+  // The alarm of tomorrow is still to come.
   expect(await rung(clock, 2 * hour, () => undefined)).toHaveLength(5);
   moveTime(0);
 });

@@ -1,4 +1,4 @@
-/** The host of services under test: what a test file asks over HTTP, and the service that does it. */
+/** The host of services under test: what a test file asks over HTTP, and the service that does the work. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -102,7 +102,7 @@ describe("a service under test", () => {
     expect(readdirSync(data).sort()).toEqual(["1", "2"]);
     expect(new Set([first.url, second.url]).size).toBe(2);
     expect([first.service, second.service]).toEqual([1, 2]);
-    // A file that asks beyond the number, as a rerun does, gets one all the same.
+    // A file that asks beyond the number, as a rerun does, gets a service all the same.
     expect((await address()).service).toBe(3);
   });
 

@@ -1,6 +1,6 @@
 /**
- * The host of the services under test, in the process of `socle test`: starts and stops them for the test files, and
- * passes on their requests. Test files reach the host over HTTP on the loopback address, with a token.
+ * The host of the services under test, in the process of `socle test`: starts and stops services for the test files, and
+ * passes on the requests. Test files reach the host over HTTP on the loopback address, with a token.
  */
 import { mkdirSync } from "node:fs";
 import { rm } from "node:fs/promises";

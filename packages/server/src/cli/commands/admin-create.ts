@@ -12,7 +12,7 @@ export const adminCreate: Command = {
   options: { password: { value: "PASSWORD", summary: "else it is asked for, or read from standard input" } },
   async run({ args: [email = ""], options, terminal, load }) {
     const { config, file, logger } = await load();
-    // A database made here would be a database without a service: most likely this is the wrong folder.
+    // A database made here would be a database without a service: most likely the folder is the wrong folder.
     if (!existsSync(config.database)) {
       const read = file.isThere ? `configuration ${file.path}` : `no configuration ${file.path}, so defaults apply`;
       throw new SetupError(

@@ -26,7 +26,7 @@ export const health: Command = {
   },
 };
 
-/** The address of this configuration's service. Its log is not opened: only the answer is printed. */
+/** The address of this configuration's service. The log is not opened: only the answer is printed. */
 async function ownAddress({ options, terminal }: CommandInvocation): Promise<string> {
   const file = textOption(options, "config") ?? null;
   const { config } = await loadConfig({ file, environment: terminal.environment });

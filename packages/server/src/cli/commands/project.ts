@@ -1,4 +1,4 @@
-/** `socle init`, `socle types`, `socle check` and `socle add`: the files of a project, without its service. */
+/** `socle init`, `socle types`, `socle check` and `socle add`: the files of a project, without the service. */
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
@@ -79,14 +79,14 @@ export const check: Command = {
     await writeCheckSettings(config.folder);
     const code = await checkTypes(config.folder, terminal);
     const { problems, missing } = await checkScripts({ config, logger, environment: terminal.environment });
-    // A machine that checks the project need not have its secrets.
+    // A machine that checks the project need not have the secrets.
     for (const name of missing) terminal.out(`${name}, which scripts.env declares, is not set here\n`);
     for (const { path, message } of problems) terminal.out(`${path} does not load: ${message}\n`);
     return problems.length > 0 ? 1 : code;
   },
 };
 
-/** Runs the type checker. Its advice names the package manager of the runtime; this executable contains that, too. */
+/** Runs the type checker. The advice names the package manager of the runtime; this executable contains that, too. */
 async function checkTypes(cwd: string, { environment, program, out, err, progress }: Terminal): Promise<number> {
   const color = progress === null ? {} : { FORCE_COLOR: "1" };
   const words = ["check", "--no-script", "-p", checkFile];

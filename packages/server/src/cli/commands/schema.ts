@@ -94,8 +94,8 @@ export const schemaPush: Command = {
 };
 
 /**
- * The definitions of this installation, with the renames of its files. A field that exists already was renamed before:
- * asking again would take the next field of the old name, or swap two fields back. Its rename is sent as `null` then,
+ * The definitions of this installation, with the renames of the files. A field that exists already was renamed before:
+ * asking again would take the next field of the old name, or swap two fields back. The rename is sent as `null` then,
  * so that no rename is guessed.
  */
 async function localSchema(
@@ -185,7 +185,7 @@ function describe({
   }
 }
 
-/** The steps of a migration, a line each: `+` adds, `-` removes, `>` renames, `~` changes. Empty for no change. */
+/** The steps of a migration, a line per step: `+` adds, `-` removes, `>` renames, `~` changes. Empty for no change. */
 export function schemaDiff(changes: readonly MigrationPlan[]): string {
   const parts = changes
     .filter(({ steps }) => steps.length > 0)

@@ -1,4 +1,4 @@
-/** `socle serve` and `socle dev`: run the service until a signal, a failed disk or a defect ends it. */
+/** `socle serve` and `socle dev`: run the service until a signal, a failed disk or a defect ends the service. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type App, ServiceManager, shellCommand, startApp } from "../../app/index.ts";

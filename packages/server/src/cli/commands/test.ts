@@ -1,4 +1,4 @@
-/** `socle test`: runs the tests of the user's code with Bun's test runner, each file against a service of its own. */
+/** `socle test`: runs the tests of the user's code with Bun's test runner, each file against a service for itself. */
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join, relative, resolve, sep } from "node:path";
@@ -63,7 +63,7 @@ export const test: Command = {
 };
 
 /**
- * The files to run, as the runner takes paths: all tests of the project, or the tests whose paths contain a given word.
+ * The files to run, as the runner takes paths: all tests of the project, or the tests with a given word in the path.
  * A word that is the path of a file stands for that file, wherever the file is.
  */
 function testFiles(folder: string, words: readonly string[]): string[] {

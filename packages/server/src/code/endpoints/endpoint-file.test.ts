@@ -1,4 +1,4 @@
-/** Paths of endpoints: the file that answers each, and the values of its parameters. */
+/** Paths of endpoints: the file that answers each path, and the values of the parameters. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { randomSeed } from "../../../test/random.ts";

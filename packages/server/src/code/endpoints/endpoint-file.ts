@@ -1,4 +1,4 @@
-/** Endpoint files: the path that the place of a file stands for, its exports, and the file of a path. */
+/** Endpoint files: the path that the place of a file stands for, the exports of the file, and the file of a path. */
 import { oneOf, quote } from "../../base/kernel/index.ts";
 import { exportAdvice, parseOptions, parseTimeout, type Script } from "../script-host/index.ts";
 
@@ -8,7 +8,7 @@ export type EndpointMethod = (typeof ENDPOINT_METHODS)[number];
 /** The callers that an endpoint may be for. */
 const accesses = ["public", "authenticated", "admin"] as const;
 
-/** A part of a path: a word, or a parameter by its name. */
+/** A part of a path: a word, or a parameter by name. */
 export type PathPart = { readonly word: string } | { readonly param: string };
 
 export interface Endpoint {
@@ -75,7 +75,7 @@ function partOf(name: string): PathPart {
   );
 }
 
-/** An endpoint with the values of its parameters. */
+/** An endpoint with the values of the parameters. */
 export interface FoundEndpoint {
   readonly endpoint: Endpoint;
   readonly params: { readonly [name: string]: string };

@@ -57,7 +57,7 @@ const admin = await opened.admin();
 const member = await opened.register("member@example.com");
 const api = "/api/function";
 
-/** The JSON of an answer, whatever its type says beside that. */
+/** The JSON of an answer, whatever the type says beside that. */
 function jsonOf({ bytes }: { bytes: Uint8Array }): Record<string, unknown> {
   return JSON.parse(new TextDecoder().decode(bytes));
 }

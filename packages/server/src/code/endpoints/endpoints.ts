@@ -1,6 +1,6 @@
 /**
- * Endpoints: handlers of requests at `/api/function/…`. Each runs in a process of the user's code, within its timeout; failures
- * are in the log, in the metrics and in the list of runs.
+ * Endpoints: handlers of requests at `/api/function/…`. Each call runs in a process of the user's code, within the
+ * timeout; failures are in the log, in the metrics and in the list of runs.
  */
 import type { User } from "@socle/protocol";
 import { actingFor, type Clock, newId } from "../../base/kernel/index.ts";

@@ -1,4 +1,4 @@
-/** The cause of a run: the user, and the functions, jobs and hooks between them. */
+/** The cause of a run: the user, and the functions, jobs and hooks in between. */
 import { expect, test } from "bun:test";
 import { openScripts } from "../../../test/scripts.ts";
 

@@ -1,10 +1,10 @@
 /**
  * Deliveries: the runs of functions that are not over, or have failed for good. A delivery is written in the transaction
- * of its change, a delivery for each event and handler. The place of the event in the log makes the ids of the delivery and
+ * of the change, a delivery for each event and handler. The place of the event in the log makes the ids of the delivery and
  * of the run; the log has the event, or the delivery has a copy, made before the log loses the event.
  *
- * A large record before a change is kept once for all updates that wait: a delivery follows the delivery whose event
- * made the record of before its own change, and is given a copy when that delivery ends.
+ * A large record before a change is kept once for all updates that wait: a delivery follows the delivery of the event
+ * that made the record of before the present change, and is given a copy when that delivery ends.
  */
 
 import { AppError, maxDepth } from "../../base/kernel/index.ts";
@@ -47,12 +47,12 @@ export function lastIdOf(eventSeq: number): number {
   return firstIdOf(eventSeq) + maxPerEvent - 1;
 }
 
-/** The id of a run, which all its attempts share: the id of the event, and the number of the delivery within the event. */
+/** The id of a run, which all attempts share: the id of the event, and the number of the delivery within the event. */
 export function runIdOf(event: string, deliveryId: number): string {
   return `run_${event.slice("evt_".length)}${(deliveryId % maxPerEvent).toString(16).padStart(3, "0")}`;
 }
 
-/** The delivery of a run, and the time of its event; null for a text that is no id of a run. */
+/** The delivery of a run, and the time of the event; null for a text that is no id of a run. */
 export function parseRunId(runId: string): { deliveryId: number; at: number } | null {
   const [, event, number] = /^run_([0-9a-f]{25})([0-9a-f]{3})$/.exec(runId) ?? [];
   const parsed = event === undefined ? null : parseEventId(`evt_${event}`);
@@ -60,7 +60,7 @@ export function parseRunId(runId: string): { deliveryId: number; at: number } | 
   return { deliveryId: firstIdOf(parsed.seq) + Number.parseInt(number, 16), at: parsed.at };
 }
 
-/** The columns of a delivery that lead to its event. */
+/** The columns of a delivery that lead to the event. */
 interface EventReference {
   readonly id: number;
   /** The copy; null while the log has the event. */
@@ -79,20 +79,20 @@ function fromCopy(text: string): LoggedEvent {
 
 /** The part of a delivery that the dispatcher keeps in memory. */
 export interface DeliveryHead extends RunHead {
-  /** The id of the record, or user, that the event is about: its deliveries are made one after the other. */
+  /** The id of the record, or user, that the event is about: deliveries are made in turn. */
   readonly key: string;
-  /** The place of the event in the log: its deliveries are made side by side. */
+  /** The place of the event in the log: deliveries are made side by side. */
   readonly turn: number;
 }
 
 /** The rest of a delivery. */
 export interface Delivery {
   readonly event: LoggedEvent;
-  /** JSON of the record before the change; null without such a record. */
+  /** JSON of the record before the change; null without this record. */
   readonly previous: string | null;
-  /** The number of functions that led to this delivery, with its own. */
+  /** The number of functions that led to this delivery, the last included. */
   readonly depth: number;
-  /** The functions, jobs and hooks that led to its event, as `path:handler`. */
+  /** The functions, jobs and hooks that led to the event, as `path:handler`. */
   readonly chain: readonly string[];
 }
 
@@ -115,7 +115,7 @@ export class Deliveries extends RunTable {
     this.#events = events;
   }
 
-  /** Writes the deliveries of an event to these handlers, in the transaction of its change. */
+  /** Writes the deliveries of an event to these handlers, in the transaction of the change. */
   add(tx: Transactor, { event, previous, ...cause }: AppendedEvent, triggers: readonly Trigger[]): void {
     const depth = cause.depth + 1;
     if (depth > maxDepth) {
@@ -175,7 +175,7 @@ export class Deliveries extends RunTable {
     );
   }
 
-  /** A delivery with its event; null when the delivery is over. */
+  /** A delivery with the event; null when the delivery is over. */
   get({ id }: RunRow, reader: Reader = this.database.reader): Delivery | null {
     const row = reader.get<PreviousRecord & EventReference & { readonly depth: number; readonly chain: string | null }>(
       "SELECT id, depth, chain, previous, follows, event FROM _deliveries WHERE id = ? AND failedAt IS NULL",
@@ -200,8 +200,8 @@ export class Deliveries extends RunTable {
   }
 
   /**
-   * Makes a delivery that has failed for good wait again. Answers its head.
-   * @param at the time of its event: a delivery of another event log has another time.
+   * Makes a delivery that has failed for good wait again. Answers the head.
+   * @param at the time of the event: a delivery of another event log has another time.
    * @throws AppError `not_found`, or `bad_request` for a delivery that is not over.
    */
   retry(tx: Transactor, id: number, at: number): DeliveryHead {
@@ -225,7 +225,7 @@ export class Deliveries extends RunTable {
     super.remove(tx, run);
   }
 
-  /** The delivery is kept with its event and its record. */
+  /** The delivery is kept with the event and the record. */
   override fail(tx: Transactor, run: RunRow, end: { at: number; error: string }): void {
     const delivery = this.get(run, tx);
     if (run.id === null || delivery === null) return;
@@ -235,9 +235,9 @@ export class Deliveries extends RunTable {
     super.fail(tx, run, end);
   }
 
-  /** Copies the events between two places, which the log is about to lose, into their deliveries. */
+  /** Copies the events between two places, which the log is about to lose, into the deliveries. */
   keepEvents(tx: Transactor, first: number, last: number): void {
-    // Deliveries of older events have their copies; a look at older rows would read all that waits.
+    // Deliveries of older events have the copies; a look at older rows would read all that waits.
     const rows = tx.all<{ id: number }>(
       "SELECT id FROM _deliveries WHERE id >= ? AND id <= ? AND event IS NULL",
       firstIdOf(first),
@@ -250,7 +250,7 @@ export class Deliveries extends RunTable {
   }
 
   /**
-   * Deliveries that are not over, newest first, with their number; of any file for a null path.
+   * Deliveries that are not over, newest first, with the number; of any file for a null path.
    * @throws AppError `unavailable` from a reader that gives up.
    */
   async search(
@@ -282,7 +282,7 @@ export class Deliveries extends RunTable {
   }
 }
 
-/** The record before a change: its JSON, or the id of the delivery whose event made the record. */
+/** The record before a change: the JSON, or the id of the delivery with the event that made the record. */
 interface PreviousRecord {
   readonly previous: string | null;
   readonly follows: number | null;
@@ -294,7 +294,9 @@ function digestOf(json: string | null): string | null {
   return new Bun.CryptoHasher("sha256").update(json).digest("base64");
 }
 
-/** A delivery of a handler has its record from the newest waiting delivery whose event made the record, or keeps the JSON. */
+/**
+ * A delivery of a handler has the record from the newest waiting delivery with the event that made the record, or keeps the JSON.
+ */
 function findPrevious(tx: Transactor, handler: number, json: string | null): PreviousRecord {
   const digest = digestOf(json);
   if (digest === null) return { previous: json, follows: null };
@@ -327,12 +329,12 @@ function readPrevious(log: EventLog, { previous, follows }: PreviousRecord, read
   return JSON.stringify(Object.assign({}, base, ...changes.reverse()));
 }
 
-/** Gives a delivery its own copy of the record before the change. */
+/** Gives a delivery a separate copy of the record before the change. */
 function setPrevious(tx: Transactor, id: number, previous: string | null): void {
   tx.run("UPDATE _deliveries SET previous = ?, follows = NULL WHERE id = ?", previous, id);
 }
 
-/** A delivery ends: its followers get the record that its event made. */
+/** A delivery ends: followers get the record that the event made. */
 function releaseFollowers(log: EventLog, tx: Transactor, id: number): void {
   const followers = tx.all<{ id: number }>("SELECT id FROM _deliveries WHERE follows = ?", id);
   if (followers.length === 0) return;

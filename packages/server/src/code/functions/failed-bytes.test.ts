@@ -1,4 +1,4 @@
-/** Failed runs that are kept: bounded in bytes, whatever the records weigh that they were for. */
+/** Failed runs that are kept: bounded in bytes, whatever the records weigh. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
@@ -72,7 +72,7 @@ test("failed runs of large records go, oldest first, and those of small ones are
     expect(rows.at(-1)?.id).toBe(id);
   }
   expect((await failed()).map(({ id }) => id)).toEqual(ids.slice(-15));
-  // One that is not over is no failed one.
+  // A run that is not over is no failed run.
   expect(
     (await database.reader.get<{ failedAt: null }>("SELECT failedAt FROM _deliveries WHERE id = ?", waiting))?.failedAt,
   ).toBeNull();

@@ -14,7 +14,7 @@ import {
   type ScriptExports,
 } from "../script-host/index.ts";
 
-/** The handlers of a collection, with the last word of the type of their event. A hook runs before an operation. */
+/** The handlers of a collection, with the last word of the type of the event. A hook runs before an operation. */
 const recordHandlers = [
   { name: "onCreate", event: "created", operation: null },
   { name: "onUpdate", event: "updated", operation: null },
@@ -54,7 +54,7 @@ export function lanesOf({ functions }: ScriptExports): Lane[] {
   return found.every(isHook) ? lanes : ["runs", ...lanes];
 }
 
-/** A handler and its events. */
+/** A handler and the events. */
 export interface Trigger {
   readonly path: string;
   /** The name of the export. */
@@ -104,7 +104,7 @@ export interface Hook {
   readonly collection: string;
   /** The type of the event that follows the change. */
   readonly eventType: string;
-  /** Whether its file does not load, so that the handler is unknown: all changes that the hook may be for are refused. */
+  /** Whether the file does not load, so that the handler is unknown: all changes that the hook may be for are refused. */
   readonly isBroken: boolean;
   /** The calls that let the change pass, refused the change, or did not decide. */
   readonly calls: { passed: number; refused: number; failed: number };
@@ -112,8 +112,8 @@ export interface Hook {
 }
 
 /**
- * The hooks of all files, in the order of their paths.
- * @param former the hooks of before: a hook with the same name in the same file goes on with their counts.
+ * The hooks of all files, in the order of paths.
+ * @param former the hooks of before: a hook with the same name in the same file goes on with the counts.
  */
 export function hooksOf(scripts: readonly Script[], broken: readonly BrokenScript[], former: readonly Hook[]): Hook[] {
   const files = [

@@ -56,7 +56,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
   readonly #deliveries: Deliveries;
   readonly #limiter = new StartLimiter(() => this.dispatcher.startReady());
   #triggers: readonly Trigger[] = [];
-  /** The triggers in force, by the type of their events. */
+  /** The triggers in force, by event type. */
   wanted: ReadonlyMap<string, readonly Trigger[]> = new Map();
 
   constructor(options: FunctionsOptions) {
@@ -67,7 +67,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     this.hooks = new Hooks({ ...options, ...options.hooks });
   }
 
-  /** Joins the event log as its recorder. Waiting deliveries run after files are loaded. Call `start` once. */
+  /** Joins the event log as the recorder. Waiting deliveries run after files are loaded. Call `start` once. */
   start(): void {
     this.dispatcher.start(this.#deliveries.lastId());
     this.#options.events.recordWith(this);
@@ -100,7 +100,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     this.warnOfWaiting(known, broken, "is not there any more");
   }
 
-  /** Warns of folders with a misspelt name, because their functions would never run. */
+  /** Warns of folders with a misspelt name, because the functions would never run. */
   #warnOfUnknown(triggers: readonly { path: string; collection: string }[]): void {
     const names = [...this.#options.collectionNames(), "users"];
     for (const { path, collection } of triggers) {
@@ -140,7 +140,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     return this.#deliveries.oldest();
   }
 
-  /** The unfinished runs, then the finished runs whose ends the event log still holds; each group newest first. */
+  /** The unfinished runs, then the finished runs with ends that the event log still holds; each group newest first. */
   runs(
     filter: RunFilter,
     page: { limit: number; offset: number; waiter: Waiter },
@@ -155,7 +155,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
   }
 
   /**
-   * Repeats a run that has failed for good, with all its attempts.
+   * Repeats a run that has failed for good, with all attempts.
    * @throws AppError `not_found`, or `bad_request` for a run that is not over.
    */
   retry(tx: Transactor, runId: string): { path: string; handler: string } {
@@ -169,7 +169,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     return head;
   }
 
-  /** Runs a handler by hand, once, as if its event had just happened. */
+  /** Runs a handler by hand, once, as if the event had just happened. */
   runByHand(trigger: Trigger, record: object, onLog: NonNullable<ScriptTask["onLog"]>): Promise<ScriptOutcome> {
     const { handler, eventType: type } = trigger;
     const now = this.#options.clock.now();
@@ -199,7 +199,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
 
   /**
    * The next attempt of a delivery. The user is read now, as the user may have changed since. Null for the event of a
-   * user who has been deleted: the handler has no input.
+   * deleted user: the handler has no input.
    */
   #attemptOf(
     trigger: Trigger,
@@ -232,7 +232,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
       payload: { collection, trigger: handler, eventType, filePath: path, eventId, runId },
       actor,
       since: null,
-      // A delivery waits until its file is loaded again.
+      // A delivery waits until the file is loaded again.
       errorWithoutFile: null,
     };
     return { run, task: { path, handler, timeoutMs, input, principal } };

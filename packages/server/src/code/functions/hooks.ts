@@ -23,13 +23,16 @@ import type { Auth, AuthHooks, AuthStep } from "../../people/auth/index.ts";
 import type { BrokenScript, CallOutcome, Script, ScriptHost } from "../script-host/index.ts";
 import { chainTooLong, type Hook, hooksOf } from "./function-file.ts";
 
-/** Changes whose hooks run at a time, for each script process; a caller has three quarters of these. */
+/** Changes with hooks that run at a time, for each script process; a caller has three quarters of the number. */
 const widthPerProcess = 128;
-/** Changes that wait for their turn; a caller has half of these. */
+/** Changes that wait for a turn; a caller has half of the number. */
 const maxWaiting = 4_096;
-/** Changes whose hooks run at a time because other hooks made the changes. These changes do not wait: the other hooks wait for the result. */
+/**
+ * Changes with hooks that run at a time because other hooks made the changes. These changes do not wait: the other
+ * hooks wait for the result.
+ */
 const maxNested = 1_024;
-/** Bytes that a change takes beside its record. */
+/** Bytes that a change takes beside the record. */
 const baseBytes = 4_096;
 
 const tooMany = "Too many writes wait for hooks. Try again in a moment.";
@@ -49,7 +52,7 @@ export interface HooksOptions {
 /** A change of a record, or a step of a user, that hooks are asked about. */
 interface Question extends Omit<HookedChange, "operation"> {
   readonly operation: Hook["operation"];
-  /** The caller whose share is counted. */
+  /** The caller for the share. */
   readonly caller: string;
 }
 
@@ -150,7 +153,7 @@ export class Hooks implements RecordHooks, AuthHooks {
         input: { runId, attempt: 1, user, chain, record, previous },
         principal: hookFor(question.principal, `${path}:${handler}`),
       });
-      // Its file was deleted a moment ago.
+      // The file was deleted a moment ago.
       if (outcome.status === "gone" && !this.#hooks.includes(hook)) continue;
       hook.durations.observe(performance.now() - startedAt);
       const returned = this.#returned(hook, runId, outcome);
@@ -203,7 +206,7 @@ export class Hooks implements RecordHooks, AuthHooks {
   }
 }
 
-/** The caller whose share is counted. */
+/** The caller for the share. */
 function callerOf(principal: Principal): string {
   if (principal === null) return "anonymous";
   return "actor" in principal ? "functions" : principal.userId;

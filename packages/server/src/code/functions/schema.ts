@@ -21,7 +21,7 @@ export const functionSchema: ModuleSchema = {
       event TEXT
     ) STRICT`,
     "CREATE INDEX _deliveries_failed ON _deliveries (failedAt) WHERE failedAt IS NOT NULL",
-    // Shared records (delivery-table.ts): `follows` is the delivery whose event made the record before this change,
+    // Shared records (delivery-table.ts): `follows` is the delivery with the event that made the record before this change,
     // and `result` the digest of the record that this event made.
     "ALTER TABLE _deliveries ADD COLUMN follows INTEGER",
     "ALTER TABLE _deliveries ADD COLUMN result TEXT",

@@ -1,4 +1,4 @@
-/** Updates of a large record that wait for a function: the record is kept once, and each run gets the one of its event. */
+/** Updates of a large record that wait for a function: the record is kept once, and each run gets the record of the event. */
 import { expect, test } from "bun:test";
 import { openApi, quietLogger } from "../../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
@@ -28,7 +28,7 @@ async function open() {
   const { records, events, database } = api.service;
   const deliveries = new Deliveries(database, events);
   await deliveries.register([trigger, other]);
-  /** The record before and after each event, by its place. */
+  /** The record before and after each event, by place. */
   const expected = new Map<number, { previous: object; record: object }>();
   const append = events.append.bind(events);
   events.append = (tx, event, at) => {
@@ -62,7 +62,7 @@ async function open() {
 
 type Opened = Awaited<ReturnType<typeof open>>;
 
-/** The run gets the record as it was before and after its event. */
+/** The run gets the record of before and after the event. */
 async function check({ deliveries, expected }: Opened, head: DeliveryHead) {
   const delivery = await deliveries.get(head);
   if (delivery === null) throw new Error("The delivery is gone");

@@ -1,6 +1,6 @@
 /**
- * The history of jobs: the attempts of the last runs of each, in the database. The history has the attempts of schedules from
- * their begin on, so that an attempt which the end of the service cut off is known; the many attempts of queues from their end on.
+ * The history of jobs: the attempts of the last runs of each job, in the database. The history has the attempts of schedules from
+ * the begin on, so that an attempt which the end of the service cut off is known; the many attempts of queues from the end on.
  */
 
 import type { JobRun } from "@socle/protocol";
@@ -99,7 +99,7 @@ export class JobHistory implements RunHistory<JobAttempt> {
     );
   }
 
-  /** The attempts that the last process had under way have failed. Answers their runs. */
+  /** The attempts that the last process had under way have failed. Answers the runs. */
   interrupted(tx: Transactor, { endedAt, error }: { endedAt: number; error: string }): string[] {
     const rows = tx.all<{ runId: string }>(
       "UPDATE _job_runs SET status = 'failed', endedAt = ?, error = ? WHERE status = 'running' RETURNING runId",

@@ -1,4 +1,4 @@
-/** The schedule, the queue and the options of a job, as exported by its file. */
+/** The schedule, the queue and the options of a job, as exported by the file. */
 import { isObject, oneOf, quote } from "../../base/kernel/index.ts";
 import { exponential, linear, type RetryPolicy } from "../runs/index.ts";
 import { parseOptions, parseRetries, parseTimeout, type Script } from "../script-host/index.ts";
@@ -13,9 +13,9 @@ const maxConcurrency = 32;
 /** Attempts after the first. */
 const defaultRetries = 2;
 
-/** A job, as described by its file. */
+/** A job, as described by the file. */
 interface JobBase {
-  /** The file's name without its ending. */
+  /** The file's name without the ending. */
   readonly name: string;
   readonly path: string;
   readonly timeoutMs: number;
@@ -107,7 +107,7 @@ function concurrencyOf(value: unknown = 1): number {
 }
 
 /**
- * The next time after another at which a job is due, both in milliseconds since 1970; null for never.
+ * The next time after a given time at which a job is due, both in milliseconds since 1970; null for never.
  * @throws Error for a text that is no cron, or no time zone.
  */
 export function nextTime(

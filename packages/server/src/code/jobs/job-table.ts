@@ -17,7 +17,7 @@ import {
 } from "../runs/index.ts";
 import { type JobDefinition, jobHandler } from "./job-file.ts";
 
-/** The file of a job, and its kind. */
+/** The file of a job, and the kind. */
 type JobOfRun = Pick<JobDefinition, "path" | "kind">;
 
 /** An attempt of a run of a job. */
@@ -32,7 +32,7 @@ export interface JobAttempt extends HandlerRun {
   readonly isByHand: boolean;
 }
 
-/** A run with its job. */
+/** A run with the job. */
 interface RunOfJob extends RunRow {
   readonly job: JobOfRun;
 }
@@ -49,11 +49,11 @@ export interface JobHead extends WaitingRun {
   readonly firstAt: number;
 }
 
-/** The rest of a run: its payload, and the user behind the run. */
+/** The rest of a run: the payload, and the user behind the run. */
 export interface JobInput {
   /** JSON; null for a schedule. */
   readonly payload: string | null;
-  /** The user who enqueued the run, or null. */
+  /** The user behind the run, or null. */
   readonly actor: string | null;
   /** The number of functions that led to the run. */
   readonly depth: number;
@@ -118,12 +118,12 @@ export class JobTable extends RunTable<RunOfJob> {
     return this.#open?.get(countKey(job)) ?? 0;
   }
 
-  /** The files with waiting runs of queues, and the numbers of these runs. */
+  /** The files with waiting runs of queues, and the numbers of runs. */
   override waiting(): { path: string; waiting: number }[] {
     return super.waiting("r.payload IS NOT NULL AND r.failedAt IS NULL");
   }
 
-  /** Adds a run and answers its id. Ids rise in commit order; no id is used twice while the service runs. */
+  /** Adds a run and answers the id. Ids rise in commit order; no id is used twice while the service runs. */
   add(
     tx: Transactor,
     job: JobOfRun,
@@ -160,8 +160,8 @@ export class JobTable extends RunTable<RunOfJob> {
   }
 
   /**
-   * Runs that are due, among the runs up to an id, in the order of their starts. Runs without a time
-   * and runs whose time has come take turns, so that no group waits for an endless supply of the other.
+   * Runs that are due, among the runs up to an id, in the order of starts. Runs without a time
+   * and runs that are due take turns, so that no group waits for an endless supply of the other.
    */
   due(job: JobOfRun, { until, passed, now }: { until: number; passed: number; now: number }): RunPage<JobHead> {
     const { reader } = this.database;
@@ -207,7 +207,7 @@ export class JobTable extends RunTable<RunOfJob> {
     return row?.at ?? null;
   }
 
-  /** The input of a run; null when the run is over, or had another attempt after its head was read. */
+  /** The input of a run; null when the run is over, or had another attempt after the head was read. */
   input({ id, failures }: JobHead): JobInput | null {
     return this.database.reader.get<JobInput>(
       "SELECT payload, actor, depth FROM _job_queue WHERE id = ? AND failures = ? AND failedAt IS NULL",
@@ -239,7 +239,7 @@ export class JobTable extends RunTable<RunOfJob> {
 
   override remove(tx: Transactor, run: RunOfJob): void {
     super.remove(tx, run);
-    // A run by hand whose beginning could not be written was not counted.
+    // A run by hand without a written beginning was not counted.
     if (run.id !== null) noteCount(tx, run.job, -1);
   }
 
@@ -263,7 +263,7 @@ export class JobTable extends RunTable<RunOfJob> {
     if (failedAt === null) noteCount(tx, job, -1);
   }
 
-  /** An unfinished or failed run of a queue, with its payload; null without this run. */
+  /** An unfinished or failed run of a queue, with the payload; null without this run. */
   find(reader: Pick<Reader, "get">, path: string, runId: string): QueueRow | null {
     return reader.get<QueueRow>(
       `SELECT ${rowColumns}, payload FROM _job_queue WHERE handler = ? AND runId = ? AND payload IS NOT NULL`,
@@ -272,7 +272,7 @@ export class JobTable extends RunTable<RunOfJob> {
     );
   }
 
-  /** The unfinished runs of a queue, in the order of their due times; or runs that have failed for good, newest first. */
+  /** The unfinished runs of a queue, in the order of due times; or runs that have failed for good, newest first. */
   runs(path: string, filter: StatusFilter, { limit, offset }: Page): QueueRow[] {
     const { conditions, values } = statusCondition("id", filter);
     const chosen =

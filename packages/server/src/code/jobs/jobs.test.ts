@@ -30,7 +30,10 @@ describe("schedules", () => {
 function clock(): {
   now: () => number;
   beforeMinute: (ms: number) => void;
-  /** Runs work while the clock stands still, so long before the next minute: however long it takes, the minute begins after it. */
+  /**
+   * Runs work while the clock stands still, so long before the next minute: however long a run takes, the minute begins
+   * afterwards.
+   */
   stillBefore: <T>(ms: number, work: () => Promise<T>) => Promise<T>;
   minuteOn: () => void;
   by: (ms: number) => void;

@@ -1,4 +1,4 @@
-/** Queues whose files change or do not load, and the bounds of a queue. */
+/** Queues with files that change or do not load, and the bounds of a queue. */
 import { describe, expect, test } from "bun:test";
 import { echo, enqueue, idle, ran, refusal, waiting } from "../../../test/queues.ts";
 import { openScripts } from "../../../test/scripts.ts";

@@ -241,7 +241,7 @@ ${queue("{ retries: 2 }")}export default ({ payload, attempt, logger }) => {
       expect((await queues.runs("bad", null, { limit: 9, offset: 0 })).items).toMatchObject([
         { runId, status: "waiting", failures: attempt, key: "k", error: null },
       ]);
-      // Between its attempts, the run waits: its key answers it.
+      // Between the attempts, the run waits: the key answers the run.
       expect(await enqueue(opened, "bad", "y", { key: "k" })).toBe(runId);
       by(pause * 1_000);
       await opened.scripts.reload();

@@ -1,5 +1,5 @@
 /**
- * Queues: jobs that run once for each payload. A run is a row before the answer to its enqueuing,
+ * Queues: jobs that run once for each payload. A run is a row before the answer to the enqueuing,
  * and is made at least once, whatever ends in between. Requests to enqueue a run are checked here, whoever asks.
  */
 import type { JsonValue, QueueRun, QueueRunDetail } from "@socle/protocol";
@@ -59,7 +59,7 @@ export class Queues {
     this.#dispatcher = options.dispatcher;
   }
 
-  /** Replaces all queues. Runs of other files wait until their file is a queue again. */
+  /** Replaces all queues. Runs of other files wait until the file is a queue again. */
   use(queues: readonly QueueJob[]): void {
     this.#queues = new Map(queues.map((queue) => [queue.name, queue]));
   }
@@ -131,7 +131,7 @@ export class Queues {
   }
 
   /**
-   * The runs that a batch asks for, as work of its transaction, which gets the ids of the batch's records.
+   * The runs that a batch asks for, as work of the transaction, which gets the ids of the batch's records.
    * @throws AppError `bad_request`; the work throws as `enqueue`.
    */
   forBatch(value: unknown, principal: Principal): (tx: Transactor, ids: readonly string[]) => void {
@@ -160,7 +160,7 @@ export class Queues {
   }
 
   /**
-   * Runs that are not over, in the order of their due times; or runs that have failed for good, newest first.
+   * Runs that are not over, in the order of due times; or runs that have failed for good, newest first.
    * @throws AppError `not_found`.
    */
   runs(name: string, status: QueueRun["status"] | null, page: Page): { items: QueueRun[]; total: number } {
@@ -172,7 +172,7 @@ export class Queues {
     return { items: rows.map((row) => entryOf(row, underWay.includes(row.id))), total };
   }
 
-  /** A run with its payload. @throws AppError `not_found` for a run that is over. */
+  /** A run with the payload. @throws AppError `not_found` for a run that is over. */
   find(name: string, runId: string): QueueRunDetail {
     const row = this.#find(this.#options.database.reader, name, runId);
     const isUnderWay = this.#dispatcher.isUnderWay(row.id);
@@ -182,7 +182,7 @@ export class Queues {
   }
 
   /**
-   * Makes a run that has failed for good again, with all its attempts.
+   * Makes a run that has failed for good again, with all the attempts.
    * @throws AppError `not_found`, or `bad_request` for a run that is not over.
    */
   retry(tx: Transactor, name: string, runId: string): void {
@@ -195,7 +195,7 @@ export class Queues {
   }
 
   /**
-   * Deletes a run that waits, or has failed for good. A run that is about to start finds its row gone.
+   * Deletes a run that waits, or has failed for good. A run that is about to start finds the row gone.
    * @throws AppError `not_found`, or `bad_request` for a run that is under way.
    */
   delete(tx: Transactor, name: string, runId: string): void {
@@ -250,7 +250,7 @@ function keyOf(key: unknown): string | null {
   throw new AppError("bad_request", `"key" must be a text of 1 to ${maxKey} characters, not ${quote(key)}.`);
 }
 
-/** The runs of a batch: `{ name, payload, at, key }` each. @throws AppError `bad_request`. */
+/** The runs of a batch: A list of `{ name, payload, at, key }`. @throws AppError `bad_request`. */
 function batchRuns(value: unknown): { name: string; payload: unknown; options: object }[] {
   if (!Array.isArray(value))
     throw new AppError("bad_request", `"enqueue" must be an array of { name, payload, at, key }, not ${quote(value)}.`);
@@ -264,7 +264,7 @@ function batchRuns(value: unknown): { name: string; payload: unknown; options: o
   });
 }
 
-/** A copy of a payload, with the ids of a batch's records in the place of its references. @throws AppError `bad_request`. */
+/** A copy of a payload, with the ids of a batch's records in the place of the references. @throws AppError `bad_request`. */
 function withIds(payload: unknown, ids: readonly string[]): unknown {
   const holder = { payload: structuredClone(payload) };
   const references = referencesIn(holder);

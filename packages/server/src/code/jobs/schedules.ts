@@ -28,14 +28,14 @@ export class Schedules<J extends Pick<ScheduledJob, "name" | "schedule" | "timez
   #jobs: readonly Scheduled<J>[] = [];
   #alarm: Alarm | null = null;
   #isStarted = false;
-  /** The last look at the clock: its time, and that of `performance.now()`, which no step of the clock changes. */
+  /** The last look at the clock: the time, and that of `performance.now()`, which no step of the clock changes. */
   #lastLook = { at: 0, steady: 0 };
 
   constructor(options: SchedulesOptions<J>) {
     this.#options = options;
   }
 
-  /** Every job with its next time. */
+  /** Every job with the next time. */
   list(): readonly Readonly<Scheduled<J>>[] {
     return this.#jobs;
   }
@@ -66,7 +66,7 @@ export class Schedules<J extends Pick<ScheduledJob, "name" | "schedule" | "timez
     this.#arm();
   }
 
-  /** Looks at the clock. After a correction, jobs are due at each of their times since the corrected time of the last look. */
+  /** Looks at the clock. After a correction, jobs are due at all scheduled times since the corrected time of the last look. */
   look(): void {
     const [at, steady] = [this.#options.now(), performance.now()];
     const corrected = at - (steady - this.#lastLook.steady);

@@ -31,7 +31,7 @@ export const jobSchema: ModuleSchema = {
       firstAt INTEGER NOT NULL,
       isByHand INTEGER NOT NULL
     ) STRICT`,
-    // Until now, an attempt was marked with `retryAt` while its run waited for another attempt.
+    // Until now, an attempt was marked with `retryAt` while the run waited for another attempt.
     `INSERT OR IGNORE INTO _handlers (path, handler)
      SELECT DISTINCT 'jobs/' || job || '.ts', 'default' FROM _job_runs WHERE status = 'running' OR retryAt IS NOT NULL`,
     `INSERT OR IGNORE INTO _job_queue (handler, failures, notBefore, runId, firstAt, isByHand)
@@ -42,7 +42,7 @@ export const jobSchema: ModuleSchema = {
     "DROP INDEX _job_runs_open",
     "ALTER TABLE _job_runs DROP COLUMN retryAt",
     "CREATE INDEX _job_runs_running ON _job_runs (status) WHERE status = 'running'",
-    // Runs of queues (job-table.ts): rows with a payload, as JSON. `actor` is the user who enqueued the run, `depth` the
+    // Runs of queues (job-table.ts): rows with a payload, as JSON. `actor` is the user behind the run, `depth` the
     // number of functions that led to the run.
     "ALTER TABLE _job_queue ADD COLUMN payload TEXT",
     "ALTER TABLE _job_queue ADD COLUMN key TEXT",

@@ -1,13 +1,13 @@
 /**
- * The dispatcher: decides which waiting run starts next. Files take turns, so that no file waits for the runs of another, and each
- * has as many handlers under way as its width says. Runs with the same key are made one after the other, by their turns; runs
- * with the same turn are made side by side.
+ * The dispatcher: decides which waiting run starts next. Files take turns, so that no file waits for the runs of
+ * another file, and each file has as many handlers under way as the width says. Runs with the same key are made in the
+ * order of turns; runs with the same turn are made side by side.
  *
  *     in the table ──► in memory, held by its key or its time ──► ready ──► running ──► ending ──► over
  *          ▲                        ▲                                                     │
  *          └────────────────────────┴───────── waits for another attempt ─────────────────┘
  *
- * A run that is ending has left its handler, and its end is not on disk: an ending run does not count for the width.
+ * A run that is ending has left the handler, and the end is not on disk: an ending run does not count for the width.
  */
 import type { Alarm, Clock } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
@@ -15,7 +15,7 @@ import type { Postponement } from "./run-table.ts";
 
 /** Runs that a look at the table brings into memory, about. */
 export const pageSize = 250;
-/** Runs whose end is on its way to disk, of all files. */
+/** Runs with an end on the way to disk, of all files. */
 const maxEnding = 512;
 /** A pause that is longer than any: the clock was set back since, and the run is due. */
 const longestPauseMs = 600_000;
@@ -30,7 +30,7 @@ export interface WaitingRun extends Postponement {
   readonly turn: number;
 }
 
-/** Runs of a file, in the order of their starts. */
+/** Runs of a file, in the order of starts. */
 export interface RunPage<R> {
   readonly runs: readonly R[];
   /** Whether the table has more runs that are due. */
@@ -52,15 +52,15 @@ export interface RunSource<R> {
    */
   next(range: { until: number; passed: number }): RunPage<R>;
   /**
-   * For a table that is read once, in order: a run that was read before waits in the table again. Such a table's run that
-   * waits for another attempt stays in memory, and holds back the later runs of its key.
+   * For a table that is read once, in order: a run that was read before waits in the table again. A run of this table that
+   * waits for another attempt stays in memory, and holds back the later runs of the key.
    */
   rewind?(id: number): void;
 }
 
 /**
- * The state of a run after an attempt: the run is `over` (or has failed for good), waits for another attempt, or `stays` as
- * it is until the next start of the service or the next load of its file.
+ * The state of a run after an attempt: the run is `over` (or has failed for good), waits for another attempt, or
+ * `stays` unchanged until the next start of the service or the next load of the file.
  */
 export type NextState = "over" | "stays" | Postponement;
 
@@ -69,9 +69,9 @@ interface FileState<R> {
   /** Runs that are in memory and not under way, by id. */
   readonly waiting: Map<number, R>;
   readonly ready: Set<R>;
-  /** Runs whose time has not come. */
+  /** Runs that are not due. */
   readonly delayed: Set<R>;
-  /** Runs that wait for the next load of the file: their end could not be written, or the file was gone. */
+  /** Runs that wait for the next load of the file: the end could not be written, or the file was gone. */
   readonly stuck: Set<number>;
   /** Whether the table may have due runs that are not in memory. */
   hasMore: boolean;
@@ -97,14 +97,14 @@ export class Dispatcher<R extends WaitingRun> {
   readonly #options: DispatcherOptions<R>;
   /** The states of files, by path. */
   #files = new Map<string, FileState<R>>();
-  /** The runs in memory by key, in the order of their turns. */
+  /** The runs in memory by key, in the order of the turns. */
   readonly #chains = new Map<string, R[]>();
   /** Runs that are running or ending, by id. */
   readonly #underWay = new Map<number, R>();
-  /** Handlers under way, by the path of their file, which may have been replaced meanwhile. */
+  /** Handlers under way, by the path of the file, which may have been replaced meanwhile. */
   readonly #running = new Map<string, number>();
   #ending = 0;
-  /** Runs that were reopened while their failed attempt was still being recorded. */
+  /** Runs that were reopened while the failed attempt was still being recorded. */
   readonly #reopened = new Set<number>();
   #alarm: Alarm | null = null;
   /** The last run that is on disk. */
@@ -275,7 +275,7 @@ export class Dispatcher<R extends WaitingRun> {
     let next = Number.POSITIVE_INFINITY;
     for (const file of this.#files.values()) {
       for (const { notBefore } of file.delayed) next = Math.min(next, notBefore);
-      // A file whose memory is full of waiting runs looks again later, with room.
+      // A file with a full memory of waiting runs looks again later, with room.
       const isFull = file.waiting.size > file.source.window - pageSize;
       if (file.nextTime !== null && !isFull) next = Math.min(next, file.nextTime);
     }

@@ -1,4 +1,4 @@
-/** Runs: the dispatcher that starts the runs of handlers, the machine that executes the runs and retries them, and their tables. */
+/** Runs: the dispatcher that starts the runs of handlers, the machine that executes the runs and retries, and the tables. */
 export { type Dispatcher, pageSize, type RunPage, type RunSource, type WaitingRun } from "./dispatcher.ts";
 export {
   exponential,

@@ -1,5 +1,5 @@
 /**
- * The run machine: makes the runs of a kind, each a handler called for a reason, with all its attempts. Every run has
+ * The run machine: makes the runs of a kind, handlers called for a reason, with all attempts. Every run has
  * the same life cycle:
  *
  *     waiting ── it is due ──► under way ──┬── completed ─────────────────────────► over, announced as completed
@@ -8,8 +8,8 @@
  *      │ └──── the service stops ──────────┘                                           │
  *      └────── made again by an admin ─────────────────────────────────────────────────┘
  *
- * A run that had completed, and whose code then throws, is announced as failed. Announcements are written in the
- * transaction of the change of state, and the writes of a run in their order. A run whose end could not be written
+ * A run that had completed, with code that throws later, is announced as failed. Announcements are written in the
+ * transaction of the change of state, and the writes of a run in order. A run without a written end
  * waits for the next start of the service, so a run is made at least once.
  */
 
@@ -37,7 +37,7 @@ export interface RetryPolicy {
   readonly pauseMs: (failures: number) => number;
 }
 
-/** The part of a run that the machine must know. It is kept for late errors, without record and payload. */
+/** The part of a run that the machine must know. The run is kept for late errors, without record and payload. */
 export interface HandlerRun extends RunRow {
   readonly runId: string;
   /** Attempts that have failed. */
@@ -47,13 +47,13 @@ export interface HandlerRun extends RunRow {
   readonly label: string;
   /** More fields of log messages. */
   readonly logFields?: { readonly [name: string]: unknown };
-  /** The first word of the types of its announcements. */
+  /** The first word of the types of the announcements. */
   readonly kind: "function" | "job";
-  /** The payload of its announcements; each adds the duration and the error. */
+  /** The payload of the announcements; each adds the duration and the error. */
   readonly payload: object;
   /** The user behind the run, or null. */
   readonly actor: string | null;
-  /** The time from which its duration counts, in milliseconds since 1970; null for the duration of the last attempt. */
+  /** The time from which the duration counts, in milliseconds since 1970; null for the duration of the last attempt. */
   readonly since: number | null;
   /** The error of an attempt whose file is gone or not loaded; null when the run waits for the file. */
   readonly errorWithoutFile: string | null;
@@ -62,7 +62,7 @@ export interface HandlerRun extends RunRow {
 /** The task of an attempt, without the parts that the machine adds. */
 export type RunTask = Omit<ScriptTask, "onStray">;
 
-/** A run with the task of its next attempt; `over` for a run that is not to be made, `stays` for a run that must wait. */
+/** A run with the task of the next attempt; `over` for a run that is not to be made, `stays` for a run that must wait. */
 export type Prepared<R> = { readonly run: R; readonly task: RunTask } | "over" | "stays";
 
 /** The end of an attempt, in milliseconds since 1970. `error` is null for an attempt that has completed. */
@@ -71,7 +71,7 @@ export interface RunEnd {
   readonly error: string | null;
 }
 
-/** Notes the attempts of runs, each in the transaction of the change of state. */
+/** Notes the attempts of runs, in the transaction of the change of state. */
 export interface RunHistory<R extends HandlerRun> {
   /** Null for a begin that is not noted. */
   begin(run: R): ((tx: Transactor) => void) | null;
@@ -104,7 +104,7 @@ interface Attempt {
   readonly end: Promise<NextState>;
 }
 
-/** Functions, and jobs with their queues, are machines with the triggers of their runs. */
+/** Functions, and jobs with the queues, are machines with the triggers of the runs. */
 export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
   protected readonly dispatcher: Dispatcher<H>;
   readonly #options: MachineOptions & KindOptions<R>;
@@ -180,7 +180,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     }
   }
 
-  /** Writes the end of a run. A run whose end is not written stays. */
+  /** Writes the end of a run. A run without a written end stays. */
   protected async end(work: (tx: Transactor) => unknown): Promise<"over" | "stays"> {
     return (await this.write(work)) ? "over" : "stays";
   }
@@ -265,7 +265,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     return isLast ? "over" : next;
   }
 
-  /** Made here, the listener, which is kept for long, holds on to the run alone and not to its task. */
+  /** Made here, the listener, which is kept for long, holds on to the run alone and not to the task. */
   #strayListener(run: R): (error: ScriptError) => void {
     return ({ message: error, stack }) => {
       this.#logError(run, error, { stack });

@@ -1,18 +1,18 @@
 /**
- * The shape of a table of runs, and the statements on it. Each run that is not over, or has failed for good, is a row:
+ * The shape of a table of runs, and the statements on the table. Each run that is not over, or has failed for good, is a row:
  *
  *     id         INTEGER PRIMARY KEY
- *     handler    the number of its handler in `_handlers`
+ *     handler    the number of the handler in `_handlers`
  *     failures   attempts that have failed
  *     notBefore  the time of the next attempt, in milliseconds since 1970; 0 for at once
  *     failedAt   the time at which the last attempt failed; null for a run that waits or is under way
  *     error      the reason, with failedAt
  *
  * A row is written before the first attempt and removed when the run has completed. A run that is under way
- * is known as running in memory alone: after a crash the run waits, and is made again. Each kind of run adds columns for what
- * its runs are about.
+ * is known as running in memory alone: after a crash the run waits, and is made again. Each kind of run adds columns
+ * for the subject of the runs.
  *
- * Kinds with a queue of a different nature have a table of their own: `_deliveries` is written in the transaction of
+ * Kinds with a queue of a different nature have a separate table: `_deliveries` is written in the transaction of
  * each change and read in the order of commits, `_job_queue` by the clock. A common table costs more than the saving:
  * with the columns and indexes that runs by the clock need, a delivery takes 3.6 µs to insert and delete instead of
  * 2.2, and counting a million that wait 11 ms instead of 0.5.
@@ -30,7 +30,7 @@ export interface Postponement {
 
 /** Failed runs that are kept. */
 const maxFailed = 1_000;
-/** Bytes of their data and errors; the newest run is kept in any case. */
+/** Bytes of data and errors; the newest run is kept in any case. */
 const maxFailedBytes = 64 * 1024 ** 2;
 /** Bytes of new failures after which all are added up again. */
 const recountBytes = 1024 ** 2;
@@ -39,7 +39,7 @@ const recountBytes = 1024 ** 2;
 export const handlerTable =
   "CREATE TABLE _handlers (id INTEGER PRIMARY KEY, path TEXT NOT NULL, handler TEXT NOT NULL, UNIQUE (path, handler)) STRICT";
 
-/** A handler by its file. */
+/** A handler by file. */
 export interface HandlerName {
   readonly path: string;
   /** The name of the export. */
@@ -59,12 +59,12 @@ export interface RunHead extends HandlerName, Postponement {
   readonly id: number;
 }
 
-/** A run by its row; null for a run by hand that has no row. */
+/** A run by row; null for a run by hand that has no row. */
 export interface RunRow {
   readonly id: number | null;
 }
 
-/** The runs that are meant by their status; null for any. */
+/** The runs that are meant by status; null for any. */
 export interface StatusFilter {
   readonly status: string | null;
   /** The ids of the runs that are under way, which only the dispatcher knows. */
@@ -89,7 +89,7 @@ export class RunTable<R extends RunRow = RunRow> {
   /** SQL: the columns of a `RunHead`. */
   readonly headColumns = "r.id, h.path, h.handler, r.failures, r.notBefore";
   readonly #name: string;
-  /** Kept, because a prepared statement is found by its text. */
+  /** Kept, because a prepared statement is found by text. */
   readonly #postpone: string;
   readonly #remove: string;
   readonly #bytes: string;
@@ -108,10 +108,10 @@ export class RunTable<R extends RunRow = RunRow> {
     this.source = `${name} AS r JOIN _handlers AS h ON h.id = r.handler`;
   }
 
-  /** Gives each handler its number. To be called before a run of the handler is written. */
+  /** Gives each handler the number. To be called before a run of the handler is written. */
   async register(handlers: readonly HandlerName[]): Promise<void> {
     const numbers = await this.database.transact((tx) => handlers.map((each) => handlerNumber(tx, each)));
-    // The numbers of earlier files stay: a change may still write their runs until the new files are in force.
+    // The numbers of earlier files stay: a change may still write runs of old handlers until the new files are in force.
     for (const [i, { path, handler }] of handlers.entries()) this.#numbers.set(`${path}:${handler}`, numbers[i] ?? 0);
   }
 
@@ -125,7 +125,7 @@ export class RunTable<R extends RunRow = RunRow> {
     return this.database.reader.get<{ id: number | null }>(`SELECT max(id) AS id FROM ${this.#name}`)?.id ?? 0;
   }
 
-  /** An attempt has failed, and another follows. */
+  /** An attempt has failed, and a further attempt follows. */
   postpone(tx: Transactor, { id }: R, next: Postponement): void {
     tx.run(this.#postpone, next.failures, next.notBefore, id);
   }

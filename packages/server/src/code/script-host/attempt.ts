@@ -1,5 +1,5 @@
 /**
- * An attempt: one call of a handler, from its task to its outcome. A run, a hook and a request to an endpoint are attempts; the
+ * An attempt: one call of a handler, from the task to the outcome. A run, a hook and a request to an endpoint are attempts; the
  * attempt of a request has bodies.
  */
 import type { System } from "../../base/kernel/index.ts";
@@ -14,7 +14,7 @@ import type {
   ToChild,
 } from "./protocol.ts";
 
-/** The handler to call, and its input. */
+/** The handler to call, and the input. */
 export interface ScriptTask {
   readonly path: string;
   /** The name of the export. */
@@ -43,13 +43,13 @@ export interface BodyPieces {
 /** A request for the handler of an endpoint, and the receiver of the response. */
 export interface ScriptExchange {
   readonly request: RequestData;
-  /** The body when `request.body` is `pieces`; its errors end the attempt with the status `unread`. */
+  /** The body when `request.body` is `pieces`; the errors end the attempt with the status `unread`. */
   readonly pieces: BodyPieces | null;
   /** Called when the response begins. The attempt is over with the last piece of the body. */
   onResponse(response: ScriptResponse): void;
 }
 
-/** The head of a response, with its body. */
+/** The head of a response, with the body. */
 export interface ScriptResponse extends Omit<ResponseData, "body"> {
   readonly body: Uint8Array | BodyPieces | null;
 }
@@ -64,8 +64,8 @@ export type ScriptOutcome =
   | { readonly status: "stopped" | "gone" };
 
 /**
- * The end of an attempt. `late`: its time is up. `left`: its caller waits no more. `lost`: the process has ended, for a reason
- * that the message says as the predicate of a sentence. `unread`: the body of its request could not be read.
+ * The end of an attempt. `late`: the time is up. `left`: the caller waits no more. `lost`: the process has ended, for a reason
+ * that the message says as the predicate of a sentence. `unread`: the body of the request could not be read.
  */
 export type CallOutcome =
   | HandlerOutcome
@@ -83,14 +83,14 @@ export class Attempt {
   /** Polls of the limits since the attempt was sent and has not started, or was aborted and has not ended. */
   silentPolls = 0;
   isAborted = false;
-  /** Whether the attempt has ended for its caller. */
+  /** Whether the attempt has ended for the caller. */
   isSettled = false;
-  /** Times that the attempt could not be made in quarantine, because its file did not load. */
+  /** Times that the attempt could not be made in quarantine, because the file did not load. */
   failedIsolations = 0;
   /** Times that a signal from outside ended a process in which the attempt was alone. */
   outsideKills = 0;
   readonly #end = Promise.withResolvers<CallOutcome>();
-  /** Resolves when the attempt has ended for its caller. Never rejects. */
+  /** Resolves when the attempt has ended for the caller. Never rejects. */
   readonly outcome = this.#end.promise;
 
   constructor(id: number, task: ScriptTask) {
@@ -125,7 +125,7 @@ export function runOutcome(outcome: CallOutcome, timeoutMs: number): ScriptOutco
   return { status: "failed", error };
 }
 
-/** A response that broke off after its begin. */
+/** A response that broke off after the begin. */
 class BrokenOff extends Error {
   override readonly name = "BrokenOff";
 }
@@ -134,7 +134,7 @@ class BrokenOff extends Error {
  * The bodies of a request to an endpoint, which go between the service and a process in pieces. The attempt goes on until the last
  * piece of the response:
  *
- *     sent ── the head of a response ──► answered ── its last piece ──► over
+ *     sent ── the head of a response ──► answered ── the last piece ──► over
  *       └────────────┬──────────────────────┴── error, time, loss, the caller leaves ──► over
  *                    └ the outcome says so         └ the body breaks off
  */
@@ -153,7 +153,7 @@ export class BodyExchange {
     void attempt.outcome.then((end) => this.#over(end));
   }
 
-  /** The response begins. Answers whether pieces of its body are to come. */
+  /** The response begins. Answers whether pieces of the body are to come. */
   respond({ status, headers, body }: ResponseData): boolean {
     this.#exchange.onResponse({ status, headers, body: body === "pieces" ? this.#pieces() : body });
     return body === "pieces";

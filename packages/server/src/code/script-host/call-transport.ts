@@ -13,7 +13,7 @@ export interface CallAnswers {
 
 export interface Caller {
   readonly task: ScriptTask;
-  /** Milliseconds until its time is up. */
+  /** Milliseconds until the time is up. */
   readonly remainingMs: number;
   /** Sends a part of the answer. Resolves when the process has taken the part. */
   part(value: unknown): Promise<void>;
@@ -60,7 +60,7 @@ export class CallTransport {
     if (value !== undefined) await part(value);
   }
 
-  /** The error for the user's code. An error that is no `AppError` is a defect; its details go to the log alone. */
+  /** The error for the user's code. An error that is no `AppError` is a defect; the details go to the log alone. */
   #toCallError(thrown: unknown, method: string): CallError {
     if (thrown instanceof AppError) {
       const { code, message, details } = thrown;

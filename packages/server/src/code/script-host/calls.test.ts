@@ -135,7 +135,7 @@ describe("a process that is lost with", () => {
     process.end("exit code 3");
     for (const id of ["a", "b"]) await answer(processes, id, value("1"));
     expect(await Promise.all(outcomes)).toEqual([value("1"), value("1")]);
-    // The lost process, one for each call, and the main one, which had neither.
+    // The lost process, one process for each call, and the main process, without any call.
     expect(processes.all.map((each) => each.runs().size).toSorted()).toEqual([0, 1, 1, 2]);
     supervisor.stop();
   });

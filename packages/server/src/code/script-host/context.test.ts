@@ -19,7 +19,7 @@ async function open(job: string, settings: Record<string, string> = {}): Promise
   return openScripts({ collections: [posts], files: { "jobs/try.ts": code }, settings });
 }
 
-/** Runs the job, and answers what it has logged as JSON, or its error. */
+/** Runs the job, and answers the log of the job as JSON, or the error. */
 async function run(api: TestScripts): Promise<unknown> {
   let logged: unknown = null;
   const error = await api.scripts.run({ kind: "job", name: "try" }, ({ message }) => {
@@ -50,7 +50,7 @@ test("db.list takes the parameters of lists, without the permissions of anybody"
   });
 });
 
-/** Every parameter of a list and of its groups. */
+/** Every parameter of a list and of the groups. */
 const listParameters: { readonly [name in keyof (RecordQuery & GroupQuery)]-?: true } = {
   filter: true,
   search: true,

@@ -8,7 +8,7 @@ export function variablesOf(declared: readonly string[]): { name: string; isOpti
   return declared.map((text) => ({ name: text.replace(/\?$/, ""), isOptional: text.endsWith("?") }));
 }
 
-/** The variables of a file of the project; none without the file. @throws Error when the file cannot be read. */
+/** The variables of a file of the project; no variable without the file. @throws Error when the file cannot be read. */
 export function readEnvironmentFile(
   root: string,
   name: ".env" | ".env.test",
@@ -26,7 +26,7 @@ export function missingVariables(
   return needed.map(({ name }) => name).filter((name) => (environment[name] ?? "") === "");
 }
 
-/** An environment without the variables of the service: its secrets are for no other process. */
+/** An environment without the variables of the service: the secrets are for no other process. */
 export function withoutSettings(environment: { readonly [name: string]: string | undefined }): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(environment))

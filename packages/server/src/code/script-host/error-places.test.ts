@@ -9,7 +9,7 @@ import type { CallOutcome } from "./attempt.ts";
 import type { ScriptExports } from "./protocol.ts";
 import { ScriptHost, type ScriptKind } from "./script-host.ts";
 
-/** A handler throws in the line that ends with its name in a comment. */
+/** A handler throws in the line that ends with the handler's name in a comment. */
 const handlers = `import { fail, LIMIT } from "./_shared.ts";
 import type { Unused } from "./_types.ts";
 
@@ -142,7 +142,7 @@ async function errorOf(handler: string): Promise<{ message: string; stack: strin
   return { message: outcome.error.message, stack: outcome.error.stack ?? "" };
 }
 
-/** Modules of all forms that the runtime knows, with the value of their handler. */
+/** Modules of all forms that the runtime knows, with the value of the handler. */
 const forms: { readonly [file: string]: string } = {
   "common.ts": 'import common from "./_common.ts"; export const value = () => common.five;',
   "_common.ts": "const n: number = 5; module.exports = { five: n };",
@@ -168,7 +168,7 @@ const forms: { readonly [file: string]: string } = {
 };
 
 mkdirSync(join(root, "functions"));
-// A folder that is a link is named as the project knows it.
+// A folder that is a link is named by the name in the project.
 symlinkSync(temporaryFolder(), join(root, "functions/posts"));
 await Bun.write(join(root, "functions/posts/a.ts"), handlers);
 await Bun.write(join(root, "functions/posts/_shared.ts"), sharedCode);

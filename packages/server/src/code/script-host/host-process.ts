@@ -13,7 +13,7 @@ const niceness = 5;
 const runtimeSettings = {
   // The runtime ends the process when the service ends, however that happens, also in an endless loop.
   BUN_FEATURE_FLAG_NO_ORPHANS: "1",
-  // A function that ends with `return f()` stays on the stack: an error names its file and line.
+  // A function that ends with `return f()` stays on the stack: an error names the file and line.
   BUN_JSC_useTailCalls: "0",
 };
 /** Characters kept of the end of the standard error, the place of the reason when a runtime crashes. */
@@ -39,7 +39,7 @@ export interface HostProcess<Out extends object> {
 export interface ProcessEnd {
   /** For people: the signal or the exit code, and the last lines of the standard error. */
   readonly how: string;
-  /** The signal that ended the process; null without a signal, or when it is not known. */
+  /** The signal that ended the process; null without a signal, or when the signal is not known. */
   readonly signal: string | null;
 }
 
@@ -52,7 +52,7 @@ interface Surroundings {
 export interface SpawnOptions extends Surroundings {
   /** The first word on the command line: makes the executable another kind of process. */
   readonly word: "script-host" | "script-query" | "test-service";
-  /** JSON for the process; a word of its command line. */
+  /** JSON for the process; a word of the command line. */
   readonly options: object;
 }
 
@@ -93,7 +93,7 @@ export class SpawnedProcess<Out extends object, In> implements HostProcess<Out> 
     try {
       setPriority(this.#child.pid, niceness);
     } catch {
-      // The process has ended already, or its priority may not be changed; the process runs all the same.
+      // The process has ended already, or the priority may not be changed; the process runs all the same.
     }
     this.exited = this.#awaitEnd();
   }
@@ -150,14 +150,14 @@ export type Handlers<M extends { readonly type: string }> = {
   readonly [T in M["type"]]: (message: Extract<M, { readonly type: T }>) => void;
 };
 
-/** Gives a message to its handler. A message of another type is left alone: the user's code may send anything. */
+/** Gives a message to the handler. A message of another type is left alone: the user's code may send anything. */
 export function dispatch<M extends { readonly type: string }>(handlers: Handlers<M>, message: M): void {
   const type: M["type"] = message.type;
   if (Object.hasOwn(handlers, type)) (handlers[type] as (message: M) => void)(message);
 }
 
 /**
- * Runs a tool with its output in the terminal, and answers its exit code. The service's configuration is not passed on, so
+ * Runs a tool with the output in the terminal, and answers the exit code. The service's configuration is not passed on, so
  * that programs which the tool starts (install scripts of packages) do not see the configuration.
  */
 export async function runTool(
@@ -172,7 +172,7 @@ export async function runTool(
   return child.exited;
 }
 
-/** Like `runTool`, but answers the output instead of showing it. */
+/** Like `runTool`, but answers the output instead of showing the output. */
 export async function toolOutput(
   args: readonly string[],
   surroundings: Surroundings,

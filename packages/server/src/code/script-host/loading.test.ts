@@ -1,4 +1,4 @@
-/** Loading of files into a real process: files whose top level waits for ever, or computes, cost the others nothing. */
+/** Loading of files into a real process: a file with a top level that waits for ever, or computes, costs the others nothing. */
 import { expect, test } from "bun:test";
 import { openScripts } from "../../../test/scripts.ts";
 
@@ -21,7 +21,7 @@ test("files whose top-level await never ends are waited for together, in one pro
     ["jobs/c.ts", late],
     ["jobs/fine.ts", undefined],
   ]);
-  // A process for each of them would have loaded the other file again.
+  // A process for each file would have loaded the other file again.
   expect(log.filter((line) => line.includes("the top level of fine"))).toHaveLength(1);
   expect(await scripts.run({ kind: "job", name: "fine" }, () => undefined)).toBe(null);
 });

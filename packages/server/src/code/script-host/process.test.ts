@@ -1,4 +1,6 @@
-/** A script process: its limits, one poll after the other, its loss, and errors after the end of an attempt. On a fake process. */
+/**
+ * A script process: the limits, one poll after the other, the loss, and errors after the end of an attempt. On a fake process.
+ */
 import { afterEach, describe, expect, test } from "bun:test";
 import { attempt, FakeProcesses, outcomeOf } from "../../../test/script-attempts.ts";
 import { until } from "../../../test/sockets.ts";

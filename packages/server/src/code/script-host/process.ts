@@ -1,7 +1,7 @@
 /**
- * A script process: a host process that has the user's code, loads files, and makes attempts within limits. An attempt beyond its
- * timeout is aborted: its signal fires, and the process confirms. A process that does not confirm in time computes without giving
- * way, and is killed. So is a process that starts nothing it was sent, and a process that has more memory than the limit.
+ * A script process: a host process that has the user's code, loads files, and makes attempts within limits. An attempt beyond the
+ * timeout is aborted: the signal fires, and the process confirms. A process that does not confirm in time computes without giving
+ * way, and is killed. So is a process that starts nothing that was sent, and a process that has more memory than the limit.
  */
 import { BoundedMap, isTimeMovable, timeOffset } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
@@ -170,7 +170,7 @@ export class ScriptProcess {
     this.#watch();
   }
 
-  /** The attempt's time is up, or its caller has left. Does nothing for an attempt that is not under way. */
+  /** The attempt's time is up, or the caller has left. Does nothing for an attempt that is not under way. */
   abort(attempt: Attempt): void {
     if (attempt.isAborted || !this.#underWay.has(attempt.id)) return;
     attempt.isAborted = true;
@@ -179,7 +179,10 @@ export class ScriptProcess {
     this.#host.send({ type: "abort", attempt: attempt.id });
   }
 
-  /** Ends the process, and the calls that it has made. No message is read any more. Answers the attempts under way, which are not settled. */
+  /**
+   * Ends the process, and the calls that the process has made. No message is read any more. Answers the attempts under
+   * way, which are not settled.
+   */
   close(): readonly Attempt[] {
     this.#isClosed = true;
     clearTimeout(this.#timer ?? undefined);
@@ -190,7 +193,7 @@ export class ScriptProcess {
     return attempts;
   }
 
-  /** Closes the process, which has ended. Its attempts are back in the state `waiting`. */
+  /** Closes the process, which has ended. The attempts are back in the state `waiting`. */
   release(end: ProcessEnd): Loss {
     const attempts = this.close();
     const started = attempts.filter(({ startedAt }) => startedAt !== null);
@@ -226,13 +229,13 @@ export class ScriptProcess {
     this.#host.kill();
   }
 
-  /** Aborts attempts beyond their time. Polls are counted, not time: when the service itself was busy, answers may wait to be read. */
+  /** Aborts attempts beyond the time. Polls are counted, not time: when the service was busy, answers may wait to be read. */
   #hangs(): boolean {
     const now = performance.now();
     const attempts = [...this.#underWay.values()];
     const started = attempts.filter(({ startedAt }) => startedAt !== null);
     for (const attempt of started) {
-      // A call whose caller left was aborted before its time was up.
+      // A call without a caller was aborted before the time was up.
       if (!attempt.isAborted && now - (attempt.startedAt ?? now) < attempt.task.timeoutMs) continue;
       this.abort(attempt);
       attempt.silentPolls += 1;
@@ -242,7 +245,7 @@ export class ScriptProcess {
       for (const attempt of attempts) attempt.silentPolls += 1;
       return attempts.some(({ silentPolls }) => silentPolls > gracePolls);
     }
-    // The attempt that started last may compute until its timeout, while the other attempts wait. Of attempts that
+    // The attempt that started last may compute until the timeout, while the other attempts wait. Of attempts that
     // started together, the computing attempt is unknown.
     const lastStart = Math.max(...started.map(({ startedAt }) => startedAt ?? 0));
     return started.some(({ startedAt, silentPolls }) => startedAt === lastStart && silentPolls > gracePolls);
@@ -274,7 +277,7 @@ export class ScriptProcess {
   #end(id: number, outcome: CallOutcome): void {
     const attempt = this.#underWay.get(id);
     if (attempt === undefined) return;
-    // Read first: a message without an outcome fails here, and the attempt stays for its timeout.
+    // Read first: a message without an outcome fails here, and the attempt stays for the timeout.
     const hasCompleted = outcome.status === "answered";
     this.#underWay.delete(id);
     this.#exchanges.delete(id);
@@ -295,7 +298,7 @@ export class ScriptProcess {
     underWay?.onLog?.({ level, message, ...(fields === undefined ? {} : { fields }) });
   }
 
-  /** The first late error of an attempt that had completed makes the attempt a failed one; all other errors are logged. */
+  /** The first late error of an attempt that had completed makes the attempt a failed attempt; all other errors are logged. */
   #stray(id: number | null, { message, stack }: ScriptError): void {
     const ended = id === null ? undefined : this.#ended.get(id);
     const onStray = ended?.onStray;

@@ -29,14 +29,14 @@ export interface Invocation {
   /** The name of the export. */
   readonly handler: string;
   readonly input: string;
-  /** For the handler of an endpoint, which gets the request before its context and answers a response. */
+  /** For the handler of an endpoint, which gets the request before the context and answers a response. */
   readonly request?: RequestData;
 }
 
 /** A name and a value; a name may come twice. */
 export type HeaderList = [name: string, value: string][];
 
-/** A body: all of it, `pieces` that are asked for with `want`, or null without a body. */
+/** A body: the whole body, `pieces` that are asked for with `want`, or null without a body. */
 export type BodyData = Uint8Array | "pieces" | null;
 
 export interface RequestData {
@@ -51,13 +51,13 @@ export interface ResponseData extends Pick<RequestData, "headers" | "body"> {
   readonly status: number;
 }
 
-/** The end of a handler: its value as JSON, a refusal, or its error. The value of a run, and of an endpoint, is `null`. */
+/** The end of a handler: the value as JSON, a refusal, or the error. The value of a run, and of an endpoint, is `null`. */
 export type HandlerOutcome =
   | { readonly status: "answered"; readonly value: string }
   | { readonly status: "refused"; readonly refusal: RefusalData }
   | { readonly status: "failed"; readonly error: ScriptError };
 
-/** The answer of a handler: the end of its attempt, or its response. A response without `pieces` is the end, too. */
+/** The answer of a handler: the end of the attempt, or the response. A response without `pieces` is the end, too. */
 export type HandlerAnswer =
   | { readonly attempt: number; readonly response: ResponseData }
   | { readonly attempt: number; readonly outcome: HandlerOutcome };
@@ -66,7 +66,7 @@ export type HandlerAnswer =
 export interface RefusalData {
   readonly message: string;
   readonly status: 400 | 403;
-  /** The field that the refusal is about; null when it names no field. */
+  /** The field that the refusal is about; null when no field is named. */
   readonly field: string | null;
 }
 
@@ -74,7 +74,7 @@ export interface RefusalData {
 export interface RunInput {
   readonly runId: string;
   readonly attempt: number;
-  /** The user who caused the run, or null. */
+  /** The user behind the run, or null. */
   readonly user: object | null;
   /** The functions, jobs and hooks that led to the run, as `path:handler`. */
   readonly chain?: readonly string[];
@@ -87,7 +87,7 @@ export interface RunInput {
   readonly payload?: JsonValue;
 }
 
-/** A file of the user's code with its content at the time of the load. */
+/** A file of the user's code with the content at the time of the load. */
 export interface CodeFile {
   /** Relative to the project. */
   readonly path: string;
@@ -97,18 +97,18 @@ export interface CodeFile {
 }
 
 export type ToChild =
-  /** The first message: the content of the modules, the same for each process that takes the place of another. */
+  /** The first message: the content of the modules, the same for each replacement of a process. */
   | { readonly type: "code"; readonly files: readonly CodeFile[] }
   | { readonly type: "load"; readonly path: string }
   /** From now on, `Date` is so many milliseconds ahead of the machine's clock (`socle test`). */
   | { readonly type: "time"; readonly offset: number }
-  /** Calls handlers: at once if callers wait for the values, otherwise one after the other. */
+  /** Calls handlers: at once if callers wait for the values, otherwise in turn. */
   | { readonly type: "invoke"; readonly isAwaited: boolean; readonly calls: readonly Invocation[] }
   /** The next piece of a response is wanted. */
   | { readonly type: "want"; readonly attempt: number }
   /** A piece of a request that was wanted; null after the last. */
   | { readonly type: "piece"; readonly attempt: number; readonly bytes: Uint8Array | null }
-  /** The attempt's time is up: its signal is aborted, and its further calls are refused. */
+  /** The attempt's time is up: the signal is aborted, and the further calls are refused. */
   | { readonly type: "abort"; readonly attempt: number }
   | { readonly type: "answer"; readonly call: number; readonly value: unknown }
   | { readonly type: "refuse"; readonly call: number; readonly error: CallError }
@@ -173,6 +173,6 @@ export interface ChildOptions extends CallLimits {
   readonly root: string;
   /** The variables of the environment that the configuration declares in `scripts.env`. */
   readonly env: readonly string[];
-  /** The umask for files that the user's code makes. (The service's own files are for its user alone.) */
+  /** The umask for files that the user's code makes. (The service's own files are for the service's user alone.) */
   readonly umask: number;
 }

@@ -58,7 +58,7 @@ describe("an attempt in quarantine", () => {
     const run = quarantine.isolate(a);
     for (const [i, end] of [
       () => processes.last.kill(),
-      // The process was lost before it started the attempt.
+      // The process was lost before the start of the attempt.
       () => processes.last.end(),
       () => processes.last.end("exit code 7"),
     ].entries()) {

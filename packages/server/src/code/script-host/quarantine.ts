@@ -1,6 +1,6 @@
 /**
- * Quarantine: finds out which attempt ended a process that had several. Each attempt is made again, alone in a process of
- * its own beside the main one, so that no other run waits meanwhile; the attempt whose process ends again has failed.
+ * Quarantine: finds out which attempt ended a process that had several. Each attempt is made again, alone in a separate process
+ * beside the main process, so that no other run waits meanwhile; an attempt in a process that ends again has failed.
  */
 import { Admission } from "../../base/kernel/index.ts";
 import type { Attempt } from "./attempt.ts";
@@ -10,7 +10,7 @@ import type { Loss, ScriptProcess } from "./process.ts";
 const width = 3;
 /** Signals by which an operator, or a machine that is out of memory, ends processes. */
 const outsideSignals: readonly string[] = ["SIGKILL", "SIGTERM", "SIGHUP", "SIGINT"];
-/** Times that such a signal may end the process of an attempt before the attempt is blamed: the attempt may have sent the signal. */
+/** Times that a signal may end the process of an attempt before the attempt is blamed: the attempt may have sent the signal. */
 const maxOutsideKills = 3;
 
 /**
@@ -37,8 +37,8 @@ export class Quarantine {
   }
 
   /**
-   * Makes an attempt alone and settles it. Answers whether that was possible: false when its file does not load in a
-   * process of its own, and the attempt is not settled. Never rejects.
+   * Makes an attempt alone and settles the attempt. Answers whether that was possible: false when the file does not load in a
+   * separate process, and the attempt is not settled. Never rejects.
    */
   async isolate(attempt: Attempt): Promise<boolean> {
     try {

@@ -4,7 +4,7 @@ import type { PausableReads, QueryTable } from "../../store/database/index.ts";
 import { type HostProcess, SpawnedProcess, type SpawnOptions } from "./host-process.ts";
 import type { CallError } from "./protocol.ts";
 
-/** Processes at most, each with a single query at a time. */
+/** Processes at most, with a single query at a time. */
 const width = 2;
 /** The time after which a process without a query is ended. */
 const idleMs = 10_000;
@@ -16,20 +16,20 @@ const drainPollMs = 5;
 export interface QueryMessage {
   readonly sql: string;
   readonly params: string;
-  /** Tables whose columns have further names; absent when the process knows the names. */
+  /** Tables with further names of columns; absent when the process knows the names. */
   readonly aliased?: readonly QueryTable[];
 }
 
 export type QueryAnswer = { readonly rows: string } | { readonly error: CallError };
 
-/** The end of a query: its answer, or for people, how its process has ended by itself or was killed from outside. */
+/** The end of a query: the answer, or for people, how the process has ended on its own or was killed from outside. */
 type QueryEnd = QueryAnswer | { readonly ended: string };
 
 interface PooledProcess {
   readonly host: HostProcess<QueryMessage>;
   /** Takes the answer of the query under way; null without a query. */
   onAnswer: ((answer: QueryEnd) => void) | null;
-  /** The tables whose further names the process knows. */
+  /** The tables with further names that the process knows. */
   aliased: readonly QueryTable[];
   /** Ends a process that has been free for long. */
   timer: Timer | null;
@@ -44,11 +44,11 @@ export interface QueryOptions {
 interface QueryPoolOptions extends Omit<SpawnOptions, "word"> {
   readonly options: QueryOptions;
   readonly timeoutMs: number;
-  /** The tables whose columns have further names, the same array while the names stay. */
+  /** The tables with further names of columns, the same array while the names stay. */
   readonly aliased: () => readonly QueryTable[];
 }
 
-/** SQLite does not let go of its thread before a query ends, so a query beyond its time is ended with its process. */
+/** SQLite does not let go of the thread before a query ends, so a query beyond the time is ended with the process. */
 export class QueryPool implements PausableReads {
   readonly #options: QueryPoolOptions;
   readonly #admission = new Admission({ width });
@@ -110,7 +110,7 @@ export class QueryPool implements PausableReads {
 
   async drain(): Promise<void> {
     this.#pause ??= Promise.withResolvers();
-    // A process that was killed holds its snapshot of the database until its end.
+    // A process that was killed holds the snapshot of the database until the end.
     while ((this.#busy().length > 0 || this.#ending.size > 0) && !this.#isStopped) await Bun.sleep(drainPollMs);
   }
 

@@ -26,7 +26,7 @@ export function parseOptions(
   return value;
 }
 
-/** `options.timeout`: milliseconds, or a text such as "5s". Answers milliseconds. @throws Error. */
+/** `options.timeout`: milliseconds, or a text like "5s". Answers milliseconds. @throws Error. */
 export function parseTimeout(value: unknown, fallback: number): number {
   if (value === undefined || value === null) return fallback;
   const [, amount, unit] = typeof value === "string" ? (/^(\d+(?:\.\d+)?)\s*(ms|s|m|h)$/.exec(value.trim()) ?? []) : [];
@@ -44,7 +44,7 @@ export function parseRetries(value: unknown, fallback: number, key = "options.re
   throw new Error(`${key}: ${quote(value)} is not valid; allowed: a whole number from 0 to ${maxRetries}`);
 }
 
-/** Advice for a file whose functions `names` have none of the allowed names. */
+/** Advice for a file with functions `names`, without an allowed name. */
 export function exportAdvice(names: readonly string[], allowed: readonly string[]): string {
   for (const name of names) {
     if (name === "default") return "; its default export is not one of them";

@@ -1,4 +1,4 @@
-/** The files of the user's code: the scripts among the files, their content, and the outcome of their last load. */
+/** The files of the user's code: the scripts among the files, the content, and the outcome of the last load. */
 import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
 import type { CodeFile, ScriptError } from "./protocol.ts";
@@ -11,11 +11,11 @@ export interface ScriptFile {
   readonly folder: ScriptFolder;
   /** Relative to the project, with forward slashes. */
   readonly path: string;
-  /** For a function: the collection whose events it handles. */
+  /** For a function: the collection of the handled events. */
   readonly collection: string | null;
 }
 
-/** Tests are of `socle test`; the service neither loads tests nor follows their changes. */
+/** Tests are of `socle test`; the service neither loads tests nor follows changes of tests. */
 function isTest(path: string): boolean {
   return /\.(?:test|spec)\.[cm]?[jt]sx?$/.test(path);
 }
@@ -57,7 +57,7 @@ export function findScripts(root: string): { scripts: ScriptFile[]; strays: stri
   return { scripts, strays };
 }
 
-/** Files whose change is a change of the user's code. */
+/** Files of the user's code, for the watch. */
 const codePattern = /\.(?:[cm]?[jt]sx?|json|txt|md|html|sql)$/;
 /** TypeScript modules. Other imported files are read from the disk. */
 const modulePattern = /\.m?tsx?$/;
@@ -115,7 +115,7 @@ export function fingerprint(root: string): string {
   return parts.join("\n");
 }
 
-/** The modules with their present content. */
+/** The modules with the present content. */
 export function readCode(root: string): CodeFile[] {
   return filesIn(root).flatMap(({ path, real }) => {
     if (!modulePattern.test(path) || isTest(path) || real === null) return [];
@@ -130,7 +130,7 @@ export interface FileState {
   readonly file: ScriptFile;
   /** When the version was loaded that runs, in milliseconds since 1970; null when no version was ever loaded. */
   readonly loadedAt: number | null;
-  /** Why its newest version does not load, and since when; null when the newest version loads. */
+  /** Why the newest version does not load, and since when; null when the newest version loads. */
   readonly problem: (ScriptError & { readonly since: number }) | null;
 }
 
@@ -142,7 +142,7 @@ export class FileStates {
     return [...this.#states.values()];
   }
 
-  /** These are all the files from now on. */
+  /** The given files are all files from now on. */
   keep(files: readonly ScriptFile[]): void {
     const before = this.#states;
     this.#states = new Map();

@@ -18,7 +18,7 @@ import { Supervisor, type SupervisorOptions } from "./supervisor.ts";
 
 /**
  * Lanes: the groups of processes of the user's code. A request waits for a call, but not for a run: a function that
- * computes for half a minute must not keep a write waiting. So each lane with files has processes of its own.
+ * computes for half a minute must not keep a write waiting. So each lane with files has separate processes.
  */
 const LANES = ["runs", "hooks", "endpoints"] as const;
 
@@ -98,14 +98,14 @@ interface LoadedScript extends Script {
 
 /**
  * Each load starts new processes, so that no state of the earlier code is left. A file that does not load stays in
- * service in the processes with its last version.
+ * service in the processes with the last version.
  */
 export class ScriptHost {
   readonly #options: ScriptHostOptions;
   #processesLost = 0;
   /** By path. */
   #scripts = new Map<string, LoadedScript>();
-  /** All generations with processes, including generations that only finish their runs. */
+  /** All generations with processes, including generations that only finish the runs. */
   readonly #alive = new Set<Generation>();
   #loading: Promise<void> = Promise.resolve();
   /** Resolved when the change from one set of scripts to the next is complete; null without a change. */
@@ -239,7 +239,7 @@ export class ScriptHost {
     }
   }
 
-  /** Ends the processes of an unneeded generation, after their runs have ended. */
+  /** Ends the processes of an unneeded generation, after the runs have ended. */
   async #retire(generation: Generation): Promise<void> {
     const supervisors = supervisorsOf(generation);
     await Promise.all(supervisors.map((supervisor) => supervisor.drained()));
@@ -260,7 +260,7 @@ export class ScriptHost {
         const supervisors = this.#start(lane, load);
         generation.set(lane, supervisors);
         await loadInto(supervisors, paths, loaded);
-        // Some files were loaded in this lane only to read their exports.
+        // Some files were loaded in this lane only to read the exports.
         if (files.some(isNeeded)) continue;
         for (const supervisor of supervisors) supervisor.stop();
         generation.delete(lane);
@@ -310,7 +310,7 @@ function kindOf({ folder }: ScriptFile, { kinds }: ScriptOwners): ScriptKind {
   return kind;
 }
 
-/** The lanes that need a file; of a file that was not loaded yet, the lane that reads its exports. */
+/** The lanes that need a file; of a file that was not loaded yet, the lane that reads the exports. */
 function lanesOf(file: ScriptFile, load: Load): readonly Lane[] {
   const kind = kindOf(file, load);
   const result = load.loaded.get(file.path);
@@ -318,7 +318,7 @@ function lanesOf(file: ScriptFile, load: Load): readonly Lane[] {
   return "exports" in result ? (kind.lanesOf?.(result.exports) ?? [kind.firstLane]) : [];
 }
 
-/** The result of loading a file, whose kind may find a fault in its exports. */
+/** The result of loading a file, with the faults that the kind may find in the exports. */
 function checked(file: ScriptFile, load: Load): Loaded {
   const result = load.loaded.get(file.path) ?? notLoaded;
   if ("error" in result) return result;
@@ -333,7 +333,7 @@ function checked(file: ScriptFile, load: Load): Loaded {
 
 const notLoaded: Loaded = { error: { message: "was not loaded" } };
 
-/** Loads files into one process after another. A file that fails in a process is not tried in further processes. */
+/** Loads files into one process at a time. A file that fails in a process is not tried in further processes. */
 async function loadInto(
   supervisors: readonly Supervisor[],
   files: readonly string[],

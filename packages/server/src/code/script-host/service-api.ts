@@ -14,7 +14,7 @@ import type { QueryPool } from "./query-pool.ts";
 interface QueueCalls {
   /** Adds a run with a payload as JSON. Answers the id of the run. */
   enqueue(name: string, run: { payload: string; options: unknown }, principal: System): Promise<string>;
-  /** The runs that a batch adds, as work of its transaction. */
+  /** The runs that a batch adds, as work of the transaction. */
   forBatch(value: unknown, principal: System): (tx: Transactor, ids: readonly string[]) => void;
 }
 
@@ -84,7 +84,7 @@ export class ServiceApi implements CallAnswers {
         const parameters = text(search, "query");
         const list = queries.prepare(collection, principal, parameters);
         if (list.query === null) throw new AppError("bad_request", `${quote(parameters)} has no parameter of a list.`);
-        // Functions share the reader threads as one caller. A run that has ended leaves its queries to their limit of time.
+        // Functions share the reader threads as one caller. A run that has ended leaves queries to the limit of time.
         const caller = { principal, caller: () => "functions", signal: () => new AbortController().signal };
         return (await queries.page(collection, list, caller)).text;
       },
@@ -166,7 +166,7 @@ export class ServiceApi implements CallAnswers {
     };
   }
 
-  /** The same principal, whose files belong to an owner; null for no owner. @throws AppError `bad_request`. */
+  /** The same principal, for files that belong to an owner; null for no owner. @throws AppError `bad_request`. */
   #actingFor(principal: System, owner: unknown): System {
     if (owner === null) return principal;
     const userId = text(owner, "owner");
@@ -184,7 +184,7 @@ export class ServiceApi implements CallAnswers {
   }
 }
 
-/** Sends records in pieces, each after the process has taken the piece before. */
+/** Sends records in pieces, a piece after the process has taken the piece before. */
 async function sendRecords(records: readonly StoredRecord[], part: Caller["part"]): Promise<void> {
   for (let at = 0; at < records.length; ) {
     const piece: string[] = [];
@@ -214,7 +214,7 @@ function text(value: unknown, name: string): string {
   throw new AppError("bad_request", `${name} must be a string, not ${quote(value)}.`);
 }
 
-/** A record to change, and its required version. */
+/** A record to change, and the required version. */
 function versionOf(id: unknown, ifMatch: unknown): RecordVersion {
   return { id: text(id, "id"), ifMatch: ifMatch === null ? null : text(ifMatch, "ifMatch") };
 }

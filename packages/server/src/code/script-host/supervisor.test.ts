@@ -29,7 +29,7 @@ function open(answerLoad?: AnswerLoad, capacity = 64) {
   return { supervisor, processes, log, losses: () => losses };
 }
 
-/** The processes that have a run, once they are so many. */
+/** The processes that have a run, once the processes are so many. */
 async function withRuns(processes: FakeProcesses, ...runIds: string[]): Promise<FakeProcess[]> {
   const found = (): (FakeProcess | undefined)[] =>
     runIds.map((id) => processes.all.findLast((each) => !each.hasExited && each.runs().has(id)));
@@ -162,7 +162,7 @@ describe("loading", () => {
   test("a file that cannot be loaded again has its runs in quarantine", async () => {
     let failures = 0;
     const { supervisor, processes, log } = open((path, process) => {
-      // The second process alone does not load it.
+      // The second process alone does not load the file.
       const isBroken = process === processes.all[1];
       if (isBroken) failures += 1;
       return isBroken ? broken(path, "gone") : loaded(path);

@@ -1,21 +1,21 @@
 /**
- * The supervisor of one script process: starts the process, and another in place of a lost process. Its states:
+ * The supervisor of one script process: starts the process, and a new process in place of a lost process. States of an attempt:
  *
  *     starting ── files loaded ──► ready ── the process ends ──► lost ── after a pause ──► starting
  *
  * and stopped, from each state. The states of an attempt:
  *
- *     waiting ── the process is ready and has room ──► sent ── "started" ──► started ──┬── its answer ────────► ended
+ *     waiting ── the process is ready and has room ──► sent ── "started" ──► started ──┬── the answer ────────► ended
  *       ▲  ▲                                            │                       │      └── aborted, "aborted" ► ended
  *       │  └──────────── the process is lost ───────────┘                       │ the process is lost
  *       │                                                                       ▼
  *       │        the only attempt that the process ever had, and not ended from outside? ── yes ──────► ended (lost)
  *       │                                                                       │ no
- *       └── its file does not load alone ◄── quarantine: alone in a process ◄───┘
+ *       └── the file does not load alone ◄── quarantine: alone in a process ◄───┘
  *                                                       └── outcome ────────────────────────────────► ended
  *
  * process.ts carries the messages and aborts, quarantine.ts makes attempts alone. For a caller that waits, an attempt also ends
- * when its time is up, or when the caller leaves; the process is told, and may work on for a moment.
+ * when the time is up, or when the caller leaves; the process is told, and may work on for a moment.
  */
 import { count, messageOf } from "../../base/kernel/index.ts";
 import { Attempt, type CallOutcome, type ScriptTask } from "./attempt.ts";
@@ -24,12 +24,12 @@ import { type LoadResult, type Loss, ScriptProcess, type ScriptProcessOptions } 
 import type { Loaded } from "./protocol.ts";
 import { culpritOf, Quarantine } from "./quarantine.ts";
 
-/** Times that an attempt goes back among the others because its file does not load in quarantine. */
+/** Times that an attempt goes back among the others because the file does not load in quarantine. */
 const maxFailedIsolations = 2;
-/** The pause before an attempt is made again whose file neither process has loaded, doubled each time. */
+/** The pause before an attempt is made again if neither process has loaded the file, doubled each time. */
 const unloadedPauseMs = 1_000;
 const longestUnloadedPauseMs = 30_000;
-/** The pause before a process that was lost during its start is started again, doubled each time. */
+/** The pause before a process that was lost during the start is started again, doubled each time. */
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
 
@@ -39,9 +39,9 @@ const headStartMs = 250;
 export interface SupervisorOptions extends ScriptProcessOptions {
   /** Attempts that the process has at a time. The callers bound the number of calls that wait. */
   readonly capacity: number;
-  /** Whether an attempt may be made again whose handler had started in a lost process. */
+  /** Whether an attempt may be made again if the handler had started in a lost process. */
   readonly isRepeatable: boolean;
-  /** Called when the process has ended by itself, or had to be killed. */
+  /** Called when the process has ended on its own, or had to be killed. */
   readonly onLost: () => void;
 }
 
@@ -50,7 +50,7 @@ export class Supervisor {
   readonly #quarantine: Quarantine;
   /** The files that each process loads. */
   #files: readonly string[] = [];
-  /** Files of these that the current process could not load again. */
+  /** Files of the given list that the current process could not load again. */
   #unloaded = new Set<string>();
   #process: ScriptProcess | null = null;
   #state: "starting" | "ready" | "lost" | "stopped" = "starting";
@@ -93,7 +93,7 @@ export class Supervisor {
     if (this.#state === "stopped") attempt.settle({ status: "stopped" });
     if (!attempt.isSettled) this.#add(attempt);
     const outcome = await attempt.outcome;
-    // The attempt has ended for its caller, but may wait to be sent, or may still be in the process.
+    // The attempt has ended for the caller, but may wait to be sent, or may still be in the process.
     const waiting = this.#waiting.indexOf(attempt);
     if (waiting >= 0) this.#waiting.splice(waiting, 1);
     this.#process?.abort(attempt);
@@ -134,9 +134,9 @@ export class Supervisor {
   }
 
   /**
-   * Loads files into one process, one after the other; a slow file is waited for beside the next files. A file that
-   * ends its process is left out, and the other files are loaded into another process; as a process may end for other reasons, the
-   * file gets a second chance. No further file is loaded after a stop.
+   * Loads files into one process, in turn; a slow file is waited for beside the next files. A file that
+   * ends the process is left out, and the other files are loaded into another process; as a process may end for other
+   * reasons, the file gets a second chance. No further file is loaded after a stop.
    * @throws Error when no process can be started.
    */
   async #load(files: readonly string[]): Promise<Map<string, Loaded>> {
@@ -184,18 +184,18 @@ export class Supervisor {
   #becomeReady(): void {
     if (this.#state === "stopped") return;
     this.#state = "ready";
-    // The process may have ended in the moment after its last file.
+    // The process may have ended in the moment after the last file.
     if (this.#process === null || this.#process.hasExited) {
       void this.#replace(this.#process, { how: "it was lost during its start", signal: null });
       return;
     }
     this.#sendNext();
-    // Not before: the main process may need a resource to load, such as a port, that the file of a suspect takes.
+    // Not before: the main process may need a resource to load, for example a port, that the file of a suspect takes.
     for (const attempt of this.#suspects.splice(0)) void this.#isolate(attempt);
     this.#checkDrained();
   }
 
-  /** The process has ended: the attempts in it are settled or made again, and another process takes its place. */
+  /** The process has ended: the attempts in the process are settled or made again, and another process takes the place. */
   async #replace(process: ScriptProcess | null, end: ProcessEnd): Promise<void> {
     this.#state = "lost";
     this.#process = null;
@@ -236,7 +236,7 @@ export class Supervisor {
     this.#checkDrained();
   }
 
-  /** Quarantine makes the attempt. While neither quarantine nor the main process loads its file, quarantine tries again. */
+  /** Quarantine makes the attempt. While neither quarantine nor the main process loads the file, quarantine tries again. */
   async #isolate(attempt: Attempt): Promise<void> {
     this.#isolated.add(attempt);
     let isSettled = await this.#quarantine.isolate(attempt);
@@ -273,7 +273,7 @@ export class Supervisor {
   }
 }
 
-/** A caller waits for the attempt: its time runs from now on, and the caller may leave. */
+/** A caller waits for the attempt: the time runs from now on, and the caller may leave. */
 function limitWait(attempt: Attempt): void {
   const { caller, timeoutMs } = attempt.task;
   const leave = (): void => attempt.settle({ status: "left" });

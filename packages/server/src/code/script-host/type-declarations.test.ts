@@ -1,4 +1,4 @@
-/** The generated types of fields, by their attributes. */
+/** The generated types of fields, by attribute. */
 import { expect, test } from "bun:test";
 import type { FieldDefinition } from "@socle/protocol";
 import { typeDeclarations } from "./type-declarations.ts";

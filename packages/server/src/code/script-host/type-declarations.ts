@@ -1,4 +1,4 @@
-/** The type declarations of a project: `.socle/types.d.ts`, written from its collections. */
+/** The type declarations of a project: `.socle/types.d.ts`, written from the collections of the project. */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { quote } from "../../base/kernel/index.ts";
 import { typeOf } from "../../data/fields/index.ts";

@@ -1,6 +1,6 @@
 /**
  * A certificate by ACME (RFC 8555): got with the first start, kept beside the database, and renewed after two thirds of
- * its life. Before the first certificate of the issuer the service has a self-signed certificate.
+ * the life. Before the first certificate of the issuer the service has a self-signed certificate.
  */
 import { existsSync } from "node:fs";
 import { mkdir, open, readFile, rename } from "node:fs/promises";
@@ -18,14 +18,14 @@ const dayMs = 24 * hourMs;
 /** Issuers count failures: Let's Encrypt takes five an hour. */
 const firstPauseMs = 5 * minuteMs;
 const longestPauseMs = 12 * hourMs;
-/** The part of its life after which a certificate is renewed. */
+/** The part of the life after which a certificate is renewed. */
 const renewedAfter = 2 / 3;
 const ownLifeMs = 90 * dayMs;
 
 interface Order extends Pick<AcmeOptions, "domains" | "email" | "directory"> {
   /** In PEM. */
   readonly accountKey: string;
-  /** Filled with the answers to challenges, by their token, as long as the issuer may ask. */
+  /** Filled with the answers to challenges, by the token, as long as the issuer may ask. */
   readonly answers: Map<string, string>;
 }
 
@@ -36,9 +36,9 @@ export interface AcmeOptions {
   readonly email: string | undefined;
   readonly directory: string;
   readonly logger: Logger;
-  /** Gets a certificate; another for tests. */
+  /** Gets a certificate; a stub for tests. */
   readonly order?: (order: Order) => Promise<string>;
-  /** Waits, until the service stops at most; another for tests. */
+  /** Waits, until the service stops at most; a stub for tests. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export class Acme {
   /** The key and the certificate, in a single file: both are replaced together. */
   readonly file: string;
   readonly #options: AcmeOptions;
-  /** Answers to challenges, by their token. */
+  /** Answers to challenges, by the token. */
   readonly #answers = new Map<string, string>();
   readonly #folder: string;
 
@@ -71,7 +71,7 @@ export class Acme {
     return acme;
   }
 
-  /** The text that the issuer expects at the token's address; undefined for a token that is not its own. */
+  /** The text that the issuer expects at the token's address; undefined for a token that is foreign. */
   answerTo(token: string): string | undefined {
     return this.#answers.get(token);
   }
@@ -147,7 +147,7 @@ export async function dueAt(cert: string, domains: readonly string[]): Promise<n
 }
 
 /**
- * Answers a new key, its certificate and the certificates of the issuers, in PEM.
+ * Answers a new key, the certificate and the certificates of the issuers, in PEM.
  * @throws Error with the reason of the issuer.
  */
 async function orderCertificate({ directory, accountKey, email, domains, answers }: Order): Promise<string> {
@@ -186,7 +186,7 @@ async function replaceFile(file: string, content: string): Promise<void> {
   await rename(draft, file);
 }
 
-/** A certificate and its key that this service has made and signed itself. */
+/** A certificate and a key that this service has made and signed. */
 async function ownCertificate(domains: readonly string[]): Promise<string> {
   // Loaded here alone: the library is large, and needed once.
   const { PemConverter, SubjectAlternativeNameExtension, X509CertificateGenerator } = await import("@peculiar/x509");

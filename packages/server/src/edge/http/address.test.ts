@@ -1,4 +1,4 @@
-/** Addresses as limits count them. */
+/** Addresses as counted by limits. */
 import { expect, test } from "bun:test";
 import { addressKey } from "./server.ts";
 

@@ -11,7 +11,7 @@ const encoder = new TextEncoder();
 const partBytes = 128 * 1024;
 
 /**
- * The pieces of a body, in their order. `return` ends the pieces before the last; an async generator has both. A piece belongs
+ * The pieces of a body, in the order. `return` ends the pieces before the last; an async generator has both. A piece belongs
  * to the stream, which frees the piece.
  */
 export interface Pieces {
@@ -59,7 +59,7 @@ export function streamOf(
   }
 
   function give(controller: ReadableStreamDefaultController<Uint8Array>, from: Uint8Array): void {
-    // A copy: the piece is freed before the runtime lets its parts go.
+    // A copy: the piece is freed before the runtime lets the parts go.
     const part = from.byteLength <= partBytes ? from : copyOf(from, at);
     at += part.byteLength;
     if (at >= from.byteLength) {
@@ -72,7 +72,7 @@ export function streamOf(
 
   async function giveNext(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     try {
-      // Pieces that are made already have their room.
+      // Pieces that are made already have the room.
       if (hasBegun && pieces.waiting === undefined) {
         await hold.goOn(width, leaving.signal);
         if (hasEnded) return hold.release();
@@ -124,12 +124,14 @@ export function streamOf(
   );
 }
 
-/** From so many bytes on, the runtime sends the headers of a late answer singly, with four system calls for each. */
+/** From so many bytes on, the runtime sends the headers of a late answer singly, with four system calls for each header. */
 const uncorkedBytes = 15 * 1024;
 /** The most bytes in UTF-8 of a unit of a text. */
 const unitBytes = 3;
 
-/** The body of an answer that is given after the turn of its request: from some length on a stream, which leaves with its headers. */
+/**
+ * The body of an answer that is given after the turn of the request: from some length on a stream, which leaves with the headers.
+ */
 export function lateBody(body: string | Uint8Array): string | Uint8Array | ReadableStream<Uint8Array> {
   if (typeof body === "string" && body.length * unitBytes < uncorkedBytes) return body;
   const bytes = typeof body === "string" ? encoder.encode(body) : body;

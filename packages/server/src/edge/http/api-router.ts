@@ -27,7 +27,7 @@ import { storageRoutes } from "./routes/storage.ts";
 import { transferRoutes } from "./routes/transfer.ts";
 import type { StaticFiles } from "./static-files.ts";
 
-/** The parts that the routes and their router are built of, wherever requests come from. */
+/** The parts that the routes and the router are built of, wherever requests come from. */
 export interface ApiParts {
   config: Config;
   auth: Auth;

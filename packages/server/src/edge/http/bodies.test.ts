@@ -5,7 +5,7 @@ import { Bodies, declaredLength } from "./bodies.ts";
 const mib = 1024 ** 2;
 const patient = { patienceMs: 60_000, stalledMs: 60_000, slowMs: 60_000, lookMs: 1 };
 
-/** A request whose body arrives with each push. */
+/** A request with a body that arrives with each push. */
 function sending(length: number | null): { request: Request; push: (bytes: number) => void; end: () => void } {
   const { promise, resolve } = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();
   const body = new ReadableStream<Uint8Array>({ start: (controller) => resolve(controller) });

@@ -1,9 +1,9 @@
-/** Bodies of requests: the bound on their bytes, the end of bodies that come too slowly, and JSON objects of bodies. */
+/** Bodies of requests: the bound on the bytes, the end of bodies that come too slowly, and JSON objects of bodies. */
 import { Admission, AppError, type Holder, isObject, type LimitName, releasedMemory } from "../../base/kernel/index.ts";
 import { Stopping } from "./in-flight.ts";
 import { jsonError, parseInSlices } from "./json-slices.ts";
 
-/** Bodies up to this are read in a single step, and find room when large bodies do not. */
+/** Bodies up to this size are read in a single step, and find room when large bodies do not. */
 const smallBytes = 16 * 1024;
 /** The first buffer of a body without a declared length. */
 const firstBuffer = 64 * 1024;
@@ -11,7 +11,7 @@ const firstBuffer = 64 * 1024;
 const largePart = 0.75;
 /** The runtime receives up to 1 MiB of an unread body: few may wait. */
 const maxWaiting = 32;
-/** A body must have come with at least so many bytes per millisecond once its client was waited for `stalledMs`. */
+/** A body must have come with at least so many bytes per millisecond once the client was waited for `stalledMs`. */
 const minRate = 1;
 /** While others wait for room, bodies slower than so many bytes per millisecond are ended. */
 const slowRate = 64;
@@ -19,7 +19,7 @@ const slowRate = 64;
 export const paceTiming = {
   /** A body of which nothing comes for so long is ended. */
   stalledMs: 10_000,
-  /** While others wait for room, slow bodies are ended once their clients were waited for so long. */
+  /** While others wait for room, slow bodies are ended once the clients were waited for so long. */
   slowMs: 1_000,
   /** The time between two looks for bodies that have stalled. */
   lookMs: 1_000,
@@ -32,7 +32,7 @@ export function tooLarge(limit: number): AppError {
   return new AppError("payload_too_large", `The body is larger than ${limit} bytes.`);
 }
 
-/** The error of a body whose client went away in the middle; this answer has no reader. */
+/** The error of a body of a client that went away in the middle; this answer has no reader. */
 export function brokenOff(cause: unknown): AppError {
   return new AppError("bad_request", "The body broke off.", { cause });
 }
@@ -45,7 +45,7 @@ export class SlowBody extends AppError {
   }
 }
 
-/** A body on its way. While others wait for room, the slowest bodies are ended. */
+/** A body under way. While others wait for room, the slowest bodies are ended. */
 export class Pace implements Holder {
   /** Ends the reading. */
   cut: (error: AppError) => void = () => undefined;
@@ -79,7 +79,7 @@ export class Pace implements Holder {
     return this.#received;
   }
 
-  /** The body is whole: its client is not waited for any more. */
+  /** The body is whole: the client is not waited for any more. */
   isOver(): void {
     this.#waitedMs = 0;
     this.#since = null;
@@ -107,7 +107,7 @@ export class Pace implements Holder {
   }
 }
 
-/** The bodies that are on their way, looked at every second: a body that comes too slowly is ended. */
+/** The bodies that are under way, looked at every second: a body that comes too slowly is ended. */
 export class Paces {
   readonly #paces = new Set<Pace>();
   readonly #lookMs: number;
@@ -141,8 +141,8 @@ export class Paces {
 }
 
 /**
- * The length of a body as its header declares it (RFC 9110, 8.6); null without one.
- * @throws AppError `bad_request` for a header that is no length, such as a repeated header.
+ * The length of a body as the header declares the length (RFC 9110, 8.6); null without the header.
+ * @throws AppError `bad_request` for a header that is no length, for example a repeated header.
  */
 export function declaredLength(headers: Headers): number | null {
   const header = headers.get("content-length");
@@ -152,17 +152,17 @@ export function declaredLength(headers: Headers): number | null {
   return Number(header);
 }
 
-/** The request of a body, and the address whose share of the bound counts. */
+/** The request of a body, and the address for the share of the bound. */
 interface Sending {
   readonly request: Request;
   readonly address: string;
 }
 
-/** Reads bodies. A body counts with its declared length, or with its limit. */
+/** Reads bodies. A body counts with the declared length, or with the limit. */
 export class Bodies {
   readonly #large: Admission;
   readonly #small: Admission;
-  /** Large bodies are parsed singly, each over several turns of the event loop. */
+  /** Large bodies are parsed singly, over several turns of the event loop. */
   readonly #parsing = new Admission({ width: 1 });
   readonly #timing: PaceTiming;
   readonly #paces: Paces;
@@ -209,7 +209,7 @@ export class Bodies {
     if (bytes.byteLength === 0) return null;
     if (bytes.byteLength <= smallBytes) return asObject(parseSmall(decoded(bytes)));
     const parse = async (): Promise<Record<string, unknown>> => {
-      // The bytes, their pieces and text, and values of the body before, which takes several times its bytes.
+      // The bytes, pieces and text, and values of the body before, which takes several times the bytes.
       releasedMemory(bytes.byteLength * 12);
       return asObject(await parseInSlices(decoded(bytes)));
     };

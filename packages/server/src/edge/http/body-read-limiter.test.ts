@@ -6,7 +6,7 @@ function sender(caller = "me", signal = new AbortController().signal): Sender {
   return { caller, signal };
 }
 
-/** A body whose pieces arrive with each push. */
+/** A body with pieces that arrive with each push. */
 function body(): { stream: ReadableStream<Uint8Array>; push: (n: number) => void; end: () => void; fail: () => void } {
   const { promise, resolve } = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();
   const stream = new ReadableStream<Uint8Array>({ start: (controller) => resolve(controller) });
@@ -146,7 +146,7 @@ test("a client that disconnects while its body waits frees its place, and is nev
 const patient = { patienceMs: 1, turnMs: 500, stalledMs: 60_000, slowMs: 60_000, lookMs: 1 };
 const tooSlow = { code: "bad_request", message: "The body came too slowly." };
 
-/** A body of which a byte comes every few milliseconds, until it is cancelled. */
+/** A body of which a byte comes every few milliseconds, until the end by `cancel`. */
 function trickle(ms: number) {
   let isCancelled = false;
   const stream = new ReadableStream<Uint8Array>({

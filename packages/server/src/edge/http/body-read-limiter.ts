@@ -3,7 +3,7 @@ import { Admission, callerGone, type Place, releasedMemory } from "../../base/ke
 import { Pace, Paces, paceTiming } from "./bodies.ts";
 
 const turnTiming = {
-  /** How long a body may keep others waiting for its next piece. */
+  /** How long a body may keep others waiting for the next piece. */
   patienceMs: 100,
   /** How long a turn lasts while others wait. */
   turnMs: 500,
@@ -18,14 +18,14 @@ const limit = "uploads";
 export interface Sender {
   /** A user id or an address, by which shares count. */
   readonly caller: string;
-  /** Aborted when the client has disconnected: its slot is free at once. */
+  /** Aborted when the client has disconnected: the slot is free at once. */
   readonly signal: AbortSignal;
 }
 
-/** The pieces of a body, read in turns. The consumer holds a turn between two of them. */
+/** The pieces of a body, read in turns. The consumer holds a turn between two pieces. */
 export type ReadInTurns = (body: ReadableStream<Uint8Array>) => AsyncGenerator<Uint8Array, void, void>;
 
-/** A body that holds a slot: a body that is read, that waits for a turn, or whose client sends nothing. */
+/** A body that holds a slot: a body that is read, that waits for a turn, or gets nothing from the client. */
 interface ActiveBody {
   readonly caller: string;
   readonly pace: Pace;
@@ -34,10 +34,10 @@ interface ActiveBody {
 }
 
 /**
- * Bodies are read a few at a time. Each that is being read costs memory several times over (for bytes
- * received, parsed and written); a waiting body is held back by its connection. A slow client does not
- * keep the others waiting: its turn ends while nothing comes, and after a while in any case. A client that sends next
- * to nothing does not keep its slot: its body is ended with a `SlowBody`.
+ * Bodies are read a few at a time. A body that is being read costs memory several times over (for bytes
+ * received, parsed and written); a waiting body is held back by the connection. A slow client does not
+ * keep the others waiting: the turn ends while nothing comes, and after a while in any case. A client that sends next
+ * to nothing does not keep the slot: the body is ended with a `SlowBody`.
  */
 export class BodyReadLimiter {
   readonly #bodies: Admission;
@@ -47,8 +47,8 @@ export class BodyReadLimiter {
 
   /**
    * @param options.width bodies that are read at a time; a caller has all but one turn.
-   * @param options.maxWaiting bodies that wait, or whose clients send nothing; a caller has
-   * an eighth of these, because the runtime receives up to 1 MiB of each.
+   * @param options.maxWaiting bodies that wait, or get nothing from clients; a caller has
+   * an eighth of the number, because the runtime receives up to 1 MiB of each body.
    */
   constructor({ width, maxWaiting }: { width: number; maxWaiting: number }, timing = { ...paceTiming, ...turnTiming }) {
     this.#bodies = new Admission({
@@ -81,7 +81,7 @@ export class BodyReadLimiter {
       signal.removeEventListener("abort", leave);
       this.#paces.delete(pace);
       place.release();
-      // Also of a body whose next piece is still waited for.
+      // Also of a body that still waits for the next piece.
       leave();
     }
   }

@@ -6,7 +6,7 @@ import type { Logger } from "../../base/logging/index.ts";
 /** The time between two looks at the files. */
 const lookMs = 5_000;
 
-/** The certificate with the certificates of its issuers, and its key: the PEM, or the files that hold the PEM. */
+/** The certificate with the certificates of the issuers, and the key: the PEM, or the files that hold the PEM. */
 interface Pair {
   readonly cert: string;
   readonly key: string;

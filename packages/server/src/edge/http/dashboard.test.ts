@@ -104,7 +104,7 @@ describe.each([
         ),
       ).toEqual(["DENY", "no-referrer", "nosniff", "same-origin"]);
     }
-    // The API has headers of its own.
+    // The API has separate headers.
     expect((await get("/api/posts")).headers.get("content-security-policy")).toBeNull();
   });
 

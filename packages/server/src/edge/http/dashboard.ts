@@ -12,9 +12,9 @@ export const dashboardPath = "/_/";
 
 /** A build of the dashboard: inside the executable, or in a folder. */
 interface DashboardFiles {
-  /** Whether a path such as "/assets/app.js" leads to a file; `/` is the index page. */
+  /** Whether a path like "/assets/app.js" leads to a file; `/` is the index page. */
   has(pathname: string): Promise<boolean>;
-  /** Answers the file at a path; the headers come on top of its own. */
+  /** Answers the file at a path; the headers come on top of the headers of the file. */
   answer(exchange: Exchange, pathname: string, headers: Readonly<Record<string, string>>): Promise<Response>;
 }
 
@@ -45,7 +45,7 @@ const fence = {
   "X-Frame-Options": "DENY",
 };
 
-/** A file whose name changes with its content: eight characters of a hash before its ending. */
+/** A file with a name that changes with the content: eight characters of a hash before the ending. */
 const hashed = /-[\w-]{8}\.\w+$/;
 const forever = "public, max-age=31536000, immutable";
 
@@ -60,7 +60,7 @@ export class Dashboard {
     return pathname === "/_" || pathname.startsWith("/_/");
   }
 
-  /** A file; the index page for a path without a file, because the app does its own routing; 404 for a missing asset. */
+  /** A file; the index page for a path without a file, because the app does the routing; 404 for a missing asset. */
   async answer(exchange: Exchange, pathname: string): Promise<Response> {
     if (pathname === "/_") {
       // Relative: a proxy may have put something before the path.

@@ -1,4 +1,4 @@
-/** Exchange: a request with its parameters, its caller, its limits, and the headers of its answer. */
+/** Exchange: a request with the parameters, the caller, the limits, and the headers of the answer. */
 import type { ErrorBody } from "@socle/protocol";
 import { AppError, JsonText, type Principal, type SignedIn } from "../../base/kernel/index.ts";
 import type { FileBody } from "../../files/storage/index.ts";
@@ -11,7 +11,7 @@ const encoder = new TextEncoder();
 
 /** A body of at most this size, in characters or bytes, is sent at once, however late the answer is. */
 const shortBody = 5_000;
-/** While a large answer is made, its records, its text and its bytes take about so many times the bytes of the answer. */
+/** While a large answer is made, the records, the text and the bytes take about so many times the bytes of the answer. */
 const makingCopies = 3;
 
 const bearer = /^bearer +(\S+)$/i;
@@ -24,19 +24,19 @@ export interface ExchangeService {
   readonly addressOf: (request: Request) => string;
   readonly inFlight: InFlight;
   readonly bodies: Bodies;
-  /** Bytes of the body of a request, if its route has no other limit. */
+  /** Bytes of the body of a request, if the route has no other limit. */
   readonly bodyLimit: number;
   /** Called with the reason when a streamed answer could not be finished. */
   onBrokenStream(exchange: Exchange, thrown: unknown): void;
 }
 
-/** A request on its way to its answer: its parameters, its caller, and the headers that every answer carries. */
+/** A request on the way to the answer: the parameters, the caller, and the headers that every answer carries. */
 export class Exchange {
   readonly request: Request;
   /** The named parts of the path, percent-decoded once. */
   readonly params: { readonly [name: string]: string };
   readonly requestId: string;
-  /** Whether the request has taken its token of a rate: a request that waits for room runs its handler again. */
+  /** Whether the request has taken the token of a rate: a request that waits for room runs the handler again. */
   isRateCounted = false;
   readonly #service: ExchangeService;
   /** Kept, because the server forgets the address of a request that has ended. */
@@ -96,7 +96,7 @@ export class Exchange {
     return token === null ? null : this.#service.auth.authenticate(token);
   }
 
-  /** @throws AppError `unauthorized`, `forbidden` for a caller who is no admin (spec, "Authentication" 5). */
+  /** @throws AppError `unauthorized`, `forbidden` for a caller without the role admin (spec, "Authentication" 5). */
   async admin(): Promise<SignedIn> {
     const principal = await this.principal();
     if (principal === null) throw new AppError("unauthorized", "This is for admins: sign in as one.");
@@ -152,7 +152,7 @@ export class Exchange {
     return this.respond(status, json, { "Content-Type": jsonType, ...headers });
   }
 
-  /** JSON that its caller may cache under a tag; 304 for a client that has the JSON. Throws as `reserve` does. */
+  /** JSON that the caller may cache under a tag; 304 for a client that has the JSON. Throws as `reserve` does. */
   tagged(
     principal: Principal,
     { json, tag }: { json: JsonText | Uint8Array; tag: string },
@@ -216,7 +216,7 @@ export class Exchange {
   }
 
   /**
-   * Runs the handler; a handler whose answer is probably large, in a turn of the event loop of its own.
+   * Runs the handler; a handler with a probably large answer, in a separate turn of the event loop.
    * @throws NoRoom without room for the answer, if the handler can be run again.
    */
   run<T>(handler: (exchange: Exchange) => T | Promise<T>): T | Promise<T> {
@@ -255,7 +255,7 @@ export class Exchange {
   }
 
   /**
-   * The request counts for its address until its answer has gone: to be called once, with the answer made. Room
+   * The request counts for the address until the answer has gone: to be called once, with the answer made. Room
    * that was reserved for another answer is freed.
    */
   made(): void {
@@ -274,7 +274,7 @@ export class Exchange {
     return this.request.method === "HEAD";
   }
 
-  /** An answer that is complete in memory, and whose pieces belong to the answer alone. */
+  /** An answer that is complete in memory, with pieces that belong to the answer alone. */
   #large(status: number, made: readonly Uint8Array[], headers: Readonly<Record<string, string>>): Response {
     const pieces = madePieces(made);
     const { waiting: bytes } = pieces;
@@ -290,7 +290,7 @@ export class Exchange {
   }
 
   /**
-   * An answer of the user's code. Its headers stay, except the headers that every answer carries; a body of pieces is sent as
+   * An answer of the user's code. The headers stay, except the headers that every answer carries; a body of pieces is sent as
    * in `stream`.
    */
   forward(

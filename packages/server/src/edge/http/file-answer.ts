@@ -1,4 +1,4 @@
-/** Answer with a file: conditional requests, ranges, content codings, and the headers that name its type. */
+/** Answer with a file: conditional requests, ranges, content codings, and the headers that name the type. */
 import { AppError } from "../../base/kernel/index.ts";
 import type { ByteRange, FileBody } from "../../files/storage/index.ts";
 import type { Exchange } from "./exchange.ts";
@@ -6,7 +6,7 @@ import { allowsRange, checkConditions, parseRange, type Validators } from "./hea
 
 export interface AnswerableFile extends Validators {
   readonly size: number;
-  /** The headers of the file itself, such as Content-Type. */
+  /** The headers of the file, for example Content-Type. */
   readonly headers: Readonly<Record<string, string>>;
   read(range: ByteRange | null): Promise<FileBody>;
 }
@@ -74,7 +74,7 @@ function contentType(mimeType: string): string {
 
 export type Coding = "br" | "gzip";
 
-/** Types that are text, or as good as: their bytes repeat themselves. */
+/** Types that are text, or as good as: the bytes repeat. */
 const compressible =
   /^(text\/.+|image\/svg\+xml|image\/bmp|font\/(ttf|otf)|application\/(wasm|(.+\+)?(json|xml)|(x-)?javascript|manifest\+json))$/;
 
@@ -93,7 +93,7 @@ export function accepts(header: string | null, coding: Coding): boolean {
   return isAccepted;
 }
 
-/** Whether a file may be answered compressed, so that its answers depend on `Accept-Encoding`. */
+/** Whether a file may be answered compressed, so that the answers depend on `Accept-Encoding`. */
 export function isCompressible(mimeType: string): boolean {
   return compressible.test(mimeType);
 }

@@ -1,4 +1,4 @@
-/** The head of an answer: its status, and the headers for other origins, for caches, for conditions and for ranges. */
+/** The head of an answer: the status, and the headers for other origins, for caches, for conditions and for ranges. */
 import type { ErrorCode } from "@socle/protocol";
 import type { AppError, Principal } from "../../base/kernel/index.ts";
 import type { ByteRange } from "../../files/storage/index.ts";
@@ -18,7 +18,7 @@ const statuses: { readonly [code in ErrorCode]: number } = {
   unavailable: 503,
 };
 
-/** The status of an error. 412 has no code of its own (contract, "Versions of a record"). */
+/** The status of an error. 412 has no separate code (contract, "Versions of a record"). */
 export function statusOf({ code, isStale }: Pick<AppError, "code" | "isStale">): number {
   return isStale ? 412 : statuses[code];
 }

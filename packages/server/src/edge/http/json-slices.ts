@@ -77,7 +77,7 @@ class Slices {
     this.#text = text;
   }
 
-  /** The value of the whole text, after the text was parsed to its end. @throws AppError for several values. */
+  /** The value of the whole text, after the text was parsed to the end. @throws AppError for several values. */
   get value(): unknown {
     const { value } = this.#root;
     if (Array.isArray(value) && value.length === 1) return value[0];

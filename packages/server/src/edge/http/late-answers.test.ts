@@ -1,4 +1,4 @@
-/** Answers that are given after the turn of their request: the same content, in a form that the runtime sends at once. */
+/** Answers that are given after the turn of the request: the same content, in a form that the runtime sends at once. */
 import { expect, test } from "bun:test";
 import { openServer } from "../../../test/sockets.ts";
 import { lateBody } from "./answer-stream.ts";

@@ -1,6 +1,6 @@
 /**
  * The listening socket, which closes while too many connections are open, before the process runs out of descriptors, and
- * makes place for another with a new certificate.
+ * makes place for a successor with a new certificate.
  */
 import type { Server } from "bun";
 import { countsDescriptorsSlowly, descriptorLimit, openDescriptors } from "../../base/kernel/index.ts";
@@ -20,7 +20,7 @@ const freePart = 0.05;
 const patienceMs = 2_000;
 /** The shortest time of a pause, so also between two pauses. */
 const pauseMs = 1_000;
-/** Servers that have stopped listening and still have connections. Beyond, the oldest loses its own. */
+/** Servers that have stopped listening and still have connections. Beyond, the oldest loses all connections. */
 const maxStopped = 8;
 
 interface ListenerOptions<T> {
@@ -35,7 +35,7 @@ interface ListenerOptions<T> {
  * Bun accepts every connection, and spins without descriptors. So the listener looks at the number of open descriptors, stops
  * listening beyond the bound, and listens again on the same port as soon as descriptors are free. A server that stops listening closes
  * the connections that wait for a next request; running requests are finished, and sockets stay, unless the port has been
- * closed eight more times since: then clients connect again, and resume their subscriptions with `since`.
+ * closed eight more times since: then clients connect again, and resume the subscriptions with `since`.
  */
 export class PortListener<T> {
   readonly #options: ListenerOptions<T>;
@@ -50,7 +50,7 @@ export class PortListener<T> {
   #nextLook = 0;
   #pausedAt = 0;
   #current: Server<T> | null;
-  /** Servers that listen no more, and the time when they stopped. */
+  /** Servers that listen no more, and the time of the stop. */
   readonly #stopped = new Map<Server<T>, number>();
   #hasFailed = false;
 
@@ -70,7 +70,7 @@ export class PortListener<T> {
     return this.#current === null ? [...this.#stopped.keys()] : [this.#current, ...this.#stopped.keys()];
   }
 
-  /** Requests whose last byte has not left yet. */
+  /** Requests with a last byte that has not left yet. */
   get pendingRequests(): number {
     return this.servers.reduce((sum, server) => sum + server.pendingRequests, 0);
   }
@@ -127,7 +127,7 @@ export class PortListener<T> {
       this.#options.limits.reached("connections", { open: open - this.#base, most: this.#most - this.#base });
       return;
     }
-    // The port stays closed for a while: a bound on how often servers stop must not delay the stop itself.
+    // The port stays closed for a while: a bound on how often servers stop must not delay the stop.
     const hasRoom = free >= Math.ceil((this.#most - this.#base) * freePart);
     if (this.#current === null && hasRoom && now >= this.#pausedAt + pauseMs) this.#resume();
   }
@@ -141,7 +141,7 @@ export class PortListener<T> {
     void server.stop(false);
   }
 
-  /** A socket would keep its server for ever, and each event goes to the sockets of every server. */
+  /** A socket would keep the server for ever, and each event goes to the sockets of every server. */
   #dropOldest(): void {
     for (const oldest of this.#stopped.keys()) {
       if (this.#stopped.size <= maxStopped) break;
@@ -161,7 +161,7 @@ export class PortListener<T> {
     }
   }
 
-  /** Closes stopped servers whose last connections have never sent a whole request. */
+  /** Closes stopped servers with last connections that have never sent a whole request. */
   #forgetStopped(): void {
     const now = performance.now();
     for (const [server, since] of this.#stopped) {

@@ -1,6 +1,6 @@
 /**
  * Answers to lists: 304 for an unchanged list, a body from memory, or a read of the database. A long list is streamed page by page,
- * and collected for the memory on its way out.
+ * and collected for the memory on the way out.
  */
 
 import {
@@ -27,7 +27,7 @@ interface ListRequest {
   readonly collection: Collection;
   readonly principal: Principal;
   readonly list: PreparedList;
-  /** Null for a list whose body alone tells a change. */
+  /** Null for a list that tells a change by the body alone. */
   readonly tag: string | null;
   /** Keeps the body for the next request; null for a list that is not the same for everybody. */
   readonly keep: ((body: Uint8Array) => void) | null;
@@ -53,7 +53,7 @@ export class Lists {
   answer(exchange: Exchange, collection: Collection, principal: Principal): Response | Promise<Response> {
     const list = this.#queries.prepare(collection, principal, exchange.search);
     const { version, isShared } = this.#queries.state(collection, principal, list);
-    // Cursors are their caller's own, so whoever is signed in has their own pages.
+    // Cursors are the caller's own, so whoever is signed in has separate pages.
     const reader = isShared && list.query === null ? "" : (principal?.userId ?? "");
     const address = `${reader} ${collection.name}?${list.search}`;
     if (version === null) return this.#read(exchange, { collection, principal, list, tag: null, keep: null });
@@ -103,16 +103,16 @@ interface KeptList {
   readonly body: Uint8Array;
 }
 
-/** Bytes of an entry beside its body and its key. */
+/** Bytes of an entry beside body and key. */
 const overhead = 500;
 
-/** Answers to lists, by their address. The cache forgets the answers that were not asked for the longest once all take too much. */
+/** Answers to lists, by address. The cache forgets the answers that were not asked for the longest once all take too much. */
 export class ListCache {
   /** Larger answers are not kept: a single large answer would push out all others. */
   readonly largest: number;
   readonly #size: number;
   readonly #lists: BoundedMap<string, KeptList>;
-  /** Bytes of answers that are on their way, and may be kept: an eighth of the size at most. */
+  /** Bytes of answers that are under way, and may be kept: an eighth of the size at most. */
   #collected = 0;
 
   /** @param size in bytes; 0 keeps nothing. */
@@ -127,7 +127,7 @@ export class ListCache {
     return this.#lists.use(address);
   }
 
-  /** Collects an answer on its way; null without a cache. */
+  /** Collects an answer under way; null without a cache. */
   collector(keep: (body: Uint8Array) => void): Collecting | null {
     if (this.#size === 0) return null;
     let own = 0;

@@ -7,7 +7,7 @@ const server = await openServer({ collections: [{ name: "notes", fields: [{ name
 const { request, register, parts } = server;
 const token = await server.admin();
 
-/** Reads a stream to its end. */
+/** Reads a stream to the end. */
 async function listenTo<T>(path: string, given: string) {
   const response = await fetch(`${server.url}/api/admin/${path}`, { headers: { Authorization: `Bearer ${given}` } });
   const heard: T[] = [];
@@ -186,7 +186,7 @@ test("a client that reads nothing is cut off, and others go on", async () => {
 
 test("only so many are open at a time, and one that ends makes room", async () => {
   const controller = new AbortController();
-  // A response that nothing refers to is collected, and its stream ends.
+  // A response that nothing refers to is collected, and the stream ends.
   const responses: Response[] = [];
   const open = async (method = "GET", signal = controller.signal): Promise<number> => {
     const headers = { Authorization: `Bearer ${token}` };

@@ -18,7 +18,7 @@ const encoder = new TextEncoder();
 /** Calls `tell` with each item from now on. Answers how to stop that. */
 type Source = (tell: (item: object) => void) => () => void;
 
-/** Live streams. Each stream ends with the session of its caller. */
+/** Live streams. Each stream ends with the session of the caller. */
 export class LiveStreams {
   readonly #auth: Auth;
   readonly #open = new Set<() => void>();

@@ -1,4 +1,4 @@
-/** Tests of the rate limiter: its buckets, the answer beyond a bucket, and the limited routes. */
+/** Tests of the rate limiter: the buckets, the answer beyond a bucket, and the limited routes. */
 import { describe, expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
 import type { Exchange } from "./exchange.ts";

@@ -1,6 +1,6 @@
 /**
- * Rights that end while a request is on its way: its headers came before the end, its body comes after the end. Every changing
- * route, with everything that can end a right (contract, "Authentication": a right is checked at its
+ * Rights that end while a request is under way: the headers came before the end, the body comes after the end. Every changing
+ * route, with everything that can end a right (contract, "Authentication": a right is checked at the
  * use).
  */
 import { expect, spyOn, test } from "bun:test";
@@ -9,7 +9,7 @@ import { openApi, setRole, type TestApi } from "../../../test/kit.ts";
 
 const password = "correct horse";
 
-/** A body that stops after its first byte, until `finish` is called. */
+/** A body that stops after the first byte, until `finish` is called. */
 class PausedBody {
   readonly stream: ReadableStream<Uint8Array>;
   readonly #read = Promise.withResolvers<void>();
@@ -42,7 +42,7 @@ class PausedBody {
   }
 }
 
-/** The world of a test: a caller, the caller's objects, and another admin who can end the caller's rights. */
+/** The world of a test: a caller, the caller's objects, and another admin that can end the caller's rights. */
 interface World {
   readonly api: TestApi;
   readonly caller: { readonly id: string; readonly token: string; readonly sessionId: string };
@@ -79,7 +79,7 @@ async function world(role: "admin" | "authenticated"): Promise<World> {
   return { api, caller, other, record: String(record.body["id"]), file: String(file.body["id"]) };
 }
 
-/** Everything that ends a right of the caller. Each is done by another admin, or by the caller in another tab. */
+/** Everything that ends a right of the caller. Each end is done by another admin, or by the caller in another tab. */
 const ends: { readonly [name: string]: (world: World) => Promise<{ status: number }> } = {
   "the caller is demoted": ({ api, caller, other }) =>
     api.request("PATCH", `/api/admin/users/${caller.id}`, { token: other.token, body: { role: "authenticated" } }),
@@ -306,7 +306,7 @@ test("with its right, each of them is answered", async () => {
   }
 }, 120_000);
 
-/** The rights that end while a long list is on its way: the answer breaks off, without newer records. */
+/** The rights that end while a long list is under way: the answer breaks off, without newer records. */
 const listEnds = Object.keys(ends).filter((end) => end !== "the caller is demoted");
 
 test.each(listEnds)("a list that is read slowly breaks off when %s", async (end) => {

@@ -1,6 +1,6 @@
 /**
- * Router: matches a request to its route, and answers 404, 405 and OPTIONS itself; and the rate limiter of routes: a token
- * bucket for each address and group of routes (`limits.rate.*`).
+ * Router: matches a request to the route, and answers 404, 405 and OPTIONS without a handler; and the rate limiter of
+ * routes: a token bucket for each address and group of routes (`limits.rate.*`).
  */
 import type { Rate } from "../../base/config/index.ts";
 import { AppError, BoundedMap, excerpt, isObject, messageOf } from "../../base/kernel/index.ts";
@@ -14,7 +14,7 @@ import type { StaticFiles } from "./static-files.ts";
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 type Method = (typeof METHODS)[number];
 
-/** Undefined for a request whose connection has become a socket. */
+/** Undefined for a request that has become a socket. */
 type Answer = Response | undefined;
 export type Handler = (exchange: Exchange) => Answer | Promise<Answer>;
 
@@ -127,7 +127,7 @@ export class Router {
     return this.#service.inFlight;
   }
 
-  /** Answers 503 to requests whose body has not come, and to requests that take long. */
+  /** Answers 503 to requests without a complete body, and to requests that take long. */
   giveUp(): void {
     this.#service.bodies.giveUp();
     this.#service.inFlight.giveUp();
@@ -174,8 +174,8 @@ export class Router {
   }
 
   /**
-   * The answer when the error handling of a handler failed, or its answer failed: a file may be deleted between
-   * its look-up and its answer.
+   * The answer when the error handling of a handler failed, or the answer failed: a file may be deleted between
+   * the look-up and the answer.
    */
   crashed(error: unknown): Response {
     const requestId = this.#nextId();
@@ -303,7 +303,7 @@ export class Router {
 const groups = ["register", "login", "refresh", "setup", "upload", "records"] as const;
 type RateGroup = (typeof groups)[number];
 
-/** The rates by their keys of the configuration; null for no limit. */
+/** The rates by the keys of the configuration; null for no limit. */
 type Rates = { readonly [key in `limits.rate.${RateGroup}`]?: Rate | null };
 
 /** Addresses that a group remembers; the address that asked longest ago is forgotten first, and has a full bucket then. */
@@ -357,7 +357,7 @@ export class RateLimiter {
     }
   }
 
-  /** Handlers whose requests count for a group; the same handlers when the group's rate is off. */
+  /** Handlers with requests that count for a group; the same handlers when the group's rate is off. */
   limit(group: RateGroup, methods: Methods): Methods {
     const buckets = this.#buckets.get(group);
     if (buckets === undefined) return methods;

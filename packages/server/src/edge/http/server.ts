@@ -80,7 +80,7 @@ export class HttpServer {
           },
         },
         idleTimeout,
-        // Each route has its own limits, so that the answer at a limit comes from the API.
+        // Each route has separate limits, so that the answer at a limit comes from the API.
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
         development: false,
         // Outside development Bun would share the port with another listener.
@@ -111,7 +111,7 @@ export class HttpServer {
     return `${this.#options.certificate !== null ? "https" : "http"}://${host}:${port}`;
   }
 
-  /** @throws SetupError when its port cannot be listened on; nothing is left open then. */
+  /** @throws SetupError when the port cannot be listened on; nothing is left open then. */
   #openRedirect(hostname: string): PortListener<undefined> | null {
     const { config, certificate } = this.#options;
     const port = config["tls.redirectPort"];
@@ -139,7 +139,7 @@ export class HttpServer {
 
   /**
    * The answer of plain HTTP to a challenge, else 308, which keeps method and body; 400 for a request that does not say
-   * where it wants to go.
+   * where to go.
    */
   #redirected(request: Request): Response {
     const path = request.url.replace(/^[a-z]+:\/\/[^/?#]*/i, "");
@@ -169,7 +169,7 @@ export class HttpServer {
     this.#liveStreams.stop();
     void this.#redirect?.end();
     const end = performance.now() + graceMs;
-    // Counts an answer until its last byte has left, also a stream. Requests that are turned away end at once.
+    // Counts an answer until the last byte has left, also a stream. Requests that are turned away end at once.
     while (this.#listener.pendingRequests > 0 && performance.now() < end) await Bun.sleep(5);
     await this.#listener.end();
   }
@@ -181,7 +181,7 @@ export class HttpServer {
 
   #upgrade(exchange: Exchange, connection: SocketConnection): boolean {
     const { request } = exchange;
-    // Now: a request that has become a socket does not tell its address any more.
+    // Now: a request that has become a socket does not tell the address any more.
     this.#router.inFlight.becomeSocket(exchange);
     for (const server of this.#listener.servers) {
       try {
@@ -214,7 +214,7 @@ export class HttpServer {
 
 /**
  * The key of an address. Brackets and a port, which some proxies write (RFC 7239, 6), do not count. IPv4 stays, also
- * when written as IPv6 (`::ffff:0:0/96`, in either notation). An IPv6 address counts by its /64: a subscriber has
+ * when written as IPv6 (`::ffff:0:0/96`, in either notation). An IPv6 address counts by the /64: a subscriber has
  * that many addresses (RFC 6177).
  */
 export function addressKey(written: string): string {
@@ -223,7 +223,7 @@ export function addressKey(written: string): string {
   const address = bracketed ?? /^([^:]*):\d+$/.exec(written)?.[1] ?? written;
   if (!isIPv6(address)) return address;
   const plain = address.split("%")[0] ?? "";
-  // The URL parser writes an address in its shortest form, which makes the groups comparable.
+  // The URL parser writes an address in the shortest form, which makes the groups comparable.
   const shortest = new URL(`http://[${plain}]/`).hostname.slice(1, -1);
   const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(shortest);
   if (mapped !== null) {

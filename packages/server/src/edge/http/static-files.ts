@@ -1,4 +1,4 @@
-/** Static files of a folder: found by their paths, never outside of the folder, and compressed once if that helps. */
+/** Static files of a folder: found by path, never outside of the folder, and compressed once if that helps. */
 import { realpathSync, type Stats, statSync } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
@@ -15,7 +15,7 @@ function contains(folder: string, path: string): boolean {
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`));
 }
 
-/** The real path behind links, also of a path whose last parts do not exist yet. */
+/** The real path behind links, also of a path with last parts that do not exist yet. */
 function realPathOf(path: string): string {
   try {
     return realpathSync(path);
@@ -46,7 +46,7 @@ export function namesOf(pathname: string): string[] | null {
   return names;
 }
 
-/** Whether a browser asks for a page, as from its address bar. */
+/** Whether a browser asks for a page, as from the address bar. */
 export function asksForPage({ method, headers }: Request): boolean {
   return (method === "GET" || method === "HEAD") && /(^|[\s,])text\/html\s*(;|,|$)/i.test(headers.get("accept") ?? "");
 }
@@ -59,7 +59,7 @@ interface FoundFile {
   readonly modifiedAt: number;
 }
 
-/** A file, or the folder whose path lacks its slash. */
+/** A file, or the folder of a path without the slash. */
 type Found = FoundFile | "folder";
 
 /** Codings made beforehand, best first: the file `app.js.br` is `app.js` in brotli. */
@@ -70,14 +70,14 @@ const prepared: readonly { readonly coding: Coding; readonly ending: string }[] 
 
 /** Files of fewer bytes are not compressed: the answer would hardly be smaller. */
 const leastSize = 1_024;
-/** Files of more bytes are not compressed: a coding of such a file is to be made beforehand. */
+/** Files of more bytes are not compressed: a coding of this file is to be made beforehand. */
 const mostSize = 8 * 1_024 ** 2;
 /** Bytes of compressed files that are kept. */
 const cacheSize = 16 * 1_024 ** 2;
 
 const compress = promisify(gzip);
 
-/** Files up to so many bytes are held in memory for their answer. */
+/** Files up to so many bytes are held in memory for the answer. */
 const readAtOnce = 256 * 1024;
 
 interface StaticFilesOptions {
@@ -136,7 +136,7 @@ export class StaticFiles {
 
   /**
    * The answer for a path: the file, or `index.html` for a page of a single-page app, if that is configured. This
-   * page is a GET from a browser's address bar (HTML is accepted) of a path whose last part has no ending.
+   * page is a GET from a browser's address bar (HTML is accepted) of a path without an ending in the last part.
    */
   async findFor(request: Request, pathname: string): Promise<Found | null> {
     const found = await this.find(pathname);
@@ -198,7 +198,7 @@ export class StaticFiles {
   }
 }
 
-/** A file that is being replaced keeps its size between the look and the answer, if the file is small. */
+/** A file that is being replaced keeps the size between the look and the answer, if the file is small. */
 async function asItIs(found: FoundFile): Promise<Representation> {
   const { path, modifiedAt } = found;
   const file = Bun.file(path);
@@ -225,7 +225,7 @@ interface Entry {
   readonly size: number;
 }
 
-/** Files compressed with gzip: each once, singly, off the event loop. Past the bound the longest unused go. */
+/** Files compressed with gzip: once, singly, off the event loop. Past the bound the longest unused go. */
 export class CompressedFiles {
   // A file that does not get smaller is remembered, too.
   readonly #entries = new BoundedMap<string, Entry>(cacheSize, (path, { size }) => size + path.length);
@@ -237,7 +237,7 @@ export class CompressedFiles {
     if (size < leastSize || size > mostSize) return Promise.resolve(null);
     const known = this.#entries.use(path);
     if (known?.source.size === size && known.source.modifiedAt === modifiedAt) return known.compressed;
-    // A file that is gone cannot be compressed; the answer finds out by itself.
+    // A file that is gone cannot be compressed; the answer finds out.
     const compressed = this.#admission.run(() => compressedBytes(source)).catch(() => null);
     const entry = { source, size: 0, compressed };
     this.#entries.set(path, entry);

@@ -1,4 +1,4 @@
-/** Uploads that fail during the write of their file, and the turns and places that these uploads give back. */
+/** Uploads that fail during the write of the file, and the turns and places that these uploads give back. */
 import { expect, test } from "bun:test";
 import { openFiles } from "../../../test/files.ts";
 import { fileForm, formType } from "../../../test/forms.ts";

@@ -6,7 +6,7 @@ import { cleanName, type Upload } from "../../files/storage/index.ts";
 import { brokenOff } from "./bodies.ts";
 import type { ReadInTurns } from "./body-read-limiter.ts";
 
-/** Bytes that the form may have beside its file. */
+/** Bytes that the form may have beside the file. */
 const allowance = 256 * 1024;
 /** Longer names no file system has. */
 const longestName = 255;
@@ -17,7 +17,7 @@ const multipart = /^multipart\/form-data\s*;/i;
 
 /** The parts of a form, without the file's bytes. */
 interface Form {
-  /** The names of the files that came as "file", in their order. */
+  /** The names of the files that came as "file", in order. */
   readonly files: string[];
   /** The parts that are files under another name. */
   readonly strays: string[];
@@ -56,7 +56,7 @@ function check({ files, strays, fields }: Form, size: number): { filename: strin
   return { filename: name === "" ? "file" : name, visibility };
 }
 
-/** Bytes that the file of a form has at least, as its Content-Length tells; 0 when it does not. */
+/** Bytes that the file of a form has at least, as the Content-Length tells; 0 without the header. */
 export function leastFileSize(request: Request): number {
   return Math.max(0, (Number(request.headers.get("content-length")) || 0) - allowance);
 }
@@ -83,7 +83,7 @@ export async function readUploadForm(
   parser.on("partsLimit", () => fail(new AppError("bad_request", `The form has more than ${maxParts} parts.`)));
   parser.on("field", (name, value) => form.fields.set(name, [...(form.fields.get(name) ?? []), value]));
   parser.on("file", (name, stream, { filename }) => {
-    // The parser tells of its errors itself; unheard, a stream's would end the process.
+    // The parser tells of errors; unheard, a stream's would end the process.
     stream.on("error", () => undefined);
     const isWanted = name === "file" && form.files.length === 0;
     if (name === "file") form.files.push(cleanName(filename));
@@ -130,7 +130,7 @@ async function receive(stream: AsyncIterable<Uint8Array>, upload: Upload): Promi
 
 /**
  * Gives the body to the parser, each piece when the earlier piece was taken. A parser that is destroyed may never call
- * back for its last piece: `over` ends that wait.
+ * back for the last piece: `over` ends that wait.
  */
 async function pump(
   body: ReadableStream<Uint8Array> | null,

@@ -104,7 +104,7 @@ export class Bucket {
     await this.#clearly(this.#client.delete(this.#prefix + name));
   }
 
-  /** An error keeps its code, and its message says which store does not answer. */
+  /** An error keeps the code, and the message says which store does not answer. */
   async #clearly<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;

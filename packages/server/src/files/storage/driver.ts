@@ -1,4 +1,4 @@
-/** The driver of files: its interface, its options, and the shapes of the bytes. */
+/** The driver of files: the interface, options, and the shapes of the bytes. */
 import type { Secret } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 
@@ -13,13 +13,13 @@ export interface S3Keys {
 export interface DriverOptions {
   /** A folder, or `s3://BUCKET/PREFIX`. */
   address: string;
-  /** For uploads that are not whole yet, when the files themselves are in a bucket. */
+  /** For uploads that are not whole yet, when the files are in a bucket. */
   workFolder: string;
   s3: S3Keys;
   logger: Logger;
 }
 
-/** The body of a file, as a driver gives it: Bun sends either form without holding it in memory. */
+/** The body of a file, from a driver: Bun sends either form without holding the body in memory. */
 export type FileBody = Blob | ReadableStream<Uint8Array>;
 
 /** A part of a file: bytes from `start` up to, but not including, `end`. */
@@ -29,7 +29,7 @@ export interface ByteRange {
 }
 
 /**
- * Keeps the bytes of files, each under the id of its file. Every driver passes the suite in `test/driver-suite.ts`. A
+ * Keeps the bytes of files, under the id of the file. Every driver passes the suite in `test/driver-suite.ts`. A
  * driver throws errors unchanged; `Storage` turns errors of drivers into errors for the caller.
  */
 export interface StorageDriver {

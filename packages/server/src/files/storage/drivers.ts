@@ -23,11 +23,11 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Files in a folder, spread over 256 subfolders by the end of their id, which is random. */
+/** Files in a folder, spread over 256 subfolders by the end of the id, which is random. */
 class LocalDriver implements StorageDriver {
   readonly workFolder: string;
   readonly #folder: string;
-  /** Subfolders whose own names are on disk: 256 at most. */
+  /** Subfolders with names that are on disk: 256 at most. */
   readonly #synced = new Set<string>();
 
   constructor(folder: string) {
@@ -80,7 +80,7 @@ class LocalDriver implements StorageDriver {
   async remove(id: string): Promise<void> {
     const path = this.#path(id);
     await rm(path, { force: true });
-    // Also when the bytes were gone already: a crash may have come before the flush of their removal.
+    // Also when the bytes were gone already: a crash may have come before the flush of the removal.
     await syncFolder(dirname(path)).catch((thrown) => {
       if (!isObject(thrown) || thrown["code"] !== "ENOENT") throw thrown;
     });
@@ -91,12 +91,12 @@ class LocalDriver implements StorageDriver {
   }
 }
 
-/** Files that are sent to the store at a time: each may be held in memory meanwhile. */
+/** Files that are sent to the store at a time: a file may be held in memory meanwhile. */
 const maxPuts = 4;
 /** How long a start waits for a store that does not answer. */
 const probeMs = 5_000;
 
-/** A store may be away for a while; these are mistakes, and do not mend themselves. */
+/** A store may be away for a while; the listed errors are mistakes, and stay. */
 const mistakes = [
   "NoSuchBucket",
   "AccessDenied",

@@ -65,7 +65,7 @@ describe("a link", () => {
       `/api/storage/${id}?expires=9e12&signature=${signature}`,
     ];
     for (const each of tampered) expect([each, await status(each)]).toEqual([each, 401]);
-    // A caller who may download the file anyway may do so with any address.
+    // A caller that may download the file anyway may do so with any address.
     for (const each of tampered) expect([each, await status(each, { token: adminToken })]).toEqual([each, 200]);
     expect(await status(tampered[4] ?? "", { token: other.accessToken })).toBe(403);
     expect((await request("GET", tampered[4] ?? "")).body["error"]?.["message"] as unknown).toContain("link");

@@ -1,6 +1,6 @@
 /**
  * File links: addresses that give a file without a token for some minutes, for `<img src>` and for downloads by a
- * browser. A link is signed and not stored: the link works until the link expires or the file is gone, also after its
+ * browser. A link is signed and not stored: the link works until the link expires or the file is gone, also after the
  * maker has lost the right.
  */
 import type { FileLink } from "@socle/protocol";

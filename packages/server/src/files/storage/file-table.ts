@@ -1,4 +1,4 @@
-/** The tables of files: their metadata, and the ids under which a driver may hold bytes that are no file. */
+/** The tables of files: metadata, and the ids under which a driver may hold bytes that are no file. */
 import type { StoredFile, Visibility } from "@socle/protocol";
 import {
   type ModuleSchema,
@@ -109,7 +109,7 @@ export function hasRemains(reader: Reader, id: string): boolean {
 }
 
 /**
- * All marked ids. Damage may list ids of files here: a file with metadata stays. The table is read without its index,
+ * All marked ids. Damage may list ids of files here: a file with metadata stays. The table is read without the index,
  * because the index may be damaged.
  */
 export function allRemains(reader: Reader): string[] {
@@ -119,7 +119,7 @@ export function allRemains(reader: Reader): string[] {
   return rows.map(({ id }) => id);
 }
 
-/** The files of a filter, newest first, and their number in all pages. */
+/** The files of a filter, newest first, and the number in all pages. */
 export async function searchFiles(
   reader: SlowReader,
   filter: FileFilter,

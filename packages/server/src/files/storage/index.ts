@@ -1,4 +1,4 @@
-/** Storage: the metadata of files, a driver for their bytes, streamed uploads, quotas, signed links, thumbnails. */
+/** Storage: the metadata of files, a driver for the bytes, streamed uploads, quotas, signed links, thumbnails. */
 export { Bucket, type BucketObject, isBucket, keysFor, partsOf } from "./bucket.ts";
 export type { ByteRange, DriverOptions, FileBody, S3Keys, StorageDriver } from "./driver.ts";
 export { openDriver } from "./drivers.ts";

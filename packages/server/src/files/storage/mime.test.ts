@@ -1,4 +1,4 @@
-/** MIME types: what the bytes tell, and what they must not be taken for. */
+/** MIME types: what the bytes tell, and false signs. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { png } from "../../../test/images.ts";

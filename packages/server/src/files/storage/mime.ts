@@ -20,7 +20,7 @@ const unknown = "application/octet-stream";
 const never = (): boolean => false;
 
 /**
- * Types whose signature is so short that other content has the signature by chance, with the further bytes that these
+ * Types with a signature so short that other content has the signature by chance, with the further bytes that these
  * types must have.
  */
 const confirmations: { readonly [found: string]: (sample: Buffer) => boolean } = {
@@ -76,7 +76,7 @@ function isText(sample: Buffer): boolean {
   return (sample[0] ?? 0) < 0x80 && sample.toString("latin1", 0, 5) !== "%PDF-";
 }
 
-/** The MIME type of a file: from its first `sampleSize` bytes if the bytes tell, otherwise from the name. */
+/** The MIME type of a file: from the first `sampleSize` bytes if the bytes tell, otherwise from the name. */
 export async function detectType(sample: Uint8Array, filename: string): Promise<string> {
   const byName = typeOfName(filename);
   const bytes = Buffer.from(sample.buffer, sample.byteOffset, sample.byteLength);

@@ -50,7 +50,7 @@ test("a user's files fit up to the last byte; beyond it the answer says what is 
   const last = await store("x".repeat(1_000));
   expect((await upload(fileForm("x"))).status).toBe(413);
   const empty = await store("");
-  // Another user has a bound of their own.
+  // Another user has a separate bound.
   const theirs = await upload(fileForm("x".repeat(10_000)), { token: other.accessToken });
   expect(theirs.status).toBe(201);
   await remove(last, token);
@@ -116,7 +116,7 @@ test("a length that cannot fit is refused before the body is read, an endless bo
   expect([told.status, pieces]).toEqual([413, 0]);
   const endless = await request("POST", "/api/storage/upload", { body: body(), token, headers });
   expect(endless.status).toBe(413);
-  // Some are on their way; all of 10 MiB would be 2,560.
+  // Some are on the way; all of 10 MiB would be 2,560.
   expect(pieces).toBeLessThan(256);
   // Form fields beside the file do not count.
   const form = formBytes([
@@ -171,7 +171,7 @@ test.each([
       return { filename: "a", visibility: "public" };
     });
   const first = await put(100);
-  // Asked for while another is stored: it counts once.
+  // Asked for while another upload is stored: a file counts once.
   const [, totals] = await Promise.all([put(1_000), storage.totals()]);
   expect([1, 2]).toContain(totals.files);
   expect(await storage.totals()).toEqual({ files: 2, size: 1_100 });

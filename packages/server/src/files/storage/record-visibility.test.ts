@@ -58,7 +58,7 @@ async function open() {
     const token = tokens[caller];
     return token === undefined ? {} : { token };
   };
-  /** The statuses of a download without a token, and by its owner, Ann, Bob and an admin. */
+  /** The statuses of a download without a token, and by the owner, Ann, Bob and an admin. */
   const statuses = async (id: string, query = "", method = "GET", headers: Record<string, string> = {}) => {
     const callers: Caller[] = ["nobody", "owner", "ann", "bob", "root"];
     return Promise.all(
@@ -160,7 +160,7 @@ describe("a file is downloaded by", () => {
 });
 
 describe("nobody gets at a file by a record that they write", () => {
-  /** The status of each change of Bob, with the rule of its first problem. */
+  /** The status of each change of Bob, with the rule of the first problem. */
   const statusOf = async (method: string, path: string, body: object): Promise<[number, string | undefined]> => {
     const answer = await request<{ error?: { details?: { rule: string }[] } }>(method, path, { ...as("bob"), body });
     return [answer.status, answer.body.error?.details?.[0]?.rule];

@@ -1,4 +1,4 @@
-/** Storage: stores, serves and removes files, with their metadata in the database and their bytes in a driver. */
+/** Storage: stores, serves and removes files, with the metadata in the database and the bytes in a driver. */
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { StoredFile, Visibility } from "@socle/protocol";
@@ -54,7 +54,7 @@ export interface StorageOptions {
   isShownByRecord: (id: string, caller: QueryCaller) => Promise<boolean>;
 }
 
-/** Deleted files whose removal waits for a backup. */
+/** Deleted files with a removal that waits for a backup. */
 const maxHeld = 100_000;
 
 /** The time for which a start waits for the removal of leftover uploads; the removal then goes on beside the service. */
@@ -65,7 +65,7 @@ function toFile(row: FileRow): StoredFile {
 }
 
 /**
- * Files: their metadata in the database, their bytes with a driver (spec, "Storage endpoints"). A file exists when its
+ * Files: the metadata in the database, the bytes with a driver (spec, "Storage endpoints"). A file exists when the
  * metadata exists. An id under which the driver may hold bytes without a file stands in `_file_remains`, before the
  * bytes come and until the bytes are gone, so that a start after a crash finds and removes the bytes.
  */
@@ -75,7 +75,7 @@ export class Storage {
   readonly links: FileLinks;
   readonly #quota: Quota;
   readonly #uploadFolder: string;
-  /** Deleted files whose bytes stay for now; null while nothing holds the removals up. */
+  /** Deleted files with bytes that stay for now; null while nothing holds the removals up. */
   #held: string[] | null = null;
 
   constructor(options: StorageOptions) {
@@ -152,7 +152,7 @@ export class Storage {
   }
 
   /**
-   * The files of a filter, newest first, and their number. A search runs on a thread, because the search may read many files.
+   * The files of a filter, newest first, and the number. A search runs on a thread, because the search may read many files.
    * @throws AppError `unavailable` when the search takes too long, or too many queries wait.
    */
   async search(
@@ -181,7 +181,7 @@ export class Storage {
     return file.visibility === "record" && this.#options.isShownByRecord(file.id, caller);
   }
 
-  /** @throws AppError `unauthorized`, `forbidden` for a caller who may not download the file, `unavailable`. */
+  /** @throws AppError `unauthorized`, `forbidden` for a caller that may not download the file, `unavailable`. */
   async authorize(file: StoredFile, caller: QueryCaller): Promise<void> {
     if (await this.mayDownload(file, caller)) return;
     if (caller.principal === null) throw new AppError("unauthorized", "To download this file, sign in.");
@@ -225,7 +225,7 @@ export class Storage {
       this.#options.events.append(tx, { type: "storage.deleted", source: "storage", payload, principal });
     };
     await this.#options.database.transactFor(principal, remove, { makesRoom: true });
-    // Beyond the bound, the next start finds the bytes by their mark.
+    // Beyond the bound, the next start finds the bytes by the mark.
     if (this.#held === null) await this.#removeBytes(id);
     else if (this.#held.length < maxHeld) this.#held.push(id);
     await this.#thumbnails.forget(id);
@@ -233,7 +233,7 @@ export class Storage {
 
   /**
    * From now on the bytes of deleted files stay, for a backup: a single backup is made at a time. Answers a function that
-   * ends this, and that resolves once the bytes that stayed are removed.
+   * ends the hold, and that resolves once the bytes that stayed are removed.
    */
   holdRemovals(): () => Promise<void> {
     const held: string[] = [];
@@ -244,7 +244,7 @@ export class Storage {
     };
   }
 
-  /** Three steps, each on disk before the next: the id is marked, the bytes are put, the mark becomes metadata. */
+  /** Three steps, each step on disk before the next: the id is marked, the bytes are put, the mark becomes metadata. */
   async #keep(upload: Upload, principal: Principal, values: Omit<FileRow, "id" | "createdAt">): Promise<StoredFile> {
     const { database, driver, events, clock } = this.#options;
     const { id } = upload;
@@ -261,7 +261,7 @@ export class Storage {
         return file;
       });
     } catch (thrown) {
-      // While the id is marked, no file has the id. After a failed flush a file may have the id, and its bytes must
+      // While the id is marked, no file has the id. After a failed flush a file may have the id, and the bytes must
       // stay.
       if (hasRemains(database.reader, id)) await this.#removeBytes(id);
       throw thrown;
@@ -308,7 +308,7 @@ export function missingFile(): AppError {
 }
 
 /**
- * A full disk, or a store that does not answer (their errors have a code): the caller learns that the file cannot be
+ * A full disk, or a store that does not answer (errors with a code): the caller learns that the file cannot be
  * stored or read, the log learns the cause. Any other error is a defect, and stays a defect.
  */
 function asUnavailable(thrown: unknown): unknown {

@@ -1,4 +1,4 @@
-/** The queue of thumbnails: its bound, each caller's share, callers who disconnect, callers who want the same. */
+/** The queue of thumbnails: the bound, each caller's share, callers that disconnect, callers that want the same. */
 import { describe, expect, test } from "bun:test";
 import type { StoredFile } from "@socle/protocol";
 import { openFiles } from "../../../test/files.ts";
@@ -24,7 +24,7 @@ function fileOf(id: string): StoredFile {
   };
 }
 
-/** Thumbnails whose images are read when the test says so. */
+/** Thumbnails of images that are read when the test says so. */
 function open(maxWaiting: number) {
   const thumbnails = new Thumbnails({
     folder: temporaryFolder(),

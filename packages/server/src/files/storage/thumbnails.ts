@@ -7,14 +7,14 @@ import { Admission, AppError, callerGone, isObject, overloaded, releasedMemory }
 import type { Logger } from "../../base/logging/index.ts";
 import type { FileBody } from "./driver.ts";
 
-/** The box that a thumbnail fits into; its sides are steps of the ladder, and null leaves a side free. */
+/** The box that a thumbnail fits into; the sides are steps of the ladder, and null leaves a side free. */
 export interface ThumbSize {
   readonly width: number | null;
   readonly height: number | null;
 }
 
 export interface Asker {
-  /** A user id or an address: identifies the caller whose share of the queue is counted. */
+  /** A user id or an address: identifies the caller for a share of the queue. */
   readonly caller: string;
   /** Aborted when the caller has disconnected. */
   readonly signal: AbortSignal;
@@ -41,7 +41,7 @@ const imageTypes: readonly string[] = ["image/png", "image/jpeg", "image/webp"];
 const maxPixels = 32_000_000;
 /** The approximate memory for each pixel of the image while a thumbnail is made. */
 const bytesPerPixel = 8;
-/** Images with more pixels are made smaller one after another. */
+/** Images with more pixels are made smaller in turn. */
 const largePixels = 8_000_000;
 /**
  * Images that are made smaller at a time. The work runs in the runtime's thread pool, which has a thread for each core.
@@ -69,7 +69,7 @@ export function parseThumbSize(text: string): ThumbSize {
   return { width: wide, height: high };
 }
 
-/** A size, as written in its cache entry and its ETag. */
+/** A size, as written in the cache entry and the ETag. */
 export function nameOfSize({ width, height }: ThumbSize): string {
   return `${width ?? ""}x${height ?? ""}`;
 }
@@ -163,7 +163,7 @@ export class Thumbnails {
     }
   }
 
-  /** Waits for a turn of the caller. A caller whose queue is full waits for another request's turn. */
+  /** Waits for a turn of the caller. A caller with a full queue waits for another request's turn. */
   #queue(shared: Shared, job: Job, { caller, signal }: Asker): void {
     const { begun, result } = shared;
     shared.queued += 1;
@@ -245,20 +245,20 @@ export class FolderCache {
   /** Bytes; null until the folder was looked at. */
   #size: number | null = null;
   #count = 0;
-  /** The folder changes step by step, so that its size stays right and no folder goes while a file comes. */
+  /** The folder changes step by step, so that the size stays right and no folder goes while a file comes. */
   readonly #admission = new Admission({ width: 1 });
 
   constructor(options: { folder: string; cacheSize: number; logger: Logger }) {
     this.#options = options;
   }
 
-  /** A file on disk: the runtime reads the file for its client, so that memory holds no copies for clients who hang up. */
+  /** A file on disk: the runtime reads the file for the client, so that memory holds no copies for clients that hang up. */
   async get(group: string, name: string): Promise<Blob | null> {
     const file = Bun.file(join(this.#options.folder, group, name));
     return (await file.exists()) ? file : null;
   }
 
-  /** Keeps a file, under its name only once the file is complete. A failure is logged: the file can be made again. */
+  /** Keeps a file, under the name only once the file is complete. A failure is logged: the file can be made again. */
   async put(group: string, name: string, content: Blob): Promise<void> {
     const { folder: parent, cacheSize, logger } = this.#options;
     if (content.size > cacheSize) return;
@@ -270,7 +270,7 @@ export class FolderCache {
         await mkdir(folder, { recursive: true });
         await Bun.write(partial, content);
         await rename(partial, join(folder, name));
-        // The first time, earlier files count too; the new file is among them.
+        // The first time, earlier files count too; the new file is among the earlier files.
         if (this.#size === null) this.#size = sizeOf(await this.#entries());
         else this.#size += content.size;
         if (this.#size > cacheSize) await this.#trim();

@@ -1,4 +1,4 @@
-/** A database that an earlier version has made: its tables become those of this version. */
+/** A database that an earlier version has made: the tables become the tables of this version. */
 import { expect, test } from "bun:test";
 import { openApi, temporaryFolder } from "../../../test/kit.ts";
 

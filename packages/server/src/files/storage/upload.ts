@@ -1,5 +1,5 @@
 /**
- * Upload: a file on its way in, written to disk piece by piece, its cleaned name, and the bounds on the bytes of stored files,
+ * Upload: a file on the way in, written to disk piece by piece, the cleaned name, and the bounds on the bytes of stored files,
  * of each user and in all (`limits.storagePerUser`, `limits.storage`).
  */
 import { type FileHandle, open, rm } from "node:fs/promises";
@@ -35,7 +35,7 @@ export function assertFits(rooms: readonly QuotaRoom[], size: number): void {
   }
 }
 
-/** Stored files, and their bytes. */
+/** Stored files, and the bytes. */
 export interface StoredTotals {
   readonly files: number;
   readonly size: number;
@@ -46,7 +46,7 @@ const filesChanged = noteKind<StoredTotals>("files.changed");
 
 /**
  * The bounds, and the totals for the bounds and the overview. The totals are counted once; from then on each commit
- * adds its change.
+ * adds the change.
  */
 export class Quota {
   readonly #max: QuotaOptions;
@@ -109,7 +109,7 @@ export function cleanName(filename: string | undefined): string {
 }
 
 /**
- * A file on its way in, written to a file of its own piece by piece, so that memory does not grow. The file is opened
+ * A file on the way in, written to a separate file piece by piece, so that memory does not grow. The file is opened
  * with the first piece, so waiting uploads need no descriptor.
  */
 export class Upload {

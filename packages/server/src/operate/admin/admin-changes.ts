@@ -25,7 +25,7 @@ export interface AuditEntry {
     | "job.retried"
     | "job.deleted"
     | "function.retried";
-  /** Its name or id. */
+  /** The name or id. */
   readonly target: string;
   /** The target before; left out for a new target. Never a secret. */
   readonly before?: object | null;
@@ -44,7 +44,7 @@ export class AdminChanges {
 
   /**
    * Like `Database.transact`, for an admin's change.
-   * @throws AppError `unauthorized` when the session has ended, `forbidden` when the role is another by now.
+   * @throws AppError `unauthorized` when the session has ended, `forbidden` when the role has changed.
    */
   transact<T>(admin: SignedIn, work: (tx: Transactor, audit: Audit) => T): Promise<T> {
     return this.#options.database.transactFor(admin, (tx, caller) => work(tx, this.#admit(tx, admin, caller)));
@@ -61,7 +61,7 @@ export class AdminChanges {
     return this.#options.database.migrateFor(admin, guarded, site);
   }
 
-  /** Writes an entry of the audit, and logs the entry once it is on disk. */
+  /** Writes an entry of the audit, and logs the entry once the entry is on disk. */
   record(tx: Transactor, admin: SignedIn, { action, target, before = null, after = null }: AuditEntry): void {
     const { logger, events } = this.#options;
     const { userId } = admin;
@@ -70,7 +70,7 @@ export class AdminChanges {
     events.append(tx, { type: `admin.${action}`, source: "admin", payload, principal: admin });
   }
 
-  /** Answers the audit of an admin's change. @throws AppError `forbidden` for a caller who is no admin any more. */
+  /** Answers the audit of an admin's change. @throws AppError `forbidden` for a caller that is no admin any more. */
   #admit(tx: Transactor, admin: SignedIn, caller: Principal): Audit {
     if (!isAdmin(caller)) throw new AppError("forbidden", "This is for admins only.");
     return (entry) => this.record(tx, admin, entry);

@@ -1,4 +1,4 @@
-/** The admin module's face: everything that only an admin may do, by its noun. */
+/** The admin module's face: everything that only an admin may do, by the noun. */
 import type { EffectiveConfig, EventEntry } from "@socle/protocol";
 import type { Clock } from "../../base/kernel/index.ts";
 import type { Logger, LogRing } from "../../base/logging/index.ts";
@@ -22,7 +22,7 @@ export interface AdminOptions extends OverviewSources {
   queries: Queries;
   logger: Logger;
   log: LogRing;
-  /** The files of functions and jobs, each with the outcome of its last load. */
+  /** The files of functions and jobs, with the outcome of the last load. */
   scriptFiles: () => readonly FileState[];
 }
 

@@ -1,4 +1,4 @@
-/** Stored files as admins see them: search, visibility, and the records that use a file. */
+/** Stored files for admins: search, visibility, and the records that use a file. */
 import { describe, expect, test } from "bun:test";
 import type { EventEntry, FileUse, Page, StoredFile } from "@socle/protocol";
 import { openFiles } from "../../../test/files.ts";

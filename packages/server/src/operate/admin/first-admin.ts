@@ -27,7 +27,7 @@ export class FirstAdmin {
     return this.#token;
   }
 
-  /** Whether the service waits for its first admin, and the link of its start still works. */
+  /** Whether the service waits for the first admin, and the link of the start still works. */
   status(): SetupStatus["status"] {
     const isOver = this.#token === null || this.#options.clock.now() >= this.#expiresAt;
     return isOver || this.#options.auth.users.adminExists() ? "over" : "open";

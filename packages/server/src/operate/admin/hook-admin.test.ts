@@ -1,4 +1,4 @@
-/** Hooks as admins see them: in the list of functions, and in the metrics. */
+/** Hooks for admins: in the list of functions, and in the metrics. */
 import { expect, test } from "bun:test";
 import { openScripts } from "../../../test/scripts.ts";
 

@@ -28,7 +28,7 @@ export interface OverviewSources {
   endpoints: Endpoints;
   events: EventLog;
   lag: EventLoopLag;
-  /** Paths whose disks the service writes to. */
+  /** Paths on disks that the service writes to. */
   disks: readonly string[];
   /** The reasons for which the service is not ready; empty for a ready service. */
   readiness: () => Promise<readonly string[]>;
@@ -77,7 +77,7 @@ function escaped(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }
 
-/** All metrics. The help of each metric names its subject; times are seconds, sizes bytes. */
+/** All metrics. The help of each metric names the subject; times are seconds, sizes bytes. */
 export async function metricsText(overview: Overview, sources: OverviewSources, runs: RunMeter): Promise<string> {
   return [
     ...requestMetrics(sources),
@@ -216,7 +216,7 @@ function codeMetrics({ functions, endpoints }: OverviewSources): string[] {
   ];
 }
 
-/** Before the first backup its numbers are 0, so that an alert on the age of the last one holds for a service without any. */
+/** Before the first backup the numbers are 0, so that an alert on the age of the last backup holds for a service without any. */
 function backupMetrics({ backups }: OverviewSources): string[] {
   const { last, failures, isRunning } = backups.totals();
   const { endedAt, size, durationMs } = last ?? { endedAt: 0, size: 0, durationMs: 0 };

@@ -96,7 +96,7 @@ test("metrics: for the token of the configuration and for admins, in Prometheus'
     ]),
   );
   expect([...samples].some((sample) => sample.startsWith("socle_disk_free_bytes{path="))).toBe(true);
-  // Every write of this test was flushed, and none was refused.
+  // Every write of this test was flushed, and no write was refused.
   const numberOf = (name: string): number => Number(lines.find((line) => line.startsWith(`${name} `))?.split(" ")[1]);
   expect(numberOf("socle_database_flush_duration_seconds_count")).toBeGreaterThan(2);
   expect(numberOf('socle_database_writes_refused_total{cause="full"}')).toBe(0);

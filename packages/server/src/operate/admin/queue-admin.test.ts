@@ -1,4 +1,4 @@
-/** Queues in the admin API: enqueueing, the waiting runs, the dead letters and their retry, the metrics. */
+/** Queues in the admin API: enqueueing, the waiting runs, the dead letters and the retry, the metrics. */
 import { describe, expect, test } from "bun:test";
 import type { Page, QueueRun } from "@socle/protocol";
 import { openScripts } from "../../../test/scripts.ts";
@@ -153,7 +153,7 @@ describe("a run is deleted", () => {
     while ((await counts()).running > 0) await Bun.sleep(1);
     expect(await counts()).toEqual({ ...before, failed: 0 });
     expect((await request("POST", `${jobs}/mail/queue/${runId}/retry`, { token })).status).toBe(404);
-    // Its attempts stay in the history.
+    // The attempts stay in the history.
     const { body } = await request("GET", `${jobs}/mail/runs`, { token });
     expect((body["items"] as unknown as { runId: string }[]).map((run) => run.runId)).toContain(runId);
   });
@@ -176,7 +176,7 @@ describe("a run is deleted", () => {
     const outcomes = await Promise.all(
       Array.from({ length: 40 }, async (_, n) => {
         const runId = await add({ payload: `mark ${n}.` });
-        // Some runs are deleted before their start, some at their start, some after their end.
+        // Some runs are deleted before the start, some at the start, some after the end.
         for (let turns = 0; turns < n; turns++) await new Promise(setImmediate);
         return [n, (await remove(runId)).status] as const;
       }),

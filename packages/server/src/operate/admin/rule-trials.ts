@@ -23,7 +23,7 @@ import { refuseOthers } from "./admin-changes.ts";
 const defaultLimit = 20;
 const maxLimit = 100;
 
-/** A trial as the body of a request says it. */
+/** A trial from the body of a request. */
 interface AskedTrial {
   readonly as: string | null;
   readonly operation: RuleTrial["operation"];
@@ -33,13 +33,13 @@ interface AskedTrial {
   readonly search: string;
 }
 
-/** A trial with its thrown error, and its answer as text. */
+/** A trial with the thrown error, and the answer as text. */
 export interface TrialOutcome extends Pick<RuleTrial, "as" | "operation" | "rules"> {
   readonly error: AppError | null;
   readonly answer: JsonText | null;
 }
 
-/** The trial with the admin who asks. */
+/** The trial with the admin that asks. */
 type Asking = AskedTrial & { readonly waiter: Waiter & { principal: SignedIn } };
 
 export class RuleTrials {

@@ -1,16 +1,16 @@
-/** The meter of runs, by the events of functions and jobs: how runs ended, their times, when a job last completed. */
+/** The meter of runs, by the events of functions and jobs: how runs ended, times, when a job last completed. */
 import { BoundedMap } from "../../base/kernel/index.ts";
 import { Histogram } from "../../base/logging/index.ts";
 import type { EventLog, LoggedEvent } from "../../store/events/index.ts";
 
-/** Jobs whose last success is remembered. */
+/** Jobs with a remembered last success. */
 const maxJobs = 1_000;
 
 const types = ["function.completed", "function.failed", "job.completed", "job.failed"];
 
 export class RunMeter {
   readonly durations = { function: new Histogram(), job: new Histogram() };
-  /** Runs that have ended, by the type of their event. */
+  /** Runs that have ended, by the type of event. */
   readonly ended = new Map<string, number>(types.map((type) => [type, 0]));
   /** When jobs last completed since the start, in milliseconds since 1970. */
   readonly lastSuccess = new BoundedMap<string, number>(maxJobs);

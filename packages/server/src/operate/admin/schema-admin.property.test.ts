@@ -43,7 +43,7 @@ function emptyOf({ multiple }: FieldDefinition): unknown {
   return multiple === true ? [] : null;
 }
 
-/** The value of a field that continues another. */
+/** The value of a field that continues another field. */
 function continued(value: unknown, from: FieldDefinition, to: FieldDefinition): unknown {
   if (from.multiple === to.multiple) return value;
   if (Array.isArray(value)) return value[0] ?? null;
@@ -110,13 +110,13 @@ function indexesOf(choices: readonly IndexChoice[], fields: readonly FieldDefini
   return [...found.values()];
 }
 
-/** A change: each field may go, come, change its rules, or take over the values of another field. */
+/** A change: each field may go, come, change rules, or take over the values of another field. */
 interface Change {
   readonly fields: readonly FieldDefinition[];
   readonly origins: readonly (string | null)[];
-  /** Whether an existing field only changes its rules, so that not every change is refused for its type. */
+  /** Whether an existing field only changes rules, so that not every change is refused for the type. */
   readonly keepsTypes: boolean;
-  /** Null for a change without indexes in its definition. */
+  /** Null for a change without indexes in the definition. */
   readonly indexes: readonly IndexChoice[] | null;
 }
 
@@ -145,7 +145,7 @@ async function listed(name: string): Promise<Row[]> {
   return items.map(({ id: _, createdAt: __, updatedAt: ___, ...rest }) => rest).reverse();
 }
 
-/** Columns and indexes of a table, and its items, in an order that does not depend on the history of the table. */
+/** Columns and indexes of a table, and the items, in an order that does not depend on the history of the table. */
 async function shapeOf(name: string): Promise<unknown> {
   const { reader } = service.database;
   const columns = await reader.all<{ name: string; type: string; notnull: number }>(
@@ -258,7 +258,7 @@ test("any sequence of changes", async () => {
               wanted.map((each, i) => {
                 const origin = old.has(each.name) ? each.name : (next.origins[i] ?? "");
                 const from = old.get(origin);
-                // A name whose old field was renamed starts afresh.
+                // A name that lost the old field by a rename starts afresh.
                 const isFresh = from === undefined || (origin === each.name && claimed.has(origin));
                 return [each.name, isFresh ? emptyOf(each) : continued(row[origin], from, each)];
               }),

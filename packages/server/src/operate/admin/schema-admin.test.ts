@@ -160,7 +160,7 @@ describe("renamedFrom in one field", () => {
     await request("POST", `/api/${name}`, { body: { title: "T", secret: "S", note: "N" } });
     const plan = await send("PUT", `/collections/${name}?dryRun=true`, { fields: next });
     expect(JSON.stringify(plan.body)).toContain('{"step":"drop","field":"secret"');
-    // `schema.json` names all collections; the others stay as they are.
+    // `schema.json` names all collections; the others stay unchanged.
     const { collections } = (await send("GET", "/schema.json")).body as unknown as { collections: { name: string }[] };
     const whole = collections.map((each) => (each.name === name ? { ...each, fields: next } : each));
     const planned = await send("PUT", "/schema.json?dryRun=true", { collections: whole });
@@ -382,7 +382,7 @@ describe("a whole schema", () => {
       expect([header, (await schema("PUT", of("a"), { "If-Match": header })).status]).toEqual([header, status]);
     const both = await Promise.all(["b", "c"].map((name) => schema("PUT", of("a", name), { "If-Match": tag })));
     expect(both.map(({ status }) => status).sort()).toEqual([200, 409]);
-    // Each is told the schema that it made, not one that came after.
+    // Each caller is told the schema after this change, not a later schema.
     const [one, two] = await Promise.all([schema("PUT", of("x")), schema("PUT", of("x", "y"))]);
     expect(one.headers.get("etag")).not.toBe(two.headers.get("etag"));
     expect((await schema("PUT", of("x"), { "If-Match": String(one.headers.get("etag")) })).status).toBe(409);

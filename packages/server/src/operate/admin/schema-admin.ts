@@ -1,5 +1,5 @@
 /**
- * The schema as admins change it: definitions, their plans, and the whole schema of an installation. A request (add, remove,
+ * The schema for admins: definitions, the plans, and the whole schema of an installation. A request (add, remove,
  * change, replace everything) becomes the definitions that the request asks for.
  */
 import {
@@ -43,7 +43,10 @@ type Expected = readonly string[] | null;
 
 /** The attributes that PUT of a collection takes. */
 const attributes = ["name", "fields", "permissions", "indexes", "search"];
-/** Attributes that GET answers beside these. PUT ignores the attributes, so that an answer can be sent back. */
+/**
+ * Attributes that GET answers beside the attributes of a definition. PUT ignores the attributes, so that an answer can
+ * be sent back.
+ */
 const answered = ["$schema", "definition", "createdAt", "updatedAt", "records"];
 
 interface CollectionChange {
@@ -66,7 +69,9 @@ export async function additionOf(body: unknown): Promise<CollectionChange> {
   };
 }
 
-/** Drops a collection. `build` throws `not_found`, the migration `bad_request` while another collection points to it. */
+/**
+ * Drops a collection. `build` throws `not_found`, the migration `bad_request` while another collection points to the collection.
+ */
 export function removalOf(name: string): CollectionChange {
   return { name, build: (definitions) => ({ define: [], drop: [existing(definitions, name).name] }) };
 }
@@ -104,7 +109,7 @@ function existing(definitions: Definitions, name: string): CollectionDefinition 
   return definition;
 }
 
-/** Definitions are kept in the order of their names, so that the same ones give the same text. */
+/** Definitions are kept in the order of names, so that the same definitions give the same text. */
 function fingerprintOf(definitions: Definitions): string {
   return Bun.SHA256.hash(JSON.stringify([...definitions.values()]), "hex").slice(0, 32);
 }
@@ -157,7 +162,7 @@ interface SchemaAdminOptions {
   records: Records;
 }
 
-/** Collections for admins: every change is a migration, with its events and its audit entries. */
+/** Collections for admins: every change is a migration, with the events and the audit entries. */
 export class SchemaAdmin {
   readonly #options: SchemaAdminOptions;
   readonly #collections: Collections;
@@ -167,7 +172,7 @@ export class SchemaAdmin {
     this.#collections = options.collections;
   }
 
-  /** In the order of their names. */
+  /** In the order of names. */
   list(page: { limit: number; offset: number }): { items: CollectionEntry[]; total: number } {
     const all = this.#collections.all();
     const shown = all.slice(page.offset, page.offset + page.limit);
@@ -202,7 +207,7 @@ export class SchemaAdmin {
     return plan;
   }
 
-  /** All definitions, and their fingerprint. */
+  /** All definitions, and the fingerprint. */
   schema(): { schema: Schema; fingerprint: string } {
     const definitions = this.#collections.definitions();
     return { schema: { collections: [...definitions.values()] }, fingerprint: fingerprintOf(definitions) };

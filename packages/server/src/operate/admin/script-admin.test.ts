@@ -79,7 +79,7 @@ test("runs: newest first, in pages; one that has failed is run again, by its id,
     ].sort(),
   ]);
   expect((await runs("?limit=1&offset=1")).items).toEqual(listed.items.slice(1, 2));
-  // The runs are listed in the order of their ends.
+  // The runs are listed in the order of the ends.
   const failed = listed.items.find(({ status }) => status === "failed");
   const first = listed.items.find(({ status }) => status === "completed");
   const retry = (runId = "") => request("POST", `/api/admin/functions/runs/${runId}/retry`, { token });
@@ -141,7 +141,7 @@ test("runs by status and by file", async () => {
     (await runs(`?${query}&limit=1000`)).items.map(({ status, filePath }) => `${status} ${filePath}`);
   let held: string[] = [];
   while (held.length === 0) held = await counts(`status=running&filePath=${hold}`);
-  // The runs of the other function come to their end meanwhile.
+  // The runs of the other function come to the end meanwhile.
   while ((await counts("status=running")).length > 1) await Bun.sleep(5);
   expect(held).toEqual([`running ${hold}`]);
   expect(await counts(`status=completed&filePath=${hold}`)).toEqual([]);

@@ -17,7 +17,7 @@ import type { FileState } from "../../code/script-host/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
 
-/** The types of functions. A hook has its name. */
+/** The types of functions. A hook has a name. */
 const types: { readonly [handler: string]: FunctionEntry["type"] } = {
   onCreate: "create",
   onUpdate: "update",
@@ -182,14 +182,14 @@ export class ScriptAdmin {
     });
   }
 
-  /** Attempts, newest first; also of a job whose file is gone. @throws AppError `not_found` for an unknown job. */
+  /** Attempts, newest first; also of a job without a file. @throws AppError `not_found` for an unknown job. */
   jobRuns(name: string): JobRun[] {
     const runs = this.#options.jobs.runs(name);
     if (runs.length === 0) this.#refuseUnknown(name);
     return runs;
   }
 
-  /** Starts a job now, once. Answers its run. @throws AppError `not_found`. */
+  /** Starts a job now, once. Answers the run. @throws AppError `not_found`. */
   async runJob(name: string, admin: SignedIn): Promise<{ runId: string }> {
     this.#options.jobs.refuseQueue(name);
     this.#refuseUnknown(name);

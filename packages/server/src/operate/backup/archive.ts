@@ -83,10 +83,10 @@ export interface ManifestHead {
   readonly createdAt: string;
   /** The version of each module's tables. */
   readonly schema: { readonly [module: string]: number };
-  /** The last event in the log: a client may resume from it. */
+  /** The last event in the log: a client may resume from this event. */
   readonly event: string | null;
   readonly counts: { readonly records: number; readonly users: number; readonly files: number };
-  /** Ids of files whose bytes were missing or incomplete when the backup was made. */
+  /** Ids of files with bytes that were missing or incomplete when the backup was made. */
   readonly missing: readonly string[];
 }
 
@@ -112,7 +112,7 @@ const longestLine = 1024 ** 2;
 /** Bytes between two flushes, so that no flush of the log waits behind much. */
 const flushBytes = 1024 ** 2;
 
-/** So much is compressed at a time, as a frame of its own (RFC 8878, 3.1). */
+/** So much is compressed at a time, as a separate frame (RFC 8878, 3.1). */
 const frameBytes = 1024 ** 2;
 
 /**
@@ -226,7 +226,7 @@ export async function writeArchive(
 export class Refusal extends Error {}
 
 /**
- * Reads a manifest. Answers its head, and a checksum over the lines of the entries.
+ * Reads a manifest. Answers the head, and a checksum over the lines of the entries.
  * @throws Refusal for a manifest of a newer version, Error for a manifest that is not whole.
  */
 async function readManifest(
@@ -261,7 +261,7 @@ function parseHead(line: string, known: ManifestHead["schema"]): ManifestHead {
   const value: unknown = JSON.parse(line + end);
   if (!isObject(value) || typeof value["format"] !== "number") throw new Error("it has no format");
   const { format, socle, createdAt, schema, event, counts, missing } = value;
-  // A newer layout may have other members; its number is enough to refuse the backup.
+  // A newer layout may have other members; the number is enough to refuse the backup.
   const isNewer =
     format > formatVersion ||
     (isNumbers(schema) && Object.entries(schema).some(([name, version]) => version > (known[name] ?? 0)));

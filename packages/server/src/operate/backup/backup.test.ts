@@ -1,4 +1,4 @@
-/** Backups: database and files of one moment come back as they were, and a backup that is not whole is refused. */
+/** Backups: database and files of one moment come back unchanged, and a backup that is not whole is refused. */
 import { Database as Driver } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -140,7 +140,7 @@ describe("a backup that fails", () => {
     let size = 1_000;
     const holdState = async (): Promise<HeldState> => {
       const held = await service.database.holdState();
-      // The log is over its bound when the state is held, before the state was copied.
+      // The log is over the bound when the state is held, before the state was copied.
       size += 1;
       while (!isSeen) await Bun.sleep(1);
       const release = (): void => {

@@ -1,4 +1,4 @@
-/** The backups of a running service: made on request or by a schedule, one at a time; listed, read, removed. */
+/** The backups of a running service: made on request or by a schedule, in turn; listed, read, removed. */
 import { statSync } from "node:fs";
 import type { BackupEntry } from "@socle/protocol";
 import {
@@ -24,12 +24,12 @@ import { BackupTarget, backupName, timeOfName } from "./target.ts";
 const maxFailures = 20;
 const progressEveryMs = 1_000;
 
-/** The settings of backups, by their keys in the configuration. */
+/** The settings of backups, by the keys in the configuration. */
 export interface BackupSettings {
   readonly "backup.target": string;
   /** Five fields of cron, in UTC; undefined for no schedule. */
   readonly "backup.schedule": string | undefined;
-  /** Backups in the target beyond these are removed, the oldest first; 0 keeps all. */
+  /** Backups in the target beyond this number are removed, the oldest first; 0 keeps all. */
   readonly "backup.keep": number;
   /** Bytes of the write-ahead log beyond which a backup is given up. */
   readonly "backup.log": number;
@@ -192,7 +192,7 @@ export class Backups {
     return { last: this.#last, failures: this.#failures, isRunning: this.#running !== null };
   }
 
-  /** From the call on, this is the running backup. @throws AppError as `begin`. */
+  /** From the call on, this backup is the running backup. @throws AppError as `begin`. */
   #run(work: Work): Running {
     const { name } = work;
     if (this.#running !== null) throw new AppError("conflict", `A backup is being made: ${this.#running.entry.name}.`);

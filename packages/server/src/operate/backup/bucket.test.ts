@@ -129,7 +129,7 @@ test("a broken upload goes on with the next backup, without the parts that are t
   const { source } = await sourceOf(`s3://${bucket}/kept/${made.name}`, dataPathsOf(files.config));
   const { head } = await restoreTo(emptyPaths(files), source);
   expect(head.counts.files).toBe(3);
-  // The one before it went, as `backup.keep` says.
+  // The backup before went, as `backup.keep` says.
   while ((await list()).length > 1) await Bun.sleep(10);
   expect((await list()).map(({ name }) => name)).toEqual([made.name]);
 });

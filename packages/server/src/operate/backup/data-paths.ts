@@ -1,5 +1,5 @@
 /**
- * The places of a service's data: the database and the files with their drivers, the folders of work under way beside them,
+ * The places of a service's data: the database and the files with the drivers, the folders of work under way beside the data,
  * and the moves of a restore. All moves are recorded before the first move, so that the next process that opens the
  * database after a crash makes the rest. The record names places relative to the database's folder and to the files'
  * folder, because the data may have another path by then: a volume of a container, a renamed folder.
@@ -27,7 +27,7 @@ export function driverOf({ files }: Pick<DataPaths, "files">): StorageDriver {
   return openDriver({ ...files, logger: new Logger({ level: "ERROR", sinks: [] }) });
 }
 
-/** The folder in which the files of a restore wait, on the file system of their target. */
+/** The folder in which the files of a restore wait, on the file system of the target. */
 export function fileWorkFolder({ database, files }: DataPaths): string {
   return isBucket(files.address) ? join(restoreFolder(database), "files") : join(files.address, ".work", "restore");
 }
@@ -37,14 +37,14 @@ export function backupFolder(database: string): string {
   return `${database}-backup`;
 }
 
-/** In the folder of a backup: the path of its unfinished file. */
+/** In the folder of a backup: the path of the unfinished file. */
 export const noteName = "partial";
 export const partialEnding = ".partial";
 
-/** From a path to another on the same file system. */
+/** From a path to another path on the same file system. */
 export type Move = readonly [from: string, to: string];
 
-/** A path as it is recorded: below the folder of the database, or below the folder of the files. */
+/** A path as recorded: below the folder of the database, or below the folder of the files. */
 interface Place {
   readonly root: "database" | "files";
   readonly path: string;
@@ -67,7 +67,7 @@ function placeOf(path: string, paths: DataPaths): Place {
 
 /** Records moves. From then on, all moves will be made. */
 export function recordMoves(paths: DataPaths, moves: readonly Move[]): void {
-  // The record may be on disk before the other names of its folder, and the sources must be on disk by then.
+  // The record may be on disk before the other names of the folder, and the sources must be on disk by then.
   for (const source of new Set(moves.map(([from]) => dirname(from)))) if (existsSync(source)) syncFolder(source);
   const path = listOf(paths);
   const file = openSync(`${path}.new`, "w", 0o600);
@@ -109,7 +109,7 @@ export function finishMoves(paths: DataPaths): boolean {
       `A restore was interrupted and cannot be finished: neither ${lost[0]} nor ${lost[1]} is there. Is every volume mounted, and storage the folder of the restore?`,
     );
   for (const [from, to] of moves) {
-    // An existing target was moved before the crash; its source may be something new by now.
+    // An existing target was moved before the crash; the source may be something new by now.
     if (existsSync(to)) continue;
     makeFolder(dirname(to), 0o700);
     renameSync(from, to);
@@ -136,7 +136,7 @@ export function putRight(paths: DataPaths): boolean {
   const note = join(backupFolder(database), noteName);
   const partial = existsSync(note) ? resolve(dirname(database), readFileSync(note, "utf8")) : "";
   if (partial.endsWith(partialEnding)) rmSync(partial, { force: true });
-  // A path below a file does not exist, and cannot be removed; the start of the storage tells of such a path.
+  // A path below a file does not exist, and cannot be removed; the start of the storage tells of this path.
   for (const path of [backupFolder(database), restoreFolder(database), fileWorkFolder(paths), vacuumPath(database)])
     if (existsSync(path)) rmSync(path, { recursive: true, force: true });
   return isFinished;

@@ -1,7 +1,7 @@
 /**
  * Making a backup, in this order: (1) removals of deleted files wait; (2) the database file is held in the state of the
  * last commit, and copied; (3) the database file is released, while the copy is checked and packed with the files of
- * its list; (4) the archive is flushed and gets its name; (5) removals go on.
+ * the list; (4) the archive is flushed and gets the name; (5) removals go on.
  */
 import { writeFileSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
@@ -43,8 +43,8 @@ export interface BackupOptions {
 }
 
 /**
- * Answers a warning about files whose bytes were not in the storage, or not whole; null without these files.
- * @throws Error with one line. Nothing of the backup is left then, and an existing file of its name is unchanged.
+ * Answers a warning about files with bytes that were not in the storage, or not whole; null without these files.
+ * @throws Error with one line. Nothing of the backup is left then, and an existing file of the name is unchanged.
  */
 export async function makeBackup(options: BackupOptions): Promise<string | null> {
   const { database, output } = options;
@@ -78,7 +78,7 @@ export async function makeBackup(options: BackupOptions): Promise<string | null>
   }
 }
 
-/** The database file is held until it is copied, or until the log has reached its bound. Answers the missing files. */
+/** The database file is held until the copy is made, or until the log has reached the bound. Answers the missing files. */
 async function pack(
   { database, paths, maxLog, signal, ...options }: BackupOptions,
   { folder, output }: { folder: string; output: string },

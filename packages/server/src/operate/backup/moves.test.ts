@@ -1,4 +1,4 @@
-/** Moves of a restore: whatever interrupts them, the next look makes the rest, once, also where the data have another path. */
+/** Moves of a restore: whatever interrupts moves, the next look makes the rest, once, also where the data have another path. */
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,7 +8,7 @@ import { type DataPaths, finishMoves, hasMoves, type Move, recordMoves } from ".
 
 const s3 = { endpoint: undefined, region: undefined, accessKeyId: undefined, secretAccessKey: undefined };
 
-/** The paths of data whose database and files lie in folders of their own. */
+/** The paths of data with database and files in separate folders. */
 function pathsIn(database: string, files: string): DataPaths {
   return { database: join(database, "data.db"), files: { address: files, workFolder: join(files, ".work"), s3 } };
 }

@@ -1,6 +1,6 @@
 /**
- * The thread that packs a backup: copies the held database file with its log, checks the copy, and writes the copy and
- * the files into an archive. The thread has an event loop of its own, so that hashing, compressing and encrypting hold
+ * The thread that packs a backup: copies the held database file with the log, checks the copy, and writes the copy and
+ * the files into an archive. The thread has a separate event loop, so that hashing, compressing and encrypting hold
  * up no request.
  */
 import { appendFileSync, closeSync, openSync, readSync, statSync, truncateSync, writeFileSync } from "node:fs";
@@ -28,7 +28,7 @@ import { type DataPaths, driverOf } from "./data-paths.ts";
 declare const self: Worker;
 
 export interface PackRequest {
-  /** Its descriptors are not closed here. */
+  /** The descriptors are not closed here. */
   readonly state: Pick<HeldState, "database" | "log">;
   /** Bytes of all files, about: for the progress alone. */
   readonly filesSize: number;
@@ -43,20 +43,20 @@ export interface PackRequest {
   readonly version: string;
   /** Milliseconds since 1970: the moment of the state. */
   readonly createdAt: number;
-  /** Its first number is not 0 once the backup is given up. */
+  /** The first number is not 0 once the backup is given up. */
   readonly stop: Int32Array;
 }
 
 export type PackReply =
-  /** The database is copied: its file may change again. */
+  /** The database is copied: the file may change again. */
   | { readonly copied: true }
   | { readonly done: number; readonly total: number }
-  /** The backup is whole. Ids of files whose bytes were missing or incomplete. */
+  /** The backup is whole. Ids of files with bytes that were missing or incomplete. */
   | { readonly missing: readonly string[] }
   | { readonly error: string };
 
 const pieceBytes = 256 * 1_024;
-/** With more missing files, the storage itself is missing: a backup without the storage would be worthless. */
+/** With more missing files, the storage is missing: a backup without the storage would be worthless. */
 const maxMissing = 1_000;
 const tellEveryMs = 100;
 const shrinkBytes = 16 * 1_024 ** 2;
@@ -138,7 +138,7 @@ class Packing {
   async #packFile(add: AddEntry, driver: StorageDriver, { id, size }: { id: string; size: number }): Promise<void> {
     this.#assertWanted();
     const body = await driver.read(id, null);
-    // A file has 10 MiB at most, so the whole file is read before its entry begins.
+    // A file has 10 MiB at most, so the whole file is read before the entry begins.
     const bytes = body === null ? null : await new Response(body).bytes();
     if (bytes?.byteLength === size) {
       // The lines go to a file, because a service may have many files.
@@ -223,7 +223,7 @@ function lineOf(thrown: unknown): string {
   return `${code}${messageOf(thrown)}`.replace(/\s*\n\s*/g, " ");
 }
 
-// On Linux this is the priority of the thread alone: requests go first.
+// On Linux the priority is that of the thread alone: requests go first.
 if (process.platform === "linux") setPriority(0, 15);
 
 self.onmessage = ({ data }: MessageEvent<PackRequest>) => {

@@ -141,8 +141,8 @@ async function assertRoom(size: number, folder: string): Promise<void> {
 }
 
 /**
- * Unpacks a backup, and compares everything with its manifest and with its database. The files of the archive come
- * after its database, so each file is looked up in the database.
+ * Unpacks a backup, and compares everything with the manifest and with the database. The files of the archive come
+ * after the database, so each file is looked up in the database.
  * @param folder is made, and gets the database as `socle.db`.
  * @param files takes the files over; null only checks the files.
  * @throws Error with one line.

@@ -38,7 +38,7 @@ export function timeOfName(name: string): number | null {
 }
 
 const leastPart = 8 * 1_024 ** 2;
-/** A store takes no more parts than these. */
+/** A store takes no more parts than this number. */
 const maxParts = 10_000;
 const tries = 5;
 const firstPauseMs = 250;
@@ -68,7 +68,7 @@ function tagOf(xml: string, name: string): string | null {
 }
 
 class PartUploads {
-  /** As the configuration writes it: `s3://BUCKET/FOLDER`. */
+  /** As written in the configuration: `s3://BUCKET/FOLDER`. */
   readonly #address: string;
   readonly #signer: AwsClient;
   /** The address of the objects, with a slash at the end. */
@@ -194,7 +194,7 @@ class Folder implements Pick<Bucket, "list" | "find" | "read" | "blob"> {
 }
 
 /**
- * The place of all backups. A backup is packed into a folder: the target itself, or for a bucket a folder beside the
+ * The place of all backups. A backup is packed into a folder: the target, or for a bucket a folder beside the
  * database, which keeps the backup until the upload is complete.
  */
 export class BackupTarget {
@@ -237,7 +237,7 @@ export class BackupTarget {
     return join(this.#folder, name);
   }
 
-  /** Brings a new backup from its path to its final place. A second try resumes an interrupted delivery. */
+  /** Brings a new backup from the path to the final place. A second try resumes an interrupted delivery. */
   async deliver(name: string, options: Sending): Promise<void> {
     if (this.#uploads === null) return;
     const path = join(this.#folder, name);

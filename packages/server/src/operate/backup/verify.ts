@@ -90,7 +90,7 @@ interface Reference {
 function* referencesOf(database: DatabaseFile): Iterable<Reference> {
   const sql = "SELECT definition FROM _collections ORDER BY name";
   for (const { definition } of database.all<{ definition: string }>(sql)) {
-    // The definitions were validated when they were stored.
+    // The definitions were validated before the write.
     const { name, fields } = JSON.parse(definition) as CollectionDefinition;
     yield { collection: name, field: "owner", column: "_owner", target: "_users", isMultiple: false };
     for (const { name: field, type, collection = "", multiple, owner } of fields) {
@@ -125,7 +125,7 @@ function references(database: DatabaseFile): Finding[] {
   return [{ state: "ok", subject: "references", text: "every id points to something" }];
 }
 
-/** Files of the list whose bytes are missing, or whose size is not the size in the list. */
+/** Files of the list with missing bytes, or with another size than in the list. */
 async function missingFiles(database: DatabaseFile, driver: StorageDriver): Promise<Finding[]> {
   const wrong = new Tally();
   let whole = 0;

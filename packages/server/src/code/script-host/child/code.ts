@@ -4,14 +4,14 @@ import { dirname, join, parse, resolve } from "node:path";
 import type { CodeFile } from "../protocol.ts";
 import { scriptFolders } from "../script-files.ts";
 
-/** Modules that are transpiled here; the runtime transpiles other modules, such as JSX. */
+/** Modules that are transpiled here; the runtime transpiles other modules, for example JSX. */
 const extension = /\.m?ts$/;
 const mapPattern = /\/\/# sourceMappingURL=data:application\/json;base64,(\S+)\s*$/;
 
-/** Texts of modules by their absolute paths. */
+/** Texts of modules by absolute path. */
 type Modules = ReadonlyMap<string, string>;
 
-/** Has the runtime take TypeScript modules from these files, and not from the disk, whose files may have changed. */
+/** Has the runtime take TypeScript modules from these files, and not from the disk, with files that may have changed. */
 export async function useCode(root: string, files: readonly CodeFile[]): Promise<void> {
   const contents = new Map(files.map(({ real, content }) => [real, content]));
   const modules = await transpile(contents);
@@ -58,7 +58,7 @@ async function built(contents: Modules): Promise<Modules | null> {
     target: "bun",
     sourcemap: "inline",
     throw: false,
-    // Variables have their values of the moment when the code runs.
+    // Variables have the values of the moment when the code runs.
     define: { "process.env.NODE_ENV": "process.env.NODE_ENV" },
     plugins: [
       {
@@ -77,8 +77,8 @@ async function built(contents: Modules): Promise<Modules | null> {
 }
 
 /**
- * The bundler makes `var` of the `const` and `let` of a module. A `let`, of the same length, cannot be read before it
- * is set, as a circular import tries. A module that contains the word `var` stays unchanged.
+ * The bundler makes `var` of the `const` and `let` of a module. A `let`, of the same length, cannot be read before the
+ * assignment, as a circular import tries. A module that contains the word `var` stays unchanged.
  */
 function withLet(code: string, content: string): string {
   const names = [...code.matchAll(/^var (\w+)/gm)].map(([, name]) => name);
@@ -86,7 +86,7 @@ function withLet(code: string, content: string): string {
   return isTwice || /\bvar\b/.test(content) ? code : code.replaceAll(/^var /gm, "let ");
 }
 
-/** A module with its absolute path, which its source map names; the map does not repeat its content. */
+/** A module with the absolute path, which the source map names; the map does not repeat the content. */
 function placed(code: string): [real: string, code: string][] {
   const base64 = mapPattern.exec(code)?.[1];
   if (base64 === undefined) return [];

@@ -74,13 +74,13 @@ interface Page {
   readonly total?: number;
 }
 
-/** An array, as the client library answers a list, with the names that the HTTP API gives its parts. */
+/** An array, as the client library answers a list, with the names that the HTTP API gives the parts. */
 function listOf(page: Page): unknown[] {
   for (const [name, value] of Object.entries(page)) Object.defineProperty(page.items, name, { value });
   return page.items;
 }
 
-/** The parameters of a list, as an address has parameters, without those that are null or undefined. */
+/** The parameters of a list, as an address has parameters, without parameters that are null or undefined. */
 function searchOf(query: object): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query ?? {}))
@@ -97,7 +97,7 @@ function tagOf({ ifMatch }: VersionOptions = {}): string | null {
   return ifMatch === undefined || typeof ifMatch === "string" ? (ifMatch ?? null) : versionOf(ifMatch);
 }
 
-/** The operations of a batch, each with the `ETag` of the record that its `ifMatch` is. The service checks the rest. */
+/** The operations of a batch, with the `ETag` of the record that `ifMatch` is. The service checks the rest. */
 function withTags(operations: unknown): unknown {
   if (!Array.isArray(operations)) return operations;
   return operations.map((operation: VersionOptions | null) =>

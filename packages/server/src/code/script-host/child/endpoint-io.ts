@@ -3,11 +3,11 @@ import { nextTurn } from "../../../base/kernel/index.ts";
 import type { BodyData, HeaderList, RequestData, ResponseData } from "../protocol.ts";
 import { isDecoded } from "./globals.ts";
 
-/** A body up to this goes with the head of its response. */
+/** A body up to this size goes with the head of the response. */
 const inlineBytes = 64 * 1024;
 const pieceBytes = 256 * 1024;
 
-/** Headers of a single connection, without meaning behind it (RFC 9110, 7.6.1). */
+/** Headers of a single connection, without meaning behind the connection (RFC 9110, 7.6.1). */
 const hopByHop: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -97,7 +97,7 @@ export function requestOf(
   return body === null || body === "pieces" ? new Request(url, init) : new Request(url, { ...init, body });
 }
 
-/** The response of a handler as data, and its body when the body comes in pieces. @throws Error for no valid Response. */
+/** The response of a handler as data, and the body when the body comes in pieces. @throws Error for no valid Response. */
 export async function responseOf(answer: unknown): Promise<{ data: ResponseData; rest: ResponseBody | null }> {
   if (!(answer instanceof Response)) throw new Error(`The handler returned ${kindOf(answer)}, which is no Response`);
   const { status, bodyUsed } = answer;
@@ -136,7 +136,7 @@ function bytesOf(piece: unknown): Uint8Array {
 function headersOf(response: Response): HeaderList {
   const list: [string, string][] = [];
   for (const [name, value] of response.headers) {
-    // The bytes of a response of `fetch` are without their former encoding.
+    // The bytes of a response of `fetch` are without the former encoding.
     const isUndone = name === "content-encoding" && isDecoded(response, value);
     if (!hopByHop.has(name) && !isUndone) list.push([name, value]);
   }

@@ -1,4 +1,4 @@
-/** Errors of the user's code, described with their place in the user's files. */
+/** Errors of the user's code, described with the place in the user's files. */
 import { readFileSync } from "node:fs";
 import { relative } from "node:path";
 import type { CodeFile, ScriptError } from "../protocol.ts";
@@ -23,7 +23,7 @@ export class Errors {
   }
 
   /**
-   * Never throws: a thrown object of the user's code may do anything when it is read.
+   * Never throws: a thrown object of the user's code may do anything during a read.
    * @param file the file of the handler, for a stack without frames: a call in a return leaves no frame.
    */
   describe(thrown: unknown, file?: string): ScriptError {
@@ -61,7 +61,7 @@ export class Errors {
     return null;
   }
 
-  /** The frames inside the project, with paths relative to it. */
+  /** The frames inside the project, with paths relative to the project. */
   #frames(stack: string): string[] {
     const frames: string[] = [];
     for (const line of stack.split("\n")) {

@@ -1,5 +1,5 @@
 /**
- * The globals of a script process, as the user's code finds them: the environment, `fetch`, `Response` and `Refusal`; and guards of the
+ * The globals of a script process, for the user's code: the environment, `fetch`, `Response` and `Refusal`; and guards of the
  * functions of the runtime that would end the process.
  */
 import { missingVariables, readEnvironmentFile, variablesOf } from "../environment.ts";
@@ -37,7 +37,7 @@ export function defineGlobals(): void {
 }
 
 /**
- * Replaces functions of the runtime that would end the process, which all functions share, or its parent. A guard against
+ * Replaces functions of the runtime that would end the process, which all functions share, or the parent. A guard against
  * accidents, not against malice: the author of a function owns the service.
  */
 function guardProcess(): void {
@@ -57,16 +57,16 @@ function guardProcess(): void {
   };
   for (const [name, value] of Object.entries(guarded))
     Object.defineProperty(process, name, { value, configurable: true, writable: true });
-  // A signal to the parent by its number reaches this process instead.
+  // A signal to the parent by number reaches this process instead.
   Object.defineProperty(process, "ppid", { value: process.pid, configurable: true });
 }
 
 /** Encodings of bodies that `fetch` undoes. */
 const undone = /^(?:gzip|x-gzip|deflate|br|zstd)$/i;
-/** Responses whose body is in its sent form. */
+/** Responses with a body in sent form. */
 const encoded = new WeakSet<Response>();
 
-/** Whether `fetch` made the response and has undone this encoding of its body. */
+/** Whether `fetch` made the response and has undone this encoding of the body. */
 export function isDecoded(response: Response, encoding: string): boolean {
   return response.url !== "" && undone.test(encoding) && !encoded.has(response);
 }
@@ -102,7 +102,10 @@ function framesOf(stack = ""): string[] {
   return stack.split("\n").filter((line) => /^\s+at /.test(line));
 }
 
-/** `new Response("text")` has its type at once (Fetch standard). The runtime adds the type only to a response that it sends. */
+/**
+ * `new Response("text")` has the type at once (Fetch standard). The runtime adds the type only to a response that the
+ * runtime sends.
+ */
 const typedResponse = new Proxy(Response, {
   construct(target, args, newTarget) {
     const response: Response = Reflect.construct(target, args, newTarget);

@@ -1,5 +1,5 @@
 /**
- * The script process, which runs the user's code. The process loads modules on request, runs their handlers, any
+ * The script process, which runs the user's code. The process loads modules on request, runs the handlers, any
  * number at a time, and calls the service for all other work. The process has neither the database nor a secret.
  */
 import { join } from "node:path";
@@ -42,7 +42,7 @@ const recentMs = 60_000;
 /** Stray errors in ten seconds that are sent to the service; a timer may throw for ever. */
 const maxStrays = 20;
 
-/** Messages after which the code of their attempt goes on. */
+/** Messages after which the code of the attempt goes on. */
 const resuming: readonly ToChild["type"][] = ["piece", "answer", "part", "refuse"];
 
 /** Exports that the service reads: the description of a handler, which has a JSON form. */
@@ -68,12 +68,12 @@ class Child {
   readonly #env: object;
   readonly #errors: Errors;
   readonly #output: Output;
-  /** Attempts that wait for the call of their handler. */
+  /** Attempts that wait for the call of the handler. */
   readonly #queue: Invocation[] = [];
   /** Resolves when modules can be loaded. */
   #code: Promise<void> = Promise.resolve();
   readonly #modules = new Map<string, Module>();
-  /** The absolute paths of modules, by their path in the project: a link may lead elsewhere by now. */
+  /** The absolute paths of modules, by the path in the project: a link may lead elsewhere by now. */
   #places: ReadonlyMap<string, string> = new Map();
   readonly #active = new Map<number, Active>();
   /** The last attempt of each file that has ended, for errors thrown after the end. */
@@ -81,7 +81,7 @@ class Child {
   readonly #strays = new Budget(maxStrays);
   /** Answers to waiting callers that are sent at the end of this turn. */
   readonly #answers: HandlerAnswer[] = [];
-  /** The attempt whose handler was called in this turn of the loop. */
+  /** The attempt with the handler that was called in this turn of the loop. */
   #entered: number | null = null;
 
   readonly #handlers: Handlers<ToChild> = {
@@ -125,7 +125,7 @@ class Child {
   stray(thrown: unknown): void {
     const attempt = this.#culprit(thrown);
     if (attempt !== null && this.#active.has(attempt)) {
-      // The attempt has failed, whether or not its handler would have returned.
+      // The attempt has failed, whether or not the handler would have returned.
       const error = this.#errors.describe(thrown);
       const message = `Uncaught error in a timer or in a promise without await: ${error.message}`;
       this.#end(attempt, { status: "failed", error: { ...error, message } });
@@ -135,8 +135,8 @@ class Child {
   }
 
   /**
-   * The attempt whose code has thrown. The runtime knows the attempt of an exception. For a rejection, the turn of the loop or
-   * the stack must tell; null when neither tells.
+   * The attempt of the code that has thrown. The runtime knows the attempt of an exception. For a rejection, the turn
+   * of the loop or the stack must tell; null when neither tells.
    */
   #culprit(thrown: unknown): number | null {
     const scope = scopes.getStore();
@@ -183,7 +183,7 @@ class Child {
     });
   }
 
-  /** Calls a handler whose value is not used. */
+  /** Calls a handler without a used value. */
   async #run(call: Invocation): Promise<void> {
     const { attempt, path } = call;
     this.#send({ type: "started", attempts: [attempt] });
@@ -203,7 +203,7 @@ class Child {
     for (const call of calls) void this.#invoke(call);
   }
 
-  /** Calls a handler whose value, or response, a caller waits for. */
+  /** Calls a handler for a caller that waits for the value, or the response. */
   async #invoke(call: Invocation): Promise<void> {
     const { attempt, path, request } = call;
     try {
@@ -218,7 +218,7 @@ class Child {
     }
   }
 
-  /** The handler of an endpoint has returned. Its attempt is over with the last piece of the response. */
+  /** The handler of an endpoint has returned. The attempt is over with the last piece of the response. */
   async #respond(attempt: number, value: unknown): Promise<void> {
     const { data, rest } = await responseOf(value);
     const active = this.#active.get(attempt);
@@ -278,7 +278,7 @@ class Child {
     if (this.#close(attempt)) this.#send({ type: "answers", answers: [{ attempt, outcome }] });
   }
 
-  /** The attempt is over: its further calls are refused. Answers false when the attempt was over before. */
+  /** The attempt is over: further calls are refused. Answers false when the attempt was over before. */
   #close(attempt: number): boolean {
     const active = this.#active.get(attempt);
     if (active === undefined) return false;
@@ -325,7 +325,7 @@ function jsonOf(value: unknown, limit: number): string {
   return json;
 }
 
-/** The value in its JSON form; its type when it has no such form. */
+/** The value in JSON form; the type when the value has no JSON form. */
 function plain(value: unknown): unknown {
   try {
     return JSON.parse(JSON.stringify(value) ?? "null");

@@ -34,11 +34,11 @@ export class Budget {
   }
 }
 
-/** The scope of an attempt, which all its code shares. */
+/** The scope of an attempt, which all code of the attempt shares. */
 export interface AttemptScope {
   readonly attempt: number;
   readonly budget: Budget;
-  /** Aborted when its time is up. */
+  /** Aborted when the time is up. */
   readonly signal: AbortSignal;
 }
 
@@ -98,7 +98,7 @@ export class Output {
       this.write({ level: "INFO", message: text.replace(/\n$/, "") });
       return true;
     };
-    // A getter: making the stream only to replace its method would cost memory.
+    // A getter: making the stream only to replace the method would cost memory.
     for (const name of ["stdout", "stderr"] as const)
       Object.defineProperty(process, name, {
         configurable: true,
@@ -114,7 +114,7 @@ export class Output {
   }
 }
 
-/** The fields in their JSON form, up to a size; undefined without fields. */
+/** The fields in JSON form, up to a size; undefined without fields. */
 function jsonOf(fields: unknown): { [name: string]: unknown } | undefined {
   if (fields === undefined) return undefined;
   if (fields instanceof Error) return { error: fields.message };

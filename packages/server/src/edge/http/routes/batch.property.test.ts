@@ -12,7 +12,7 @@ const fields = [
 ];
 const api = await openApi({ collections: [{ name: "rows", fields }] });
 
-/** A record by its place among all records, or by an operation of the batch, an earlier or a later operation. */
+/** A record by place among all records, or by an operation of the batch, an earlier or a later operation. */
 type Target = { readonly stored: number } | { readonly operation: number };
 
 interface Plan {
@@ -68,7 +68,7 @@ async function rows(): Promise<Row[]> {
 /** A text of the form of an id that no record has. */
 const nobody = "rec_00000000-0000-7000-8000-000000000000";
 
-/** The model: ids of new records are the ids of their operations, "#0". */
+/** The model: ids of new records are the ids of the operations, "#0". */
 class Model {
   readonly rows: Map<string, { slug: string | null; n: number | null; next: string | null; isNew: boolean }>;
   readonly ids: string[] = [];
@@ -105,7 +105,7 @@ class Model {
       slug: slug === undefined ? row.slug : slug,
       n: n === undefined ? row.n : n,
       next: pointed === undefined ? row.next : pointed,
-      // Its version is another now.
+      // The version is another now.
       isNew: row.isNew || isChanged,
     });
     return method === "create" ? 201 : 200;

@@ -5,9 +5,9 @@ import { parseBatch, type Records } from "../../../data/records/index.ts";
 import { requireJsonType } from "../bodies.ts";
 import type { RateLimiter, Routes } from "../router.ts";
 
-/** Bodies from this many bytes on wait for their turn: their changes keep the writer from others for some milliseconds. */
+/** Bodies from this many bytes on wait for the turn: the changes keep the writer from others for some milliseconds. */
 const largeBytes = 32 * 1024;
-/** Large batches that are read, run or wait for the flush: a batch is made ready while another runs. */
+/** Large batches that are read, run or wait for the flush: a batch is made ready while another batch runs. */
 const width = 2;
 
 export function batchRoutes(options: { records: Records; config: Config; rates: RateLimiter }): Routes {
@@ -26,7 +26,7 @@ export function batchRoutes(options: { records: Records; config: Config; rates: 
       async POST(exchange) {
         const principal = await exchange.principal();
         requireJsonType(exchange.request);
-        // Until its turn has come, a batch is kept as the bytes that came.
+        // Until the turn has come, a batch is kept as the bytes that came.
         const bytes = await exchange.body(config["limits.batchBody"]);
         const run = async (): Promise<JsonText> => {
           const operations = parseBatch(await exchange.parse(bytes));

@@ -1,4 +1,4 @@
-/** The content of cursors, which their caller can read: no part is hidden. */
+/** The content of cursors, which the caller can read: no part is hidden. */
 import { expect, test } from "bun:test";
 import { openApi } from "../../../../test/kit.ts";
 

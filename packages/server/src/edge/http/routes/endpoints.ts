@@ -10,7 +10,7 @@ import { decodePart, nothingHere, pathIn } from "../in-flight.ts";
 import { type Methods, type Routes, withBody } from "../router.ts";
 
 const prefix = "/api/function";
-/** A body up to this is read before the handler is called. */
+/** A body up to this size is read before the handler is called. */
 const wholeBytes = 64 * 1024;
 
 /** Headers of the connection to the client (RFC 9110, 7.6.1). */
@@ -114,7 +114,7 @@ async function bodyOf(
 }
 
 /**
- * A response whose body has begun: the runtime sends the head with the first bytes, and until then an error can still be
+ * A response with a body that has begun: the runtime sends the head with the first bytes, and until then an error can still be
  * answered. Null for a body that broke off before.
  */
 async function begun(response: ScriptResponse): Promise<ScriptResponse | null> {
@@ -156,7 +156,7 @@ function failure(exchange: Exchange, end: CallOutcome): Response {
 /**
  * The body of a request in pieces, each read on demand, up to a limit.
  * @param limit bytes of the whole body.
- * Its `next` throws AppError `payload_too_large`, or `bad_request` for a body that breaks off.
+ * The `next` throws AppError `payload_too_large`, or `bad_request` for a body that breaks off.
  */
 function piecesOfBody(body: ReadableStream<Uint8Array>, limit: number): BodyPieces {
   const reader = body.getReader();

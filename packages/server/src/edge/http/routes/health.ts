@@ -18,8 +18,8 @@ interface HealthOptions {
 const fresh = { "Cache-Control": "no-store" };
 
 /**
- * `GET /`, `GET /health` and `GET /health/ready`. With a folder of static files, `/` is its `index.html`, if any; otherwise a browser is led to
- * the dashboard, if that is served.
+ * `GET /`, `GET /health` and `GET /health/ready`. With a folder of static files, `/` is the `index.html`, if any;
+ * otherwise a browser is led to the dashboard, if that is served.
  */
 export function healthRoutes({ version, files, dashboard, readiness }: HealthOptions): Routes {
   const body: Health = { status: "ok", version };
@@ -39,7 +39,7 @@ export function healthRoutes({ version, files, dashboard, readiness }: HealthOpt
       async GET(exchange) {
         const reasons = await readiness();
         if (reasons.length === 0) return exchange.json(200, body, fresh);
-        // Not an error that is thrown: this is the answer, and no line of the log.
+        // Not an error that is thrown: the fault is the answer, and no line of the log.
         const error = new AppError("unavailable", `Not ready: ${reasons.join("; ")}.`);
         return exchange.error(error, { headers: fresh });
       },

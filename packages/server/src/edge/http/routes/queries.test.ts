@@ -340,7 +340,7 @@ describe("what is wrong is a 400 that says so", () => {
     ]) {
       const { status, body } = await request("GET", `/api/posts?${search}`);
       seen.add(status);
-      // Members of JSON may have many names; these names do not exist.
+      // Members of JSON may have many names; such names do not exist.
       if (status === 200) expect<unknown>([search, body["items"]]).toEqual([search, []]);
     }
     expect([...seen].filter((status) => status !== 400 && status !== 200)).toEqual([]);

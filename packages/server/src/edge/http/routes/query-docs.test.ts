@@ -25,7 +25,7 @@ const examples = blocks("http")
     return { address: request.replace(/^GET /, ""), expected: answer.join("\n") };
   });
 
-/** The files that the page prints, by their path: JSON with a first line that names the file. */
+/** The files that the page prints, by path: JSON with a first line that names the file. */
 const files = new Map(
   blocks("json").flatMap((block): [string, string][] => {
     const [, path, content] = /^\/\/ (\S+)\n([\s\S]*)$/.exec(block) ?? [];

@@ -1,5 +1,5 @@
 /**
- * Tests that a query tells nothing about a record that the caller may not read: neither its values nor its existence.
+ * Tests that a query tells nothing about a record that the caller may not read: neither the values nor the existence.
  */
 import { describe, expect, test } from "bun:test";
 import { type Answer, openApi } from "../../../../test/kit.ts";
@@ -107,7 +107,7 @@ describe.each(callers)("%s", (_, token) => {
       const told = guesses.map(({ status, body }) => (status === 200 ? body["total"] : status));
       const isLearnt = told[0] !== told[1];
       expect([path, isLearnt]).toEqual([path, may[who] ?? false]);
-      // A caller who may read nothing at the path gets an error, not an empty list.
+      // A caller that may read nothing at the path gets an error, not an empty list.
       const negated = await query({ filter: `!(${path} ${right})`, count: "exact" }, token);
       if (!isLearnt && negated.status === 200) expect<unknown>(negated.body["total"]).toBe(2);
     }

@@ -12,7 +12,7 @@ const api = await openApi({
     { name: "others", fields: [{ name: "name", type: "string" }] },
     { name: "items", fields: [a, b, other] },
   ],
-  // No query of these tests is to be ended for its time, however busy the machine is.
+  // No query of these tests is to be ended for taking time, however busy the machine is.
   settings: { SERVICE_LIMITS_QUERY_TIME: "1h" },
 });
 const { request, service } = api;
@@ -87,7 +87,7 @@ test("few records that take long are looked at on a thread, too", async () => {
 test("a definition that changes meanwhile: each answer is all of one state, and none is an error", async () => {
   let isOver = false;
   const seen = { before: 0, after: 0 };
-  /** The fields swap their names over and over, so that a column that was read by an old name has the other's values. */
+  /** The fields swap names over and over, so that a column that was read by an old name has the other's values. */
   const migrate = async (): Promise<void> => {
     for (let n = 0; n < 20; n++) {
       const fields = [{ ...a, renamedFrom: "b" }, { ...b, renamedFrom: "a" }, other];

@@ -75,7 +75,7 @@ test("a selection has a tag of its own, which changes with what stands beside th
   expect((await get(`${path}?fields=title`, seen)).status).toBe(200);
   await request("PUT", target.path, { body: { title: "changed" } });
   expect((await get(`${path}?expand=next`, seen)).status).toBe(200);
-  // The record itself is of the version that was seen.
+  // The record is of the version that was seen.
   expect((await put(path, seen, { title: "b" })).status).toBe(200);
   expect((await put(path, tag, { title: "c" })).status).toBe(412);
 });

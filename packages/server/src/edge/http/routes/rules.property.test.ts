@@ -1,4 +1,4 @@
-/** Rules and rules of fields against a model that knows only their text: see `test/rules/world.ts`. */
+/** Rules and rules of fields against a model that knows only the text: see `test/rules/world.ts`. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { randomSeed } from "../../../../test/random.ts";

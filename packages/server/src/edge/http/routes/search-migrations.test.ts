@@ -68,7 +68,7 @@ test("there and back: records that are there are searched, renames and drops are
     ).status,
   ).toBe(200);
   expect([await search("old"), await search("body")]).toEqual([1, 1]);
-  // A searched field can be dropped only together with its search.
+  // A searched field can be dropped only together with the search.
   const [, ...others] = fields;
   expect((await put({ fields: others })).status).toBe(400);
   expect((await put({ fields: others, search: ["name"] })).status).toBe(400);

@@ -34,7 +34,7 @@ const api = await openApi({
   ],
 });
 
-/** The content of a cursor, which stands behind its signature. */
+/** The content of a cursor, which stands behind the signature. */
 const contentOf = (cursor: string | null): unknown =>
   JSON.parse(Buffer.from((cursor ?? "").slice(22), "base64url").toString());
 const admin = await api.admin();

@@ -12,7 +12,7 @@ import { leastFileSize, readUploadForm } from "../upload-form.ts";
 /** Uploads that are read at a time. */
 const uploadsAtATime = 4;
 
-/** The bytes of a file, or of its thumbnail. */
+/** The bytes of a file, or of the thumbnail. */
 type Content = Pick<AnswerableFile, "size" | "etag" | "read">;
 
 /** An uploaded file runs no code and loads nothing in the name of this origin. */
@@ -28,7 +28,7 @@ function headersOf(file: StoredFile): Record<string, string> {
   };
 }
 
-/** The caller as shares count it; a token that is not valid does not count, because a public file asks for no token. */
+/** The caller as counted by shares; a token that is not valid does not count, because a public file asks for no token. */
 async function callerOf(exchange: Exchange): Promise<string> {
   try {
     return exchange.callerKey(await exchange.principal());
@@ -42,7 +42,7 @@ export function storageRoutes(options: { storage: Storage; rates: RateLimiter; c
   const { storage, rates, config } = options;
   const limiter = new BodyReadLimiter({ width: uploadsAtATime, maxWaiting: config["limits.uploads"] });
 
-  /** The file of a path, when the caller may have it. A public file is for all, whatever the token. */
+  /** The file of a path, when the caller may have the file. A public file is for all, whatever the token. */
   async function admit(exchange: Exchange): Promise<StoredFile> {
     const file = storage.find(exchange.param("id"));
     if (file?.visibility === "public") return file;
@@ -52,7 +52,7 @@ export function storageRoutes(options: { storage: Storage; rates: RateLimiter; c
     return file;
   }
 
-  /** The same for an address that may be a link: a link is for all its holders, whatever the token. */
+  /** The same for an address that may be a link: a link is for all holders, whatever the token. */
   async function admitLink(exchange: Exchange): Promise<StoredFile> {
     const link = { expires: exchange.query("expires"), signature: exchange.query("signature") };
     if (link.signature === null) return admit(exchange);

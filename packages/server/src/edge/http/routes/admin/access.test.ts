@@ -204,6 +204,6 @@ test("an admin may, and each change is in the log with who, what, before and aft
   expect(JSON.stringify(events.map(({ payload }) => payload))).not.toMatch(/battery staple|correct horse|argon2/);
   // The audit is for admins: no channel carries the audit to any caller.
   const listed = await request("GET", "/api/admin/events?type=admin.*&limit=1000", { token: admin });
-  // The deletion that made one of the callers is listed, too.
+  // The deletion that made a caller is listed, too.
   expect(listed.body["total"] as unknown).toBe(events.length + 1);
 });

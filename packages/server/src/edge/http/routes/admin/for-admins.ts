@@ -5,7 +5,7 @@ import type { Waiter } from "../../../../store/database/index.ts";
 import type { Exchange } from "../../exchange.ts";
 import { type Handler, type Methods, mapMethods, type Routes } from "../../router.ts";
 
-/** More than these are not answered at once (contract, "Admin"). */
+/** More than this number are not answered at once (contract, "Admin"). */
 const maxLimit = 1_000;
 
 type AdminHandler = (exchange: Exchange, admin: SignedIn) => ReturnType<Handler>;

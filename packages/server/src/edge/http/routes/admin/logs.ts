@@ -21,7 +21,7 @@ export function logRoutes({ log }: Admin, streams: LiveStreams): AdminRoutes {
             const wanted = searchOf(exchange);
             const ofLevels = log.entries().filter(({ level }) => levels.includes(level));
             const entries = wanted === null ? ofLevels : ofLevels.filter((entry) => contains(entry, wanted));
-            // The newest entries, in the order of their time.
+            // The newest entries, in the order of time.
             const end = Math.max(0, entries.length - offset);
             const items = entries.slice(Math.max(0, end - limit), end).map(toWire);
             return { items, total: entries.length };
@@ -50,7 +50,7 @@ function searchOf(exchange: Exchange): string | null {
   throw new AppError("bad_request", `"search" must be at most ${maxSearch} characters, not ${text.length}.`);
 }
 
-/** Whether a text is part of an entry in the shape of its answer: of its message, source, request or fields. */
+/** Whether a text is part of an entry in the shape of the answer: of the message, source, request or fields. */
 function contains(entry: RingEntry, wanted: string): boolean {
   if (containsText(entry.message, wanted) || containsText(entry.source, wanted)) return true;
   if (entry.fields === undefined) return false;
@@ -60,7 +60,7 @@ function contains(entry: RingEntry, wanted: string): boolean {
   );
 }
 
-/** The levels that are asked for: exactly these; without any, all. @throws AppError `bad_request`. */
+/** The levels that are asked for: exactly these levels; without any, all. @throws AppError `bad_request`. */
 function levelsOf(exchange: Exchange): readonly LogLevel[] {
   const text = exchange.query("level");
   if (text === null) return LOG_LEVELS;

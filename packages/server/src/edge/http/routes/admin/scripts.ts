@@ -1,4 +1,4 @@
-/** `/api/admin/scripts`, `/api/admin/functions` and `/api/admin/jobs`: files, handlers, runs, and their repetition. */
+/** `/api/admin/scripts`, `/api/admin/functions` and `/api/admin/jobs`: files, handlers, runs, and repetition. */
 import type { Admin } from "../../../../operate/admin/index.ts";
 import { type AdminRoutes, answerPage, answerPageOf, readAdminBody, waiterOf } from "./for-admins.ts";
 

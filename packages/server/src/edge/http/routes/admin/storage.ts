@@ -1,4 +1,4 @@
-/** `/api/admin/storage`: the metadata of stored files, their readers, and the records that use a file. */
+/** `/api/admin/storage`: the metadata of stored files, the readers, and the records that use a file. */
 import type { Admin } from "../../../../operate/admin/index.ts";
 import { type AdminRoutes, answerPage, readAdminBody, waiterOf } from "./for-admins.ts";
 

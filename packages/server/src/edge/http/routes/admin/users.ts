@@ -1,4 +1,4 @@
-/** `/api/admin/users`: users, their roles, passwords and sessions. */
+/** `/api/admin/users`: users, roles, passwords and sessions. */
 import type { Admin } from "../../../../operate/admin/index.ts";
 import { type AdminRoutes, answerPage, readAdminBody } from "./for-admins.ts";
 
