@@ -3,6 +3,7 @@
  * and the requests that a stop gives up.
  */
 import { Admission, AppError, BoundedMap, type Holder, type LimitName, type Place } from "../../base/kernel/index.ts";
+import { pathIn } from "./paths.ts";
 
 let turn = 0;
 let isCounted = false;
@@ -295,11 +296,6 @@ export class InFlight {
   }
 }
 
-/** The path of a URL as sent. `URL` would refuse an odd Host header, which is irrelevant for a path. */
-export function pathIn(url: string): string {
-  return /^(?:[a-z]+:\/\/[^/?#]*)?([^?#]*)/i.exec(url)?.[1] ?? "/";
-}
-
 /** The parts of a URL that the size of an answer depends on most; a parameter without a meaning makes no new shape. */
 function shapeOf(url: string): string {
   const path = pathIn(url);
@@ -310,17 +306,4 @@ function shapeOf(url: string): string {
     .split("&")
     .filter((parameter) => /^(?:expand|fields|limit)=/.test(parameter));
   return `${path}?${sizing.join("&")}`;
-}
-
-export function nothingHere(): AppError {
-  return new AppError("not_found", "There is nothing at this path.");
-}
-
-/** A decoded part of a path; null for a part that is not valid percent-encoding, and names nothing. */
-export function decodePart(part: string): string | null {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return null;
-  }
 }

@@ -8,7 +8,8 @@ import { type LimitMeter, type Logger, Repeats, type RequestMeter } from "../../
 import { Dashboard } from "./dashboard.ts";
 import { Exchange, type ExchangeService } from "./exchange.ts";
 import { jsonType } from "./headers.ts";
-import { decodePart, type InFlight, NoRoom, nothingHere, pathIn, Stopping } from "./in-flight.ts";
+import { type InFlight, NoRoom, Stopping } from "./in-flight.ts";
+import { decodePart, nothingHere, pathIn } from "./paths.ts";
 import type { StaticFiles } from "./static-files.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
