@@ -27,9 +27,10 @@ import { exportCommand, importCommand, seed } from "./commands/transfer.ts";
 
 const help: Command = {
   name: "help",
+  args: ["[COMMAND]..."],
   summary: "Show this text, or the options of a command",
   isBare: true,
-  run: async ({ terminal }) => helpFor([], terminal),
+  run: async ({ args, terminal }) => helpFor(args, terminal),
 };
 
 const versionCommand: Command = {
@@ -70,9 +71,9 @@ const commands: readonly Command[] = [
 /** The command that the words start with, and the words after the command. */
 function findCommand(words: readonly string[]): { command: Command; rest: string[] } {
   const [first] = words;
-  if (first === undefined || (first.startsWith("-") && first !== "--version" && first !== "-v"))
-    return { command: first === "--help" || first === "-h" ? help : serve, rest: [...words] };
+  if (first === "--help" || first === "-h") return { command: help, rest: words.slice(1) };
   if (first === "--version" || first === "-v") return { command: versionCommand, rest: words.slice(1) };
+  if (first === undefined || first.startsWith("-")) return { command: serve, rest: [...words] };
   for (const command of commands) {
     const name = command.name.split(" ");
     if (name.every((word, i) => words[i] === word)) return { command, rest: words.slice(name.length) };
@@ -140,8 +141,6 @@ async function parseWords(
 
 async function dispatch(words: readonly string[], terminal: Terminal): Promise<number> {
   const { command, rest } = findCommand(words);
-  const names = rest.filter((word) => !word.startsWith("-"));
-  if (command === help) return helpFor(names, terminal);
   const { positionals, options } = await parseWords(command, rest);
   if (options["help"] === true) return helpFor(command.name.split(" "), terminal);
   const { args = [] } = command;
