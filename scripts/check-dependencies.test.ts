@@ -1,7 +1,9 @@
 /** The check of the packages that go into the executable. */
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import { isPermissive, problemsOf } from "./check-dependencies.ts";
-import { dependencies, licenceOf, unsupported } from "./dependencies.ts";
+import { dependencies, licenceOf, oldestNode, unsupported } from "./dependencies.ts";
+import { root } from "./run.ts";
 
 test("every package that is compiled in has a permissive licence and stands on the page", () => {
   const all = dependencies(["server", "dashboard"]);
@@ -25,10 +27,14 @@ test("a licence that is not permissive, or none, is a problem; so is a page that
   expect(licenceOf({ licenses: [{ type: "MIT" }] })).toBe("MIT");
 });
 
-test("no package of the lock file refuses the oldest Node that README.md names; a package that does is named", () => {
-  expect(unsupported("20.19.0")).toEqual([]);
+test.each(["README.md", "docs/quickstart.md"])("%s names the oldest Node that package.json allows", async (page) => {
+  expect(await Bun.file(join(root, page)).text()).toContain(`(${oldestNode} or later)`);
+});
+
+test("no package of the lock file refuses the oldest Node that package.json allows; a package that does is named", () => {
+  expect(unsupported(`${oldestNode}.0`)).toEqual([]);
   const planted = { "node_modules/a": { engines: { node: ">=22" } }, "node_modules/b": { engines: { node: ">=18" } } };
-  expect(unsupported("20.19.0", planted)).toEqual(["node_modules/a needs Node >=22, and README.md promises 20.19.0"]);
+  expect(unsupported("20.19.0", planted)).toEqual(["node_modules/a needs Node >=22, and package.json allows 20.19.0"]);
 });
 
 test.each([

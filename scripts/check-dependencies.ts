@@ -7,7 +7,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isObject } from "../packages/server/src/base/kernel/index.ts";
-import { type Dependency, dependencies, unsupported } from "./dependencies.ts";
+import { type Dependency, dependencies, oldestNode, unsupported } from "./dependencies.ts";
 import { root } from "./run.ts";
 
 /** SPDX names of licences under which a package may go into the executable. */
@@ -24,8 +24,6 @@ const permissive = [
   "OFL-1.1",
   "Unlicense",
 ];
-/** The oldest version of Node on which README.md's commands work. */
-const oldestNode = "20.19.0";
 const page = join(root, "docs/licences.md");
 
 export function licencePage(all: readonly Dependency[]): string {
@@ -83,7 +81,7 @@ if (import.meta.main) {
   if (process.argv.includes("--write")) writeFileSync(page, licencePage(all));
   const known = advisories();
   if (known === null) console.log("The registry does not tell about advisories; they were not looked at.");
-  const problems = [...problemsOf(all), ...unsupported(oldestNode), ...(known ?? [])];
+  const problems = [...problemsOf(all), ...unsupported(`${oldestNode}.0`), ...(known ?? [])];
   for (const problem of problems) console.error(problem);
   process.exit(problems.length > 0 ? 1 : 0);
 }

@@ -1,8 +1,12 @@
 /** The npm packages that go into the executable, by package-lock.json. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import packageJson from "../package.json" with { type: "json" };
 import { isObject } from "../packages/server/src/base/kernel/index.ts";
 import { root } from "./run.ts";
+
+/** The oldest version of Node that package.json allows, without the number of its patch: `20.19`. */
+export const oldestNode = packageJson.engines.node.replace(">=", "");
 
 export interface Dependency {
   /** The folder of the package, relative to the project's: `node_modules/jose`. */
@@ -34,7 +38,7 @@ export function unsupported(nodeVersion: string, packages = lockedPackages()): s
     const engines = isObject(entry) ? entry["engines"] : null;
     const range = isObject(engines) ? engines["node"] : null;
     const isFine = typeof range !== "string" || Bun.semver.satisfies(nodeVersion, range);
-    return isFine ? [] : [`${path} needs Node ${range}, and README.md promises ${nodeVersion}`];
+    return isFine ? [] : [`${path} needs Node ${range}, and package.json allows ${nodeVersion}`];
   });
 }
 
