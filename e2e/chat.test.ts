@@ -1,14 +1,12 @@
 /** The example chat in a real browser, served by the executable. */
 import { expect, test } from "bun:test";
-import { cpSync } from "node:fs";
-import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { png } from "../packages/server/test/images.ts";
 import { openWindow } from "./browser.ts";
-import { type Running, root, serve, temporaryFolder } from "./kit.ts";
+import { copyExample, type Running, serve, temporaryFolder } from "./kit.ts";
 
 const cwd = temporaryFolder();
-cpSync(join(root, "examples/chat"), cwd, { recursive: true, filter: (path) => !path.endsWith("/data") });
+copyExample("chat", cwd);
 
 interface Tab {
   page: Page;

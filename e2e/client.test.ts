@@ -1,9 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { cpSync } from "node:fs";
-import { join } from "node:path";
 import type { RecordPage } from "@socle/protocol";
 import { filter, SocleClient, SocleError } from "../packages/client/src/index.ts";
-import { root, serve, socle, temporaryFolder } from "./kit.ts";
+import { copyExample, serve, socle, temporaryFolder } from "./kit.ts";
 
 interface Post {
   id: string;
@@ -19,7 +17,7 @@ interface Post {
 }
 
 const cwd = temporaryFolder();
-cpSync(join(root, "examples/blog"), cwd, { recursive: true });
+copyExample("blog", cwd);
 await socle(["seed", "seed.json"], { cwd });
 const server = await serve(cwd, { args: ["--port", "0"], env: { SERVICE_AUTH_ACCESS_TOKEN_TTL: "1s" } });
 

@@ -1,6 +1,6 @@
 /** Kit of the end-to-end tests: the built executable, started as a user starts it. */
 import { afterAll } from "bun:test";
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, cpSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,6 +22,16 @@ export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "socle-e2e-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/**
+ * Copies an example, without the files that a service or a command has left there: the socket of a running service cannot
+ * be copied.
+ */
+export function copyExample(name: "blog" | "chat" | "tracker", to: string): void {
+  const from = join(root, "examples", name);
+  const left = ["data", "node_modules", ".socle"].map((folder) => join(from, folder));
+  cpSync(from, to, { recursive: true, filter: (path) => !left.includes(path) });
 }
 
 /** A project: definitions as files, and a configuration with a free port. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { cpSync, existsSync, readdirSync, utimesSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { executable, root, serve, socle, temporaryFolder, until } from "./kit.ts";
+import { copyExample, executable, root, serve, socle, temporaryFolder, until } from "./kit.ts";
 import { write } from "./scripts-kit.ts";
 import { tested } from "./tested.ts";
 
@@ -195,11 +195,11 @@ test("a service neither loads tests nor follows their changes", async () => {
   expect(await (await fetch(`${server.url}/api/function/d.test`)).status).toBe(404);
 });
 
-test.each(["blog", "tracker"])(
+test.each(["blog", "tracker"] as const)(
   "the tests of examples/%s pass",
   async (name) => {
     const cwd = temporaryFolder();
-    cpSync(join(root, "examples", name), cwd, { recursive: true, filter: (path) => !path.includes("node_modules") });
+    copyExample(name, cwd);
     if (name === "blog")
       cpSync(join(root, "node_modules/slugify"), join(cwd, "node_modules/slugify"), { recursive: true });
     const { code, stderr } = await socle(["test"], { cwd });
