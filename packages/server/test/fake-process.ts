@@ -12,6 +12,8 @@ export class FakeProcess implements HostProcess<ToChild> {
   readonly #answerLoad: (path: string, process: FakeProcess) => FromChild | null;
   hasExited = false;
   residentBytes: number | null = 0;
+  /** The watch of the memory finds more than the limit. */
+  exceedMemory: () => void = () => undefined;
 
   constructor(
     say: (message: FromChild) => void,
@@ -33,8 +35,8 @@ export class FakeProcess implements HostProcess<ToChild> {
     this.#say(message);
   }
 
-  watchMemory(): void {
-    // The tests of the memory look by `ScriptProcess.poll`.
+  watchMemory(_limit: number, onMore: () => void): void {
+    this.exceedMemory = onMore;
   }
 
   kill(): void {

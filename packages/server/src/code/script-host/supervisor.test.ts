@@ -5,6 +5,7 @@ import { broken, loaded } from "../../../test/fake-process.ts";
 import { quietLogger } from "../../../test/kit.ts";
 import { type AnswerLoad, calls, FakeProcesses, outcomeOf, task } from "../../../test/script-attempts.ts";
 import { until } from "../../../test/sockets.ts";
+import { nextTurn } from "../../base/kernel/index.ts";
 import { Supervisor } from "./supervisor.ts";
 
 function open(answerLoad?: AnswerLoad, capacity = 64) {
@@ -121,6 +122,17 @@ describe("a lost process", () => {
     supervisor.stop();
   });
 
+  test("that is beyond its memory while nothing runs: the log says why, and another process takes its place", async () => {
+    const { supervisor, processes, log } = open();
+    await supervisor.start(["jobs/a.ts"]);
+    processes.last.exceedMemory();
+    await until(() => processes.all.length === 2);
+    expect(log).toContain(
+      "WARN The process of functions and jobs was lost: it used more memory than scripts.memory allows (64 MiB)",
+    );
+    supervisor.stop();
+  });
+
   test("whose file loads in the main process alone: the run goes back there, and is blamed the third time", async () => {
     let main: FakeProcess | undefined;
     const { supervisor, processes } = open((path, process) => {
@@ -178,6 +190,25 @@ describe("loading", () => {
     expect(log).toContain("ERROR jobs/a.ts could not be loaded again, it is tried in a process of its own: gone");
     supervisor.stop();
   });
+});
+
+test("a file that no process can load again: quarantine pauses before each further try, until a process loads the file", async () => {
+  const { supervisor, processes } = open((path) => {
+    // Neither the second process nor the first of quarantine loads the file.
+    return [2, 3].includes(processes.all.length) ? broken(path, "gone") : loaded(path);
+  });
+  await supervisor.start(["jobs/a.ts"]);
+  const outcome = supervisor.call(task("a"));
+  processes.last.end();
+  await until(() => processes.all.length >= 3);
+  // The pause is longer than these turns.
+  for (let turns = 0; turns < 20; turns++) await nextTurn();
+  expect([processes.all.length, supervisor.load]).toEqual([3, 1]);
+  const [alone] = await withRuns(processes, "a");
+  expect(alone).toBe(processes.all[3]);
+  await alone?.answer("a", "completed");
+  expect(await outcomeOf(outcome)).toBe("completed");
+  supervisor.stop();
 });
 
 test("a stop settles everything that waits, runs or is in quarantine, and ends all processes", async () => {
