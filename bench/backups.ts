@@ -1,4 +1,4 @@
-/** A backup of 1,000,000 records and 10,000 files during 2,000 writes a second: its effect on writes and memory. */
+/** A backup of 1,000,000 records and 10,000 files during 2,000 writes a second: the effect on writes and memory. */
 import { Database } from "bun:sqlite";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ const records = 1_000_000;
 const files = 10_000;
 const fileBytes = 20_000;
 const writesPerSecond = 2_000;
-/** Writes that wait for their answer, at most: more would measure the client. */
+/** Writes that wait for the answer, at most: more would measure the client. */
 const maxOpen = 500;
 /** A time without a backup, before each backup. */
 const quietMs = 20_000;
@@ -26,7 +26,7 @@ const collection = {
   indexes: [{ fields: ["count"] }],
 };
 
-/** Rows as the service writes them; creates through the service would take minutes. */
+/** Rows as written by the service; creates through the service would take minutes. */
 function fill(folder: string): void {
   const database = new Database(join(folder, "socle.db"));
   const time = new Date().toISOString();

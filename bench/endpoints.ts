@@ -1,4 +1,4 @@
-/** Benchmark of endpoints and queues: their rate, and the other requests beside endpoints that sleep. */
+/** Benchmark of endpoints and queues: the rate, and the other requests beside endpoints that sleep. */
 import { Database } from "bun:sqlite";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -22,7 +22,7 @@ const files: { readonly [path: string]: string } = {
     'export const access = "public";\nexport const GET = async () => { await Bun.sleep(20_000); return new Response("ok"); };\n',
   "jobs/four.ts": "export const queue = { concurrency: 4 };\nexport default () => undefined;\n",
   "jobs/many.ts": "export const queue = { concurrency: 32 };\nexport default () => undefined;\n",
-  // Runs that are due at one time, so that adding them is not measured.
+  // Runs that are due at one time, so that adding runs is not measured.
   "endpoints/fill.ts": `export const access = "public";
 export const GET = async (request, { db }) => {
   const { name, at } = Object.fromEntries(new URL(request.url).searchParams);

@@ -1,4 +1,4 @@
-/** Fifty uploads of ten MiB at once, and fifty downloads: their memory. */
+/** Fifty uploads of ten MiB at once, and fifty downloads: the memory. */
 
 import { mkdir } from "node:fs/promises";
 import { executable } from "./executable.ts";

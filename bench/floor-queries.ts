@@ -1,6 +1,6 @@
 /**
- * The floor of queries: a bare handler with a prepared statement, on the same database. Arguments: its path, and the SQL
- * whose parameter is the last part of the address.
+ * The floor of queries: a bare handler with a prepared statement, on the same database. Arguments: the path, and the SQL
+ * with the last part of the address as parameter.
  */
 import { Database } from "bun:sqlite";
 

@@ -1,6 +1,6 @@
 /**
  * The floor of the benchmark: the cost of the same runtime, the same SQL, the same JSON and the same flush discipline with
- * nothing around: no validation, permissions, events, logs or errors. Arguments: the path of its database.
+ * nothing around: no validation, permissions, events, logs or errors. Arguments: the path of the database.
  */
 import { Database } from "bun:sqlite";
 import { fdatasync, openSync } from "node:fs";

@@ -80,7 +80,7 @@ interface Side {
   readonly requests: readonly LoadRequest[];
 }
 
-/** Two loads in turns; the requests a second of each, and the median of the rounds' ratios. */
+/** Two loads in turns; the requests a second of each load, and the median of the rounds' ratios. */
 async function compare(a: Side, b: Side, options: QueryOptions): Promise<{ a: number; b: number; ratio: number }> {
   const results: [LoadResult[], LoadResult[]] = [[], []];
   const ratios: number[] = [];

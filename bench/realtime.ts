@@ -31,7 +31,7 @@ export interface RealtimeOptions {
   seconds: number;
 }
 
-/** A service whose collection has this read rule, with as many users as are needed. */
+/** A service with this read rule of the collection, with as many users as are needed. */
 async function startSocle(options: RealtimeOptions, read: string, users: number): Promise<Target> {
   const folder = `${options.folder}/realtime-${read}-${users}-${crypto.randomUUID()}`;
   await mkdir(`${folder}/collections`, { recursive: true });
@@ -114,7 +114,7 @@ async function measureDeliveries(
   return `| ${[name, ...cells, median(ratios).toFixed(2), options.aim, pace].join(" | ")} |`;
 }
 
-/** The cost of one more socket for a record of another user: the cost should be zero. */
+/** The cost of a further socket for a record of another user: the cost should be zero. */
 async function measureOwnerCost(options: RealtimeOptions): Promise<string> {
   const few = await startSocle(options, "owner", 10);
   const many = await startSocle(options, "owner", 5_000);
@@ -158,7 +158,7 @@ async function measureIdle(options: RealtimeOptions): Promise<string> {
   }
 }
 
-/** Sockets that never read, beside others that do: these are not to notice, and the memory stays bounded. */
+/** Sockets that never read, beside others that do: other sockets are not to notice, and the memory stays bounded. */
 async function measureDeaf(options: RealtimeOptions): Promise<string> {
   const target = await startSocle(options, "public", 0);
   const others = { ...target, listeners: startListeners() };

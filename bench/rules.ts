@@ -46,7 +46,7 @@ interface World {
   readonly projects: readonly string[];
 }
 
-/** User `n` is a member of the workspace `n` and of the heard workspace with the number `n` modulo their count. */
+/** User `n` is a member of the workspace `n` and of the heard workspace with the number `n` modulo the count. */
 function fill(path: string): string[] {
   using database = new Database(path);
   const time = "2026-01-01T00:00:00.000Z";
@@ -99,7 +99,7 @@ interface Comparison {
   readonly without: readonly LoadRequest[];
 }
 
-/** A row of the table: requests a second with and without the rule, in turns, and the median of their ratios. */
+/** A row of the table: requests a second with and without the rule, in turns, and the median of the ratios. */
 async function compare(
   { server }: World,
   { name, aim, under, without }: Comparison,
@@ -162,7 +162,8 @@ async function measureSockets(world: World, through: "rule" | "filter", options:
   const listeners = startListeners();
   const { url } = world.server;
   const collection = through === "rule" ? "items" : "open_items";
-  // The events of project 0 are for one listener in each hundred: its members, or the listeners whose filter names the project.
+  // The events of project 0 are for one listener in each hundred: the members, or the listeners with a filter that
+  // names the project.
   const perEvent = sockets / heardWorkspaces;
   const filters = Array.from({ length: heardWorkspaces }, (_, n) => `project = "${world.projects[n] ?? ""}"`);
   try {

@@ -1,6 +1,5 @@
 /**
- * Benchmark of functions and hooks: their cost to the requests that trigger them, their delay and rate, and the memory of their
- * process.
+ * Benchmark of functions and hooks: cost to the requests that trigger scripts, delay and rate, and the memory of the process.
  */
 import { Database } from "bun:sqlite";
 import { mkdir } from "node:fs/promises";
@@ -186,7 +185,7 @@ async function measureDrain(options: Options): Promise<string> {
   return `${queued.toLocaleString("en")} queued deliveries with an empty handler: ${Math.round(median(speeds)).toLocaleString("en")}/s (aim ≥ 5,000).`;
 }
 
-/** From the moment in which a file was saved to the first run of its new version, in development mode. */
+/** From the moment in which a file was saved to the first run of the new version, in development mode. */
 async function measureReload(options: Options): Promise<string> {
   const code = (version: number): string =>
     `import { writeFileSync } from "node:fs";\nexport const onCreate = () => writeFileSync("version", "${version}");\n`;
@@ -214,7 +213,7 @@ async function measureReload(options: Options): Promise<string> {
   return `From a save to the first run of the new version: median ${median(times).toFixed(0)} ms, longest ${Math.max(...times).toFixed(0)} ms (aim ≤ 200).`;
 }
 
-/** Reads while handlers loop for ever, one after the other, against reads without such handlers. */
+/** Reads while handlers loop for ever, in turn, against reads without such handlers. */
 async function measureBeside(options: Options): Promise<string> {
   const loop = 'export const options = { timeout: "200ms" };\nexport const onCreate = () => { for (;;); };\n';
   const server = await (await project(options, "beside", loop)).start();

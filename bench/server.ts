@@ -2,14 +2,14 @@
 export interface ServerProcess {
   readonly url: string;
   readonly pid: number;
-  /** Milliseconds from its start to its first answer. */
+  /** Milliseconds from the start to the first answer. */
   readonly startMs: number;
   /** MiB. */
   resident(): number;
   stop(): Promise<void>;
 }
 
-/** Starts a server, reads the server's address from its output, and waits for its first answer. */
+/** Starts a server, reads the server's address from the output, and waits for the first answer. */
 export async function startServer(
   command: string[],
   cwd: string,

@@ -4,7 +4,7 @@ import { SignJWT } from "jose";
 
 export const jwtSecret = "a secret for the benchmark alone, 32+";
 
-/** Writes users and sessions into the database of a service that is not running; answers their access tokens. */
+/** Writes users and sessions into the database of a service that is not running; answers the access tokens. */
 export async function makeUsers(path: string, count: number): Promise<string[]> {
   using database = new Database(path);
   const user = database.prepare(

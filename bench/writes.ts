@@ -67,7 +67,7 @@ const searched = [
   { name: "plain", ...articles },
   { name: "searched", ...articles, search: ["title", "body"] },
 ];
-/** Records that searches and groups read: no load adds to them. */
+/** Records that searches and groups read: no load adds to these records. */
 const library = { name: "library", ...articles, search: ["title", "body"] };
 const articleCount = 100_000;
 
@@ -242,7 +242,7 @@ async function labelledCreates(
   return `creates with a multiple relation of five: ${median(ratios).toFixed(2)} of those without`;
 }
 
-/** The time of searches and groups, each after a change, so that no answer is kept. */
+/** The time of searches and groups, after a change, so that no answer is kept. */
 async function reads(server: ServerProcess): Promise<string> {
   const lines = Array.from({ length: articleCount }, (_, n) => JSON.stringify(article(n))).join("\n");
   const headers = { ...(await adminHeaders(server)), "Content-Type": "application/x-ndjson" };

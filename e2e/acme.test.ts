@@ -1,4 +1,4 @@
-/** A certificate by ACME: the executable, and an issuer that looks at its challenges over HTTP. */
+/** A certificate by ACME: the executable, and an issuer that looks at the challenges over HTTP. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The executable alone in a bare root: all its work on threads and in child processes. */
+/** The executable alone in a bare root: all work on threads and in child processes. */
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -49,7 +49,7 @@ test("checkpoints, queries and migrations on threads, functions, jobs, thumbnail
   await client.login({ email: "admin@example.com", password });
   const admin = { Authorization: `Bearer ${client.accessToken}` };
 
-  // A checkpoint copies the log into the database, which would stay at a few pages without its thread.
+  // A checkpoint copies the log into the database, which would stay at a few pages without the thread.
   const body = "x".repeat(1_500);
   await inParallel(Array.from({ length: records }).keys(), 32, async (n) => {
     const answer = await post(`${url}/api/posts`, { title: `title ${n}`, body, copies: n });
@@ -71,7 +71,7 @@ test("checkpoints, queries and migrations on threads, functions, jobs, thumbnail
   });
   expect(await migrated.json()).toMatchObject({ name: "posts", records });
 
-  // A function, in its process, and its SQL, in another.
+  // A function, in the process, and the SQL, in a second process.
   expect((await post(`${url}/api/posts`, { title: "with a function" })).status).toBe(201);
   expect((await post(`${url}/api/admin/jobs/tidy/run`, {}, admin)).status).toBe(202);
   const made = async (): Promise<string[]> => {

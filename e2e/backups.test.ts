@@ -15,7 +15,7 @@ const items = {
 };
 const password = "correct horse";
 
-/** The text of a number: a record without a half of its text differs from this text. */
+/** The text of a number: a record without a half of the text differs from this text. */
 function textOf(n: number): string {
   return `${n} `.repeat((n % 50) + 1);
 }
@@ -268,7 +268,7 @@ test("a full disk ends it with one line, and nothing is left", async () => {
   ].join("\n");
   const child = Bun.spawnSync(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script]);
   const stderr = child.stderr.toString();
-  // Without a small disk this shows nothing.
+  // Without a small disk the test shows nothing.
   expect(stderr).not.toContain("mount:");
   expect(stderr).toMatch(/^socle: The backup [^\n]*kept was not made: the disk is full[^\n]*\n$/);
   expect(child.stdout.toString()).toBe("code 1\nkept\nthe old one\n");

@@ -22,7 +22,7 @@ export interface Layout {
   readonly words?: readonly string[];
 }
 
-/** Puts the executable and its shared libraries into a folder. */
+/** Puts the executable and the shared libraries into a folder. */
 function fill(root: string): void {
   for (const folder of ["app", "data", "dev", "proc"]) mkdirSync(join(root, folder));
   writeFileSync(join(root, nullDevice), "");
@@ -34,7 +34,7 @@ function fill(root: string): void {
   }
 }
 
-/** The words of a shell script that mounts the root and starts the executable in it. */
+/** The words of a shell script that mounts the root and starts the executable in the root. */
 function mounting(root: string, { data, app, words = ["serve"] }: Layout): string {
   const mountApp = `mount --bind "${app}" "${root}/app" && mount -o remount,bind,ro "${root}/app"`;
   return [

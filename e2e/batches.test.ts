@@ -1,4 +1,4 @@
-/** Batches against the executable: killed while they run, beside other requests, from the client and from a function. */
+/** Batches against the executable: killed under way, beside other requests, from the client and from a function. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";

@@ -6,12 +6,12 @@ import { patience } from "./kit.ts";
 
 let browser: Promise<Browser> | undefined;
 
-/** A window of its own: no other test's cookies, storage or connections. */
+/** A window of the test: no other test's cookies, storage or connections. */
 export async function openWindow(options: Parameters<Browser["newContext"]>[0] = {}): Promise<BrowserContext> {
   browser ??= launchBrowser();
   const context = await (await browser).newContext(options);
   context.setDefaultTimeout(patience);
-  // A page that stays open goes on asking the service of its test, and slows down the tests of later files.
+  // A page that stays open goes on asking the service of the test, and slows down the tests of later files.
   afterAll(() => context.close());
   return context;
 }

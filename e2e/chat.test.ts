@@ -77,7 +77,7 @@ test("two tabs see each other's messages and images, also across a restart", asy
   await ann.page.locator("#write input[type=file]").setInputFiles([]);
   expect(await bob.page.locator("#messages li").count()).toBe(2);
 
-  // A name that is taken: the dialog stays, and takes another.
+  // A name that is taken: the dialog stays, and takes a further name.
   const eve = await openTab(server);
   await eve.page.getByRole("button", { name: "Sign in" }).click();
   await eve.page.getByLabel("Email").fill("eve@example.com");

@@ -1,6 +1,6 @@
 /**
  * A real browser for tests and benchmarks: Chromium from the npm package @sparticuz/chromium, which npm installs with the other
- * packages and which brings its libraries. On machines other than 64-bit Linux, or with CHROMIUM set, another browser.
+ * packages and which brings the libraries. On machines other than 64-bit Linux, or with CHROMIUM set, another browser.
  */
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -34,7 +34,7 @@ describe("subscriptions", () => {
         resets += 1;
       },
     });
-    // Carried by the wildcard: no channel of its own, and no event twice.
+    // Carried by the wildcard: no separate channel, and no event twice.
     const stop = client.subscribe("notes.created", ({ payload }) => created.push(payload["n"]));
     await until(() => resets === 1);
     for (let n = 0; n < 5; n++) {

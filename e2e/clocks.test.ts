@@ -1,5 +1,5 @@
 /**
- * The clocks suite in its short form: whatever the machine's clock does, records and events keep their order, times of a record
+ * The clocks suite in the short form: whatever the machine's clock does, records and events keep the order, times of a record
  * do not fall, the log is not emptied, and jobs, throttle and tokens go on. `npm run test:clocks` makes some hundred steps.
  */
 import { test } from "bun:test";

@@ -1,4 +1,4 @@
-/** The image of deploy/Dockerfile without Docker: its folders, its variables, its commands and its user, in a bare root. */
+/** The image of deploy/Dockerfile without Docker: folders, variables, commands and user, in a bare root. */
 import { expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

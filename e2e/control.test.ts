@@ -1,4 +1,4 @@
-/** The control socket of `socle run`: its place, the owners it trusts, and the answers that are no confirmation. */
+/** The control socket of `socle run`: the place, the trusted owners, and the answers that are no confirmation. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { write } from "./scripts-kit.ts";
 const job = 'export const schedule = "0 3 1 1 *";\nexport default ({ logger }: any) => logger.info("it ran");\n';
 const own = process.getuid?.() ?? 0;
 
-/** A project whose database is deep enough for its socket to have too long a path. */
+/** A project with a database so deep that the path of the socket is too long. */
 async function deepProject(): Promise<{ cwd: string; database: string }> {
   const cwd = await project();
   await write(cwd, { "jobs/j.ts": job });

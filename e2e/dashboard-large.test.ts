@@ -1,4 +1,6 @@
-/** Large records in the dashboard: a field of megabytes stays editable, and a form of many fields shows its first screen at once. */
+/**
+ * Large records in the dashboard: a field of megabytes stays editable, and a form of many fields shows the first screen at once.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { complaintsOf, openDashboard, violationsOf } from "./dashboard.ts";
 

@@ -39,7 +39,7 @@ test("a collection and a record by the keyboard alone", async () => {
   await page.keyboard.press("Enter");
   await page.waitForURL("**/collections/-/new");
   await page.getByPlaceholder("A page, a collection, an action …").waitFor({ state: "detached" });
-  // The name has the focus by itself.
+  // The name has the focus from the start.
   await page.locator("input:focus").waitFor();
   await page.keyboard.type("notes");
   await page.keyboard.press("Tab");
@@ -181,7 +181,7 @@ test("a migration that loses data says what goes, and wants the name", async () 
   await review.getByRole("textbox").fill("posts");
   await apply.click();
   await review.waitFor({ state: "detached" });
-  // The bar with its button is gone: the focus is at the heading.
+  // The bar with the button is gone: the focus is at the heading.
   await page.locator("h1:focus").waitFor();
   const { fields } = (await dashboard.api("GET", "/api/admin/collections/posts")) as { fields: { name: string }[] };
   expect(fields.map(({ name }) => name)).toEqual(["title", "views", "path"]);

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { complaintsOf, openDashboard, violationsOf } from "./dashboard.ts";
 
-/** A function with a side effect before its error: a line in a file. */
+/** A function with a side effect before the error: a line in a file. */
 const mail = (end: string): string => `import { appendFileSync } from "node:fs";
 export const options = { retries: 0 };
 export const onCreate: OnCreate<"orders"> = async ({ record }) => {
@@ -51,7 +51,7 @@ test("mended runs look mended; a retry of many says what it does and leaves out 
 
   await page.getByRole("button", { name: "Retry 3 failed runs" }).click();
   await dialog.waitFor();
-  // While the question is open, another admin mends one of the runs.
+  // While the question is open, another admin mends a run.
   await Bun.write(join(folder, path), mail(""));
   server.signal("SIGHUP");
   while (!server.output().includes("Reloaded functions and jobs")) await Bun.sleep(10);

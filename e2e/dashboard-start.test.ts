@@ -26,7 +26,7 @@ test("the set-up link leads to a form, and the form to the overview; the link wo
   await page.getByLabel("Email").fill("me@example.com");
   await page.getByLabel("Password", { exact: true }).fill("short");
   await page.getByRole("button", { name: "Create the admin" }).click();
-  // The service's error stands at its field, and the typed text stays.
+  // The service's error stands at the field, and the typed text stays.
   await page
     .getByText(/at least 8 characters/i)
     .last()
@@ -119,7 +119,7 @@ test("a tab that answers late signs in the other one all the same, at the page t
   const { server } = await openDashboard();
   const context = await openWindow();
   const first = await context.newPage();
-  // Its messages come later than a new tab waits, as on a busy machine.
+  // The messages come later than a new tab waits, as on a busy machine.
   await first.addInitScript(`{
     const add = BroadcastChannel.prototype.addEventListener;
     BroadcastChannel.prototype.addEventListener = function (type, listener) {

@@ -52,7 +52,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
     if (performance.now() > end) throw new Error("That did not happen");
 }
 
-/** Pixels by which the page is scrolled sideways, within its frame too. */
+/** Pixels by which the page is scrolled sideways, within the frame too. */
 const scrolled = (page: Page): Promise<number> =>
   page.evaluate<number>("document.querySelector('#main').scrollLeft + scrollX");
 
@@ -60,7 +60,7 @@ test("Tab goes from field to field of a new record, and takes no value away; a t
   const page = await dashboard.open("/collections/authors?record=new");
   const drawer = page.getByRole("dialog", { name: "New record in authors" });
   await drawer.locator("input:focus").waitFor();
-  // The control of the relation loads at its first use.
+  // The control of the relation loads at the first use.
   await drawer.getByRole("combobox", { name: "best" }).waitFor();
   await page.keyboard.type("Ada");
   await page.keyboard.press("Tab");
@@ -100,7 +100,7 @@ test("a relation in a cell that is half on the screen: the first match is taken 
   const cell = row.locator('[data-cell$=":3"]');
   const before = await cell.boundingBox();
   if (before === null) throw new Error("The cell is not there");
-  // Its end is beyond the window.
+  // The end is beyond the window.
   expect(before.x + before.width).toBeGreaterThan(1_180);
   await page.mouse.dblclick(before.x + 12, before.y + 12);
   await page.getByText("A choice is saved, Esc cancels").waitFor();

@@ -1,4 +1,4 @@
-/** The dashboard inside the executable, in a real browser: the page loads, and its policy allows only the necessary requests. */
+/** The dashboard inside the executable, in a real browser: the page loads, and the policy allows only the necessary requests. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The dashboard in a real browser, on the built executable: the shared code of its end-to-end tests. */
+/** The dashboard in a real browser, on the built executable: the shared code of the end-to-end tests. */
 import AxeBuilder from "@axe-core/playwright";
 import type { BrowserContext, Page } from "playwright-core";
 import { openWindow } from "./browser.ts";
@@ -39,7 +39,7 @@ function listen(page: Page): void {
   complaints.set(page, heard);
   page.on("pageerror", (error) => heard.push(String(error)));
   page.on("console", (message) => {
-    // A request that the service refuses is told by the page itself.
+    // A request that the service refuses is told by the page.
     if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) heard.push(message.text());
   });
 }
@@ -52,7 +52,7 @@ export async function openAnonymously(url: string, options: WindowOptions = {}):
   return page;
 }
 
-/** Starts a service with an admin. @param options.files paths in its folder with their content: functions, jobs. */
+/** Starts a service with an admin. @param options.files paths in the folder with the content: functions, jobs. */
 export async function openDashboard(
   options: { collections?: readonly object[]; config?: object; files?: Readonly<Record<string, string>> } = {},
 ): Promise<Dashboard> {
@@ -91,7 +91,7 @@ export async function openDashboard(
   };
 }
 
-/** Resolves when the page shows its content, and no skeleton any more. */
+/** Resolves when the page shows the content, and no skeleton any more. */
 export async function settled(page: Page): Promise<void> {
   await page.locator("h1:visible").first().waitFor();
   await loaded(page);
@@ -104,7 +104,7 @@ async function loaded(page: Page): Promise<void> {
     if (performance.now() > end) throw new Error(`${page.url()} still loads`);
 }
 
-/** The violations that axe finds, a line each (WCAG 2.2 AA and best practices). */
+/** The violations that axe finds, a line per violation (WCAG 2.2 AA and best practices). */
 export async function violationsOf(page: Page): Promise<string[]> {
   // A dialog that still fades in has other colours. Spinners turn without an end.
   await page.evaluate(
@@ -119,7 +119,7 @@ export async function violationsOf(page: Page): Promise<string[]> {
   );
 }
 
-/** Pixels by which the page is wider than its window. */
+/** Pixels by which the page is wider than the window. */
 export function overflowOf(page: Page): Promise<number> {
   return page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
 }

@@ -8,7 +8,7 @@ const unix = 1;
 const datagram = 2;
 const withoutWaiting = 0x40;
 
-/** A socket in a folder of its own, or by a name of Linux without a file (`@…`). */
+/** A socket in a separate folder, or by a name of Linux without a file (`@…`). */
 export function receiver(name?: string): { path: string; received(): string[] } {
   const { symbols } = dlopen("libc.so.6", {
     socket: { args: ["i32", "i32", "i32"], returns: "i32" },

@@ -1,5 +1,5 @@
 /**
- * The disks suite in its short form: each kind of fault once or a few times. Nothing that was acknowledged is lost, nothing is
+ * The disks suite in the short form: each kind of fault once or a few times. Nothing that was acknowledged is lost, nothing is
  * half done, nothing crashes, and damage is told. `npm run test:disks` makes some thousand faults.
  */
 import { expect, test } from "bun:test";
@@ -12,7 +12,7 @@ import type { Tally } from "./reliability/disks-tally.ts";
 
 const random = randomNumbers(randomSeed("disks"));
 const size = { posts: 40, notes: 20, users: 1, files: 4 };
-/** Tables and indexes whose pages get a fault each. */
+/** Tables and indexes with a fault in each page. */
 const tables = ["posts", "sqlite_autoindex_posts_1", "_users", "_handlers", "_events", "sqlite_schema", "freelist"];
 
 const cases: { readonly [name: string]: () => Promise<Tally> } = {

@@ -7,7 +7,7 @@ import { SocleClient, type SocleError } from "../packages/client/src/index.ts";
 import { post, project, root, serve, socle, until } from "./kit.ts";
 import { RunEvents } from "./scripts-kit.ts";
 
-/** A project of the files that a page prints: blocks of code, also in lists, whose first line is `// path`. */
+/** A project of the files that a page prints: blocks of code, also in lists, with the first line `// path`. */
 async function projectOf(page: string): Promise<{ cwd: string; paths: string[] }> {
   const printed = await Bun.file(join(root, "docs", page)).text();
   const cwd = await project();

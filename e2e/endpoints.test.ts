@@ -6,7 +6,7 @@ import { collection, scriptProject, write } from "./scripts-kit.ts";
 
 const open = 'export const access = "public";\n';
 const hasty = `${open}export const options = { timeout: "700ms" };\n`;
-/** Endpoints that misbehave, each in its own file, with the statuses that the caller may get. */
+/** Endpoints that misbehave, each in a separate file, with the statuses that the caller may get. */
 const faults: { readonly [name: string]: readonly [code: string, statuses: readonly number[]] } = {
   loop: ["while (true) {}", [504, 502]],
   asyncLoop: ["while (true) await null;", [504, 502]],

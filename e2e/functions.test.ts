@@ -1,4 +1,4 @@
-/** Functions on the built executable: their input, their rights, their order, and the number of their runs. */
+/** Functions on the built executable: input, rights, order, and the number of runs. */
 import { describe, expect, test } from "bun:test";
 import type { Event, JsonValue, RecordList, StoredRecord, TokenResponse } from "@socle/protocol";
 import { inParallel, post, type Running, serve, until } from "./kit.ts";

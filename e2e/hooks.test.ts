@@ -1,4 +1,4 @@
-/** Hooks over sockets: hooks that misbehave, and kills of their process and of the service. A write is whole, or absent. */
+/** Hooks over sockets: hooks that misbehave, and kills of the process and of the service. A write is whole, or absent. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
 import { post, type Running, serve, until } from "./kit.ts";
@@ -68,7 +68,7 @@ test("killed while hooks decide: a write is whole or refused with 503, and the s
   const server = await serve(cwd);
   const records = await all(server);
   const titles = new Set(records.map(({ title }) => title));
-  // Every record has the slug that its hook returned.
+  // Every record has the slug that the hook returned.
   expect(records.filter(({ title, slug }) => slug !== `of ${title}`)).toEqual([]);
   expect([...written].filter((title) => !titles.has(title))).toEqual([]);
   expect([...refused].filter((title) => titles.has(title))).toEqual([]);

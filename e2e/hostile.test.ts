@@ -1,6 +1,6 @@
 /**
- * The hostile suite in its short form: a tenth of each attack, for a second. The service stays the same process, answers a
- * bystander, and keeps within its bounds. `npm run test:hostile` runs the long form, and measures.
+ * The hostile suite in the short form: a tenth of each attack, for a second. The service stays the same process, answers a
+ * bystander, and keeps within the bounds. `npm run test:hostile` runs the long form, and measures.
  */
 import { expect, test } from "bun:test";
 import { attacks } from "./hostile/attacks.ts";

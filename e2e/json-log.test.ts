@@ -14,7 +14,7 @@ interface Line {
   source: string;
 }
 
-/** The lines of an output, each of which must be an entry. */
+/** The lines of an output, each line of which must be an entry. */
 function entriesOf(output: string): Line[] {
   const lines = output.split("\n").filter((line) => line !== "");
   return lines.map((line) => {

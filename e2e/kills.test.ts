@@ -1,5 +1,5 @@
 /**
- * The kills in their short form: some `kill -9` of the service and its processes under mixed load; after each kill all
+ * The kills in the short form: some `kill -9` of the service and the processes under mixed load; after each kill all
  * acknowledged data are present. `npm run test:kills` makes 300 kills, and kills the modules of the database thousands of times.
  */
 import { Database } from "bun:sqlite";

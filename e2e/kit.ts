@@ -1,4 +1,4 @@
-/** Kit of the end-to-end tests: the built executable, started as a user starts it. */
+/** Kit of the end-to-end tests: the built executable, started as by a user. */
 import { afterAll } from "bun:test";
 import { closeSync, cpSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -13,7 +13,7 @@ const isolated = isolatedExecutable();
 process.on("exit", isolated.remove);
 /**
  * The executable that every test runs, without source and `node_modules` beside the file. `SOCLE_EXECUTABLE` names
- * another executable, such as a release.
+ * another executable, for example a release.
  */
 export const executable = process.env["SOCLE_EXECUTABLE"] ?? isolated.path;
 
@@ -55,7 +55,7 @@ export interface Finished {
   stderr: string;
 }
 
-/** Runs a command of the executable to its end. */
+/** Runs a command of the executable to the end. */
 export async function socle(
   args: readonly string[],
   options: { cwd?: string; env?: Record<string, string>; stdin?: string; executable?: string } = {},

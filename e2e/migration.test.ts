@@ -30,7 +30,7 @@ async function signIn(url: string): Promise<Admin> {
 
 const text = (name: string, more: object = {}) => ({ name, type: "string", ...more });
 
-/** Every shape of the collection on its way round; `n` is always a field. */
+/** Every shape of the collection on the way round; `n` is always a field. */
 const n = { name: "n", type: "integer" };
 const shapes = [
   [n, text("a")],

@@ -20,7 +20,7 @@ for (let steady = 0; steady < 20; await Bun.sleep(100)) {
   idle = Math.min(idle, now);
 }
 
-/** A connection that sends bytes and reads nothing by itself. */
+/** A connection that sends bytes and reads nothing without a request. */
 function open({ url }: Running, bytes: string): Promise<Socket> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /**
- * The power-cut suite in its short form: one run of the executable below the tracer, cut off at the first acknowledgement of each
- * kind and at ten random entries of its log; a restore of its backup, cut off three times.
+ * The power-cut suite in the short form: one run of the executable below the tracer, cut off at the first acknowledgement of each
+ * kind and at ten random entries of the log; a restore of the backup, cut off three times.
  * `npm run test:power-cuts` makes 500 cuts.
  */
 import { expect, test } from "bun:test";

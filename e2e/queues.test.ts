@@ -9,7 +9,7 @@ import { collection, killScripts, scriptProject } from "./scripts-kit.ts";
 const admin = { email: "listener@example.com", password: "correct horse" };
 const json = { "Content-Type": "application/json" };
 
-/** Each run writes its payload twice: as it begins and as it ends. */
+/** Each run writes the payload twice: as the run begins and as the run ends. */
 const work = `import { appendFileSync } from "node:fs";
 export const queue = { concurrency: 8, retries: 20, backoff: "linear" };
 export default async ({ payload }) => {
@@ -77,7 +77,8 @@ test("killed while runs are enqueued and made: none is lost, and none with one k
   const ended = new Set(lines.filter(([, step]) => step === "ends").map(([, , of]) => Number(of)));
   expect(acknowledged.length).toBeGreaterThan(50);
   expect(acknowledged.filter((each) => !ended.has(each))).toEqual([]);
-  // A begin of the key is followed by its end, or, after a kill, by a begin in another process: the killed process writes no more.
+  // A begin of the key is followed by the end, or, after a kill, by a begin in another process: the killed process
+  // writes no more.
   const ofKey = lines.filter(([key]) => key === "k");
   const overlaps = ofKey.filter(([, step, of, pid], i) => {
     const next = ofKey[i + 1];

@@ -10,7 +10,7 @@ const blocks = [...page.matchAll(/^```(\w+)( \w+)?\n([\s\S]*?)^```/gm)].map(([, 
   text: text ?? "",
 }));
 
-/** A shell that keeps its variables and its folder from block to block. */
+/** A shell that keeps variables and folder from block to block. */
 class Shell {
   readonly #child;
   readonly #reader;
@@ -23,7 +23,7 @@ class Shell {
     afterAll(() => this.#child.kill());
   }
 
-  /** The output of a block, whose last command must succeed. */
+  /** The output of a block; the last command must succeed. */
   async run(block: string): Promise<string> {
     this.#output = "";
     this.#child.stdin.write(`${block}\necho "[exit $?]"\n`);
@@ -40,7 +40,7 @@ class Shell {
   }
 }
 
-/** A value as a page shows it: `…` stands for any text. */
+/** A value as on a page: `…` stands for any text. */
 function shown(value: unknown): unknown {
   if (typeof value === "string" && value.endsWith("…")) return expect.stringContaining(value.slice(0, -1));
   if (Array.isArray(value)) return value.map(shown);

@@ -1,4 +1,4 @@
-/** `socle schema pull` and `push`: a schema goes from one installation to another. */
+/** `socle schema pull` and `push`: a schema goes from one installation to the next. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

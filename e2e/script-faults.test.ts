@@ -1,5 +1,5 @@
 /**
- * Handlers that misbehave: the API answers all the while, their run has failed for a reason that is told, others go on.
+ * Handlers that misbehave: the API answers all the while, the run has failed for a reason that is told, others go on.
  */
 import { describe, expect, test } from "bun:test";
 import { peakMiB, post, serve, until } from "./kit.ts";
@@ -73,7 +73,7 @@ const files: Record<string, string> = {
   "functions/good/ok.ts":
     "export const onCreate = async ({ db }: any) => void (await db.collection('done').create({ n: 1 }));\n",
 };
-// Longer than the other handlers may run, so that this handler still runs when another ends the process.
+// Longer than the other handlers may run, so that this handler still runs when another handler ends the process.
 files["functions/slow/slow.ts"] =
   "export const options = { timeout: '5s' };\nexport const onCreate = async () => void (await Bun.sleep(400));\n";
 files["functions/lists/lists.ts"] = handler(
@@ -161,7 +161,7 @@ describe("a handler at fault", () => {
       await post(`${server.url}/api/lists`, { n: 1 });
       await failureOf("lists");
     });
-    // A hundred lists of ten megabytes each, asked for at once, by code that then reads no list.
+    // A hundred lists of ten megabytes, asked for at once, by code that then reads no list.
     expect(peak - before).toBeLessThan(150);
     await othersRun();
   });

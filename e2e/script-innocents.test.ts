@@ -6,7 +6,7 @@ import { peakMiB, post, serve, until } from "./kit.ts";
 import { childrenOf, kill } from "./reliability/kills-processes.ts";
 import { collection, RunEvents, scriptProject, waiting, write } from "./scripts-kit.ts";
 
-/** Work that a handler does after its return, while the innocent handler runs. */
+/** Work that a handler does after the return, while the innocent handler runs. */
 const leftovers: { readonly [name: string]: string } = {
   loops: "setTimeout(() => { while (true); }, 50);",
   loopsAfterTimeout: "await Bun.sleep(600); while (true);",
@@ -55,7 +55,7 @@ describe("beside what is left of a run", async () => {
     const path = "functions/good/good.ts";
     const before = events.of("function.completed", path).length;
     await post(`${server.url}/api/loops`, { n: 1 });
-    // The loop begins 50 ms after the end of its run; no output shows the beginning.
+    // The loop begins 50 ms after the end of the run; no output shows the beginning.
     await Bun.sleep(300);
     await post(`${server.url}/api/good`, { n: 1 });
     await until(() => events.of("function.completed", path).length > before);
@@ -176,7 +176,7 @@ export const onCreate = async ({ record }: any) => {
   const cwd = await scriptProject({ collections: [collection("items")], files: { [path]: slow } });
   const server = await serve(cwd);
   const events = await RunEvents.of(server.url);
-  // One request at a time: each run is the only run of its process.
+  // One request at a time: each run is the only run of the process.
   for (let n = 0; n < 3; n++) {
     const before = await lines(join(cwd, "started.log"));
     await post(`${server.url}/api/items`, { n });

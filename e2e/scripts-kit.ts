@@ -1,4 +1,4 @@
-/** Kit of the tests of functions and jobs: a project with code in it, and the events of its runs. */
+/** Kit of the tests of functions and jobs: a project with code, and the events of the runs. */
 import { Database } from "bun:sqlite";
 import { afterAll } from "bun:test";
 import { mkdir } from "node:fs/promises";
@@ -19,7 +19,7 @@ export async function write(folder: string, files: { readonly [path: string]: st
   }
 }
 
-/** The address of a user who becomes an admin at registration: only admins hear why a run has failed. */
+/** The address of a user that becomes an admin at registration: only admins hear why a run has failed. */
 const listener = "listener@example.com";
 
 /** A project with definitions, code and limits that a test can wait for. */
@@ -51,7 +51,7 @@ async function scriptProcesses({ pid }: Running): Promise<number[]> {
     .map((line) => Number.parseInt(line, 10));
 }
 
-/** Kills the present processes of user code. A process may end by itself meanwhile. */
+/** Kills the present processes of user code. A process may end meanwhile. */
 export async function killScripts(server: Running): Promise<void> {
   for (const pid of await scriptProcesses(server))
     try {

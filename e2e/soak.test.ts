@@ -1,5 +1,5 @@
 /**
- * The soak in its short form: some seconds of its load, with a right answer to every request; and its judge, on made-up
+ * The soak in the short form: some seconds of the load, with a right answer to every request; and the judge, on made-up
  * samples. `npm run soak` runs half an hour.
  */
 import { expect, test } from "bun:test";
@@ -27,7 +27,7 @@ test("some seconds of the load: each request is answered as it should be, and no
   expect(server.output()).not.toContain(" ERROR ");
 });
 
-/** Half an hour of samples: a floor that rises by so much per minute, garbage above it, and two peaks. */
+/** Half an hour of samples: a floor that rises by so much per minute, garbage above the floor, and two peaks. */
 function samples(rise: number, random: () => number): Sample[] {
   const none = { children: 0, descriptors: 0, threads: 0, log: 0, database: 0 };
   return Array.from({ length: 900 }, (_, i) => {

@@ -1,4 +1,4 @@
-/** Sockets of the executable, when another process ends a session or the service itself ends. */
+/** Sockets of the executable, when another process ends a session or the service ends. */
 import { expect, test } from "bun:test";
 import { post, project, type Running, serve, socle, until } from "./kit.ts";
 

@@ -6,7 +6,7 @@ import { executable, post, project, serve, socle, temporaryFolder } from "./kit.
 
 const posts = { name: "posts", fields: [{ name: "title", type: "string" }] };
 
-/** Expects one line, exit code 2, and no file of the service left behind but the database and its lock. */
+/** Expects one line, exit code 2, and no file of the service left behind but the database and the lock. */
 async function refused(cwd: string, env: Record<string, string> = {}): Promise<string> {
   const { code, stderr, stdout } = await socle(["serve", "--port", "0"], { cwd, env });
   expect([code, stdout.includes("Listening")]).toEqual([2, false]);

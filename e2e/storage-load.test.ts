@@ -58,7 +58,7 @@ test("thumbnails whose callers have disconnected are not made before that of a c
   for (const { socket } of crowd) socket.destroy();
   const answer = await fetch(`${server.url}${small.url}?thumb=16x16`);
   expect(answer.status).toBe(200);
-  // The finished thumbnails, the running ones and the small one; the other requests have left the queue.
+  // The finished thumbnails, the running ones and the small thumbnail; the other requests have left the queue.
   expect(filesIn(thumbnails)).toBeLessThan(requests.length / 2);
   expect(server.output()).not.toContain("ERROR");
 });

@@ -1,4 +1,4 @@
-/** Files as the executable keeps them: on the wire, on the disk, across crashes, in a bucket. */
+/** Files in the executable: on the wire, on the disk, across crashes, in a bucket. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -170,7 +170,7 @@ describe("on the disk", () => {
       const response = await fetch(`${server.url}/api/storage/${id}`);
       expect([response.status, Bun.SHA256.hash(await response.bytes(), "hex")]).toEqual([200, hash]);
     }
-    // Every file on the disk is a file of the service, also a stored file whose answer was lost.
+    // Every file on the disk is a file of the service, also a stored file with a lost answer.
     for (const path of filesIn(join(cwd, "storage"))) {
       const id = path.split("/").at(-1) ?? "";
       expect((await fetch(`${server.url}/api/storage/${id}`)).status).toBe(200);

@@ -1,4 +1,4 @@
-/** `socle test`: the tests of a project, each file against a service of its own, by the executable alone. */
+/** `socle test`: the tests of a project, each file against a separate service, by the executable alone. */
 import { describe, expect, test } from "bun:test";
 import { cpSync, existsSync, readdirSync, utimesSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -11,7 +11,7 @@ const passing = 'import { expect, test } from "socle/test";\ntest("passes", () =
 const failing =
   'import { expect, test } from "socle/test";\ntest("fails", () => {\n  expect("one").toBe("two");\n});\n';
 
-/** A test that is still asking when its time is up. */
+/** A test that is still asking when the time is up. */
 const late = `import { service, test } from "socle/test";
 test("late", async () => service.clock.advance("36500d"), 500);
 test("next", async () => {
@@ -19,7 +19,7 @@ test("next", async () => {
 });
 `;
 
-/** A test that waits for ever, and writes the address of its service. */
+/** A test that waits for ever, and writes the address of the service. */
 const hanging = `import { renameSync } from "node:fs";
 import { service, test } from "socle/test";
 test("hangs", async () => {
@@ -40,7 +40,7 @@ describe("a run", () => {
     const compile = (): string =>
       Bun.spawnSync([join(root, "node_modules/.bin/tsc"), "-p", "."], { cwd }).stdout.toString();
     expect(compile()).toBe("");
-    // With Bun's types in the project, the types of its test runner are not declared twice.
+    // With Bun's types in the project, the types of the test runner are not declared twice.
     const types = join(cwd, "node_modules/@types/bun");
     cpSync(join(root, "node_modules/bun-types"), join(cwd, "node_modules/bun-types"), { recursive: true });
     await write(types, {

@@ -13,7 +13,7 @@ const notes = {
   permissions: { read: "until = null || until > @now || owner = @user.id", create: "authenticated" },
 };
 
-/** A project with code and tests, and the folder in which its runs make theirs. */
+/** A project with code and tests, and the folder in which the runs make theirs. */
 export async function tested(files: { readonly [path: string]: string }): Promise<{
   cwd: string;
   folders: () => string[];

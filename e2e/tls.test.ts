@@ -128,7 +128,7 @@ test("a new certificate is served to new connections; sockets and running reques
   });
   socket.send(JSON.stringify({ action: "subscribe", channel: "posts.created" }));
   await until(() => frames.length === 1);
-  // A request whose body has come to a half.
+  // A request with half of the body.
   const request = await open(server, first.cert);
   let answer = "";
   request.on("data", (data) => {

@@ -1,4 +1,4 @@
-/** The tracer below the reliability suites: its record, the faults it injects, and the clock it moves. */
+/** The tracer below the reliability suites: the record, the injected faults, and the moved clock. */
 import { expect, test } from "bun:test";
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -63,7 +63,7 @@ export class TrackerApi {
     return (await (await post(`${this.#url}/api/auth/login`, admin)).json()) as TokenResponse;
   }
 
-  /** @param route method and path, such as `GET /api/issues` */
+  /** @param route method and path, for example `GET /api/issues` */
   call(caller: Caller, route: string, body?: object): Promise<Response> {
     const [method = "", path] = route.split(" ");
     const headers: Record<string, string> = { "Content-Type": "application/json" };
@@ -98,7 +98,7 @@ export class TrackerApi {
     }
   }
 
-  /** An invitation, and its token. */
+  /** An invitation, and the token. */
   async invite(
     owner: TokenResponse,
     values: { workspace: string; role: string; email?: string },
@@ -107,7 +107,7 @@ export class TrackerApi {
     return this.waitFor(owner, "invitations", `id = "${id}" && token != null`);
   }
 
-  /** Follows an invitation, and answers its outcome. */
+  /** Follows an invitation, and answers the outcome. */
   async follow(caller: Caller, token: unknown): Promise<unknown> {
     const id = await this.make(caller, "joins", { token });
     return (await this.waitFor(caller, "joins", `id = "${id}" && outcome != null`))["outcome"];

@@ -1,4 +1,4 @@
-/** The page of the example tracker: people in browsers of their own. */
+/** The page of the example tracker: people in separate browsers. */
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { openWindow } from "./browser.ts";

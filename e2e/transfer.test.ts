@@ -1,4 +1,4 @@
-/** `socle import` and `socle export` against the executable: beside a service, without one, and killed. */
+/** `socle import` and `socle export` against the executable: beside a service, without a service, and killed. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";

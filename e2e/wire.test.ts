@@ -208,7 +208,7 @@ describe("stopping", () => {
     socket.pause();
     socket.on("error", () => undefined);
     socket.write("GET /api/notes HTTP/1.1\r\nHost: x\r\n\r\n");
-    // The answer has begun: its first bytes wait in this process.
+    // The answer has begun: the first bytes wait in this process.
     await new Promise((resolve) => socket.once("readable", resolve));
     first.signal("SIGTERM");
     expect(await first.exited).toBe(0);

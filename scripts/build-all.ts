@@ -14,7 +14,7 @@ import { must, root } from "./run.ts";
 interface Platform {
   /** The name of the platform in the file's name. */
   readonly name: string;
-  /** Bun's name of the platform, and the name of the npm package that brings its runtime. */
+  /** Bun's name of the platform, and the name of the npm package that brings the runtime. */
   readonly target: string;
   readonly windows?: boolean;
 }

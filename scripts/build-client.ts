@@ -1,6 +1,6 @@
 /**
  * `npm run build:client`: `packages/client/dist`, the published files of the client. A single file of JavaScript without
- * dependencies, for browsers, Bun and Node from 20 on, and its types, with the types of the protocol beside. The page of
+ * dependencies, for browsers, Bun and Node from 20 on, and the types, with the types of the protocol beside. The page of
  * examples/tracker gets a copy.
  */
 import { copyFile, readFile, rm, writeFile } from "node:fs/promises";

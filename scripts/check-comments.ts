@@ -1,10 +1,10 @@
 /**
- * Checks the prose of the repository. Each source file opens with a comment, which names its subject and its job. No
- * sentence of a comment or of the documentation begins with a word that hides its subject: "What is stored …" instead of
+ * Checks the prose of the repository. Each source file opens with a comment, which names the subject and the job. No
+ * sentence of a comment or of the documentation begins with a word that hides the subject: "What is stored …" instead of
  * "The stored value …". A comment does not begin with `It`.
  *
  * Test files may open without a comment, because the file beside a test names the subject. The check cannot see whether a
- * comment is true, nor comments that stand behind code on its line.
+ * comment is true, nor comments that stand behind code on the same line.
  */
 import { join } from "node:path";
 import { Glob } from "bun";
@@ -17,7 +17,7 @@ function isBuilt(file: string): boolean {
   return /(^|\/)(node_modules|dist|\.socle)\//.test(file);
 }
 
-/** Whether a file begins with a comment; the line that names its interpreter may stand before the comment. */
+/** Whether a file begins with a comment; the line that names the interpreter may stand before the comment. */
 export function hasOpening(source: string): boolean {
   return /^(#!.*\n)?\s*\/[/*]/.test(source);
 }
@@ -27,7 +27,7 @@ interface Comment {
   readonly text: string;
 }
 
-/** The comments on lines of their own; consecutive lines of `//` are a single comment. */
+/** The comments on separate lines; consecutive lines of `//` are a single comment. */
 export function commentsOf(source: string): Comment[] {
   const blocks = /^[ \t]*\/\*+([\s\S]*?)\*\/|^[ \t]*\/\/.*(?:\n[ \t]*\/\/.*)*/gm;
   return [...source.matchAll(blocks)].map(({ 0: all, 1: block, index }) => ({
@@ -41,7 +41,7 @@ const sentences = /(?<=[.!?])[)"*]*\s+(?=[A-Z`"(*[])/;
 const mark = /^(?:[-*|#>]+|\d+\.|\[.\])\s+/;
 const hidden = /^[("*_]*(What|Whatever|Who|Whoever|Whom|Whose|That)\b/;
 
-/** The sentences of a text that begin with a word that hides their subject. */
+/** The sentences of a text that begin with a word that hides the subject. */
 export function hiddenSubjects(text: string): string[] {
   return text
     .split(paragraphs)
@@ -56,7 +56,7 @@ function problemsIn({ line, text }: Comment): string[] {
   return found.map((sentence) => `${line}: begins with "${sentence.slice(0, 40).replaceAll("\n", " ")}"`);
 }
 
-/** Documentation without its examples. */
+/** Documentation without the examples. */
 function proseOf(markdown: string): string {
   return markdown.replaceAll(/^```.*?^```$/gms, "");
 }

@@ -20,7 +20,7 @@ const permissive = [
   "CC0-1.0",
   "ISC",
   "MIT",
-  // This licence is for fonts alone: a font may be embedded, and is not sold by itself.
+  // This licence is for fonts alone: a font may be embedded, and is not sold separately.
   "OFL-1.1",
   "Unlicense",
 ];
@@ -49,7 +49,7 @@ export function isPermissive(licence: string): boolean {
   return licence.includes(" AND ") ? names.every(isFine) : names.some(isFine);
 }
 
-/** All problems of the packages, a line each. */
+/** All problems of the packages, a line per problem. */
 export function problemsOf(all: readonly Dependency[]): string[] {
   const problems: string[] = [];
   for (const { name, licence } of all) {
@@ -60,7 +60,7 @@ export function problemsOf(all: readonly Dependency[]): string[] {
   return problems;
 }
 
-/** Known advisories, a line each; null when the registry does not tell. */
+/** Known advisories, a line per advisory; null when the registry does not tell. */
 function advisories(): string[] | null {
   const npm = process.platform === "win32" ? "npm.cmd" : "npm";
   const { stdout } = Bun.spawnSync([npm, "audit", "--omit=dev", "--json"], { cwd: root, stderr: "ignore" });

@@ -1,5 +1,5 @@
 /**
- * Checks that each public member of a class is used by the service itself; a use in a test does not count. TypeScript
+ * Checks that each public member of a class is used by the service; a use in a test does not count. TypeScript
  * finds the uses, by way of interfaces too: a member counts as used when the class fits an interface of the service that
  * has a member of this name.
  *

@@ -61,7 +61,7 @@ const planted: [string, string, string, RegExp][] = [
   ],
 ];
 
-/** A copy of the server with further files, by their paths. */
+/** A copy of the server with further files, by the paths. */
 async function copyWith(files: { readonly [path: string]: string }): Promise<string> {
   const copy = mkdtempSync(join(tmpdir(), "socle-modules-"));
   afterAll(() => rmSync(copy, { recursive: true, force: true }));

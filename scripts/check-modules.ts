@@ -1,7 +1,7 @@
 /**
- * Checks that each module of the server imports only modules above itself in the table of ARCHITECTURE.md, and only through
- * their index.ts; type imports count. Packages likewise import only the packages that the table of packages allows. Files of the server
- * must not import one another in a circle, and no two files export a type of the same name.
+ * Checks that each module of the server imports only modules that stand above in the table of ARCHITECTURE.md, and only
+ * through an index.ts; type imports count. Packages likewise import only the packages that the table of packages allows. Files
+ * of the server must not import each other in a circle, and no two files export a type of the same name.
  *
  * The check cannot see imports with a path computed at run time, nor dependencies that are passed at run time. The check
  * reads `import … from "x"`, `export … from "x"`, `import "x"`, `import("x")` and `new URL("x", import.meta.url)`.
@@ -24,7 +24,7 @@ function importsOf(source: string): string[] {
   return [...source.matchAll(importPattern)].map(([, double, single]) => double ?? single ?? "");
 }
 
-/** The modules in their order, from the table of ARCHITECTURE.md whose header is "module | owns". */
+/** The modules in the order, from the table of ARCHITECTURE.md with the header "module | owns". */
 export function moduleOrder(architecture: string): string[] {
   const table = /\| module +\| owns +\|\n\|[-| ]+\|\n((?:\|.*\|\n)+)/.exec(architecture)?.[1];
   if (table === undefined) throw new Error("ARCHITECTURE.md has no table with the header | module | owns |");
@@ -45,7 +45,7 @@ export function moduleOf(file: string): string {
   return outside.has(name) ? name : `${name}/${second}`;
 }
 
-/** The layers of an order whose modules do not stand together. */
+/** The layers of an order with modules that do not stand together. */
 function scattered(order: readonly string[]): string[] {
   const layers = order.map((module) => module.split("/")[0] ?? "");
   const size = (layer: string): number => layers.filter((each) => each === layer).length;
@@ -99,7 +99,7 @@ function relativeProblem(file: string, target: string, order: readonly string[])
   return null;
 }
 
-/** The files of the server without tests, each with its source. */
+/** The files of the server without tests, with the source of each. */
 async function serverFiles(root: string): Promise<Map<string, string>> {
   const files = new Map<string, string>();
   for await (const file of new Glob("packages/server/src/**/*.ts").scan(root))
@@ -107,7 +107,7 @@ async function serverFiles(root: string): Promise<Map<string, string>> {
   return files;
 }
 
-/** Every circle of files, type imports included, as a line that names its files in the order of their imports. */
+/** Every circle of files, type imports included, as a line that names the files in the order of the imports. */
 export async function findCircles(root: string): Promise<string[]> {
   const files = await serverFiles(root);
   const circles: string[] = [];

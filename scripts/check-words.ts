@@ -1,6 +1,6 @@
 /**
  * Counts the words of comments and documentation that stand in for a noun (`it`, `those`, `where`, …), the comments
- * that open with a function word, and the comments that only repeat a type ("Bytes."). Fails when a count exceeds its bound,
+ * that open with a function word, and the comments that only repeat a type ("Bytes."). Fails when a count exceeds the bound,
  * and prints the ten files with the most stand-ins.
  *
  * The check cannot see whether a sentence is plain, nor whether a word is a number.

@@ -1,6 +1,6 @@
 /**
  * Compiling the executable. The source is a copy in a temporary folder that is deleted afterwards, so
- * that no path which the compiler has written into the executable leads to a file: an executable that needs its source tree or
+ * that no path which the compiler has written into the executable leads to a file: an executable that needs the source tree or
  * `node_modules` fails every test that starts the executable.
  */
 import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
@@ -24,7 +24,7 @@ export async function threads(): Promise<string[]> {
   return [...found];
 }
 
-/** The program, and each module that runs as a thread: an entry point of its own. */
+/** The program, and each module that runs as a thread: a separate entry point. */
 async function entrypoints(): Promise<string[]> {
   return [`${server}/main.ts`, ...(await threads()).map((path) => `${server}/${path}.ts`)];
 }
@@ -49,7 +49,7 @@ async function copySource(folder: string): Promise<void> {
 
 /** Compiles the executable; without a target, for this machine. */
 export async function compile(outfile: string, target?: Target): Promise<void> {
-  // This machine's runtime makes bytecode; another runtime gets the source, and compiles the source at its start.
+  // This machine's runtime makes bytecode; another runtime gets the source, and compiles the source at the start.
   const forTarget =
     target === undefined ? ["--bytecode"] : [`--target=${target.name}`, `--compile-executable-path=${target.runtime}`];
   const source = await mkdtemp(join(tmpdir(), "socle-build-"));
@@ -65,10 +65,10 @@ export async function compile(outfile: string, target?: Target): Promise<void> {
         "--compile",
         "--minify",
         "--sourcemap=inline",
-        // Modules that are imported on demand are chunks of their own: the start reads no such chunk.
+        // Modules that are imported on demand are separate chunks: the start reads no such chunk.
         "--splitting",
         "--format=esm",
-        // The user's functions import packages and use the paths of their project; no other file of the folder has an effect.
+        // The user's functions import packages and use the paths of the project; no other file of the folder has an effect.
         "--compile-autoload-package-json",
         "--compile-autoload-tsconfig",
         "--no-compile-autoload-bunfig",

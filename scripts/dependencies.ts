@@ -32,7 +32,7 @@ function lockedPackages(): Record<string, unknown> {
   return isObject(lock) && isObject(lock["packages"]) ? lock["packages"] : {};
 }
 
-/** The packages of package-lock.json that do not support a version of Node: `npm ci` would warn about each. */
+/** The packages of package-lock.json that do not support a version of Node: `npm ci` would warn about each package. */
 export function unsupported(nodeVersion: string, packages = lockedPackages()): string[] {
   return Object.entries(packages).flatMap(([path, entry]) => {
     const engines = isObject(entry) ? entry["engines"] : null;
@@ -42,7 +42,7 @@ export function unsupported(nodeVersion: string, packages = lockedPackages()): s
   });
 }
 
-/** The packages that workspaces import, and the packages that these packages import, in the order of their names. */
+/** The packages that workspaces import, and the packages that these packages import, in the order of the names. */
 export function dependencies(workspaces: readonly ("server" | "dashboard")[]): Dependency[] {
   const packages = lockedPackages();
   const found = new Map<string, Dependency>();

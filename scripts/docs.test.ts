@@ -23,7 +23,7 @@ test.each(["ARCHITECTURE.md", "docs/glossary.md"])("every file that %s names exi
   expect(named.length).toBeGreaterThan(20);
   const missing: string[] = [];
   for (const path of named) {
-    // Pages name a file of the server by its module: "http/server.ts" stands in the layer "edge".
+    // Pages name a file of the server by module: "http/server.ts" stands in the layer "edge".
     const places = [path, `*/${path}`].map((place) => new Glob(`packages/server/src/${place}`));
     const found = places.some((glob) => [...glob.scanSync(root)].length > 0);
     if (!found && !(await Bun.file(join(root, path)).exists())) missing.push(path);

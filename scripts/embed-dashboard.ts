@@ -1,4 +1,4 @@
-/** The dashboard inside the executable: its built files, compressed beforehand, joined in a single embedded file. */
+/** The dashboard inside the executable: the built files, compressed beforehand, joined in a single embedded file. */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

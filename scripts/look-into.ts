@@ -24,7 +24,7 @@ function isMachO(bytes: Buffer, cpu: number): boolean {
 }
 
 /**
- * Makes sure that a file is an executable of its platform, and that the file holds every thread's module.
+ * Makes sure that a file is an executable of the platform, and that the file holds every thread's module.
  * @throws Error that names the missing part.
  */
 export async function lookInto(path: string, target: string): Promise<void> {

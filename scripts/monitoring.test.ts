@@ -42,7 +42,7 @@ describe.each(Object.entries(expressions))("%s", (_name, all) => {
   });
 
   test("names label values that there are", () => {
-    // This service has had no requests and hooks; their classes and ends are fixed.
+    // This service has had no requests and hooks; the classes and ends are fixed.
     const fixed = [...["2xx", "4xx", "5xx"].map((status) => `status="${status}"`), 'end="failed"'];
     const values = metrics + fixed.join("\n");
     const asked = all.flatMap((expr) => [...expr.matchAll(/(\w+)=~?"([^"$]+)"|(\w+)!~"([^"$]+)"/g)]);

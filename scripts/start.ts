@@ -13,7 +13,7 @@ console.log(`
 The blog's users: ada@example.com, password "ada's password"; grace@example.com, password "grace's password".
 While there is no admin, open the link that follows, which makes the first one.
 `);
-// The service prints commands for this folder, so `argv0` names the executable by its path from this folder.
+// The service prints commands for this folder, so `argv0` names the executable by the path from this folder.
 const service = Bun.spawn([socle, "serve", ...blog], {
   cwd: root,
   argv0: join("dist", basename(socle)),

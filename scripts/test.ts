@@ -38,11 +38,11 @@ interface Counts {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** The failed tests, each with its file. */
+  /** The failed tests, with the file of each. */
   readonly failures: readonly string[];
 }
 
-/** Runs a group of files. Only the first group writes to the terminal while running; the others follow at their end. */
+/** Runs a group of files. Only the first group writes to the terminal while running; the others follow at the end. */
 async function run(patterns: readonly string[], index: number): Promise<Counts> {
   const files = patterns
     .flatMap((pattern) => [...new Glob(pattern).scanSync(root)])

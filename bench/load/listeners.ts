@@ -1,11 +1,11 @@
 /**
- * Many sockets that listen, and a few connections that write, in a process of its own. Each line of standard input is a
- * command as JSON, each line of standard output its answer.
+ * Many sockets that listen, and a few connections that write, in a separate process. Each line of standard input is a
+ * command as JSON, each line of standard output the answer.
  */
 import { type ListenerCommand, type ListenerResult, type LoadRequest, toWire } from "./load.ts";
 import { listen, readFrames } from "./web-socket.ts";
 
-/** Sockets whose frames are read separately, to know the arrival time of each event. */
+/** Sockets with frames that are read separately, to know the arrival time of each event. */
 const maxProbes = 50;
 const writers = 4;
 
@@ -58,7 +58,7 @@ async function connect(command: ListenerCommand & { do: "connect" }): Promise<Li
   return { ready: sockets.length };
 }
 
-/** A connection that sends a request and gives the time to its answer. */
+/** A connection that sends a request and gives the time to the answer. */
 async function openWriter(url: string): Promise<(request: LoadRequest) => Promise<void>> {
   const { hostname, port, host } = new URL(url);
   let answered = (): void => undefined;
@@ -87,7 +87,7 @@ async function calibrate(send: (n: number) => Promise<void>, perEvent: number): 
   return (received - before) / perEvent;
 }
 
-/** Writes as fast as the listeners read: at most `window` events are on their way, so that no socket is cut off. */
+/** Writes as fast as the listeners read: at most `window` events are under way, so that no socket is cut off. */
 async function write(command: ListenerCommand & { do: "write" }): Promise<ListenerResult> {
   const { url, seconds, window, perEvent, body, headers, intervalMs, path = "/api/items" } = command;
   const sends = await Promise.all(Array.from({ length: writers }, () => openWriter(url)));

@@ -1,4 +1,4 @@
-/** A load, independent of its generator. */
+/** A load, independent of the generator. */
 export interface Load {
   /** `http://localhost:PORT` */
   url: string;
@@ -34,7 +34,7 @@ export type ListenerCommand =
       channel: string;
       /** A token for each socket in turn; empty for sockets without a token. */
       tokens: string[];
-      /** Whether the sockets read their frames. */
+      /** Whether the sockets read the frames. */
       reads: boolean;
       /** A filter for each socket in turn; empty for a channel without a filter. */
       filters?: string[];
@@ -43,7 +43,7 @@ export type ListenerCommand =
       do: "write";
       url: string;
       seconds: number;
-      /** Events that may be on their way. */
+      /** Events that may be under way. */
       window: number;
       /** Milliseconds between writes; 0 for full speed. */
       intervalMs: number;
@@ -67,7 +67,7 @@ export interface ListenerResult {
   missing?: number;
   /** Sockets that were closed during the load. */
   closed?: number;
-  /** Milliseconds from a write's request to its event at a socket. */
+  /** Milliseconds from a write's request to the event at a socket. */
   p50?: number;
   p99?: number;
   latest?: number;

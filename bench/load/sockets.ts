@@ -1,5 +1,5 @@
 /**
- * A load generator of our own, for machines without wrk: raw sockets, one request at a time on each, in a separate
+ * A load generator of our own, for machines without wrk: raw sockets, one request at a time on each socket, in a separate
  * process. Reads a `Load` as JSON from standard input, writes a `LoadResult` as JSON to standard output.
  */
 import { type Load, type LoadResult, toWire } from "./load.ts";

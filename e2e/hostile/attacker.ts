@@ -1,6 +1,6 @@
 /**
  * The attacker's process: `bun attacker.ts NAME SECONDS SHARE TARGET`, with the target as JSON. The process prints "started" once
- * the attack runs, and stops by itself when its seconds are over.
+ * the attack runs, and stops when the seconds are over.
  */
 import { attacks } from "./attacks.ts";
 

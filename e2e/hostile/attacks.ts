@@ -1,4 +1,4 @@
-/** The attacks of the hostile suite. Each goes on until its signal is aborted, and lets go of everything then. */
+/** The attacks of the hostile suite. Each attack goes on until the signal is aborted, and lets go of everything then. */
 import type { Socket } from "node:net";
 import { bearer, flood, head, open, over, send, type Target } from "./raw.ts";
 import { subscriptionAttacks } from "./subscriptions.ts";
@@ -107,7 +107,7 @@ export const attacks: { readonly [name: string]: Attack } = {
   registrations: (target, { signal, share }) =>
     flood(signal, Math.round(100 * share), (n) => {
       const body = JSON.stringify({ email: `flood-${process.pid}-${n}@example.com`, password: "a long password" });
-      // Each from an address of its own: no bound per address helps.
+      // Each request from a different address: no bound per address helps.
       const headers = { ...json, "X-Forwarded-For": `203.0.${(n >> 8) & 255}.${n & 255}` };
       return send(target, "/api/auth/register", { method: "POST", headers, body });
     }),

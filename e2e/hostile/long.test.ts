@@ -1,8 +1,8 @@
 /**
- * `npm run test:hostile`: every attack of the hostile suite in its long form, in a cgroup of 512 MiB if the machine allows
- * one. The test prints the effect of each attack, writes the table into docs/reliability.md with `HOSTILE_WRITE=1`, and fails when
- * a bound was passed or the bystander got no answer. Times are printed and not judged: machines differ. `HOSTILE_ONLY` names a part
- * of an attack's name.
+ * `npm run test:hostile`: every attack of the hostile suite in the long form, in a cgroup of 512 MiB if the machine allows
+ * a cgroup. The test prints the effect of each attack, writes the table into docs/reliability.md with
+ * `HOSTILE_WRITE=1`, and fails when a bound was passed or the bystander got no answer. Times are printed and not
+ * judged: machines differ. `HOSTILE_ONLY` names a part of an attack's name.
  */
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
@@ -70,7 +70,7 @@ function row({ name, idle, before, peak, after, bystander }: Outcome): string {
   return `| ${cells.join(" | ")} |`;
 }
 
-/** Every bound that was passed, a line each. */
+/** Every bound that was passed, a line per bound. */
 function faults({ name, idle, before, peak, after, bystander, attackCode, exitCode }: Outcome): string[] {
   const found: string[] = [];
   const check = (isFine: boolean, problem: string): void => {

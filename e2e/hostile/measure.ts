@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** The process and its folder at a moment. Sizes are in MiB. */
+/** The process and the folder at a moment. Sizes are in MiB. */
 export interface Sample {
   readonly memory: number;
   readonly descriptors: number;
@@ -24,7 +24,7 @@ async function bytesOf(folder: string): Promise<number> {
   return bytes;
 }
 
-/** @param pid of the service; @param folder its project. */
+/** @param pid of the service; @param folder the project. */
 export async function sample(pid: number, folder: string): Promise<Sample> {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const log = join(folder, "socle.db-wal");
@@ -36,7 +36,7 @@ export async function sample(pid: number, folder: string): Promise<Sample> {
   };
 }
 
-/** Looks at the service a few times a second, and remembers the most of each. */
+/** Looks at the service a few times a second, and remembers the most of each measure. */
 export class Peaks {
   readonly #take: () => Promise<Sample>;
   readonly #timer: Timer;

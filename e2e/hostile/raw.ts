@@ -9,13 +9,13 @@ export interface Target {
   readonly address: string;
   /** Access tokens of registered users. */
   readonly tokens: readonly string[];
-  /** Access tokens of eight more users, who attack together. */
+  /** Access tokens of eight more users, that attack together. */
   readonly crowd: readonly string[];
   /** Ids and the like that the preparation has made, addresses of files, refresh tokens. */
   readonly made: { readonly [name: string]: string };
 }
 
-/** A connection. Errors are the attacker's own business: the service may close it at any time. */
+/** A connection. Errors are the attacker's own business: the service may close the connection at any time. */
 export function open({ url }: Target): Promise<Socket | null> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
@@ -37,7 +37,7 @@ export function bearer(token: string | undefined): { Authorization: string } {
   return { Authorization: `Bearer ${token ?? ""}` };
 }
 
-/** Sends a whole request and answers its status; the body is read and dropped. 0 when the connection broke. */
+/** Sends a whole request and answers the status; the body is read and dropped. 0 when the connection broke. */
 export async function send(
   target: Target,
   path: string,
@@ -49,7 +49,7 @@ export async function send(
     await answer.arrayBuffer();
     return answer.status;
   } catch {
-    // Refused, reset or aborted: each is an answer to an attack.
+    // Refused, reset or aborted: each entry is an answer to an attack.
     return 0;
   }
 }

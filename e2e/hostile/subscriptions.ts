@@ -9,7 +9,7 @@ interface Strength {
 
 type Frame = Record<string, unknown>;
 
-/** Comments of the post, and characters of each. */
+/** Comments of the post, and characters of each comment. */
 const comments = { count: 950, length: 20_000 };
 
 const json = { "Content-Type": "application/json" };
@@ -66,7 +66,7 @@ async function create(target: Target, collection: string, body: object): Promise
   return ((await answer.json()) as { id: string }).id;
 }
 
-/** A post with its comments. */
+/** A post with the comments. */
 async function post(target: Target, { share }: Strength): Promise<string> {
   const post = await create(target, "posts", { title: "a" });
   const body = "xé".repeat(comments.length / 2);

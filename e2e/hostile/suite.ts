@@ -63,7 +63,7 @@ const collections = [
   },
 ];
 
-/** Bounds as set by an operator who lets strangers upload. */
+/** Bounds as set by an operator that lets strangers upload. */
 const config = {
   trustedProxies: 1,
   limits: { body: "2MiB", storagePerUser: "200MiB" },
@@ -72,7 +72,7 @@ const config = {
 
 /**
  * MiB: the memory during an attack, above the memory of the idle service; the memory afterwards, above the memory of the service
- * with its data before the attack; the size of the write-ahead log.
+ * with the data before the attack; the size of the write-ahead log.
  */
 export const allowedMiB = { memory: 256, kept: 40, log: 192 } as const;
 
@@ -84,7 +84,7 @@ export interface Size {
   /** Records of about 1 MB, and of 10 KB. */
   readonly big: number;
   readonly pages: number;
-  /** Seconds for the service to release memory after the preparation of its data. */
+  /** Seconds for the service to release memory after the preparation of the data. */
   readonly rest: number;
   /** Seconds between the attack and the last look at the service. */
   readonly recovery: number;

@@ -17,7 +17,7 @@ const items = {
   ],
 };
 
-/** Reads a whole list and answers its records, counted without keeping them. */
+/** Reads a whole list and answers the records, counted without keeping the list. */
 async function countList(url: string): Promise<number> {
   const response = await fetch(`${url}/api/items`);
   if (response.body === null) throw new Error("no body");
@@ -34,7 +34,7 @@ test("a list of 1,000,000 records costs at most 40 MiB more resident memory than
   });
   await first.stop();
 
-  // Through the API this would take minutes; the rows are as the API would write.
+  // Through the API the same would take minutes; the rows are as the API would write.
   const database = new Database(join(cwd, "socle.db"));
   const insert = database.prepare(
     "INSERT INTO items (id, createdAt, updatedAt, title, body, count, score) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -76,7 +76,7 @@ test("a list of 1,000,000 records costs at most 40 MiB more resident memory than
   });
   const slowPeak = await peakMiB(second, () => Bun.sleep(5_000));
   console.log(`twenty that do not read: ${slowPeak.toFixed(1)} MiB`);
-  // Their sockets' buffers and a page for each: nothing that grows with the list, which is 250 MB.
+  // The buffers and a page for each socket: nothing that grows with the list, which is 250 MB.
   expect(slowPeak - base).toBeLessThan(2 * allowedMiB);
   expect((await fetch(`${second.url}/health`)).status).toBe(200);
   for (const socket of sockets) socket.destroy();

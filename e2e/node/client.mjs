@@ -5,7 +5,7 @@ import { WebSocket } from "ws";
 const [, , baseUrl = "", file = ""] = process.argv;
 if (process.versions.bun !== undefined) throw new Error("This is to be run by Node");
 
-// Node 22 has its own WebSocket; older versions have no WebSocket.
+// Node 22 has a WebSocket; older versions have no WebSocket.
 Reflect.deleteProperty(globalThis, "WebSocket");
 const without = new SocleClient({ baseUrl });
 let refusal = "";

@@ -78,7 +78,7 @@ export async function yearAheadUnderWay(): Promise<number> {
   return 1;
 }
 
-/** The clock is set an hour back, and to and fro: tokens, throttle and places in lists. Answers its steps. */
+/** The clock is set an hour back, and to and fro: tokens, throttle and places in lists. Answers the steps. */
 export async function hourBack(): Promise<number> {
   const world = await ClockWorld.open();
   await world.start();
@@ -99,7 +99,7 @@ export async function hourBack(): Promise<number> {
   const credentials = { email: "admin@example.com", password };
   const { body: tokens } = await nobody.ask<Tokens>("POST", "/api/auth/login", credentials);
 
-  // A token lasts an hour by the clock, and its session longer.
+  // A token lasts an hour by the clock, and the session longer.
   world.offset = hourMs - 2 * minuteMs;
   expect(await me()).toBe(200);
   world.offset = hourMs + 2 * minuteMs;
@@ -145,7 +145,7 @@ export async function repeatedSecond(times: number): Promise<number> {
 const sizes = [secondMs, 4 * secondMs, 10 * secondMs, minuteMs, hourMs, dayMs];
 const clients = 4;
 
-/** The clock steps to and fro while records are created, updated and read. Answers its steps. */
+/** The clock steps to and fro while records are created, updated and read. Answers the steps. */
 export async function steps(random: () => number, count: number): Promise<number> {
   // The clock is two days ahead at most.
   const world = await ClockWorld.open("7d");

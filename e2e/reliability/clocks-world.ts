@@ -1,6 +1,6 @@
 /**
- * A service whose time of day is moved, with the checks that hold at any time of day: the order of records and events, times that do
- * not fall, cursors and event ids that stay valid.
+ * A service with a time of day that is moved, with the checks that hold at any time of day: the order of records and
+ * events, times that do not fall, cursors and event ids that stay valid.
  */
 import { expect } from "bun:test";
 import { mkdirSync } from "node:fs";
@@ -18,7 +18,7 @@ export const hourMs = 60 * minuteMs;
 export const dayMs = 24 * hourMs;
 export const yearMs = 365 * dayMs;
 
-/** Corrections up to this do not show (docs/operating.md). */
+/** Corrections up to this size do not show (docs/operating.md). */
 const correctionMs = 5 * secondMs;
 /** The tracer and this process read one clock at different moments. */
 const readingMs = 1_000;
@@ -99,7 +99,7 @@ export class ClockWorld {
     return output;
   }
 
-  /** Creates a record; its time is the clock's time, and follows the clock back only for more than a correction. */
+  /** Creates a record; the time is the clock's time, and follows the clock back only for more than a correction. */
   async create(text = ""): Promise<Item> {
     const before = Date.now() + this.offset;
     const { status, body } = await this.admin.ask<Item>("POST", "/api/items", { n: this.#next++, text });
@@ -116,7 +116,7 @@ export class ClockWorld {
     return body;
   }
 
-  /** Updates a record: its time rises, whatever the clock does. */
+  /** Updates a record: the time rises, whatever the clock does. */
   async update(item: Item): Promise<Item> {
     const { status, body } = await this.admin.ask<Item>("PUT", `/api/items/${item.id}`, {
       text: String(Math.random()),
@@ -152,14 +152,14 @@ export class ClockWorld {
     return all.toReversed();
   }
 
-  /** A client that resumes from the last event that it saw misses no event, and hears no event twice. */
+  /** A client that resumes from the last event that the client saw misses no event, and hears no event twice. */
   async expectReplay(since: { id: string; n: number }): Promise<void> {
     const socket = await TestSocket.open(this.server.url, this.admin.token);
     await socket.subscribe("items.created", since.id);
     const wanted = this.created.map(({ n }) => n).filter((n) => n > since.n);
     const heard = async (): Promise<number[]> =>
       (await socket.events()).map(({ payload }) => Number(Reflect.get(payload, "n")));
-    // The subscription is answered before its replay is over.
+    // The subscription is answered before the replay is over.
     while ((await heard()).length < wanted.length) await Bun.sleep(5);
     expect(await heard()).toEqual(wanted);
     socket.socket.close();

@@ -1,5 +1,5 @@
 /**
- * `npm run test:clocks`: the clocks suite in its long form. The suite prints the number of clock steps, and writes the table into
+ * `npm run test:clocks`: the clocks suite in the long form. The suite prints the number of clock steps, and writes the table into
  * docs/reliability.md with `CLOCKS_WRITE=1`. `SEED` repeats a run.
  */
 import { afterAll, test } from "bun:test";

@@ -1,5 +1,5 @@
 /**
- * Data to be damaged: a service's folder with a row or more in each table, made once by the service itself, and a list of its content.
+ * Data to be damaged: a service's folder with a row or more in each table, made once by the service, and a list of the content.
  * Each fault works on a copy.
  */
 import { Database } from "bun:sqlite";
@@ -9,7 +9,7 @@ import { serve, temporaryFolder, until } from "../kit.ts";
 import { scriptProject, waiting } from "../scripts-kit.ts";
 import { Caller } from "./kills-caller.ts";
 
-/** So many of each; the short form has few. */
+/** So many of each kind; the short form has few. */
 export interface DataSize {
   readonly posts: number;
   readonly notes: number;
@@ -30,7 +30,7 @@ export interface DiskData {
   /** Oldest first. */
   readonly posts: readonly Post[];
   readonly notes: readonly string[];
-  /** The bytes of a file by its id. */
+  /** The bytes of a file by id. */
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
@@ -46,7 +46,7 @@ const collections = [
   { name: "slow", fields: [{ name: "text", type: "string" }] },
 ];
 
-/** Its runs are under way at the stop, so deliveries wait in the data. */
+/** The runs are under way at the stop, so deliveries wait in the data. */
 const sleeper = "export const onCreate = () => Bun.sleep(60_000);\n";
 const waitingRuns = 20;
 
@@ -83,7 +83,7 @@ export async function makeData(size: DataSize, end: "stopped" | "killed" = "stop
   const admin = await new Caller(() => server.url).as("listener@example.com");
   await each(size.users, (n) => new Caller(() => server.url).as(`user${n}@example.com`));
   const posts: Post[] = [];
-  // One at a time: the order is compared, too.
+  // A single file at a time: the order is compared, too.
   for (let n = 0; n < size.posts; n++) {
     const post = { title: `title ${n}`, body: bodyOf(n) };
     posts.push({ id: await create(admin, "posts", post), ...post });
@@ -104,7 +104,7 @@ export async function makeData(size: DataSize, end: "stopped" | "killed" = "stop
     server.signal("SIGKILL");
     await server.exited;
   } else await server.stop();
-  // Without the function its runs wait for ever.
+  // Without the function the runs wait for ever.
   rmSync(join(folder, "functions"), { recursive: true });
   return { folder, token: admin.token, posts, notes, files };
 }

@@ -1,5 +1,5 @@
 /**
- * Faults of a disk that lie in its bytes: damaged pages, flipped bits of the database and of its log. A row of the
+ * Faults of a disk that lie in the bytes: damaged pages, flipped bits of the database and of the log. A row of the
  * table for each kind.
  */
 import { rmSync, truncateSync } from "node:fs";
@@ -14,7 +14,7 @@ import { Tally } from "./disks-tally.ts";
 /** So many services at a time. */
 const width = 2;
 
-/** The table of "posts" and its indexes. */
+/** The table of "posts" and the indexes. */
 const ofPosts = new Set(["posts", "posts.title", "sqlite_autoindex_posts_1"]);
 
 /** As far as the tables can be read: each write near the damage is whole, or absent. */
@@ -71,7 +71,7 @@ export async function flippedDatabase(data: DiskData, random: () => number, coun
 const logHead = 32;
 const frameBytes = 24 + pageBytes;
 
-/** All that a change writes, in the order of the log; the service's own writes at its start are left out. */
+/** All that a change writes, in the order of the log; the service's own writes at the start are left out. */
 function stateOf(folder: string): string {
   return withDatabase(folder, (database) =>
     [

@@ -1,5 +1,5 @@
 /**
- * A service whose disk fails under load: started, hurt, perhaps started again, and compared with its acknowledged
+ * A service with a disk that fails under load: started, hurt, perhaps started again, and compared with the acknowledged
  * writes.
  */
 import { Database } from "bun:sqlite";
@@ -97,7 +97,7 @@ export class Live<T extends Running = Running> {
     return Promise.race([this.#server.exited, Bun.sleep(0).then(() => undefined)]);
   }
 
-  /** Asserts that the service ended by itself, with a reason in the log and without a crash. */
+  /** Asserts that the service ended without a kill, with a reason in the log and without a crash. */
   async ended(reason: RegExp): Promise<void> {
     let code: number | null | undefined;
     const hasEnded = await this.until("the service ends", async () => {
@@ -146,7 +146,7 @@ export class Live<T extends Running = Running> {
       this.problem(line);
   }
 
-  /** Events that a client was told of must be in the log, and come in its order. */
+  /** Events that a client was told of must be in the log, and come in the log's order. */
   #unheard(folder: string): string[] {
     const database = new Database(join(folder, "socle.db"), { readonly: true });
     const rows = database.query<{ seq: number }, []>("SELECT seq FROM _events").all();

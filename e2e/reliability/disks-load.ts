@@ -45,7 +45,7 @@ export class Load {
   #next = 1;
   #isRunning = false;
   #work: Promise<unknown> = Promise.resolve();
-  /** Whether the service has announced its end since its start. */
+  /** Whether the service has announced the end since the start. */
   #hasEnded = false;
 
   constructor(admin: Caller, random: () => number) {
@@ -79,7 +79,7 @@ export class Load {
   async #client(client: number): Promise<void> {
     while (this.#isRunning) {
       const chance = this.#random();
-      // Each client has records of its own: no answer depends on another's.
+      // Each client has separate records: no answer depends on another's.
       const mine = this.#records.filter(({ state }, i) => state !== null && i % clients === client);
       const entry = mine[Math.floor(this.#random() * mine.length)];
       if (entry === undefined || chance < 0.45) await this.#create();
@@ -156,7 +156,7 @@ export class Load {
     return problems;
   }
 
-  /** Ids of events that a client has heard, in its order. */
+  /** Ids of events that a client has heard, in the order of the log. */
   heard(): string[][] {
     return this.#sockets.map(({ frames }) =>
       frames.flatMap((frame) => (frame.type === "event" ? [frame.event.id] : [])),

@@ -20,7 +20,7 @@ export interface Look {
 export interface Damaged {
   readonly folder: string;
   readonly data: DiskData;
-  /** The table whose pages are damaged; null when that is not known. */
+  /** The table with damaged pages; null for an unknown table. */
   readonly table: string | null;
   /** Whether wrong bytes cannot look like right ones: then no answer may be wrong. */
   readonly isEvident: boolean;
@@ -105,7 +105,7 @@ class Examination {
     this.problems.push(text);
   }
 
-  /** Notes lie in another table than the damaged one: notes work, unless the damage hits a page that every write needs. */
+  /** Notes lie in another table than the damaged table: notes work, unless the damage hits a page that every write needs. */
   get #isApart(): boolean {
     return this.#damaged.table === "posts";
   }
@@ -152,7 +152,7 @@ class Examination {
     const path = (post: Post | undefined): string => `/api/posts/${post?.id}`;
     const writes: (readonly [status: number, method: string, path: string, body?: object])[] = [
       [201, "POST", "/api/posts", { title: "a new one", body: bodyOf(3) }],
-      // Its title is taken.
+      // The title is taken.
       [400, "POST", "/api/posts", { title: last?.title, body: "" }],
       [200, "PUT", path(first), { body: "changed" }],
       [204, "DELETE", path(last)],

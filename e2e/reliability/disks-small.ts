@@ -1,5 +1,5 @@
 /**
- * A small disk: a tmpfs in its own mount namespace, without privileges. The service runs inside; the
+ * A small disk: a tmpfs in a separate mount namespace, without privileges. The service runs inside; the
  * test reads and fills the disk from outside. The disk ends with the process that made the disk.
  */
 import { rmSync, statfsSync, statSync, truncateSync, writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ export interface SmallDisk {
 
 export async function smallDisk(megabytes: number): Promise<SmallDisk> {
   const inside = temporaryFolder();
-  // The shell ends with its input, so also with this process.
+  // The shell ends with the input, so also with this process.
   const script = `mount -t tmpfs -o size=${megabytes}m none "$1" && echo ready && exec cat`;
   const holder = Bun.spawn(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", inside], {
     stdin: "pipe",

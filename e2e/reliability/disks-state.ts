@@ -1,7 +1,7 @@
-/** The database of a stopped service as a whole: a change and its event are both stored, or neither is. */
+/** The database of a stopped service as a whole: a change and the event are both stored, or neither is. */
 import { withDatabase } from "./disks-data.ts";
 
-/** Records without their event, and events without their record. */
+/** Records without an event, and events without a record. */
 export function halves(folder: string, tables: readonly string[]): string[] {
   return withDatabase(folder, (database) =>
     tables.flatMap((table) => {

@@ -1,6 +1,7 @@
 /**
- * `npm run test:disks`: the disks suite in its long form. The suite prints the outcome of each kind of fault, and writes the table into
- * docs/reliability.md with `DISKS_WRITE=1`. `DISKS_ONLY` names a part of a kind's name, `SEED` repeats a run.
+ * `npm run test:disks`: the disks suite in the long form. The suite prints the outcome of each kind of fault, and
+ * writes the table into docs/reliability.md with `DISKS_WRITE=1`. `DISKS_ONLY` names a part of a kind's name, `SEED`
+ * repeats a run.
  */
 import { afterAll, expect, test } from "bun:test";
 import { cpus } from "node:os";

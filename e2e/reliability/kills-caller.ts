@@ -1,4 +1,6 @@
-/** One user of a service: requests with its token, uploads, and uploads that break off. The kills and the soak use it. */
+/**
+ * One user of a service: requests with the token, uploads, and uploads that break off. The kills and the soak use this caller.
+ */
 import { connect } from "node:net";
 import { fileForm, formType } from "../../packages/server/test/forms.ts";
 

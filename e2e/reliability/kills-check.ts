@@ -65,7 +65,7 @@ function compareJobs(database: Database, known: Knowledge): string[] {
   return problems;
 }
 
-/** An acknowledged file has its bytes; a deleted or incomplete file has none. */
+/** An acknowledged file has the bytes; a deleted or incomplete file has no bytes. */
 async function compareFiles(cwd: string, known: Knowledge, admin: Caller): Promise<string[]> {
   using database = new Database(join(cwd, "socle.db"), { readonly: true });
   const remains = (): number =>

@@ -42,7 +42,7 @@ export class Listener {
     this.#socket = socket;
     socket.onopen = () => socket.send(JSON.stringify({ action: "subscribe", channel: this.channel, since: this.last }));
     socket.onmessage = ({ data }) => {
-      // Late events of a replaced socket would come after the events of its successor.
+      // Late events of a replaced socket would come after the events of the successor.
       if (socket !== this.#socket) return;
       const frame = JSON.parse(String(data)) as Frame;
       if (frame.event !== undefined) this.#hear(frame.event.id);
@@ -64,7 +64,7 @@ export class Listener {
     else this.heard.push(id);
   }
 
-  /** @param logged the events of its channel; @param mayMiss events that a replay leaves out, because their records are gone. */
+  /** @param logged the events of the channel; @param mayMiss events that a replay leaves out, because the records are gone. */
   missed(logged: readonly string[], mayMiss: ReadonlySet<string>): string[] {
     const heard = new Set(this.heard);
     const known = new Set(logged);

@@ -21,7 +21,7 @@ export const collections = [
   },
 ];
 
-/** Each run leaves a line in runs.log, and a record that exists once for its event, however often the handler runs. */
+/** Each run leaves a line in runs.log, and a record that exists once for the event, however often the handler runs. */
 export const files = {
   "functions/items/effect.ts": `
 import { appendFileSync } from "node:fs";
@@ -45,7 +45,7 @@ export default async ({ db }: any) => {
 `,
 };
 
-/** The name of a field that a migration may add; null for the definition without one. */
+/** The name of a field that a migration may add; null for the definition without the field. */
 function notesWith(extra: string | null): { fields: object[] } {
   return { fields: extra === null ? noteFields : [...noteFields, { name: extra, type: "string" }] };
 }
@@ -72,7 +72,7 @@ export class Load {
     const writers = Array.from({ length: 9 }, (_, i) => {
       const name = i < 6 ? "items" : "notes";
       const width = i < 6 ? 6 : 3;
-      // Each record belongs to one writer, so that the order of its versions is known.
+      // Each record belongs to one writer, so that the order of the versions is known.
       const own = shared[name].filter((_known, at) => at % width === i % width);
       return this.#client(() => this.#write(name, own, width));
     });

@@ -1,6 +1,6 @@
 /**
  * The clients' side of the kills: acknowledged writes, and requested writes that may or may not have been done. The content
- * of each record and file follows from its number, so that half a content is not taken for whole.
+ * of each record and file follows from the number, so that half a content is not taken for whole.
  */
 
 /** @returns the text of a version of a record; some texts take more than a page of the database. */
@@ -18,7 +18,7 @@ export function bytesOf(n: number): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** Whether these are the bytes of some file, whole. */
+/** Whether given bytes are the bytes of some file, whole. */
 export function areWhole(bytes: Uint8Array): boolean {
   if (bytes.byteLength < 8) return false;
   const n = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
@@ -121,6 +121,6 @@ export class Knowledge {
   triedExtras: (string | null)[] = [];
   /** Acknowledged, beside records. */
   acknowledged = { uploads: 0, deletions: 0, logins: 0, logouts: 0, jobs: 0, migrations: 0 };
-  /** Requests and uploads whose connection a kill has broken, and uploads that their client broke off. */
+  /** Requests and uploads broken by a kill, and uploads broken off by the client. */
   broken = { requests: 0, uploads: 0 };
 }

@@ -2,7 +2,7 @@
  * A process of the crash points: the modules of the service on a folder, without the network. The process prints the stored state,
  * then writes records without pauses, and prints each change before the request and after the acknowledgement. The test kills the process.
  *
- * Its lines: `{"stored": […], "problems": […]}`, then `c n` (a requested creation), `u n version`, `d n`, and after
+ * The lines: `{"stored": […], "problems": […]}`, then `c n` (a requested creation), `u n version`, `d n`, and after
  * the acknowledgement the same in capitals.
  */
 import { writeSync } from "node:fs";

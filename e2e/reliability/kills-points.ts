@@ -20,7 +20,7 @@ const collections = [
 ];
 /** After so many kills another folder is begun, so that the first start is killed, too. */
 const perFolder = 40;
-/** From the start of the process, and from its first write on. */
+/** From the start of the process, and from the first write on. */
 const longestStartMs = 130;
 const longestWorkMs = 70;
 /** A process that tells nothing for so long is stuck. */

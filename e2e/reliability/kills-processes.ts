@@ -12,7 +12,7 @@ function read(pid: string, file: string): string {
   }
 }
 
-/** The children of a service with one of these words in the command line. */
+/** The children of a service with a word of the list in the command line. */
 export function childrenOf(service: number, words: readonly Word[]): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -31,7 +31,7 @@ export function kill(pid: number): boolean {
   }
 }
 
-/** Processes that have not ended after a while. A zombie has ended, and its parent has not looked yet. */
+/** Processes that have not ended after a while. A zombie has ended, and the parent has not looked yet. */
 export async function remaining(pids: readonly number[], milliseconds = 10_000): Promise<number[]> {
   const end = performance.now() + milliseconds;
   const isThere = (pid: number): boolean =>

@@ -1,4 +1,4 @@
-/** The runs of functions over all kills: each event ran, in the order of its record, and a second time only with a cause. */
+/** The runs of functions over all kills: each event ran, in the order of the record, and a second time only with a cause. */
 import { Database } from "bun:sqlite";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ function repeats(runs: readonly Run[], cuts: readonly Cut[]): string[] {
   return problems;
 }
 
-/** The first run for an event comes after the first runs for all earlier events of its record. */
+/** The first run for an event comes after the first runs for all earlier events of the record. */
 function disorder(runs: readonly Run[]): string[] {
   const newest = new Map<string, string>();
   const seen = new Set<string>();
@@ -91,5 +91,5 @@ export function checkRuns(
   return { runs: runs.length, repeated: runs.length - ran.size, problems };
 }
 
-/** The message of a job that was run by hand while its process was killed. */
+/** The message of a job that was run by hand while the process was killed. */
 const cutOff = "The service ended while it ran";

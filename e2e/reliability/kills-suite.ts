@@ -1,5 +1,5 @@
 /**
- * The kills: a service under mixed load, or its processes, is killed again and again at random moments; after each kill the
+ * The kills: a service under mixed load, or the processes, is killed again and again at random moments; after each kill the
  * suite checks that all acknowledged data are stored. The long form is `npm run test:kills`, the short form is a test.
  */
 import { Database } from "bun:sqlite";
@@ -29,7 +29,7 @@ export interface Outcome {
   readonly problems: readonly string[];
 }
 
-/** The part of the starts after a kill that is killed, too, and the longest wait before such a kill. */
+/** The part of the starts after a kill that is killed, too, and the longest wait before that kill. */
 const startKills = 0.3;
 const longestStartMs = 400;
 /** So many problems say enough. */
@@ -153,7 +153,7 @@ class Suite {
     this.#cuts.push({ from, until: Date.now() });
   }
 
-  /** Recovery, the sweep of uploads, the loading of functions and their first runs. */
+  /** Recovery, the sweep of uploads, the loading of functions and the first runs. */
   async #killStart(): Promise<void> {
     const from = Date.now();
     const child = Bun.spawn([executable], { cwd: this.#cwd, stdin: "ignore", stdout: "ignore", stderr: "ignore" });

@@ -1,4 +1,4 @@
-/** Puts a table into docs/reliability.md, between the comments that bear its name. */
+/** Puts a table into docs/reliability.md, between the comments that bear the name. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../kit.ts";

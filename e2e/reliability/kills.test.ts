@@ -1,5 +1,5 @@
 /**
- * `npm run test:kills`: 300 kills of the service and its processes under mixed load. `KILLS=…` makes another number of rounds,
+ * `npm run test:kills`: 300 kills of the service and the processes under mixed load. `KILLS=…` makes another number of rounds,
  * `SEED=…` repeats the choices of a run, `KILLS_WRITE=1` writes the table into docs/reliability.md.
  */
 import { expect, test } from "bun:test";

@@ -6,7 +6,7 @@ import { png } from "../../packages/server/test/images.ts";
 import { Caller, password, type Tokens } from "./kills-caller.ts";
 
 const kept = { records: 2_000, files: 40, sockets: 10 };
-/** More different lists than the service remembers in their parsed form. */
+/** More different lists than the service remembers in the parsed form. */
 const differentLists = 1_600;
 const image = png(400, 300);
 

@@ -20,7 +20,7 @@ export const charts: readonly Chart[] = [
 const width = 360;
 const height = 150;
 const columns = 2;
-/** Room around the lines of a chart, for its title and the numbers. */
+/** Room around the lines of a chart, for the title and the numbers. */
 const margin = { left: 44, right: 14, top: 30, bottom: 34 };
 
 /** A round number of which a few make up `most`. */

@@ -1,4 +1,4 @@
-/** The samples of the soak: the resources of the service and its processes at a moment, and the slope of each measure. */
+/** The samples of the soak: the resources of the service and the processes at a moment, and the slope of each measure. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 

@@ -17,11 +17,11 @@ import { type Measure, median, type Sample, slope, take } from "./soak-samples.t
 
 const minutes = Number(process.env["MINUTES"] ?? 30);
 const warmUp = 5;
-/** In less time than this a slope says nothing. */
+/** In less time a slope says nothing. */
 const shortestJudged = 10;
 const sampleEveryMs = 2_000;
 
-/** The most by which each may rise, per minute. */
+/** The most by which each measure may rise, per minute. */
 const allowed: Partial<Record<Measure, number>> = { service: 1, children: 0.5, descriptors: 0.2, threads: 0.05 };
 
 function row({ measure, title, unit }: (typeof charts)[number], judged: readonly Sample[]): string {

@@ -8,7 +8,7 @@ const cache = join(tmpdir(), "socle-earlier-builds");
 
 export interface Build {
   readonly commit: string;
-  /** Its day and subject. */
+  /** The day and subject. */
   readonly title: string;
   readonly executable: string;
 }

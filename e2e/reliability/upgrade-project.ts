@@ -1,5 +1,5 @@
 /**
- * The project that goes from version to version: a list of its written data, and the way to find these data again. Each
+ * The project that goes from version to version: a list of the written data, and the way to find these data again. Each
  * starting version adds records, a user, a file and runs of functions.
  */
 import { Database } from "bun:sqlite";
@@ -23,7 +23,7 @@ export const collections = [
   { name: "effects", fields: [{ name: "of", type: "string", unique: true, required: true }] },
 ];
 
-/** A run that waits is cut off by the end of its version, and made by the next. */
+/** A run that waits is cut off by the end of the version, and made by the next. */
 export const files = {
   "functions/items/effect.ts": `
 import { existsSync } from "node:fs";
@@ -99,7 +99,7 @@ export async function add(server: Running, written: Written): Promise<void> {
   }
 }
 
-/** A record whose function does not come to its end before `finish`. */
+/** A record with a function that does not come to an end before `finish`. */
 export async function leaveRun(server: Running, cwd: string, written: Written): Promise<void> {
   rmSync(join(cwd, "go-on"), { force: true });
   const body = { n: ++written.n, version: 0, text: "waits" };

@@ -45,7 +45,7 @@ async function endSuddenly(server: Running, cwd: string, written: Written): Prom
   await server.exited;
 }
 
-/** The service, or its output when the service refuses to start. */
+/** The service, or the output when the service refuses to start. */
 async function tryToServe(cwd: string, executable: string): Promise<Running | string> {
   try {
     return await serve(cwd, { executable });

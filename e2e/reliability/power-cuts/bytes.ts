@@ -1,6 +1,6 @@
 /**
  * The bytes of a file after a power cut. Flushed bytes are on disk. Of the rest, each page of 4 KiB has the state after some of
- * its writes, from no write to all; a page may be torn between its sectors. The size is also the size after some of the
+ * the writes, from no write to all; a page may be torn between the sectors. The size is also the size after some of the
  * changes. Zeros fill the gaps.
  */
 import { type Change, type File, lastSure } from "./names.ts";

@@ -1,4 +1,4 @@
-/** The check of a folder after a power cut: the executable starts in the folder, and its data are compared with the ledger. */
+/** The check of a folder after a power cut: the executable starts in the folder, and the data are compared with the ledger. */
 
 import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -15,7 +15,7 @@ export interface Expected {
   readonly cut: number;
 }
 
-/** Collects the faults, a line each. */
+/** Collects the faults, a line per fault. */
 export type Faults = string[];
 
 /** The states of a history that are right after the cut. */
@@ -90,7 +90,7 @@ export function lossOf(found: string | null): string {
   return found === null ? "is missing" : `is there, and not as it should be: ${found.slice(0, 80)}`;
 }
 
-/** Only a session whose last step is sure can be renewed without a doubt: a token that was used is worth nothing. */
+/** Only a session with a sure last step can be renewed without a doubt: a token that was used is worth nothing. */
 async function sessionFault(history: History, expected: Expected, client: Client): Promise<string | null> {
   const states = possibleStates(expected, history);
   const isValid = (await client.as(history.id).status("/api/auth/me")) === 200;
@@ -105,7 +105,7 @@ async function sessionFault(history: History, expected: Expected, client: Client
   }
 }
 
-/** Names that no service leaves in its folder. */
+/** Names that no service leaves in the folder. */
 function leftovers(cwd: string): string[] {
   const own =
     /^(config\.json|functions|socle\.db(-wal|-shm|-lock|-lock-journal|-control|-backup|-reserve)?|storage|backups)$/;

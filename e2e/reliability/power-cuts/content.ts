@@ -7,7 +7,7 @@ import { fieldsOf } from "./workload.ts";
 
 type Row = { readonly [column: string]: string | number | null };
 
-/** The types of a record's events in their order, by its id. */
+/** The types of a record's events in order, by id. */
 type Events = ReadonlyMap<string, readonly string[]>;
 
 export function contentFaults(cwd: string, expected: Expected): string[] {
@@ -38,7 +38,7 @@ function text(value: string | number | null | undefined): string {
   return String(value ?? "");
 }
 
-/** The definition is in a possible state, and the table has its columns. */
+/** The definition is in a possible state, and the table has the columns. */
 function definitionFaults(all: All, expected: Expected, definitions: ReadonlyMap<string, Row>): string[] {
   return expected.ledger.of("definition").flatMap((history) => {
     const stored = definitions.get(history.id)?.["definition"];
@@ -73,7 +73,7 @@ function eventsOf(all: All, table: string): Events {
   return events;
 }
 
-/** Each record has the event of its creation, and each creation event has its record or the event of its deletion. */
+/** Each record has the event of the creation, and each creation event has the record or the event of the deletion. */
 function eventFaults(all: All, table: string): string[] {
   const stored = new Set(all(`SELECT id FROM "${table}"`).map((row) => text(row["id"])));
   const events = eventsOf(all, table);

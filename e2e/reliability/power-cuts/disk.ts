@@ -1,4 +1,4 @@
-/** A folder as it could be on disk after a power cut, made from the tracer's log. */
+/** A possible folder on disk after a power cut, made from the tracer's log. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { type LogEntry, readLog, Spool } from "../tracer/log.ts";

@@ -1,6 +1,7 @@
 /**
- * The ledger of a power-cut run holds all that its clients have done and heard: a history of steps for each object, each step with the
- * entries of the tracer's log at its request and at its acknowledgement. The ledger gives the possible states after a cut.
+ * The ledger of a power-cut run holds all that the clients have done and heard: a history of steps for each object,
+ * each step with the entries of the tracer's log at the request and at the acknowledgement. The ledger gives the
+ * possible states after a cut.
  */
 import type { Control } from "../tracer/control.ts";
 
@@ -21,7 +22,7 @@ export interface History {
   readonly steps: Step[];
 }
 
-/** A client makes the steps of a history one by one. */
+/** A client makes the steps of a history in order. */
 export class Ledger {
   readonly histories: History[] = [];
   readonly #control: Control;
@@ -43,7 +44,7 @@ export class Ledger {
     return history;
   }
 
-  /** Makes a step and notes the step after its acknowledgement. */
+  /** Makes a step and notes the step after the acknowledgement. */
   async step(history: History, state: string | null, work: () => Promise<void>): Promise<void> {
     const asked = this.now();
     await work();

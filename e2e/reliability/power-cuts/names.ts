@@ -1,5 +1,5 @@
 /**
- * The names of files and folders as a disk keeps the names. A change of a name is sure after a flush of its
+ * The names of files and folders as a disk keeps the names. A change of a name is sure after a flush of the
  * folder; until then a power cut may undo the change. Changes of one name are undone from the last one backwards. A rename is one
  * change of two names.
  */

@@ -20,7 +20,7 @@ export interface Restore {
   readonly after: string;
 }
 
-/** All data that a service keeps for its users, without the data that a start may change. */
+/** All data that a service keeps for the users, without the data that a start may change. */
 function digest(cwd: string): string {
   const database = new Database(join(cwd, "socle.db"), { readonly: true });
   try {

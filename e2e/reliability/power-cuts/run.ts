@@ -1,4 +1,6 @@
-/** A power-cut run: the executable below the tracer in an empty folder, its work, a clean stop, and a second start with more work. */
+/**
+ * A power-cut run: the executable below the tracer in an empty folder, the work, a clean stop, and a second start with more work.
+ */
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { randomNumbers } from "../../../packages/server/test/random.ts";

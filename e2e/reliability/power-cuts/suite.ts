@@ -1,4 +1,4 @@
-/** The power-cut suite: cuts of a run at random entries of its log, each with its check. */
+/** The power-cut suite: cuts of a run at random entries of the log, each with a check. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { randomNumbers } from "../../../packages/server/test/random.ts";
@@ -15,7 +15,10 @@ function pick<T>(list: readonly T[], random: () => number): T | undefined {
   return list[Math.floor(random() * list.length)];
 }
 
-/** An entry of the log: an acknowledgement, often the first of its kind, because a loss shows at once; soon after the start; or any. */
+/**
+ * An entry of the log: an acknowledgement, often the first of the kind, because a loss shows at once; soon after the
+ * start; or any.
+ */
 function randomEntry({ disk, ledger }: Run, random: () => number): number {
   const way = random();
   const histories = ledger.of(pick(kinds, random) ?? "items");
@@ -30,7 +33,7 @@ function randomLuck(random: () => number): Pick<Cut, "luck" | "names"> {
   return { luck, names: pick([0, 0.5, 1], random) ?? 0 };
 }
 
-/** A cut; all unflushed changes are lost, or none, or some. */
+/** A cut; all unflushed changes are lost, or nothing, or some. */
 export function randomCut(run: Run, seed: number): Cut {
   const random = randomNumbers(seed);
   const at = randomEntry(run, random);
@@ -45,14 +48,14 @@ export function firstCuts({ ledger }: Run): Cut[] {
   });
 }
 
-/** Cuts of a restore behind its list of moves: each is other luck with the names. */
+/** Cuts of a restore behind the list of moves: each cut is other luck with the names. */
 const cutsAsListed = 8;
 
-/** Cuts of a restore: at the list of its moves, at its end, among the moves before the end, and anywhere. */
+/** Cuts of a restore: at the list of the moves, at the end, among the moves before the end, and anywhere. */
 export function restoreCuts({ disk: { entries }, listed }: Restore, seed: number, count: number): Cut[] {
   const random = randomNumbers(seed);
   const moves = Math.min(entries, 60);
-  // The list of moves may be on disk before the other files of its folder.
+  // The list of moves may be on disk before the other files of the folder.
   const asListed = Array.from({ length: cutsAsListed }, (): Cut => ({ at: listed, luck: "some", names: 0.5, random }));
   const others = Array.from({ length: count }, (_, i): Cut => {
     if (i % 3 === 0) return { at: entries, luck: "nothing", names: i % 2 === 0 ? 0 : 0.5, random };

@@ -22,7 +22,7 @@ const collections = [
   { name: "shapes", fields: [{ name: "field0", type: "integer" }], permissions: everybody },
 ];
 
-/** The function of `tasks`: its effect is made once, in spite of repeated runs. */
+/** The function of `tasks`: the effect is made once, in spite of repeated runs. */
 export const effectFunction = `
 export const onCreate = async ({ record, event, db }: any) => {
   await db.collection("effects").create({ n: record.n, event: event.id }).catch((error: any) => {
@@ -145,7 +145,7 @@ async function writeFiles(work: Work, client: Client): Promise<void> {
   }
 }
 
-/** Registrations and logins; each second session renews its tokens, each third session ends. */
+/** Registrations and logins; each second session renews the tokens, each third session ends. */
 async function signIn({ ledger, amount }: Work, client: Client): Promise<void> {
   for (let i = 0; i < amount.users; i++) {
     const email = `user${++lastNumber}@example.com`;

@@ -1,7 +1,7 @@
 /**
  * Moves the traced command's time of day: `clock_gettime`, `gettimeofday` and `time` are answered by the tracer. The kernel's
  * vDSO, which answers these calls without a system call, is hidden from each executed program. Waits until a time of day (futex)
- * are moved back, so that the wait keeps its length. Times of files are the kernel's own, and not moved.
+ * are moved back, so that the wait keeps the length. Times of files are the kernel's own, and not moved.
  */
 import type { Control } from "./control.ts";
 import type { Trap } from "./filter.ts";
@@ -31,7 +31,7 @@ export class Clock {
     this.#control = control;
   }
 
-  /** Hides the vDSO: the auxiliary vector behind the environment on the new program's stack tells its place. */
+  /** Hides the vDSO: the auxiliary vector behind the environment on the new program's stack tells the place. */
   executed(tid: number): void {
     let at = stackPointer(tid);
     const read = (address: bigint): bigint => new DataView(readMemory(tid, address, 8).buffer).getBigUint64(0, true);

@@ -13,7 +13,7 @@ export interface Rule {
   /** The number of matching calls that pass before the first hit (0), and the most hits (no bound). */
   readonly after?: number;
   readonly times?: number;
-  /** The call is not made and fails with this error, such as `ENOSPC`. */
+  /** The call is not made and fails with this error, for example `ENOSPC`. */
   readonly errno?: string;
   /** The thread waits so long before the call is made, or fails. */
   readonly delayMs?: number;
@@ -24,7 +24,7 @@ export interface Rule {
 export interface TracerConfig {
   /** An existing folder outside of the recorded folder: the log, the written bytes, and the control file. */
   readonly output: string;
-  /** An existing folder, without symbolic links in its path: changes of files below the folder are recorded. */
+  /** An existing folder, without symbolic links in the path: changes of files below the folder are recorded. */
   readonly record?: string;
   readonly rules?: readonly Rule[];
   /** The seed of the rules' probabilities. */
@@ -33,7 +33,7 @@ export interface TracerConfig {
   readonly clock?: boolean;
 }
 
-/** The number of an error by its name, such as `EIO`. */
+/** The number of an error by name, for example `EIO`. */
 export function errnoOf(name: string): number {
   const number: unknown = Reflect.get(constants.errno, name);
   if (typeof number !== "number") throw new Error(`There is no error "${name}"`);

@@ -53,7 +53,7 @@ export class Control {
     return this.#values[slots.rules + 2 * rule] === 1;
   }
 
-  /** Lets a rule of the configuration act, or rest. Its counts go on. */
+  /** Lets a rule of the configuration act, or rest. The counts go on. */
   arm(rule: number, isArmed = true): void {
     this.#values[slots.rules + 2 * rule] = isArmed ? 1 : 0;
   }

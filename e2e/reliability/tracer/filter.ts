@@ -4,7 +4,7 @@
  */
 import { type CallName, machine, numberOf } from "./syscalls.ts";
 
-/** Traps a call; with conditions, only when each argument, under its mask, equals one of the values, or is not zero. */
+/** Traps a call; with conditions, only when each argument, under the mask, equals a listed value, or is not zero. */
 export interface Trap {
   readonly call: CallName;
   readonly when?: readonly { readonly argument: number; readonly mask: number; readonly values?: readonly number[] }[];

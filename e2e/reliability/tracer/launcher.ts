@@ -1,6 +1,6 @@
 /**
- * Becomes the traced command: stops until the tracer has attached, installs the filter whose program the first
- * argument is (base64), and executes the rest. The environment is handed on untouched.
+ * Becomes the traced command: stops until the tracer has attached, installs the filter with the first argument
+ * as program (base64), and executes the rest. The environment is handed on untouched.
  */
 import { ptr } from "bun:ffi";
 import { libc } from "./libc.ts";

@@ -1,13 +1,13 @@
 /**
  * The log of the tracer: the changes of the files below the recorded folder, one JSON object a line, in an order in which a call
  * that began after the return of another call stands behind that call. The written bytes stand in a second file, the spool.
- * Files and folders are known by their inode; a new file takes the inode over from any earlier file of the same inode.
+ * Files and folders are known by the inode; a new file takes the inode over from any earlier file of the same inode.
  */
 import { appendFileSync, closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Control } from "./control.ts";
 
-/** Paths are relative to the recorded folder, which is "" itself. */
+/** Paths are relative to the recorded folder, which is "". */
 export type LogEntry =
   /** Present before the start of the command: bytes and name count as flushed. */
   | { op: "base"; path: string; inode: number; isFolder: boolean; spool: number; length: number }
@@ -56,7 +56,7 @@ export class LogWriter {
     this.#control.entries += 1;
   }
 
-  /** Appends bytes to the spool; answers their place. */
+  /** Appends bytes to the spool; answers the place. */
   keep(bytes: Uint8Array): { spool: number; length: number } {
     const kept = { spool: this.#spooled, length: bytes.byteLength };
     writeSync(this.#spool, bytes);

@@ -1,5 +1,5 @@
 /**
- * The tracer: runs a command below ptrace, and records its changes of files, injects faults into its system calls, or moves its
+ * The tracer: runs a command below ptrace, and records the changes of files, injects faults into the system calls, or moves the
  * clock. Linux on x86_64 and arm64, without further tools.
  *
  *     bun e2e/reliability/tracer/main.ts CONFIG -- COMMAND [ARGUMENT…]
@@ -10,11 +10,11 @@
  *   flush. A client that hears an answer of the command then reads `control.entries`: every change that the
  *   answer depends on is in the log before that entry.
  * - `rules`: matching calls are refused with an error or delayed. `control.arm(i, false)` lets rule i rest, `control.hits(i)`
- *   tells its number of hits.
- * - `clock`: `control.clockOffsetMs = …` moves the command's time of day while it runs.
+ *   tells the number of hits.
+ * - `clock`: `control.clockOffsetMs = …` moves the command's time of day during the run.
  *
  * The command has the standard streams, the environment and the folder of the tracer. The tracer ends with the command and
- * with its code; a kill of the tracer kills the command. A signal for the command is sent to `control.pid`: a signal to the
+ * with the code; a kill of the tracer kills the command. A signal for the command is sent to `control.pid`: a signal to the
  * tracer ends both. Only the requested calls stop a thread (seccomp); all others run at full speed.
  */
 import { Clock, clockTraps } from "./clock.ts";

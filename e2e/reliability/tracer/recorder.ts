@@ -1,7 +1,8 @@
 /**
- * Writes the traced command's changes of the files below a folder into the log. A call is examined at its begin, and
- * recorded after a successful return. Not recorded, because no promise depends on these: modes, owners and times, and writes
- * through shared memory, which SQLite makes to its `-shm` only; such writes to any other file mark the log as useless.
+ * Writes the traced command's changes of the files below a folder into the log. A call is examined at the begin, and
+ * recorded after a successful return. Not recorded, because no promise depends on the following: modes, owners and
+ * times, and writes through shared memory, which SQLite makes to the `-shm` file only; writes like that to any other
+ * file mark the log as useless.
  */
 import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -77,7 +78,7 @@ export class Recorder {
     };
   }
 
-  /** Tells whether a call was made in which its thread ended. No answer depends on the call: a flush may be left out. */
+  /** Tells whether a call was made in which the thread ended. No answer depends on the call: a flush may be left out. */
   #wasMade({ call }: Entry, [first = "", second = ""]: readonly string[]): boolean {
     if (/^(unlink|rmdir)/.test(call)) return !existsSync(first);
     if (/^mkdir/.test(call)) return existsSync(first);
@@ -129,7 +130,7 @@ export class Recorder {
     return first === null ? null : this.#changeOf(entry, first);
   }
 
-  /** The change by a call that names a file of the recorded folder by its descriptor. */
+  /** The change by a call that names a file of the recorded folder by the descriptor. */
   #changeOf(entry: Entry, path: string): ((result: number) => LogEntry | null) | null {
     const since = this.#log.entries;
     const status = statSync(

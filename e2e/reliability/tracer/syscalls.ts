@@ -1,4 +1,4 @@
-/** The system calls that the tracer knows: their numbers, and which of their arguments name a file. */
+/** The system calls that the tracer knows: the numbers, and which of their arguments name a file. */
 
 interface Call {
   /** Numbers on x86_64 and arm64; without a number the processor has no such call. */
@@ -121,7 +121,7 @@ function thisMachine(): Machine {
 
 export const machine = thisMachine();
 
-/** The number of a call on this processor, or null without such a call. */
+/** The number of a call on this processor, or null without this call. */
 export function numberOf(name: CallName): number | null {
   const call: Call = calls[name];
   return call[machine.processor] ?? null;

@@ -24,7 +24,7 @@ export interface Entry {
   readonly args: readonly bigint[];
 }
 
-/** A thread continues to its next trap, or to the end of its current call. */
+/** A thread continues to the next trap, or to the end of the current call. */
 export type Way = "continue" | "syscall";
 
 export function go(tid: number, way: Way, signal = 0): void {
@@ -32,7 +32,7 @@ export function go(tid: number, way: Way, signal = 0): void {
   libc.ptrace(request[way], tid, 0, signal);
 }
 
-/** Leaves a thread stopped until its process is continued. */
+/** Leaves a thread stopped until the process is continued. */
 export function listen(tid: number): void {
   libc.ptrace(request.listen, tid, 0, 0);
 }
@@ -74,7 +74,7 @@ export function stackPointer(tid: number): bigint {
 export function skip(tid: number, result: number): void {
   libc.ptrace(request.getRegisters, tid, registerSet.general, useVector(registers));
   registers[machine.registers.result] = BigInt.asUintN(64, BigInt(result));
-  // On x86_64 the number of the call is a register like others, on arm64 a set of its own.
+  // On x86_64 the number of the call is a register like others, on arm64 a separate set.
   const none = new Int32Array([-1]);
   if (machine.processor === "x64") registers[15] = 0xffff_ffff_ffff_ffffn;
   libc.ptrace(request.setRegisters, tid, registerSet.general, useVector(registers));
@@ -95,7 +95,7 @@ export function descriptorPath(tid: number, fd: number): string {
   return `/proc/${tid}/fd/${fd}`;
 }
 
-/** The path of an open file, or the kernel's text instead, such as `socket:[1234]`; null for a closed descriptor. */
+/** The path of an open file, or the kernel's text instead, for example `socket:[1234]`; null for a closed descriptor. */
 export function pathOfDescriptor(tid: number, fd: number): string | null {
   try {
     return readlinkSync(descriptorPath(tid, fd));
@@ -110,14 +110,14 @@ function absolutePath(tid: number, folder: number, path: string): string | null 
   if (from === null) return null;
   const joined = path.startsWith("/") ? join(path) : join(from, path);
   try {
-    // The name itself may be a link; the call means the link and not its target.
+    // The name may be a link; the call means the link and not the target.
     return join(realpathSync(dirname(joined)), basename(joined));
   } catch {
     return joined;
   }
 }
 
-/** The absolute paths of the files that a call names, links in their folders resolved. */
+/** The absolute paths of the files that a call names, links in the folders resolved. */
 export function pathsOf(entry: Entry): string[] {
   const { fd, paths = [] } = describe(entry.call);
   if (fd !== undefined) {

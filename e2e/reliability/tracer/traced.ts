@@ -5,7 +5,7 @@ import { executable, type Running, serve } from "../../kit.ts";
 import type { TracerConfig } from "./config.ts";
 import { Control } from "./control.ts";
 
-/** A service below the tracer. Its `pid`, `signal` and `stop` mean the service itself. */
+/** A service below the tracer. The `pid`, `signal` and `stop` mean the service. */
 export interface Traced extends Running {
   readonly control: Control;
 }

@@ -1,5 +1,5 @@
 /**
- * The traced command with all its threads and children, from its start to its end. One thread of the tracer makes all calls
+ * The traced command with all the threads and children, from the start to the end. One thread of the tracer makes all calls
  * of ptrace, because the kernel answers no other.
  */
 
@@ -36,7 +36,7 @@ export interface Follower {
   executed(tid: number): void;
 }
 
-/** Starts a command below the launcher and follows the command to its end; answers its exit code, 128 and more for a signal. */
+/** Starts a command below the launcher and follows the command to the end; answers the exit code, 128 and more for a signal. */
 export function trace(command: readonly string[], follower: Follower, started: (pid: number) => void): number {
   const program = Buffer.from(filterProgram(follower.traps)).toString("base64");
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "launcher.ts"), program, ...command], {
@@ -90,7 +90,7 @@ class Tracees {
         this.#entered(tid);
         return;
       case event.exec:
-        // The threads of the old program are gone, and so are their calls.
+        // The threads of the old program are gone, and so are the calls.
         this.#calls.delete(tid);
         this.#follower.executed(tid);
         break;

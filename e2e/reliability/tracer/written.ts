@@ -1,4 +1,4 @@
-/** The bytes that a call has written to a file, and their place in the file. */
+/** The bytes that a call has written to a file, and the place in the file. */
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { readMemory } from "./libc.ts";
 import { argument, descriptor, descriptorPath, type Entry } from "./thread.ts";
@@ -8,7 +8,7 @@ export interface Written {
   readonly bytes: Uint8Array;
 }
 
-/** The bytes that write, pwrite and their likes have taken from the caller's memory. `count` is their answer. */
+/** The bytes that write, pwrite and similar calls have taken from the caller's memory. `count` is the answer. */
 export function writtenFromMemory(entry: Entry, count: number): Written {
   const isVector = entry.call !== "write" && entry.call !== "pwrite64";
   const isPlaced = entry.call.startsWith("p") && argument(entry, 3) !== -1;
@@ -35,7 +35,7 @@ function readVector(
   return Buffer.concat(parts);
 }
 
-/** The bytes that the kernel has copied into a file, read from the file itself. A clone copies the whole file. */
+/** The bytes that the kernel has copied into a file, read from the file. A clone copies the whole file. */
 export function writtenByCopy(entry: Entry, count: number): Written {
   const fd = descriptor(entry, entry.call === "ioctl" || entry.call === "sendfile" ? 0 : 2);
   const path = descriptorPath(entry.tid, fd);

@@ -71,7 +71,7 @@ export interface EventQuery extends PageQuery {
   /** RFC 3339, both included. */
   from?: string | undefined;
   to?: string | undefined;
-  /** The id of the user who caused the event. */
+  /** The id of the user behind the event. */
   actor?: string | undefined;
   /** The id of the user whom the event is about: sign-ins, and changes of the account by admins. */
   about?: string | undefined;
@@ -88,7 +88,7 @@ export interface QueueQuery extends PageQuery {
   status?: QueueRun["status"] | undefined;
 }
 
-/** A field in a migration: with its former name, or null for a new field. */
+/** A field in a migration: with the former name, or null for a new field. */
 export type ChangedField = FieldDefinition & { renamedFrom?: string | null };
 
 export interface CollectionChange {
@@ -98,7 +98,7 @@ export interface CollectionChange {
   search?: string[] | null;
 }
 
-/** Collections and their migrations. `plan…` changes nothing and answers the changes that would be made. */
+/** Collections and migrations. `plan…` changes nothing and answers the changes that would be made. */
 export class CollectionAdmin {
   readonly #transport: Transport;
 
@@ -138,7 +138,9 @@ export class CollectionAdmin {
     return this.#transport.call("DELETE", `${path(name)}?dryRun=true`);
   }
 
-  /** Tries an operation as a user or as an anonymous caller: the answer, and the rules that decide it. Changes nothing. */
+  /**
+   * Tries an operation as a user or as an anonymous caller: the answer, and the rules that decide the answer. Changes nothing.
+   */
   try(name: string, trial: RuleTrialRequest): Promise<RuleTrial> {
     return this.#transport.call("POST", `${path(name)}/try`, { body: trial });
   }
@@ -149,7 +151,7 @@ export class CollectionAdmin {
   }
 }
 
-/** Users, their roles, passwords and sessions. */
+/** Users, roles, passwords and sessions. */
 export class UserAdmin {
   readonly #transport: Transport;
 
@@ -187,7 +189,7 @@ export class UserAdmin {
   }
 }
 
-/** Functions and jobs: their files, their runs, and running a run again. */
+/** Functions and jobs: files, runs, and running a run again. */
 export class ScriptAdmin {
   readonly #transport: Transport;
 
@@ -195,7 +197,7 @@ export class ScriptAdmin {
     this.#transport = transport;
   }
 
-  /** The files of functions and jobs, each with the result of its last load. */
+  /** The files of functions and jobs, with the result of the last load. */
   files(query: PageQuery = {}): Promise<Page<ScriptFileEntry>> {
     return this.#transport.call("GET", `/api/admin/scripts${searchOf(query)}`);
   }
@@ -231,7 +233,7 @@ export class ScriptAdmin {
     return this.#transport.call("POST", `/api/admin/jobs/${encodeURIComponent(name)}/run`);
   }
 
-  /** Adds a run to the queue of a job. Answers the waiting run with the same key, if the queue has such a run. */
+  /** Adds a run to the queue of a job. Answers the waiting run with the same key, if the queue has that run. */
   enqueue(name: string, run: NewQueueRun = {}): Promise<{ runId: string }> {
     return this.#transport.call("POST", `/api/admin/jobs/${encodeURIComponent(name)}/enqueue`, { body: run });
   }
@@ -241,7 +243,7 @@ export class ScriptAdmin {
     return this.#transport.call("GET", `/api/admin/jobs/${encodeURIComponent(name)}/queue${searchOf(query)}`);
   }
 
-  /** A run of a queue, with its payload. */
+  /** A run of a queue, with the payload. */
   queueRun(name: string, runId: string): Promise<QueueRunDetail> {
     return this.#transport.call("GET", queuePath(name, runId));
   }

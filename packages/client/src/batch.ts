@@ -1,4 +1,4 @@
-/** Batches of the client: operations with the types of their collections, and the request. */
+/** Batches of the client: operations with the types of the collections, and the request. */
 import {
   type BatchOperation,
   type BatchReference,
@@ -19,7 +19,7 @@ type OperationOn<Name extends string, Create, Update> =
   | ({ method: "update"; collection: Name; id: string | BatchReference; body: Update } & VersionOptions)
   | ({ method: "delete"; collection: Name; id: string | BatchReference } & VersionOptions);
 
-/** The operations of `SocleClient.batch`; the generated types of a project limit the collections to its own. */
+/** The operations of `SocleClient.batch`; the generated types of a project limit the collections to the project's. */
 export type Operation<Collections extends { [name in keyof Collections]: CollectionTypes }> = [
   keyof Collections,
 ] extends [never]
@@ -41,12 +41,12 @@ type RecordOf<Collections, Done> = Done extends { method: "delete" }
       : StoredRecord
     : StoredRecord;
 
-/** The records of a batch, in the order of its operations; null for a delete. */
+/** The records of a batch, in the order of the operations; null for a delete. */
 export type RecordsOf<Collections, Operations> = {
   -readonly [Index in keyof Operations]: RecordOf<Collections, Operations[Index]>;
 };
 
-/** Sends a batch. The caller's types give the shapes of its records. */
+/** Sends a batch. The caller's types give the shapes of the records. */
 export async function sendBatch<Records>(
   transport: Transport,
   operations: readonly OperationOn<string, object, object>[],

@@ -69,7 +69,7 @@ export interface CollectionClient<T extends SystemFields, Create = NewRecord<T>,
 }
 
 export interface VersionOptions {
-  /** The record as it was read, or its `ETag`. A record of another version is not changed: `SocleError` with the status 412. */
+  /** The record as read, or the `ETag`. A record of another version is not changed: `SocleError` with the status 412. */
   ifMatch?: string | Pick<SystemFields, "id" | "updatedAt">;
 }
 
@@ -102,12 +102,13 @@ function changeOf<T extends SystemFields>(event: Event): RecordChange<T> {
 /**
  * Talks to a Socle service as a user, or anonymously until `register` or `login`.
  *
- * `new SocleClient<Collections>(…)` knows the collections of a project, with the `Collections` of its `.socle/types.d.ts`.
+ * `new SocleClient<Collections>(…)` knows the collections of a project, with the `Collections` of the project's
+ * `.socle/types.d.ts`.
  */
 export class SocleClient<Collections extends { [name in keyof Collections]: CollectionTypes } = object> {
   /** The files of the service. */
   readonly storage: StorageClient;
-  /** The admin API, for users whose role is admin. */
+  /** The admin API, for users with the role admin. */
   readonly admin: AdminClient;
   readonly #transport: Transport;
   readonly #realtime: Realtime;
@@ -124,7 +125,7 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
   }
 
   /**
-   * Goes on with the tokens of another client, for example of a second tab that has renewed its tokens: a refresh token works
+   * Goes on with the tokens of another client, for example of a second tab that has renewed the tokens: a refresh token works
    * a single time. `onTokens` is not called. The realtime connection stays if the client had tokens before.
    */
   adoptTokens(tokens: Tokens | null): void {
@@ -159,7 +160,7 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
     return user;
   }
 
-  /** Whether the service waits for its first admin. */
+  /** Whether the service waits for the first admin. */
   setupStatus(): Promise<SetupStatus> {
     return this.#transport.call("GET", "/api/auth/setup");
   }
@@ -217,7 +218,7 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
   /**
    * Makes up to 1,000 changes of any collections in a transaction: all or no change. `{ $ref: 0 }` stands for the id of the record of
    * the first operation, in later operations. Answers the records in the order of the operations; null for a delete.
-   * @throws SocleError of the operation that failed; `details` has its number as `operation`.
+   * @throws SocleError of the operation that failed; `details` has the number as `operation`.
    */
   batch<const Operations extends readonly Operation<Collections>[]>(
     operations: Operations,
@@ -227,7 +228,7 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
 
   /**
    * Hears the events of a channel: `posts.created`, `posts.*`, `auth.login`, … After a lost connection, the client
-   * connects again and gets the events that it missed. Answers the function that ends the subscription.
+   * connects again and gets the missed events. Answers the function that ends the subscription.
    * @throws Error if the runtime has no WebSocket and no implementation was passed.
    */
   subscribe(channel: string, listener: Listener, options: SubscribeOptions = {}): () => void {

@@ -2,7 +2,7 @@
 export type FilterValue = string | number | boolean | null | Date | readonly FilterValue[];
 
 /**
- * Writes a filter with values, each in the syntax of the filter language: text that a person typed stays a value. An
+ * Writes a filter with values, in the syntax of the filter language: text that a person typed stays a value. An
  * array becomes a list, for `in`.
  * @example filter`title ~ ${text} && status in ${["new", "open"]}`
  * @throws TypeError for a value that the language does not have: a number that is not finite, an empty array, undefined.

@@ -1,4 +1,6 @@
-/** Requests that report how much of their body is sent. `fetch` cannot report this: browsers do so only through XMLHttpRequest. */
+/**
+ * Requests that report how much of the body is sent. `fetch` cannot report progress: browsers do so only through XMLHttpRequest.
+ */
 
 /** The parts of XMLHttpRequest that the client uses; the types of server runtimes do not have XMLHttpRequest. */
 interface UploadRequest {

@@ -9,7 +9,7 @@ export type Listener = (event: Event) => void;
 export interface SubscribeOptions {
   /**
    * A condition on the records of the channel, in the filter language: only matching records are heard. A record
-   * that begins to match comes as `.created`, a record that stops to match as `.deleted` with its id alone.
+   * that begins to match comes as `.created`, a record that stops to match as `.deleted` with the id alone.
    */
   filter?: string;
   /**
@@ -25,7 +25,7 @@ interface Subscription extends SubscribeOptions {
   readonly channel: string;
   readonly through: string | null;
   readonly listener: Listener;
-  /** Whether its `onReset` was called. */
+  /** Whether `onReset` was called. */
   isReset: boolean;
 }
 
@@ -33,7 +33,7 @@ interface Subscription extends SubscribeOptions {
 interface Wire {
   readonly channel: string;
   readonly through: string | null;
-  /** The id by which the service tells the subscription from others of its channel; null without a filter. */
+  /** The id by which the service tells the subscription from others of the channel; null without a filter. */
   readonly id: string | null;
   /** The last event that the wire brought. */
   since: string | null;
@@ -48,7 +48,7 @@ const answerWithinMs = 10_000;
 /** `WebSocket.OPEN`. */
 const open = 1;
 
-/** Calls a listener. Its exception becomes an uncaught error and does not stop the other listeners. */
+/** Calls a listener. An exception becomes an uncaught error and does not stop the other listeners. */
 function callSafely(listener: () => void): void {
   try {
     listener();
@@ -74,8 +74,8 @@ function keyOf(channel: string, through: string | null): string {
 
 /**
  * A single socket for all subscriptions. The first subscription opens the socket. After a break, the client opens the socket
- * again and asks for the events that it missed. A channel that a wildcard carries anyway, through the same filter, is not asked for: then each wire brings its
- * events in order, and the last event is the position to resume from.
+ * again and asks for the missed events. A channel that a wildcard carries anyway, through the same filter, is not asked
+ * for: then each wire brings the events in order, and the last event is the position to resume from.
  */
 export class Realtime {
   readonly #transport: Transport;

@@ -1,6 +1,6 @@
 /** Parameters of requests, as text of an address. */
 
-/** The query with its `?`; empty without parameters. A parameter that is null or undefined is left out. */
+/** The query with the `?`; empty without parameters. A parameter that is null or undefined is left out. */
 export function searchOf(parameters: object): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters))

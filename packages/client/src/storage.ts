@@ -31,7 +31,7 @@ export class StorageClient {
   }
 
   /**
-   * The content of a file, or of a thumbnail: `thumb` is its box, "200x200", "200x" or "x200". With `maxBytes` only the
+   * The content of a file, or of a thumbnail: `thumb` is the box, "200x200", "200x" or "x200". With `maxBytes` only the
    * beginning of the file, at most so many bytes; an empty file is refused then (416).
    */
   async download(id: string, options: { thumb?: string; maxBytes?: number; signal?: AbortSignal } = {}): Promise<Blob> {

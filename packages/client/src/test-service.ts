@@ -1,5 +1,5 @@
 /**
- * `socle/test`, the module that files of `socle test` import: a service of their own, and everything of Bun's test runner.
+ * `socle/test`, the module that files of `socle test` import: a separate service, and everything of Bun's test runner.
  * Each file loads the module anew, and each load starts a service; the service ends with the tests of the file.
  */
 import { afterAll } from "bun:test";
@@ -47,7 +47,7 @@ async function call(asked: TestCall): Promise<unknown> {
   try {
     return await ask({ kind: "call", service: id, call: asked });
   } catch (thrown) {
-    // The test that asked has failed by its timeout, so no handler would catch this error.
+    // The test that asked has failed by the timeout, so no handler would catch this error.
     if (isOver) return new Promise(() => undefined);
     throw thrown;
   }

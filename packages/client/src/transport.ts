@@ -9,7 +9,7 @@ export interface ClientOptions {
   baseUrl: string;
   /** Tokens of an earlier session. */
   tokens?: Tokens;
-  /** For runtimes without a WebSocket, such as Node 20: the WebSocket of the package `ws`. */
+  /** For runtimes without a WebSocket, for example Node 20: the WebSocket of the package `ws`. */
   webSocket?: WebSocketConstructor;
   /** Called with new tokens after login, register and refresh, and with null after logout: the place to store tokens. */
   onTokens?: (tokens: Tokens | null) => void;
@@ -80,7 +80,7 @@ export class Transport {
     }
   }
 
-  /** Like `fetch`, and reads the answer, whose shape the route says. */
+  /** Like `fetch`, and reads the answer, in the shape of the route. */
   async call<T>(method: string, path: string, options?: SendOptions): Promise<T> {
     return (await (await this.fetch(method, path, options)).json()) as T;
   }
@@ -96,7 +96,7 @@ export class Transport {
       .then(
         async (response) => {
           const answer = (await response.json()) as TokenResponse;
-          // A login that came meanwhile is newer than this.
+          // A login that came meanwhile is newer than this answer.
           if (this.#tokens === used) this.#keep(answer);
           return this.#tokens !== null;
         },
@@ -142,7 +142,7 @@ export class Transport {
   }
 }
 
-/** Codes of answers that are not of the service itself: of an endpoint, or of something in between (a proxy). */
+/** Codes of answers that are not of the service: of an endpoint, or of something in between (a proxy). */
 const codes: { readonly [status: number]: ErrorCode } = {
   401: "unauthorized",
   403: "forbidden",
@@ -156,7 +156,7 @@ const codes: { readonly [status: number]: ErrorCode } = {
 /** A plain text up to this length is the message of an error. */
 const longestMessage = 1_000;
 
-/** An endpoint may answer with a body of its own, and so may something between client and server (a proxy). */
+/** An endpoint may answer with a different body, and so may something between client and server (a proxy). */
 async function errorOf(response: Response): Promise<SocleError> {
   const { status, headers } = response;
   const text = await response.text();

@@ -1,17 +1,17 @@
-/** Bodies of the admin API about the user's code: files, functions, hooks, endpoints, jobs and queues, with their runs. */
+/** Bodies of the admin API about the user's code: files, functions, hooks, endpoints, jobs and queues, with runs. */
 import type { JsonValue } from "./collections.ts";
 
-/** A file of functions, of a job or of an endpoint, and the result of its last load (`GET /api/admin/scripts`). */
+/** A file of functions, of a job or of an endpoint, and the result of the last load (`GET /api/admin/scripts`). */
 export interface ScriptFileEntry {
   filePath: string;
   kind: "function" | "job" | "endpoint";
-  /** For a function: the collection whose events the function handles. */
+  /** For a function: the collection of the handled events. */
   collection: string | null;
   /** The time at which the running version was loaded; null if no version has been loaded. */
   loadedAt: string | null;
   /** The reason why the newest version does not load; null if the newest version is loaded. */
   problem: {
-    /** With file, line and column in brackets if they are known. */
+    /** With file, line and column in brackets if known. */
     message: string;
     stack: string | null;
     /** The time of the first attempt to load this version. */
@@ -19,10 +19,10 @@ export interface ScriptFileEntry {
   } | null;
 }
 
-/** A handler and its trigger (spec, "Function trigger entry"), or a hook. */
+/** A handler and the trigger (spec, "Function trigger entry"), or a hook. */
 export interface FunctionEntry {
   collection: string;
-  /** `create`, `update`, `delete` and `login` of a function; of a hook, its name. */
+  /** `create`, `update`, `delete` and `login` of a function; of a hook, the name. */
   type:
     | "create"
     | "update"
@@ -41,7 +41,7 @@ export interface FunctionEntry {
   timeout: number;
   /** Attempts after the first. */
   retries: number;
-  /** For a hook: the changes that the hook let pass, that it refused, and that it did not decide, since the start. */
+  /** For a hook: the changes that the hook let pass, refused, and did not decide, since the start. */
   calls?: { passed: number; refused: number; failed: number };
 }
 
@@ -70,7 +70,7 @@ export interface FunctionRun {
   error: string | null;
   /** Whether `POST …/retry` can run the run again. */
   canRetry: boolean;
-  /** For a run that is not over: its failed attempts, if any, and the time of the next attempt. */
+  /** For a run that is not over: the failed attempts, if any, and the time of the next attempt. */
   failures?: number;
   retryAt?: string;
 }
@@ -110,7 +110,7 @@ export interface QueueRun {
   key: string | null;
   /** The time at which the run was enqueued. */
   createdAt: string;
-  /** The run does not start before this time; for a failed run, the time of its last attempt. */
+  /** The run does not start before this time; for a failed run, the time of the last attempt. */
   dueAt: string;
   /** Attempts that have failed. */
   failures: number;
@@ -120,7 +120,7 @@ export interface QueueRun {
   payloadSize: number;
 }
 
-/** A run of a queue, with its payload. */
+/** A run of a queue, with the payload. */
 export interface QueueRunDetail extends QueueRun {
   payload: JsonValue;
 }

@@ -60,7 +60,7 @@ export interface MigrationStep {
   field?: string;
   /** Of an index; of a search, all that are searched from now on. */
   fields?: string[];
-  /** Of an index: whether no two records may have the same values in its fields. */
+  /** Of an index: whether no two records may have the same values in the fields. */
   unique?: boolean;
   /** For a rename: the old name. For a relation: the former target collection. */
   from?: string;
@@ -106,13 +106,13 @@ export interface RuleTrial {
   /** The status of the answer that the caller would get. */
   status: number;
   error: ErrorBody["error"] | null;
-  /** The record, or a page of the list, as the caller would get it; null if the answer has no record. */
+  /** The record, or a page of the list, as for the caller; null if the answer has no record. */
   answer: JsonValue;
   /** Empty for a list, for an absent record, and if a word refuses every caller. */
   rules: TriedRule[];
 }
 
-/** A rule, and its result for a record. */
+/** A rule, and the result for a record. */
 export interface TriedRule {
   operation: Operation;
   /** Whether the rule was applied to the record before the change, or after the change. */
@@ -168,7 +168,7 @@ export interface LogEntry {
 
 /** An event of the log in the admin API. */
 export interface EventEntry extends Event {
-  /** The id of the user who caused the event, or null. */
+  /** The id of the user behind the event, or null. */
   actor: string | null;
   /** For the update of a large record, the log keeps the id and the changed fields, not the rest of the record. */
   partial?: true;
@@ -197,7 +197,7 @@ export interface Overview {
   residentMemory: number;
   /** Bytes on disk. */
   database: { size: number; walSize: number };
-  /** Stored files, and their bytes. */
+  /** Stored files, and the bytes. */
   storage: { files: number; size: number };
   collections: { name: string; records: number }[];
   /** The last hour, oldest first. */

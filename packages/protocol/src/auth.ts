@@ -23,7 +23,7 @@ export interface TokenResponse {
   accessToken: string;
   /** The same as `accessToken`. */
   token: string;
-  /** Works once; the answer to its use carries the next. */
+  /** Works once; the answer to the use carries the next. */
   refreshToken: string;
   tokenType: "Bearer";
   /** Seconds until the access token expires. */
@@ -31,7 +31,7 @@ export interface TokenResponse {
   user: User;
 }
 
-/** The answer of `GET /api/auth/setup` without a token: `open` while the service waits for its first admin. */
+/** The answer of `GET /api/auth/setup` without a token: `open` while the service waits for the first admin. */
 export interface SetupStatus {
   status: "open" | "over";
 }

@@ -26,17 +26,18 @@ export type Operation = (typeof OPERATIONS)[number];
 export type Rule = string;
 export type Permissions = { [operation in Operation]?: Rule };
 
-/** The operations that a field may have a rule of its own for. `update` covers create. */
+/** The operations that a field may have a separate rule for. `update` covers create. */
 export const FIELD_OPERATIONS = ["read", "update"] as const;
 export type FieldOperation = (typeof FIELD_OPERATIONS)[number];
 
 /**
- * The rules of a field, beside the rules of its collection. A caller without the right to read the value gets the record without the
- * field. Without `read`, every reader of the record may read the value; without `update`, the rule of `read` applies.
+ * The rules of a field, beside the rules of the collection. A caller without the right to read the value gets the
+ * record without the field. Without `read`, every reader of the record may read the value; without `update`, the rule
+ * of `read` applies.
  */
 export type FieldPermissions = { [operation in FieldOperation]?: Rule };
 
-/** The effects on a record when the target of its relation is deleted. */
+/** The effects on a record when the target of the relation is deleted. */
 export const ON_DELETE = ["restrict", "cascade", "clear"] as const;
 export type OnDelete = (typeof ON_DELETE)[number];
 
@@ -57,7 +58,7 @@ const reservedCollectionNames = [
   // A table of this name would hide the function of SQLite that conditions and lists of ids use.
 ];
 
-/** Whether the service keeps the name for itself, in any case of its letters. */
+/** Whether the service keeps the name for internal use, in any case of letters. */
 export function isReservedCollectionName(name: string): boolean {
   return reservedCollectionNames.includes(name.toLowerCase());
 }
@@ -75,21 +76,21 @@ export interface FieldDefinition {
   unique?: boolean;
   /** For a relation: the target collection. */
   collection?: string;
-  /** For a relation: the effect on the record when its target is deleted. By default, the reference stays. */
+  /** For a relation: the effect on the record when the target is deleted. By default, the reference stays. */
   onDelete?: OnDelete;
   /** For a relation to a collection: a caller may set the relation to a record that the caller cannot read. */
   anyTarget?: boolean;
   /** For a relation to `users`: the field shows the owner of the record. At most a single field per collection. */
   owner?: boolean;
-  /** For a string: the allowed texts, in their order, which is the order of sorting. */
+  /** For a string: the allowed texts, in the order, which is the order of sorting. */
   values?: string[];
-  /** For a string, relation or file: the value is an array of distinct items, whose order is kept. */
+  /** For a string, relation or file: the value is an array of distinct items; the order is kept. */
   multiple?: boolean;
   /** For an integer: the service numbers the records, all of the collection or all with the same values in some fields. */
   sequence?: true | string[];
   /**
-   * The value of a new record whose body lacks the field: a value of the type, "@now" for a datetime, "@user.id" for a relation to `users`; in an
-   * array for a multiple field.
+   * The value of a new record without the field in the body: a value of the type, "@now" for a datetime, "@user.id" for
+   * a relation to `users`; in an array for a multiple field.
    */
   default?: JsonValue;
   permissions?: FieldPermissions;
@@ -107,7 +108,7 @@ export interface CollectionDefinition {
   permissions?: Permissions;
   /** Indexes beside the automatic indexes of unique fields, relations and the owner. Absent without indexes. */
   indexes?: IndexDefinition[];
-  /** The fields of type string or text whose words `?search=` looks for. Absent without searched fields. */
+  /** The fields of type string or text with the words that `?search=` looks for. Absent without searched fields. */
   search?: string[];
 }
 

@@ -43,7 +43,7 @@ export interface GroupQuery {
   cursor?: string | null;
 }
 
-/** A page of groups: under each part of `group` and `aggregate` its value. */
+/** A page of groups: under each part of `group` and `aggregate` the value. */
 export interface GroupPage<T = { [name: string]: string | number | boolean | null }> {
   items: T[];
   nextCursor: string | null;

@@ -8,7 +8,7 @@ export const MAX_SUBSCRIPTIONS = 50;
 /** The largest text frame that a client may send, in bytes. */
 export const MAX_FRAME_SIZE = 64 * 1024;
 
-/** The close code of a socket whose token has expired or whose session has ended. */
+/** The close code of a socket with an expired token or an ended session. */
 export const TOKEN_EXPIRED_CLOSE_CODE = 4401;
 
 /** A frame of a client, as JSON text (spec, "Realtime"). */
@@ -16,11 +16,11 @@ export type ClientFrame =
   | {
       action: "subscribe";
       channel: string;
-      /** The id of the last event that was received: what came after it is sent first. */
+      /** The id of the last event that was received: what came after this event is sent first. */
       since?: string | null;
-      /** A condition on the records, in the language of lists: the subscription hears of those that fulfil it. */
+      /** A condition on the records, in the language of lists: the subscription hears of the records that fulfil the filter. */
       filter?: string | null;
-      /** Tells a subscription with a filter from others of its channel; its events and answers carry it. */
+      /** Tells a subscription with a filter from others of the channel; the events and answers carry the id. */
       id?: string | null;
     }
   | { action: "unsubscribe"; channel: string; id?: string | null }
@@ -31,7 +31,7 @@ export const MAX_SUBSCRIPTION_ID = 64;
 
 /**
  * `resume_gap`: the log no longer holds everything after `since`; `filter_limit`: the service, or the caller, has as many filters as
- * they may; `filter_too_expensive`: a filter takes too much processor time, and its subscription has ended; the
+ * allowed; `filter_too_expensive`: a filter takes too much processor time, and the subscription has ended; the
  * service closes the socket after `token_expired`.
  */
 export const REALTIME_ERROR_CODES = [
@@ -79,13 +79,13 @@ export const SYSTEM_CHANNELS: readonly string[] = [
   "system.collection.created",
 ];
 
-/** The content of a channel: the types of its events, and the collection they are about (null: not about records). */
+/** The content of a channel: the types of the events, and the collection of the events (null: not about records). */
 export interface Channel {
   readonly collection: string | null;
   readonly types: readonly string[];
 }
 
-/** Parses the name of a channel; null when it is none. The collection need not exist. */
+/** Parses the name of a channel; null for any other text. The collection need not exist. */
 export function parseChannel(name: string): Channel | null {
   if (SYSTEM_CHANNELS.includes(name)) return { collection: null, types: [name] };
   const [collection = "", change = "", ...rest] = name.split(".", 3);

@@ -1,9 +1,9 @@
-/** Metadata of stored files, their visibility and their limits. */
+/** Metadata of stored files, the visibility and the limits. */
 
 export const VISIBILITIES = ["public", "record", "protected"] as const;
 /**
- * The callers that may download a file: anyone; its owner, admins and all readers of a record that points to the file; or its owner
- * and admins alone (spec, "Storage endpoints").
+ * The callers that may download a file: anyone; the owner, admins and all readers of a record that points to the file;
+ * or the owner and admins alone (spec, "Storage endpoints").
  */
 export type Visibility = (typeof VISIBILITIES)[number];
 
@@ -16,11 +16,11 @@ export interface StoredFile {
   id: string;
   /** The name that the uploader gave, without a path. */
   filename: string;
-  /** The type by the bytes if they decide, otherwise by the name. */
+  /** The type by the bytes if possible, otherwise by the name. */
   mimeType: string;
   size: number;
   visibility: Visibility;
-  /** The uploader; null for the service itself. */
+  /** The uploader; null for the service. */
   userId: string | null;
   createdAt: string;
   /** The path of the content on the service: `/api/storage/fil_…`. */

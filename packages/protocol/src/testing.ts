@@ -9,7 +9,7 @@ export interface TestUser {
   readonly password?: string;
 }
 
-/** Something that a test asks of its service. */
+/** Something that a test asks of the service. */
 export type TestCall =
   /** Moves the time. Answers the milliseconds by which the service is ahead of the machine's clock. */
   | { readonly name: "advance"; readonly duration: string }

@@ -1,8 +1,8 @@
 /**
  * The filter language: tokens and syntax, for the server and for editors of filters. docs/queries.md describes the language.
  *
- * `parseSyntax` gives the tree of a whole filter: each part has its `start` and `end` in the text, brackets around a part excluded.
- * `tokensOf` gives the pieces of a text that may not be finished, such as the text before a cursor.
+ * `parseSyntax` gives the tree of a whole filter: each part has the `start` and `end` in the text, brackets around a
+ * part excluded. `tokensOf` gives the pieces of a text that may not be finished, for example the text before a cursor.
  */
 export {
   type Call,

@@ -14,13 +14,16 @@ type SyntaxNode =
   | { readonly type: "not"; readonly item: Syntax }
   | { readonly type: "compare"; readonly operator: Comparison; readonly left: Term; readonly right: Term }
   | { readonly type: "in"; readonly left: Term; readonly items: readonly Term[] }
-  /** A path that ends with records of another collection, such as `members(workspace)[role = "owner"]` and `labels[color = "red"]`: some record is found. */
+  /**
+   * A path that ends with records of another collection, for example `members(workspace)[role = "owner"]` and
+   * `labels[color = "red"]`: some record is found.
+   */
   | { readonly type: "exists"; readonly path: PathTerm };
 
-/** One step of a path; `offset` is its place, from 0. */
+/** One step of a path; `offset` is the place, from 0. */
 export type Step = { readonly offset: number } /** A field, or a member of an object in JSON. */ & (
   | { readonly type: "name"; readonly name: string }
-  /** `collection(field)[filter]`: the records of a collection whose field points here. */
+  /** `collection(field)[filter]`: the records of a collection with a field that points here. */
   | {
       readonly type: "backward";
       readonly collection: string;
@@ -40,7 +43,7 @@ export interface PathTerm {
   readonly offset: number;
 }
 
-/** One side of a comparison; `offset` is its place, from 0. */
+/** One side of a comparison; `offset` is the place, from 0. */
 export type Term =
   | PathTerm
   | { readonly type: "value"; readonly value: string | number | boolean | null; readonly offset: number }
@@ -184,7 +187,7 @@ class Parser {
     return { type: "call", call, argument, offset };
   }
 
-  /** The names of a token, and the steps that follow it. */
+  /** The names of a token, and the steps that follow. */
   #path(first: Token & { type: "path" }, level: number): PathTerm {
     const steps: Step[] = [...namesOf(first)];
     while (true) {
@@ -295,7 +298,7 @@ export function parseSyntax(text: string): Syntax {
   return new Parser(tokensWithin(text)).parse();
 }
 
-/** The text of a path alone, such as `author.name`, for a sort. @throws FilterSyntaxError. */
+/** The text of a path alone, for example `author.name`, for a sort. @throws FilterSyntaxError. */
 export function parsePathSyntax(text: string): PathTerm {
   const syntax = new Parser([...tokensWithin(`${text} = null`)]).parse();
   if (syntax.type !== "compare" || syntax.left.type !== "path") throw new FilterSyntaxError(0, "expected a field");
@@ -303,14 +306,14 @@ export function parsePathSyntax(text: string): PathTerm {
 }
 
 function tokensWithin(text: string): Token[] {
-  // No character takes more than three bytes for each of its units.
+  // No character takes more than three bytes for each unit.
   const bytes = text.length * 3 > filterLimits.bytes ? new TextEncoder().encode(text).length : 0;
   if (bytes > filterLimits.bytes)
     throw new FilterSyntaxError(0, `${bytes} bytes are too many; at most ${filterLimits.bytes} are allowed`);
   return tokensOf(text);
 }
 
-/** A path as it was written. */
+/** A path as written. */
 export function textOf({ steps }: PathTerm): string {
   return steps
     .map((step, i) => {

@@ -1,4 +1,4 @@
-/** Tokens: the text of a filter in pieces, each with its place. */
+/** Tokens: the text of a filter in pieces, with the place of each. */
 
 export const comparisons = ["=", "!=", ">", ">=", "<", "<=", "~", "!~"] as const;
 export type Comparison = (typeof comparisons)[number];
@@ -10,7 +10,7 @@ export class FilterSyntaxError extends Error {
   override readonly name = "FilterSyntaxError";
   /** The place of the problem in the text, from 0. */
   readonly offset: number;
-  /** The problem, without its place. */
+  /** The problem, without the place. */
   readonly problem: string;
 
   constructor(offset: number, problem: string) {
@@ -20,7 +20,7 @@ export class FilterSyntaxError extends Error {
   }
 }
 
-/** A piece of a filter's text; `offset` is the place of its first character, from 0, and `end` the place behind its last. */
+/** A piece of a filter's text; `offset` is the place of the first character, from 0, and `end` the place behind the last. */
 export type Token = Piece & { readonly end: number };
 
 type Piece = { readonly offset: number } & (
@@ -36,7 +36,7 @@ type Piece = { readonly offset: number } & (
   | { readonly type: "end" }
 );
 
-/** No alternative may be the beginning of a later one. */
+/** No alternative may be the beginning of a later alternative. */
 const symbol = /&&|\|\||>=|<=|!=|!~|[=><~!(),[\].*]/y;
 const space = /\s*/y;
 const number = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\p{L}\p{N}_.])/uy;
@@ -52,13 +52,13 @@ const units: { readonly [unit: string]: number } = { s: 1_000, m: 60_000, h: 3_6
 
 const maxShift = 1_000 * 365 * 86_400_000;
 
-/** The escapes of JSON, and one for the other quote. */
+/** The escapes of JSON, and an escape for the other quote. */
 const escapes: { readonly [letter: string]: string } = {
   ...{ n: "\n", r: "\r", t: "\t", b: "\b", f: "\f" },
   ...{ "\\": "\\", "/": "/", '"': '"', "'": "'" },
 };
 
-/** Whether a text can be one of the names of a path. */
+/** Whether a text can be a name of a path. */
 export function isName(text: string): boolean {
   return name.test(text);
 }
@@ -66,14 +66,14 @@ export function isName(text: string): boolean {
 /** The longest quotation in a message, in characters. */
 const longestQuote = 60;
 
-/** A value as messages quote it: JSON, cut to a readable length. */
+/** A value as quoted in messages: JSON, cut to a readable length. */
 function quote(value: string | number): string {
   const text = JSON.stringify(typeof value === "string" ? value.slice(0, longestQuote + 1) : value);
   // The cut may leave half of a surrogate pair.
   return text.length <= longestQuote ? text : `${text.slice(0, longestQuote - 3).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
-/** Operators of other languages, and the operator of filters for each. */
+/** Operators of other languages, and the operator of filters for each operator. */
 const hints: { readonly [text: string]: string } = {
   "==": 'write "="',
   "<>": 'write "!="',
@@ -144,8 +144,8 @@ function tokenAt(text: string, offset: number): { token: Piece; end: number } {
 }
 
 /**
- * The pieces of a filter; the last one is the end.
- * @throws FilterSyntaxError for a piece that means nothing, such as a text without an end.
+ * The pieces of a filter; the last piece is the end.
+ * @throws FilterSyntaxError for a piece that means nothing, for example a text without an end.
  */
 export function tokensOf(text: string): Token[] {
   const tokens: Token[] = [];
@@ -163,7 +163,7 @@ export function tokensOf(text: string): Token[] {
   }
 }
 
-/** A token as an error message shows it. */
+/** A token as in an error message. */
 export function show(token: Token): string {
   switch (token.type) {
     case "symbol":

@@ -31,7 +31,7 @@ function clock(): {
   now: () => number;
   beforeMinute: (ms: number) => void;
   /**
-   * Runs work while the clock stands still, so long before the next minute: however long a run takes, the minute begins
+   * Runs work while the clock stands still, so long before the next minute: however long the work takes, the minute begins
    * afterwards.
    */
   stillBefore: <T>(ms: number, work: () => Promise<T>) => Promise<T>;
