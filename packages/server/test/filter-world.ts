@@ -60,8 +60,8 @@ export async function heard(
   const before = answers().length;
   socket.send({ action: "subscribe", channel: "end.created" });
   await until(() => answers().length > before);
-  await world.make("end", { n: 1 });
-  await until(() => socket.frames.some((frame) => frame.type === "event" && frame.event.type === "end.created"));
+  const end = await world.make("end", { n: 1 });
+  await until(() => socket.frames.some((frame) => frame.type === "event" && frame.event.payload["id"] === end));
   return socket.frames.flatMap((frame) => {
     if (frame.type !== "event" || frame.event.type === "end.created") return [];
     const { type, payload } = frame.event;

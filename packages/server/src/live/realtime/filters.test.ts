@@ -155,6 +155,8 @@ describe("a filter that asks for the caller or for other records", () => {
     };
     const live = await connect();
     const id = await world.make("nodes", { title: "in" });
+    // No filter matches the new record, so the next event of the socket shows that the creation is sent.
+    await heard(world, live);
     const eventsOf = (name: string) => live.frames.filter((frame) => frame.type === "event" && frame.id === name);
     const changes = [{ up: id, ups: [id] }, { title: "out" }, { title: "in" }];
     for (const [n, values] of changes.entries()) {
