@@ -1,5 +1,6 @@
 /** Places and sizes that a review of the pages once found wrong: elements that are cut, too small, out of line or overlapping. */
 import { afterAll, expect, test } from "bun:test";
+import type { Overview } from "@socle/protocol";
 import type { Locator, Page } from "playwright-core";
 import { overflowOf, settled, violationsOf } from "./dashboard.ts";
 import { openFilledDashboard } from "./dashboard-data.ts";
@@ -69,5 +70,49 @@ test("on a phone the diagram begins large enough to read", async () => {
   await node.waitFor();
   expect((await boxOf(node)).width).toBeGreaterThan(150);
   expect(await overflowOf(page)).toBe(0);
+  await page.context().close();
+});
+
+test("each value on the axis of a chart has its line, and the panels of two rows end at the same place", async () => {
+  const page = await dashboard.open("/users");
+  await page.route("**/api/admin/overview", async (route) => {
+    const response = await route.fetch();
+    const overview = (await response.json()) as Overview;
+    // Four steps of the axis: 0, 20, 40, 60, 80.
+    const requests = overview.requests.map((minute) => ({ ...minute, requests: 80, p99: 80 }));
+    await route.fulfill({ response, json: { ...overview, requests } });
+  });
+  await page.getByRole("link", { name: "Overview" }).click();
+  const charts = page.locator(".recharts-wrapper");
+  await charts.nth(1).waitFor();
+  for (const chart of await charts.all()) {
+    expect(await chart.locator(".recharts-yAxis-tick-labels text").allTextContents()).toHaveLength(5);
+    expect(await chart.locator(".recharts-cartesian-grid-horizontal line").count()).toBe(5);
+  }
+  const endOf = async (title: string): Promise<number> => {
+    const { x, width } = await boxOf(
+      page.locator("section").filter({ has: page.getByRole("heading", { name: title }) }),
+    );
+    return Math.round(x + width);
+  };
+  expect(await endOf("Records")).toBe(await endOf("Requests per minute"));
+  await page.context().close();
+});
+
+test("in the log of a run, the time has enough room before the level", async () => {
+  const { items } = (await dashboard.api("GET", "/api/admin/functions/runs?status=failed")) as {
+    items: readonly { runId: string }[];
+  };
+  const page = await dashboard.open(`/functions?tab=runs&run=${items[0]?.runId}`);
+  const time = page.getByRole("list", { name: "Log" }).getByRole("listitem").first().locator("time");
+  expect(await time.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
+  await page.context().close();
+});
+
+test("on a phone, the hint of a role ends inside the drawer", async () => {
+  const { items } = (await dashboard.api("GET", "/api/admin/users?search=ada")) as { items: readonly { id: string }[] };
+  const page = await dashboard.open(`/users?user=${items[0]?.id}`, { width: 390, height: 800 });
+  const hint = await boxOf(page.getByText("May do what the permissions of each collection allow"));
+  expect(hint.x + hint.width).toBeLessThanOrEqual(390);
   await page.context().close();
 });

@@ -45,7 +45,7 @@ function Entry({ entry }: { entry: LogEntry }) {
   const fields = fieldsOf(entry);
   return (
     <li className={classes["entry"]} data-level={level}>
-      <time dateTime={timestamp} className={classes["time"]}>
+      <time dateTime={timestamp} className="quiet">
         {formatClock(timestamp)}
       </time>
       <span className={classes["level"]}>{level}</span>

@@ -14,7 +14,7 @@ function unbroken(ms: number): string {
 }
 
 /** The common part of the two charts. The axis of values ends at a round figure. */
-function chartOf(minutes: readonly RequestMinute[], highest: "requests" | "p99", width: number) {
+function chartOf(minutes: readonly RequestMinute[], highest: "requests" | "p99") {
   const ticks = ticksTo(Math.max(0, ...minutes.map((minute) => minute[highest] ?? 0)));
   return {
     h: height,
@@ -24,7 +24,8 @@ function chartOf(minutes: readonly RequestMinute[], highest: "requests" | "p99",
     gridAxis: "x" as const,
     strokeDasharray: "0",
     xAxisProps: axis,
-    yAxisProps: { width, ticks, domain: [0, ticks.at(-1) ?? 1] },
+    // Interval 0: each tick has its line; the library leaves out the line below the first line.
+    yAxisProps: { width: 56, interval: 0, ticks, domain: [0, ticks.at(-1) ?? 1] },
     accessibilityLayer: false,
   };
 }
@@ -32,7 +33,7 @@ function chartOf(minutes: readonly RequestMinute[], highest: "requests" | "p99",
 export function RequestChart({ minutes }: { minutes: readonly RequestMinute[] }) {
   return (
     <BarChart
-      {...chartOf(minutes, "requests", 48)}
+      {...chartOf(minutes, "requests")}
       series={[...requestSeries]}
       type="stacked"
       valueFormatter={formatCompact}
@@ -46,7 +47,7 @@ export function RequestChart({ minutes }: { minutes: readonly RequestMinute[] })
 export function LatencyChart({ minutes }: { minutes: readonly RequestMinute[] }) {
   return (
     <LineChart
-      {...chartOf(minutes, "p99", 56)}
+      {...chartOf(minutes, "p99")}
       series={[...latencySeries]}
       connectNulls={false}
       curveType="linear"

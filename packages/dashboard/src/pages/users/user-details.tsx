@@ -107,6 +107,7 @@ interface UserRoleProps {
   onOwnLoss: () => void;
 }
 
+/** The role as a control: a question comes before a user gets or loses the admin role. */
 function UserRole({ user, isOwn, onOwnLoss }: UserRoleProps) {
   const change = useMutation({
     mutationFn: (role: Role) => client.admin.users.setRole(user.id, role),
@@ -135,7 +136,7 @@ function UserRole({ user, isOwn, onOwnLoss }: UserRoleProps) {
   };
   return (
     <Choice
-      w={200}
+      maw={320}
       aria-label={text.users.role}
       words={text.users.roles}
       value={change.isPending ? change.variables : user.role}
@@ -146,7 +147,7 @@ function UserRole({ user, isOwn, onOwnLoss }: UserRoleProps) {
       description={text.users.roleHints[user.role]}
       inputWrapperOrder={["input", "description", "error"]}
       error={change.error === null ? null : messageOf(change.error)}
-      styles={{ description: { width: "max-content", maxWidth: 320 }, error: { width: "max-content", maxWidth: 320 } }}
+      styles={{ wrapper: { width: 200 } }}
     />
   );
 }
