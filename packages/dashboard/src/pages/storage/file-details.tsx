@@ -1,5 +1,5 @@
 /** A file in the drawer: preview, facts, visibility, the records with the file, download, deletion. */
-import { Anchor, Code, Group, SegmentedControl, Skeleton, Stack } from "@mantine/core";
+import { Anchor, Code, Group, Skeleton, Stack } from "@mantine/core";
 import type { StoredFile } from "@socle/protocol";
 import { IconDownload, IconTrash } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
@@ -7,7 +7,6 @@ import { useState } from "react";
 import {
   Action,
   CopyAction,
-  choicesOf,
   confirmDanger,
   DetailsSection,
   Dim,
@@ -33,6 +32,7 @@ import { unlessGone } from "../../service/refusals.ts";
 import { text } from "../../texts/index.ts";
 import { fileQuery, refreshFiles, usesQuery, useVisibility } from "./queries.ts";
 import classes from "./storage.module.css";
+import { VisibilityChoice } from "./visibility.tsx";
 
 export function FileDetails({ id, onGone }: { id: string; onGone: () => void }) {
   const query = useQuery(fileQuery(id));
@@ -128,10 +128,8 @@ function VisibilitySection({ file }: { file: StoredFile }) {
   return (
     <DetailsSection title={text.storage.visibility}>
       <Stack gap={6} align="flex-start">
-        <SegmentedControl
-          size="xs"
-          aria-label={text.storage.visibility}
-          data={choicesOf(text.storage.visibilities)}
+        <VisibilityChoice
+          label={text.storage.visibility}
           value={file.visibility}
           onChange={choose}
           disabled={change.isPending}

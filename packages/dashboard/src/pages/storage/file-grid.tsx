@@ -1,20 +1,18 @@
-/** Files as pictures, and the marks of a file: an icon for its kind, its visibility. A thumbnail is loaded when its tile comes into view, and released when the tile leaves the view. */
+/** Files as pictures, and the icon for the kind of a file. Only the tiles in view hold their thumbnails. */
 import { Skeleton, Text, UnstyledButton } from "@mantine/core";
 import { useIntersection } from "@mantine/hooks";
-import type { StoredFile, Visibility } from "@socle/protocol";
+import type { StoredFile } from "@socle/protocol";
 import {
   IconFile,
   IconFileText,
   IconFileTypePdf,
   IconFileZip,
-  IconLock,
   IconMusic,
   IconPhoto,
   IconVideo,
-  IconWorld,
 } from "@tabler/icons-react";
 import { type ComponentType, useState } from "react";
-import { CheckRow, formatBytes, Mark, type Selection, usePicture, visible } from "../../kit/index.ts";
+import { CheckRow, formatBytes, type Selection, usePicture, visible } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./storage.module.css";
 
@@ -92,14 +90,4 @@ const icons: readonly (readonly [pattern: RegExp, icon: Icon])[] = [
 export function KindIcon({ mimeType, size = 16 }: { mimeType: string; size?: number }) {
   const Icon = icons.find(([pattern]) => pattern.test(mimeType))?.[1] ?? IconFile;
   return <Icon size={size} stroke={1.5} />;
-}
-
-const visibilityIcons = { public: IconWorld, record: IconFileText, protected: IconLock };
-
-export function VisibilityMark({ visibility }: { visibility: Visibility }) {
-  return (
-    <Mark tone={visibility === "public" ? "warn" : "quiet"} icon={visibilityIcons[visibility]}>
-      {text.storage.visibilities[visibility]}
-    </Mark>
-  );
 }

@@ -32,9 +32,10 @@ export function usesQuery(id: string) {
 export function useVisibility({ id, filename }: StoredFile, onError?: (error: Error) => void) {
   const change = useMutation({
     mutationFn: (to: Visibility) => client.admin.setVisibility(id, to),
-    onSuccess: async (changed) => {
+    onSuccess: (changed) => {
       queryClient.setQueryData(fileQuery(id).queryKey, changed);
-      await refreshFiles();
+      // The question closes with the change, and does not wait for the lists.
+      void refreshFiles();
     },
   });
   const choose = (to: Visibility): void => {

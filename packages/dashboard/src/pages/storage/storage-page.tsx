@@ -33,9 +33,10 @@ import {
 import { text } from "../../texts/index.ts";
 import type { StorageSearch } from "../search.ts";
 import { askToDelete, FileDetails } from "./file-details.tsx";
-import { FileGrid, KindIcon, VisibilityMark } from "./file-grid.tsx";
+import { FileGrid, KindIcon } from "./file-grid.tsx";
 import { fileListQuery, fileQuery } from "./queries.ts";
 import { isOpen, UploadList, useUploads } from "./uploads.tsx";
+import { VisibilityMark } from "./visibility.tsx";
 
 const route = getRouteApi("/inside/storage");
 

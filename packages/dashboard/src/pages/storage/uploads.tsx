@@ -117,8 +117,7 @@ export function UploadList({ uploads }: { uploads: Uploads }) {
         <Action
           label={text.storage.clearUploads}
           size="compact-xs"
-          variant="subtle"
-          color="gray"
+          isQuiet
           onClick={clear}
           disabled={open === list.length}
         />

@@ -1,12 +1,11 @@
 /** The control for `file`: uploads files or picks stored files, and shows the chosen files. */
-import { Alert, Badge, Box, FileButton, Group, Image, Progress, SegmentedControl, Skeleton, Text } from "@mantine/core";
+import { Alert, Badge, Box, FileButton, Group, Image, Progress, Skeleton, Text } from "@mantine/core";
 import { MAX_FILE_SIZE, type StoredFile, type Visibility } from "@socle/protocol";
 import { IconDownload, IconFile, IconUpload } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useContext, useEffect, useRef, useState } from "react";
 import {
   Action,
-  choicesOf,
   Dim,
   FileDrop,
   formatBytes,
@@ -22,6 +21,7 @@ import { client } from "../../../../service/client.ts";
 import { isGone } from "../../../../service/refusals.ts";
 import { text } from "../../../../texts/index.ts";
 import { fileQuery, useVisibility } from "../../../storage/queries.ts";
+import { VisibilityChoice } from "../../../storage/visibility.tsx";
 import { isId } from "../naming.ts";
 import { ClearButton, ControlFrame, type ControlProps, UploadVisibilityContext } from "./control.tsx";
 import classes from "./controls.module.css";
@@ -358,17 +358,6 @@ function Download({ file }: { file: StoredFile }) {
       onClick={() => download.mutate()}
     />
   );
-}
-
-interface VisibilityChoiceProps {
-  label: string;
-  value: Visibility;
-  disabled?: boolean;
-  onChange: (visibility: Visibility) => void;
-}
-
-function VisibilityChoice({ label, ...choice }: VisibilityChoiceProps) {
-  return <SegmentedControl size="xs" aria-label={label} data={choicesOf(text.storage.visibilities)} {...choice} />;
 }
 
 /** The visibility of a stored file. A question comes before the file becomes public. */
