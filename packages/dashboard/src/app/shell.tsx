@@ -1,4 +1,4 @@
-/** The frame of all pages behind the sign-in: navigation at the left (a drawer on narrow screens), the page, the list of shortcuts, the sign-in over a page. */
+/** The frame of all pages behind the sign-in: navigation, page, undo bars, and the sign-in over a page. */
 import "@mantine/notifications/styles.css";
 import { AppShell, Burger, Group, Image, Modal, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
@@ -122,7 +122,7 @@ function ReloginDialog({ user }: { user: User }) {
             await queryClient.invalidateQueries();
           }}
         />
-        <Action label={text.login.otherAccount} variant="subtle" color="gray" onClick={leave} />
+        <Action label={text.login.otherAccount} isQuiet onClick={leave} />
       </Stack>
     </Modal>
   );

@@ -8,30 +8,33 @@ interface Look {
   label: ReactNode;
   /** Whether the button begins something that destroys. */
   isDanger?: boolean | undefined;
+  /** Whether the button has no frame, for an action of little weight. */
+  isQuiet?: boolean | undefined;
 }
 
 type ActionProps = Look & ButtonProps & Omit<ComponentPropsWithRef<"button">, keyof ButtonProps | "children">;
 type LinkActionProps = Look & ButtonProps & Omit<ComponentPropsWithRef<"a">, keyof ButtonProps | "children">;
 
-function lookOf({ icon: Icon, isDanger = false }: Omit<Look, "label">): ButtonProps {
+function lookOf({ icon: Icon, isDanger = false, isQuiet = false }: Omit<Look, "label">): ButtonProps {
   return {
     size: "xs",
     variant: "default",
     ...(Icon !== undefined && { leftSection: <Icon size={14} /> }),
+    ...(isQuiet && { variant: "subtle", color: "gray" }),
     ...(isDanger && { c: "var(--mantine-color-error)" }),
   };
 }
 
-export function Action({ icon, label, isDanger, ...button }: ActionProps) {
+export function Action({ icon, label, isDanger, isQuiet, ...button }: ActionProps) {
   return (
-    <Button {...lookOf({ icon, isDanger })} {...button}>
+    <Button {...lookOf({ icon, isDanger, isQuiet })} {...button}>
       {label}
     </Button>
   );
 }
 
-export const LinkAction = createLink(({ icon, label, isDanger, ...link }: LinkActionProps) => (
-  <Button component="a" {...lookOf({ icon, isDanger })} {...link}>
+export const LinkAction = createLink(({ icon, label, isDanger, isQuiet, ...link }: LinkActionProps) => (
+  <Button component="a" {...lookOf({ icon, isDanger, isQuiet })} {...link}>
     {label}
   </Button>
 ));

@@ -1,10 +1,11 @@
-/** Text in a fixed-width font with a copy button: JSON, an error, an example; a button beside a value, and an id that a click copies. Long text is cut, and shown whole on demand. */
-import { ActionIcon, Anchor, CopyButton, Tooltip, UnstyledButton } from "@mantine/core";
+/** Values to copy: a block of code (long text is cut, and shown whole on demand), a button beside a value, and an id. */
+import { Anchor, CopyButton, Tooltip, UnstyledButton } from "@mantine/core";
 import { IconCheck, IconCopy } from "@tabler/icons-react";
 import { type ReactNode, useState } from "react";
 import { text } from "../texts/index.ts";
 import classes from "./code-block.module.css";
 import { formatNumber, visible } from "./format.ts";
+import { IconAction } from "./icon-action.tsx";
 
 /** The most characters to show at first, and on demand. */
 const firstPart = 4_000;
@@ -59,11 +60,13 @@ export function CopyAction({ value, label = text.common.copy }: { value: string;
   return (
     <CopyButton value={value} timeout={1_500}>
       {({ copied, copy }) => (
-        <Tooltip label={copied ? text.common.copied : label}>
-          <ActionIcon variant="subtle" color="gray" size="sm" onClick={copy} aria-label={label}>
-            {copied ? <IconCheck size={14} /> : <IconCopy size={14} />}
-          </ActionIcon>
-        </Tooltip>
+        <IconAction
+          tip={copied ? text.common.copied : label}
+          icon={copied ? IconCheck : IconCopy}
+          iconSize={14}
+          label={label}
+          onClick={copy}
+        />
       )}
     </CopyButton>
   );

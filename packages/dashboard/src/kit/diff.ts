@@ -9,7 +9,7 @@ export interface FieldChange {
   readonly after: unknown;
 }
 
-type Values = { readonly [name: string]: unknown };
+export type Values = { readonly [name: string]: unknown };
 
 /** The most parts of a field's name; deeper values are compared as a whole. */
 const maxDepth = 6;

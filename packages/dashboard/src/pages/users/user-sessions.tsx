@@ -98,14 +98,7 @@ function SessionRow(props: { session: SessionEntry; isOwn: boolean; isEnding: bo
         </span>{" "}
         {isOwn && <OwnBadge label={text.users.thisSession} />}
       </span>
-      <Action
-        label={text.users.endSession}
-        size="compact-xs"
-        variant="subtle"
-        color="gray"
-        loading={isEnding}
-        onClick={onEnd}
-      />
+      <Action label={text.users.endSession} size="compact-xs" isQuiet loading={isEnding} onClick={onEnd} />
     </li>
   );
 }

@@ -1,5 +1,6 @@
 /** Records in the memory of the grid: long values are cut, so that memory and the page stay bounded. */
 import type { JsonValue, StoredRecord } from "@socle/protocol";
+import { isObject, type Values } from "../../../kit/diff.ts";
 import { visible } from "../../../kit/format.ts";
 import { type Piece, piecesOf } from "./found.ts";
 
@@ -79,17 +80,9 @@ export function shownJson(value: JsonValue, isCut: boolean): string {
  * The record of a relation from `expand`: null for a deleted record, undefined without an answer. @param id of the record, which
  * finds the item of a multiple relation.
  */
-export function expanded(record: StoredRecord, field: string, id: string): JsonObject | null | undefined {
+export function expanded(record: StoredRecord, field: string, id: string): Values | null | undefined {
   const all = record["expand"];
-  const target = isObject(all) ? all[field] : undefined;
+  const target: unknown = isObject(all) ? all[field] : undefined;
   if (Array.isArray(target)) return target.filter(isObject).find((item) => item["id"] === id);
   return target === null || isObject(target) ? target : undefined;
-}
-
-interface JsonObject {
-  readonly [name: string]: JsonValue;
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -57,8 +57,7 @@ export function AddCondition({ onAdd, ...form }: FormProps & { onAdd: (condition
           icon={IconFilter}
           label={text.records.addFilter}
           size="compact-sm"
-          variant="subtle"
-          color="gray"
+          isQuiet
           onClick={toggle}
           className={classes["add"]}
         />
@@ -177,13 +176,7 @@ function ConditionForm(props: ConditionFormProps) {
           {onRemove === undefined ? (
             <span />
           ) : (
-            <Action
-              label={text.records.removeCondition}
-              size="compact-sm"
-              variant="subtle"
-              color="gray"
-              onClick={onRemove}
-            />
+            <Action label={text.records.removeCondition} size="compact-sm" isQuiet onClick={onRemove} />
           )}
           <Action label={text.records.apply} size="compact-sm" type="submit" variant="filled" />
         </Group>
