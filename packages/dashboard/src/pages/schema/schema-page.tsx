@@ -51,8 +51,8 @@ function summaryOf({ draft, change }: SchemaForm): string {
   return parts.length === 0 ? words.unsaved : words.summary(parts);
 }
 
-function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; tab: SchemaTab }) {
-  const { entry, isGone, tab } = props;
+function SchemaEditor(props: { entry: CollectionEntry; isDeleted: boolean; tab: SchemaTab }) {
+  const { entry, isDeleted, tab } = props;
   const { name } = entry;
   const navigate = useNavigate();
   const changeTab = useTabChange();
@@ -114,9 +114,9 @@ function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; tab: Sch
       note={`${text.schema.title} · ${text.collections.records(entry.records)}`}
       actions={<SchemaActions name={name} json={() => jsonOf(draft)} onDelete={() => setDialog("delete")} />}
     >
-      {(isOther || isGone || form.wasRestored) && (
+      {(isOther || isDeleted || form.wasRestored) && (
         <Box px={16} py={12}>
-          {isGone && <GoneNotice />}
+          {isDeleted && <GoneNotice />}
           {isOther && (
             <ChangedNotice
               onKeep={() => base !== null && reset(rebased(draft, base.definition, entry.definition), stored)}
@@ -135,7 +135,7 @@ function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; tab: Sch
         )}
       </div>
       {isDirty && (
-        <Changes form={form} ref={reviewer} isBlocked={isOther || isGone} onDiscard={discard} onReview={review} />
+        <Changes form={form} ref={reviewer} isBlocked={isOther || isDeleted} onDiscard={discard} onReview={review} />
       )}
       {dialog === "review" && base !== null && change !== null && (
         <ReviewDialog
@@ -242,13 +242,13 @@ export function SchemaPage() {
   const { tab = "fields" } = route.useSearch();
   const query = useQuery({ ...collectionQuery(name), refetchInterval: lookAgainMs });
   if (query.data !== undefined)
-    return <SchemaEditor key={name} entry={query.data} isGone={query.isError && isGone(query.error)} tab={tab} />;
+    return <SchemaEditor key={name} entry={query.data} isDeleted={query.isError && isGone(query.error)} tab={tab} />;
   return (
     <FilledPage title={name} note={text.schema.title}>
       {query.isPending && <RowsSkeleton />}
       {query.isError && isGone(query.error) && (
-        <EmptyState icon={IconDatabaseOff} title={text.schema.notFound(name)}>
-          <LinkAction label={text.collections.title} to="/collections" variant="light" size="sm" />
+        <EmptyState icon={IconDatabaseOff} title={text.records.noCollection(name)} body={text.records.noCollectionBody}>
+          <LinkAction label={text.records.toCollections} to="/collections" variant="light" size="sm" />
         </EmptyState>
       )}
       {query.isError && !isGone(query.error) && <ErrorState error={query.error} onRetry={query.refetch} />}

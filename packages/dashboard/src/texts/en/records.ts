@@ -19,7 +19,7 @@ export const collections = {
 export const records = {
   toCollections: "All collections",
   grid: (collection: string) => `Records of ${collection}`,
-  noCollection: (name: string) => `There is no collection ${name}`,
+  noCollection: (name: string) => `There is no collection "${name}"`,
   noCollectionBody: "It may have been deleted, or the address is mistyped.",
 
   new: "New record",

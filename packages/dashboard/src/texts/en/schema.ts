@@ -34,7 +34,6 @@ export const schema = {
   filesNote: "Changes made here are stored in the database, and are not written to the files in `collections/`.",
   filesCommand: "socle schema pull",
   filesAfter: "brings the files up to date.",
-  notFound: (name: string) => `There is no collection "${name}".`,
   restored: "Your unsaved changes were restored.",
   dismiss: "Close this message",
   changedTitle: "Somebody else changed this collection",
