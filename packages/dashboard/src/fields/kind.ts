@@ -1,4 +1,4 @@
-/** A field type in the dashboard: all that differs from type to type. Each type has a file; `index.ts` lists the types. */
+/** The shape of a field type in the dashboard: all that differs from type to type. `plain.tsx` and `pointing.tsx` describe the types. */
 import type { FieldType, JsonValue } from "@socle/protocol";
 import type { Comparison } from "@socle/protocol/filter";
 import type { ComponentType } from "react";

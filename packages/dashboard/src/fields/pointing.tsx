@@ -113,6 +113,7 @@ export const relationKind: FieldKind = {
   ),
 };
 
+/** A cell reads its file after this time on the screen: a fast scroll sends no requests. */
 const standingMs = 150;
 
 function iconOf(mimeType: string) {

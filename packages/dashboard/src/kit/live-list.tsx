@@ -135,6 +135,10 @@ const steps: { readonly [key: string]: number } = {
   End: Number.POSITIVE_INFINITY,
 };
 
+/**
+ * The page holds only the rows on the screen. New rows leave the visible rows in place, except at the start of the list. A
+ * single row is the stop of the Tab key; the keys of `steps` move the focus from row to row.
+ */
 function LiveRows<T>(props: LiveRowsProps<T>) {
   const { label, rows, rowKey, rowHeight, isAtStart, onStart, render, onOpen, openKey, isNew, onEnd } = props;
   const scroller = useRef<HTMLElement>(null);

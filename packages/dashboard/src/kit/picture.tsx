@@ -1,4 +1,4 @@
-/** The picture of a stored file: its thumbnail, also of a protected file, which only a request with a token brings; and the save of content as a file. */
+/** The content of a stored file: its thumbnail as a picture, and a download. */
 import { SocleError } from "@socle/client";
 import type { StoredFile } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";

@@ -1,4 +1,4 @@
-/** The client of the service that this page came from, and the state of its socket. Its tokens live as long as the tab of the browser (spec, "Authentication" 10). */
+/** The client of the service, the state of its socket, and its tokens, which live as long as the tab (spec, "Authentication" 10). */
 import { SocleClient, type Tokens } from "@socle/client";
 import { Store, useStore } from "./store.ts";
 import { shareTokens, tell } from "./tabs.ts";

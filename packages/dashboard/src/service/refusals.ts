@@ -1,4 +1,4 @@
-/** Refusals of the service: things that are gone, and batches of changes, with the problems of the operations, and values that a batch would read as a reference. */
+/** Refusals of the service: missing objects and refused batches; and requests in parallel. */
 import { SocleError } from "@socle/client";
 import type { ErrorDetail } from "@socle/protocol";
 

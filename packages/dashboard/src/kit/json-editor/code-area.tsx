@@ -1,6 +1,8 @@
-/** The code of the JSON editor: CodeMirror with colours, folding, and marks at mistakes; and the frame with the place of the first error and the button that formats.
- * A text past `largeFrom` has no colours, folding or marks, and is reported a moment after the last key: reading and checking five megabytes
- * at each key would take seconds. `json-editor.tsx` loads this heavy module. */
+/**
+ * CodeMirror as the JSON editor, in a frame with the place of the first error and a button that formats. A text past
+ * `largeFrom` has no colours, folding or marks, and is reported a moment after the last key: reading and checking five
+ * megabytes at each key would take seconds. `json-editor.tsx` loads this heavy module.
+ */
 import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";

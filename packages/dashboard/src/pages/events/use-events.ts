@@ -127,6 +127,7 @@ interface Arrivals {
 
 const none: ReadonlySet<string> = new Set();
 
+/** The new events: the list marks each event for a moment, and a screen reader hears only their number. */
 export function useArrivals(): Arrivals {
   const [ids, setIds] = useState(none);
   const [told, setTold] = useState(0);

@@ -253,6 +253,7 @@ interface TimeLineProps {
   onRun: (runId: string) => void;
 }
 
+/** A bar for each run, the newest at the right: colour and icon show the status, the height shows the duration. */
 function TimeLine({ runs, shownId, onRun }: TimeLineProps) {
   const list = useRef<HTMLOListElement>(null);
   const newest = runs[0]?.runId;

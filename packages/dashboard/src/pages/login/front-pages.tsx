@@ -1,4 +1,4 @@
-/** The pages before the sign-in: the sign-in (`/_/login`), and the set-up of the first admin (`/_/setup?token=…`) by the link in the start log, which works once. */
+/** The pages before the sign-in: the sign-in (`/_/login`), and the set-up of the first admin (`/_/setup?token=…`). */
 import { Center, Code, Group, Image, Paper, Stack, Text, Title } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
 import { SocleError } from "@socle/client";

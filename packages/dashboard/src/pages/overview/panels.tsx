@@ -1,4 +1,4 @@
-/** Panels of the overview: requests and latency as charts, warnings and errors of the log, runs, records by collection, bytes on disk, the queue of functions. */
+/** The panels of the overview: charts of requests, the log, runs, the size of the data, the queue of functions. */
 import { Badge, Box, ColorSwatch, Group, SimpleGrid, Skeleton, Text, VisuallyHidden } from "@mantine/core";
 import type { LogEntry, Overview, RequestMinute } from "@socle/protocol";
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";

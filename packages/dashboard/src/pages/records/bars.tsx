@@ -1,4 +1,4 @@
-/** The bar over the lower edge of the grid, with the actions for the selected records; and the line below the grid: the rows on the screen, the jump to other rows, the error of a failed page. */
+/** The bars of the grid: actions for the selected records, and the line below with the visible rows and a jump to other rows. */
 import { Group, NumberInput, Popover, Text, Tooltip, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { IconCopy, IconDownload, IconTrash, IconX } from "@tabler/icons-react";
 import { useState } from "react";

@@ -187,6 +187,7 @@ export function useRecordShortcuts(
   { hasFocus, onSearch }: { hasFocus: boolean; onSearch: () => void },
 ): void {
   const { state, remove } = page;
+  // A drawer that opens has the keys from its first moment on.
   const isFree = page.search.record === undefined;
   const group = text.shortcuts.page;
   const words = text.records.shortcuts;

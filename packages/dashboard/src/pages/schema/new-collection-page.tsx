@@ -1,4 +1,4 @@
-/** The page of a new collection: blank, from a preset, or as a copy of a collection. A new collection has no data, so the form creates the collection without a review. */
+/** The page of a new collection: blank, from a preset, or as a copy. Without data, a new collection needs no review. */
 import { Anchor, Box, Group, SegmentedControl, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";

@@ -1,4 +1,4 @@
-/** The columns of a grid: the fields of a collection between its id and its times, with their places from the arrangement in the storage of the browser. */
+/** The columns of a grid: the fields of a collection in the arrangement of the user. */
 import { useLocalStorage } from "@mantine/hooks";
 import type { CollectionEntry, FieldDefinition, FieldType } from "@socle/protocol";
 import { useMemo } from "react";

@@ -1,4 +1,4 @@
-/** The target of each relation of a collection, the field that shows a record of the target, and the chips whose target is deleted while on the screen. */
+/** The targets of the relations of a collection: the field that shows a target, the query of the names, deleted targets. */
 import type { CollectionEntry, Event, FieldDefinition } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
@@ -60,6 +60,7 @@ export function selectionOf(fields: readonly FieldDefinition[], targets: Targets
 /** Deletions within this time are gathered, so that many deletions draw the grid once. */
 const pauseMs = 200;
 
+/** Marks the chips of deleted targets: a visible chip would keep the name of its target until the next read. */
 export function useTargetDeletes(collection: string, targets: Targets): void {
   const queryClient = useQueryClient();
   const fields = Object.keys(targets).join(" ");

@@ -215,6 +215,7 @@ const fastStep = 144;
 /** The mark ends after this time without a fast step. */
 const restMs = 150;
 
+/** Marks the grid during a fast scroll: a pinned cell then has a fixed place, because a sticky cell in each row costs half of the frames. */
 function useFastScroll(scroller: RefObject<HTMLDivElement | null>): void {
   useLayoutEffect(() => {
     const { current: grid } = scroller;

@@ -62,7 +62,10 @@ function isUntouched(field: FieldDraft): boolean {
   return stored !== null && !field.isDropped && isSame(fieldOf(field), fieldOf(fieldDraft("", stored, stored)));
 }
 
-/** The draft on top of the present stored definition; `before` is the definition at the start of the draft. */
+/**
+ * The draft on top of the present stored definition: the draft keeps its own changes, and everything else becomes as stored.
+ * @param before the definition at the start of the draft
+ */
 export function rebased(draft: SchemaDraft, before: CollectionDefinition, now: CollectionDefinition): SchemaDraft {
   const current = new Map(now.fields.map((field) => [field.name, field]));
   const fields: FieldDraft[] = [];
