@@ -96,6 +96,23 @@ test("a Shift-click selects rows and no text; marks that turn the text are seen;
   await page.context().close();
 });
 
+test("while the control of an edited cell is loading, the Delete key deletes no record", async () => {
+  const page = await dashboard.open("/users");
+  const held = Promise.withResolvers<void>();
+  await page.route(/inline-editor/, async (route) => {
+    await held.promise;
+    await route.continue();
+  });
+  await page.goto(`${server.url}/_/collections/notes`);
+  await settled(page);
+  await page.locator('[data-cell="1:1"]').dblclick();
+  await page.keyboard.press("Delete");
+  held.resolve();
+  await page.getByRole("textbox", { name: "title" }).waitFor();
+  expect(await page.getByRole("button", { name: "Undo" }).count()).toBe(0);
+  await page.context().close();
+});
+
 test("a record that opens has the focus on its name, and no ring around its form; a notification leaves the row count free", async () => {
   const page = await dashboard.open("/collections/notes", { width: 1_440 });
   await settled(page);

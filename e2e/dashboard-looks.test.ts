@@ -116,3 +116,15 @@ test("on a phone, the hint of a role ends inside the drawer", async () => {
   expect(hint.x + hint.width).toBeLessThanOrEqual(390);
   await page.context().close();
 });
+
+test("on a phone, the bar of the selected records holds all its buttons", async () => {
+  const page = await dashboard.open("/collections/posts", { width: 390, height: 800 });
+  for (const row of [1, 2]) await page.getByRole("row").nth(row).getByRole("gridcell").first().click();
+  const bar = page.getByRole("toolbar", { name: "Selected records" });
+  const frame = await boxOf(bar);
+  for (const button of await bar.getByRole("button").all()) {
+    const { x, width } = await boxOf(button);
+    expect(x + width).toBeLessThanOrEqual(frame.x + frame.width);
+  }
+  await page.context().close();
+});

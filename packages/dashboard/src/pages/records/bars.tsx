@@ -30,7 +30,7 @@ export function SelectionBar({ page: { state, shown, setDialog, remove } }: { pa
       {ids.length < loaded && (
         <Action {...look} label={text.records.selectAllLoaded(loaded)} onClick={state.selectAll} />
       )}
-      <Group gap={4} wrap="nowrap">
+      <Group gap={4}>
         <Action
           {...look}
           color="gray"

@@ -194,7 +194,8 @@ export function useRecordShortcuts(
   const open = (): void => {
     if (state.activeId !== undefined) page.open(state.activeId);
   };
-  const canDelete = isFree && (hasFocus || state.selected.size > 0);
+  // The grid has the focus until the control of an edit is loaded: a key is then for the control.
+  const canDelete = isFree && !state.editing && (hasFocus || state.selected.size > 0);
   useShortcut({ keys: "n", label: words.new, group }, () => page.open("new"), isFree);
   useShortcut({ keys: "/", label: words.search, group }, onSearch, isFree);
   useShortcut({ keys: "o", label: words.open, group }, open, isFree);
