@@ -2,7 +2,7 @@
 export interface ServerProcess {
   readonly url: string;
   readonly pid: number;
-  /** Milliseconds from the start to the first answer. */
+  /** Milliseconds from the start of the server to the first answer. */
   readonly startMs: number;
   /** MiB. */
   resident(): number;

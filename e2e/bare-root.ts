@@ -22,7 +22,7 @@ export interface Layout {
   readonly words?: readonly string[];
 }
 
-/** Puts the executable and the shared libraries into a folder. */
+/** Puts the executable and its shared libraries into a folder. */
 function fill(root: string): void {
   for (const folder of ["app", "data", "dev", "proc"]) mkdirSync(join(root, folder));
   writeFileSync(join(root, nullDevice), "");

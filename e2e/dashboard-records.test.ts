@@ -181,7 +181,7 @@ test("a migration that loses data says what goes, and wants the name", async () 
   await review.getByRole("textbox").fill("posts");
   await apply.click();
   await review.waitFor({ state: "detached" });
-  // The bar with the button is gone: the focus is at the heading.
+  // The bar with its button is gone: the focus is at the heading.
   await page.locator("h1:focus").waitFor();
   const { fields } = (await dashboard.api("GET", "/api/admin/collections/posts")) as { fields: { name: string }[] };
   expect(fields.map(({ name }) => name)).toEqual(["title", "views", "path"]);

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { complaintsOf, openDashboard, violationsOf } from "./dashboard.ts";
 
-/** A function with a side effect before the error: a line in a file. */
+/** A function with a side effect before its error: a line in a file. */
 const mail = (end: string): string => `import { appendFileSync } from "node:fs";
 export const options = { retries: 0 };
 export const onCreate: OnCreate<"orders"> = async ({ record }) => {

@@ -92,7 +92,7 @@ test("nothing found, and a text without a word, are no errors", async () => {
   await page.getByRole("searchbox", { name: "Search words" }).fill('"');
   await page.waitForURL(/search=/);
   await shown(page, ["Water", "Tea", "Café culture"]);
-  // The service explains the refusal.
+  // The service explains its refusal.
   await page.getByRole("searchbox", { name: "Search words" }).fill("a ".repeat(40));
   await page.getByText("at most 32 words are allowed").waitFor();
   expect(complaintsOf(page)).toEqual([]);

@@ -52,7 +52,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
     if (performance.now() > end) throw new Error("That did not happen");
 }
 
-/** Pixels by which the page is scrolled sideways, within the frame too. */
+/** Pixels by which the page is scrolled sideways, within its frame too. */
 const scrolled = (page: Page): Promise<number> =>
   page.evaluate<number>("document.querySelector('#main').scrollLeft + scrollX");
 
@@ -60,7 +60,7 @@ test("Tab goes from field to field of a new record, and takes no value away; a t
   const page = await dashboard.open("/collections/authors?record=new");
   const drawer = page.getByRole("dialog", { name: "New record in authors" });
   await drawer.locator("input:focus").waitFor();
-  // The control of the relation loads at the first use.
+  // The control of the relation loads at its first use.
   await drawer.getByRole("combobox", { name: "best" }).waitFor();
   await page.keyboard.type("Ada");
   await page.keyboard.press("Tab");

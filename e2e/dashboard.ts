@@ -91,7 +91,7 @@ export async function openDashboard(
   };
 }
 
-/** Resolves when the page shows the content, and no skeleton any more. */
+/** Resolves when the page shows its content, and no skeleton any more. */
 export async function settled(page: Page): Promise<void> {
   await page.locator("h1:visible").first().waitFor();
   await loaded(page);

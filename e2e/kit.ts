@@ -55,7 +55,7 @@ export interface Finished {
   stderr: string;
 }
 
-/** Runs a command of the executable to the end. */
+/** Runs a command of the executable to its end. */
 export async function socle(
   args: readonly string[],
   options: { cwd?: string; env?: Record<string, string>; stdin?: string; executable?: string } = {},

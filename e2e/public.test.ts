@@ -139,7 +139,7 @@ test("files that come and go while they are asked for are there or not, and neve
     const response = await fetch(`${server.url}/deployed.txt`, { headers: { "Accept-Encoding": "identity" } });
     const body = await response.text();
     seen.add(response.status);
-    // A file that is written in place may be read in the middle; the answer is still as long as the header says.
+    // A file that is written in place may be read in the middle; the answer is still as long as its header says.
     if (response.status === 200) expect(body.length).toBe(Number(response.headers.get("content-length")));
   }
   isDeploying = false;
@@ -176,7 +176,7 @@ symlinkSync(join(packingFolder, "config.json"), join(packingFolder, "site/stolen
 const packing = await serve(packingFolder);
 
 describe("compression", () => {
-  /** An answer with the bytes as sent, not unpacked. */
+  /** An answer with its bytes as sent, not unpacked. */
   function ask(path: string, headers: Record<string, string> = {}, method = "GET"): Promise<Response> {
     return fetch(packing.url + path, { method, headers, decompress: false });
   }

@@ -10,7 +10,7 @@ const blocks = [...page.matchAll(/^```(\w+)( \w+)?\n([\s\S]*?)^```/gm)].map(([, 
   text: text ?? "",
 }));
 
-/** A shell that keeps variables and folder from block to block. */
+/** A shell that keeps its variables and its folder from block to block. */
 class Shell {
   readonly #child;
   readonly #reader;

@@ -1,5 +1,5 @@
 /**
- * A client that loses the socket at any moment and resumes with `since` misses nothing and gets nothing twice. Of a record
+ * A client that loses its socket at any moment and resumes with `since` misses nothing and gets nothing twice. Of a record
  * that was deleted meanwhile, a replay brings the deletion alone.
  */
 import { expect, test } from "bun:test";
@@ -14,7 +14,7 @@ test(`writes at full speed, ${drops} broken sockets: the client's list is the se
   const cwd = await project({ collections: [{ name: "items", fields: [{ name: "n", type: "integer" }] }] });
   const { url, stop } = await serve(cwd);
 
-  // The writers: sixteen at a time, without pauses, until the reader has lost the socket often enough.
+  // The writers: sixteen at a time, without pauses, until the reader has lost its socket often enough.
   let isWriting = true;
   let writes = 0;
   const ids: string[] = [];

@@ -6,7 +6,7 @@ import { peakMiB, post, serve, until } from "./kit.ts";
 import { childrenOf, kill } from "./reliability/kills-processes.ts";
 import { collection, RunEvents, scriptProject, waiting, write } from "./scripts-kit.ts";
 
-/** Work that a handler does after the return, while the innocent handler runs. */
+/** Work that a handler does after its return, while the innocent handler runs. */
 const leftovers: { readonly [name: string]: string } = {
   loops: "setTimeout(() => { while (true); }, 50);",
   loopsAfterTimeout: "await Bun.sleep(600); while (true);",
@@ -176,7 +176,7 @@ export const onCreate = async ({ record }: any) => {
   const cwd = await scriptProject({ collections: [collection("items")], files: { [path]: slow } });
   const server = await serve(cwd);
   const events = await RunEvents.of(server.url);
-  // One request at a time: each run is the only run of the process.
+  // One request at a time: each run is the only run of its process.
   for (let n = 0; n < 3; n++) {
     const before = await lines(join(cwd, "started.log"));
     await post(`${server.url}/api/items`, { n });

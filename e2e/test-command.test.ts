@@ -11,7 +11,7 @@ const passing = 'import { expect, test } from "socle/test";\ntest("passes", () =
 const failing =
   'import { expect, test } from "socle/test";\ntest("fails", () => {\n  expect("one").toBe("two");\n});\n';
 
-/** A test that is still asking when the time is up. */
+/** A test that is still asking when its time is up. */
 const late = `import { service, test } from "socle/test";
 test("late", async () => service.clock.advance("36500d"), 500);
 test("next", async () => {
@@ -19,7 +19,7 @@ test("next", async () => {
 });
 `;
 
-/** A test that waits for ever, and writes the address of the service. */
+/** A test that waits for ever, and writes the address of its service. */
 const hanging = `import { renameSync } from "node:fs";
 import { service, test } from "socle/test";
 test("hangs", async () => {

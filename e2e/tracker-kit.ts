@@ -98,7 +98,7 @@ export class TrackerApi {
     }
   }
 
-  /** An invitation, and the token. */
+  /** An invitation, and its token. */
   async invite(
     owner: TokenResponse,
     values: { workspace: string; role: string; email?: string },

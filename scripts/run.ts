@@ -4,7 +4,7 @@ import { join } from "node:path";
 /** The folder of the project. */
 export const root = join(import.meta.dir, "..");
 
-/** Runs a program with the output on the terminal; answers the exit code. */
+/** Runs a program with its output on the terminal; answers its exit code. */
 export async function start(
   command: string[],
   options: { cwd?: string; env?: Record<string, string> } = {},

@@ -1,4 +1,4 @@
-/** A load, independent of the generator. */
+/** A load, independent of its generator. */
 export interface Load {
   /** `http://localhost:PORT` */
   url: string;
@@ -34,7 +34,7 @@ export type ListenerCommand =
       channel: string;
       /** A token for each socket in turn; empty for sockets without a token. */
       tokens: string[];
-      /** Whether the sockets read the frames. */
+      /** Whether the sockets read their frames. */
       reads: boolean;
       /** A filter for each socket in turn; empty for a channel without a filter. */
       filters?: string[];

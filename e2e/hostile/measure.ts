@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** The process and the folder at a moment. Sizes are in MiB. */
+/** The process and its folder at a moment. Sizes are in MiB. */
 export interface Sample {
   readonly memory: number;
   readonly descriptors: number;

@@ -66,7 +66,7 @@ async function create(target: Target, collection: string, body: object): Promise
   return ((await answer.json()) as { id: string }).id;
 }
 
-/** A post with the comments. */
+/** A post with its comments. */
 async function post(target: Target, { share }: Strength): Promise<string> {
   const post = await create(target, "posts", { title: "a" });
   const body = "xé".repeat(comments.length / 2);

@@ -99,7 +99,7 @@ export async function hourBack(): Promise<number> {
   const credentials = { email: "admin@example.com", password };
   const { body: tokens } = await nobody.ask<Tokens>("POST", "/api/auth/login", credentials);
 
-  // A token lasts an hour by the clock, and the session longer.
+  // A token lasts an hour by the clock, and its session longer.
   world.offset = hourMs - 2 * minuteMs;
   expect(await me()).toBe(200);
   world.offset = hourMs + 2 * minuteMs;

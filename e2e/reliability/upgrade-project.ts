@@ -23,7 +23,7 @@ export const collections = [
   { name: "effects", fields: [{ name: "of", type: "string", unique: true, required: true }] },
 ];
 
-/** A run that waits is cut off by the end of the version, and made by the next. */
+/** A run that waits is cut off by the end of its version, and made by the next. */
 export const files = {
   "functions/items/effect.ts": `
 import { existsSync } from "node:fs";

@@ -16,7 +16,7 @@ function pick<T>(list: readonly T[], random: () => number): T | undefined {
 }
 
 /**
- * An entry of the log: an acknowledgement, often the first of the kind, because a loss shows at once; soon after the
+ * An entry of the log: an acknowledgement, often the first of its kind, because a loss shows at once; soon after the
  * start; or any.
  */
 function randomEntry({ disk, ledger }: Run, random: () => number): number {

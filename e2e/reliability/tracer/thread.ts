@@ -24,7 +24,7 @@ export interface Entry {
   readonly args: readonly bigint[];
 }
 
-/** A thread continues to the next trap, or to the end of the current call. */
+/** A thread continues to its next trap, or to the end of its current call. */
 export type Way = "continue" | "syscall";
 
 export function go(tid: number, way: Way, signal = 0): void {
@@ -32,7 +32,7 @@ export function go(tid: number, way: Way, signal = 0): void {
   libc.ptrace(request[way], tid, 0, signal);
 }
 
-/** Leaves a thread stopped until the process is continued. */
+/** Leaves a thread stopped until its process is continued. */
 export function listen(tid: number): void {
   libc.ptrace(request.listen, tid, 0, 0);
 }

@@ -36,7 +36,7 @@ export interface Follower {
   executed(tid: number): void;
 }
 
-/** Starts a command below the launcher and follows the command to the end; answers the exit code, 128 and more for a signal. */
+/** Starts a command below the launcher and follows the command to its end; answers its exit code, 128 and more for a signal. */
 export function trace(command: readonly string[], follower: Follower, started: (pid: number) => void): number {
   const program = Buffer.from(filterProgram(follower.traps)).toString("base64");
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "launcher.ts"), program, ...command], {

@@ -19,7 +19,7 @@ export interface ScriptFileEntry {
   } | null;
 }
 
-/** A handler and the trigger (spec, "Function trigger entry"), or a hook. */
+/** A handler and its trigger (spec, "Function trigger entry"), or a hook. */
 export interface FunctionEntry {
   collection: string;
   /** `create`, `update`, `delete` and `login` of a function; of a hook, the name. */

@@ -112,7 +112,7 @@ export interface RuleTrial {
   rules: TriedRule[];
 }
 
-/** A rule, and the result for a record. */
+/** A rule, and its result for a record. */
 export interface TriedRule {
   operation: Operation;
   /** Whether the rule was applied to the record before the change, or after the change. */

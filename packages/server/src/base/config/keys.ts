@@ -33,7 +33,7 @@ function optional<T>(kind: ValueKind<T>, meaning: string): Key<T | undefined> {
 }
 
 /**
- * Every configuration key, its default and the meaning; the user documentation prints this table. The path in the file
+ * Every configuration key, its default and its meaning; the user documentation prints this table. The path in the file
  * gives the name in the environment: `auth.jwtSecret` is `SERVICE_AUTH_JWT_SECRET`.
  */
 export const keys = {
@@ -277,7 +277,7 @@ export const keys = {
 export type KeyPath = keyof typeof keys;
 type ValueOf<P extends KeyPath> = (typeof keys)[P] extends Key<infer T> ? T : never;
 
-/** Every key with the value: paths absolute, times in milliseconds, sizes in bytes. */
+/** Every key with its value: paths absolute, times in milliseconds, sizes in bytes. */
 export type Values = { readonly [P in KeyPath]: ValueOf<P> };
 
 export type Config = Values & {

@@ -21,7 +21,7 @@ export interface LoadedConfig {
   config: Config;
   /** The configuration file that was looked for, and whether the file exists. */
   file: { path: string; isThere: boolean };
-  /** Every key with the value and the source of the value, without secrets. Made on demand. */
+  /** Every key with its value and the source of the value, without secrets. Made on demand. */
   effective: () => EffectiveConfig;
   /** Warnings for the log, which does not exist yet. */
   warnings: string[];
@@ -152,7 +152,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   return { config, file: { path: file, isThere }, effective, warnings, notes };
 }
 
-/** A key as admins see the key: the value and the source of the value, and nothing of a secret. */
+/** A key as admins see the key: its value, the source of the value, and nothing of a secret. */
 function describeKey({ path, value, fallback, source }: KeyState): ConfigEntry {
   const { kind, meaning } = keys[path];
   const isSecret = kind === secret;

@@ -6,7 +6,7 @@
 export const supervisionVariables = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"] as const;
 
 export interface Supervision {
-  /** The socket to which this process tells the state: a path, or with `@` in front a name of Linux without a file. */
+  /** The socket to which this process tells its state: a path, or with `@` in front a name of Linux without a file. */
   readonly socket: string;
   /** The time within which the manager wants a sign of life; null for a manager that wants no sign. */
   readonly watchdogMs: number | null;

@@ -52,7 +52,7 @@ export class SetupError extends Error {
   override readonly name = "SetupError";
 }
 
-/** Everything that an error says: the details, joined by semicolons, otherwise the message. */
+/** Everything that an error says: its details, joined by semicolons, otherwise its message. */
 export function reasonsOf(thrown: unknown): string {
   const details = thrown instanceof AppError ? thrown.details : undefined;
   return details?.map(({ message }) => message).join("; ") ?? messageOf(thrown);

@@ -116,7 +116,7 @@ function emptyMinute(minute: number): Minute {
   return { minute, requests: 0, clientErrors: 0, errors: 0, latency: new Uint32Array(latencyBounds.length + 1) };
 }
 
-/** Within a bucket, a value is taken to lie at the rank. Null without values. */
+/** Within a bucket, a value is taken to lie at its rank. Null without values. */
 function quantile(latency: Uint32Array, part: number): number | null {
   const all = latency.reduce((sum, n) => sum + n, 0);
   if (all === 0) return null;

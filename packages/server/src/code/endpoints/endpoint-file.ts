@@ -75,7 +75,7 @@ function partOf(name: string): PathPart {
   );
 }
 
-/** An endpoint with the values of the parameters. */
+/** An endpoint with the values of its parameters. */
 export interface FoundEndpoint {
   readonly endpoint: Endpoint;
   readonly params: { readonly [name: string]: string };

@@ -175,7 +175,7 @@ export class Deliveries extends RunTable {
     );
   }
 
-  /** A delivery with the event; null when the delivery is over. */
+  /** A delivery with its event; null when the delivery is over. */
   get({ id }: RunRow, reader: Reader = this.database.reader): Delivery | null {
     const row = reader.get<PreviousRecord & EventReference & { readonly depth: number; readonly chain: string | null }>(
       "SELECT id, depth, chain, previous, follows, event FROM _deliveries WHERE id = ? AND failedAt IS NULL",
@@ -334,7 +334,7 @@ function setPrevious(tx: Transactor, id: number, previous: string | null): void 
   tx.run("UPDATE _deliveries SET previous = ?, follows = NULL WHERE id = ?", previous, id);
 }
 
-/** A delivery ends: followers get the record that the event made. */
+/** A delivery ends: followers get the record that its event made. */
 function releaseFollowers(log: EventLog, tx: Transactor, id: number): void {
   const followers = tx.all<{ id: number }>("SELECT id FROM _deliveries WHERE follows = ?", id);
   if (followers.length === 0) return;

@@ -54,7 +54,7 @@ export function lanesOf({ functions }: ScriptExports): Lane[] {
   return found.every(isHook) ? lanes : ["runs", ...lanes];
 }
 
-/** A handler and the events. */
+/** A handler and its events. */
 export interface Trigger {
   readonly path: string;
   /** The name of the export. */

@@ -17,7 +17,7 @@ import {
 } from "../runs/index.ts";
 import { type JobDefinition, jobHandler } from "./job-file.ts";
 
-/** The file of a job, and the kind. */
+/** The file of a job, and its kind. */
 type JobOfRun = Pick<JobDefinition, "path" | "kind">;
 
 /** An attempt of a run of a job. */
@@ -32,7 +32,7 @@ export interface JobAttempt extends HandlerRun {
   readonly isByHand: boolean;
 }
 
-/** A run with the job. */
+/** A run with its job. */
 interface RunOfJob extends RunRow {
   readonly job: JobOfRun;
 }

@@ -28,7 +28,7 @@ export class Schedules<J extends Pick<ScheduledJob, "name" | "schedule" | "timez
   #jobs: readonly Scheduled<J>[] = [];
   #alarm: Alarm | null = null;
   #isStarted = false;
-  /** The last look at the clock: the time, and that of `performance.now()`, which no step of the clock changes. */
+  /** The last look at the clock: its time, and that of `performance.now()`, which no step of the clock changes. */
   #lastLook = { at: 0, steady: 0 };
 
   constructor(options: SchedulesOptions<J>) {

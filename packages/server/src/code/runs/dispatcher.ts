@@ -7,7 +7,7 @@
  *          ▲                        ▲                                                     │
  *          └────────────────────────┴───────── waits for another attempt ─────────────────┘
  *
- * A run that is ending has left the handler, and the end is not on disk: an ending run does not count for the width.
+ * A run that is ending has left its handler, and its end is not on disk: an ending run does not count for the width.
  */
 import type { Alarm, Clock } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";

@@ -108,7 +108,7 @@ export class RunTable<R extends RunRow = RunRow> {
     this.source = `${name} AS r JOIN _handlers AS h ON h.id = r.handler`;
   }
 
-  /** Gives each handler the number. To be called before a run of the handler is written. */
+  /** Gives each handler its number. To be called before a run of the handler is written. */
   async register(handlers: readonly HandlerName[]): Promise<void> {
     const numbers = await this.database.transact((tx) => handlers.map((each) => handlerNumber(tx, each)));
     // The numbers of earlier files stay: a change may still write runs of old handlers until the new files are in force.

@@ -1,5 +1,5 @@
 /**
- * An attempt: one call of a handler, from the task to the outcome. A run, a hook and a request to an endpoint are attempts; the
+ * An attempt: one call of a handler, from its task to its outcome. A run, a hook and a request to an endpoint are attempts; the
  * attempt of a request has bodies.
  */
 import type { System } from "../../base/kernel/index.ts";
@@ -49,7 +49,7 @@ export interface ScriptExchange {
   onResponse(response: ScriptResponse): void;
 }
 
-/** The head of a response, with the body. */
+/** The head of a response, with its body. */
 export interface ScriptResponse extends Omit<ResponseData, "body"> {
   readonly body: Uint8Array | BodyPieces | null;
 }
@@ -125,7 +125,7 @@ export function runOutcome(outcome: CallOutcome, timeoutMs: number): ScriptOutco
   return { status: "failed", error };
 }
 
-/** A response that broke off after the begin. */
+/** A response that broke off after its begin. */
 class BrokenOff extends Error {
   override readonly name = "BrokenOff";
 }

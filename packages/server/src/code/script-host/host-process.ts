@@ -150,7 +150,7 @@ export type Handlers<M extends { readonly type: string }> = {
   readonly [T in M["type"]]: (message: Extract<M, { readonly type: T }>) => void;
 };
 
-/** Gives a message to the handler. A message of another type is left alone: the user's code may send anything. */
+/** Gives a message to its handler. A message of another type is left alone: the user's code may send anything. */
 export function dispatch<M extends { readonly type: string }>(handlers: Handlers<M>, message: M): void {
   const type: M["type"] = message.type;
   if (Object.hasOwn(handlers, type)) (handlers[type] as (message: M) => void)(message);

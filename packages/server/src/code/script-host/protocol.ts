@@ -51,13 +51,13 @@ export interface ResponseData extends Pick<RequestData, "headers" | "body"> {
   readonly status: number;
 }
 
-/** The end of a handler: the value as JSON, a refusal, or the error. The value of a run, and of an endpoint, is `null`. */
+/** The end of a handler: its value as JSON, a refusal, or its error. The value of a run, and of an endpoint, is `null`. */
 export type HandlerOutcome =
   | { readonly status: "answered"; readonly value: string }
   | { readonly status: "refused"; readonly refusal: RefusalData }
   | { readonly status: "failed"; readonly error: ScriptError };
 
-/** The answer of a handler: the end of the attempt, or the response. A response without `pieces` is the end, too. */
+/** The answer of a handler: the end of its attempt, or its response. A response without `pieces` is the end, too. */
 export type HandlerAnswer =
   | { readonly attempt: number; readonly response: ResponseData }
   | { readonly attempt: number; readonly outcome: HandlerOutcome };
@@ -87,7 +87,7 @@ export interface RunInput {
   readonly payload?: JsonValue;
 }
 
-/** A file of the user's code with the content at the time of the load. */
+/** A file of the user's code with its content at the time of the load. */
 export interface CodeFile {
   /** Relative to the project. */
   readonly path: string;

@@ -214,7 +214,7 @@ function text(value: unknown, name: string): string {
   throw new AppError("bad_request", `${name} must be a string, not ${quote(value)}.`);
 }
 
-/** A record to change, and the required version. */
+/** A record to change, and its required version. */
 function versionOf(id: unknown, ifMatch: unknown): RecordVersion {
   return { id: text(id, "id"), ifMatch: ifMatch === null ? null : text(ifMatch, "ifMatch") };
 }

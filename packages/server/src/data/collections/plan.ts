@@ -6,7 +6,7 @@ import { indexesOf } from "./collection.ts";
 
 const howToTell = `give each renamed field "renamedFrom": its old name, and each new one "renamedFrom": null`;
 
-/** A definition as sent: with the renames, which are not stored. */
+/** A definition as sent: with its renames, which are not stored. */
 export interface ParsedDefinition {
   definition: CollectionDefinition;
   /** New name → old name, or null for a field that is new on purpose. */

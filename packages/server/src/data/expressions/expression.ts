@@ -83,7 +83,7 @@ export interface Hop {
 
 /** A value that does not depend on the record. */
 export type Constant =
-  /** A datetime has the stored form. */
+  /** A datetime has its stored form. */
   | { readonly type: "value"; readonly value: Scalar | null; readonly valueType: ValueType | "null" }
   /** `user.…` is null without a caller, and then equals no field. `shift` is in milliseconds. */
   | { readonly type: "macro"; readonly name: Macro; readonly shift: number; readonly valueType: ValueType };

@@ -272,7 +272,7 @@ function listedInOrder(left: Side, items: readonly Side[]): { left: Operand; ite
   return { left: inOrderOf(order, left), items: items.map((item) => inOrderOf(order, item)) };
 }
 
-/** A comparison without the left side. */
+/** A comparison without its left side. */
 interface Rest {
   /**
    * @param side looks up the other side, from the end of the left side.

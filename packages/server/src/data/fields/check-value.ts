@@ -17,7 +17,7 @@ interface ValueProblem {
   readonly item?: number;
 }
 
-/** The value to store, or the problem. */
+/** The value to store, or its problem. */
 export type CheckedValue = { readonly stored: Value } | ValueProblem;
 
 /** The most `values` that a message lists. */

@@ -184,7 +184,7 @@ export interface FileShownInput extends Input {
 
 export type QueryInput = FileShownInput | PageInput | RecordInput | FileUsesInput;
 
-/** A page, with the records as the text of a JSON array. */
+/** A page, with its records as the text of a JSON array. */
 export interface PageOutcome {
   readonly items: string | LongText;
   /** The last record, with the values that the list is sorted by; null on the last page. */

@@ -6,7 +6,7 @@ import { runQuery } from "./sql/run.ts";
 
 /** A longer text crosses to the event loop as bytes. */
 const longText = 64 * 1024;
-/** The rows of a large answer, the records and the text take about so many times the bytes of the answer. */
+/** The rows of a large answer, its records and its text take about so many times the bytes of the answer. */
 const copies = 4;
 
 // The inputs come from `Queries` alone, as JSON.

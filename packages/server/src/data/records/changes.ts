@@ -15,7 +15,7 @@ import type { Rights, RightsTarget } from "./rights.ts";
 import { keepNumbers, withoutNumbers } from "./sequences.ts";
 import type { WriteHooks } from "./write-hooks.ts";
 
-/** A record after the write. */
+/** A record after its write. */
 export interface SavedRecord {
   readonly record: StoredRecord;
   /** The whole record, or the caller's part of the record. */

@@ -1,6 +1,6 @@
 /**
  * Record effects: the event and the note that follow the write of a record, and the state in memory that follows the notes:
- * the number of records of each collection, and the versions of the lists.
+ * the number of records of each collection, and the versions of its lists.
  */
 import type { JsonValue, StoredRecord } from "@socle/protocol";
 import { isAdmin, type JsonText, type Principal } from "../../base/kernel/index.ts";

@@ -59,7 +59,7 @@ interface Rejection {
 
 /** A create and an update refuse before the first write, so a second call is safe. */
 const single: TransactOptions = { isRepeatable: true };
-/** Rolls a transaction back until the hooks have been asked. */
+/** Rolls a transaction back until its hooks have been asked. */
 const hooksPending = new Error("Hooks have to be asked first");
 
 /**
@@ -333,7 +333,7 @@ function seen<T>(hooks: WriteHooks, saved: T): T {
   return saved;
 }
 
-/** Repeats a write until the hooks have seen the write. @throws AppError also of hooks, and `conflict`. */
+/** Repeats a write until its hooks have seen the write. @throws AppError also of hooks, and `conflict`. */
 async function askingFirst<T>(hooks: WriteHooks, write: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

@@ -29,7 +29,7 @@ export interface Lookups {
   isReadableFile(reader: Reader, id: string, principal: Principal): boolean;
 }
 
-/** A record before the write; an undefined value stays unchanged. */
+/** A record before its write; an undefined value stays unchanged. */
 interface Candidate {
   readonly id: string;
   /** The values by the positions of the fields. */

@@ -1,5 +1,5 @@
 /**
- * Rights on single records and on the fields: the policies decide whether a caller is allowed an operation; the database
+ * Rights on single records and on their fields: the policies decide whether a caller is allowed an operation; the database
  * checks conditions on the record.
  */
 import type { ErrorDetail, Operation, StoredRecord } from "@socle/protocol";

@@ -1,4 +1,4 @@
-/** Rules at the edges: of 4 KB, through rings of relations, over nulls, and a membership that ends between two pages. */
+/** Rules at their edges: of 4 KB, through rings of relations, over nulls, and a membership that ends between two pages. */
 import { describe, expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
 

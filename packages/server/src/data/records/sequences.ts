@@ -29,7 +29,7 @@ function counterOf(field: FieldDefinition, { table, values, record }: NumberedRe
   return { collection: table.collection.name, field: field.name, scope: counterKey(scope) };
 }
 
-/** Gives a new record the numbers; an imported record may bring numbers. `keepNumbers` follows after the write. */
+/** Gives a new record its numbers; an imported record may bring numbers. `keepNumbers` follows after the write. */
 export function numberNew(reader: Reader, table: RecordTable, values: (Value | undefined)[]): void {
   for (const [position, field] of table.sequences) {
     if (typeof values[position] === "number") continue;
@@ -38,7 +38,7 @@ export function numberNew(reader: Reader, table: RecordTable, values: (Value | u
 }
 
 /**
- * Gives a record that changes the scope the next number of the new scope. A number in the body is refused unless the number
+ * Gives a record that changes its scope the next number of the new scope. A number in the body is refused unless the number
  * is unchanged.
  */
 export function numberChanged(

@@ -11,7 +11,7 @@ import type { ImportRow } from "./ndjson-rows.ts";
 const delimiters = [",", ";", "\t"] as const;
 const systemFields = ["id", "createdAt", "updatedAt"];
 
-/** A row: the text, its cells, and the problems of quotes that the parser found. */
+/** A row: its text, its cells, and the problems of quotes that the parser found. */
 interface CsvRow {
   readonly raw: string;
   readonly cells: readonly string[];

@@ -1,4 +1,4 @@
-/** Exchange: a request with the parameters, the caller, the limits, and the headers of the answer. */
+/** Exchange: a request with its parameters, its caller, its limits, and the headers of its answer. */
 import type { ErrorBody } from "@socle/protocol";
 import { AppError, JsonText, type Principal, type SignedIn } from "../../base/kernel/index.ts";
 import type { FileBody } from "../../files/storage/index.ts";
@@ -11,7 +11,7 @@ const encoder = new TextEncoder();
 
 /** A body of at most this size, in characters or bytes, is sent at once, however late the answer is. */
 const shortBody = 5_000;
-/** While a large answer is made, the records, the text and the bytes take about so many times the bytes of the answer. */
+/** While a large answer is made, its records, text and bytes take about so many times the bytes of the answer. */
 const makingCopies = 3;
 
 const bearer = /^bearer +(\S+)$/i;
@@ -30,7 +30,7 @@ export interface ExchangeService {
   onBrokenStream(exchange: Exchange, thrown: unknown): void;
 }
 
-/** A request on the way to the answer: the parameters, the caller, and the headers that every answer carries. */
+/** A request under way: its parameters, its caller, and the headers that every answer carries. */
 export class Exchange {
   readonly request: Request;
   /** The named parts of the path, percent-decoded once. */

@@ -1,4 +1,4 @@
-/** The listening socket while descriptors run short: the looks, stops and starts, and the state afterwards. */
+/** The listening socket while descriptors run short: its looks, stops and starts, and the state afterwards. */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import * as fs from "node:fs";
 import type { Server } from "bun";

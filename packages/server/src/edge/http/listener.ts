@@ -141,7 +141,7 @@ export class PortListener<T> {
     void server.stop(false);
   }
 
-  /** A socket would keep the server for ever, and each event goes to the sockets of every server. */
+  /** A socket would keep its server for ever, and each event goes to the sockets of every server. */
   #dropOldest(): void {
     for (const oldest of this.#stopped.keys()) {
       if (this.#stopped.size <= maxStopped) break;

@@ -9,7 +9,7 @@ import { openApi, setRole, type TestApi } from "../../../test/kit.ts";
 
 const password = "correct horse";
 
-/** A body that stops after the first byte, until `finish` is called. */
+/** A body that stops after its first byte, until `finish` is called. */
 class PausedBody {
   readonly stream: ReadableStream<Uint8Array>;
   readonly #read = Promise.withResolvers<void>();

@@ -176,7 +176,7 @@ export class Router {
 
   /**
    * The answer when the error handling of a handler failed, or the answer failed: a file may be deleted between
-   * the look-up and the answer.
+a file may be deleted between.
    */
   crashed(error: unknown): Response {
     const requestId = this.#nextId();

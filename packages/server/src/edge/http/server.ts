@@ -169,7 +169,7 @@ export class HttpServer {
     this.#liveStreams.stop();
     void this.#redirect?.end();
     const end = performance.now() + graceMs;
-    // Counts an answer until the last byte has left, also a stream. Requests that are turned away end at once.
+    // Counts an answer until its last byte has left, also a stream. Requests that are turned away end at once.
     while (this.#listener.pendingRequests > 0 && performance.now() < end) await Bun.sleep(5);
     await this.#listener.end();
   }
@@ -181,7 +181,7 @@ export class HttpServer {
 
   #upgrade(exchange: Exchange, connection: SocketConnection): boolean {
     const { request } = exchange;
-    // Now: a request that has become a socket does not tell the address any more.
+    // Now: a request that has become a socket does not tell its address any more.
     this.#router.inFlight.becomeSocket(exchange);
     for (const server of this.#listener.servers) {
       try {

@@ -198,7 +198,7 @@ export class StaticFiles {
   }
 }
 
-/** A file that is being replaced keeps the size between the look and the answer, if the file is small. */
+/** A file that is being replaced keeps its size between the look and the answer, if the file is small. */
 async function asItIs(found: FoundFile): Promise<Representation> {
   const { path, modifiedAt } = found;
   const file = Bun.file(path);

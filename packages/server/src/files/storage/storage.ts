@@ -54,7 +54,7 @@ export interface StorageOptions {
   isShownByRecord: (id: string, caller: QueryCaller) => Promise<boolean>;
 }
 
-/** Deleted files with a removal that waits for a backup. */
+/** Deleted files that wait for the end of a backup. */
 const maxHeld = 100_000;
 
 /** The time for which a start waits for the removal of leftover uploads; the removal then goes on beside the service. */

@@ -33,7 +33,7 @@ interface AskedTrial {
   readonly search: string;
 }
 
-/** A trial with the thrown error, and the answer as text. */
+/** A trial with its thrown error and its answer as text. */
 export interface TrialOutcome extends Pick<RuleTrial, "as" | "operation" | "rules"> {
   readonly error: AppError | null;
   readonly answer: JsonText | null;

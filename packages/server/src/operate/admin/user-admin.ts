@@ -72,7 +72,7 @@ export class UserAdmin {
   }
 
   /**
-   * Records that point to the user do what the `onDelete` of the field says.
+   * Records that point to the user do what the `onDelete` of their field says.
    * @throws AppError `not_found`, or `bad_request` for the last admin and for records that refuse the deletion.
    */
   async delete(id: string, admin: SignedIn): Promise<void> {

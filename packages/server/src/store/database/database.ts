@@ -292,7 +292,7 @@ export class Database {
     return holdState(this.#holdOptions);
   }
 
-  /** Bytes of the database file and of the log. */
+  /** Bytes of the database file and of its log. */
   sizes(): { database: number; log: number } {
     return { database: statSync(this.path).size, log: statSync(`${this.path}-wal`).size };
   }

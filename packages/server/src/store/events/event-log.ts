@@ -57,7 +57,7 @@ export interface NewEvent {
 /** If a listener answers a promise, the next event waits for that promise. */
 export type EventListener = (event: LoggedEvent) => unknown;
 
-/** An event in the transaction of the change, with parts that the log does not keep. */
+/** An event in the transaction of its change, with parts that the log does not keep. */
 export interface AppendedEvent {
   readonly event: LoggedEvent;
   readonly previous: StoredRecord | null;
@@ -173,7 +173,7 @@ export class EventLog {
     tx.note(trimmed.of({ seq }));
   }
 
-  /** Writes an event in the transaction of the change. `now` is the time of the change. */
+  /** Writes an event in the transaction of its change. `now` is the time of the change. */
   append(tx: Transactor, event: NewEvent, now: number = this.#clock.now()): void {
     const end = tx.lastNote(appended) ?? this.#end;
     const seq = end.seq + 1;

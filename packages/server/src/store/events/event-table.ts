@@ -1,6 +1,6 @@
 /**
  * The table of events: the rows; two single-row tables with the last assigned and the last trimmed position of the log; and the
- * size marks. A size mark stores the bytes of all events written up to the seq. The difference of two marks is the size of
+ * size marks. A size mark stores the bytes of all events written up to its seq. The difference of two marks is the size of
  * the events between the marks, so trimming events needs no count. The first mark lies at the beginning of the log.
  */
 import type { Event, EventSource, StoredRecord } from "@socle/protocol";
@@ -167,7 +167,7 @@ export const eventSchema: ModuleSchema = {
 /** `db.query` may read the whole table. */
 export const eventQueryTable: QueryTable = { table: "_events" };
 
-/** A position in the log: the seq, and the time in the event's id. */
+/** A position in the log: its seq, and the time in the event's id. */
 interface LogPosition {
   readonly seq: number;
   readonly at: number;

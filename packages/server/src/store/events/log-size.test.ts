@@ -47,7 +47,7 @@ async function open(name: string) {
 
 type Log = Awaited<ReturnType<typeof open>>;
 
-/** Every mark holds the bytes up to the seq, and the marks are close enough for trimming. */
+/** Every mark holds the bytes up to its seq, and the marks are close enough for trimming. */
 async function expectExactMarks({ database, marks }: Log, widest: number): Promise<void> {
   const [first, ...rest] = marks();
   let last = first ?? { seq: 0, total: 0 };

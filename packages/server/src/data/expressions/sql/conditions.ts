@@ -64,7 +64,7 @@ type Compare = Extract<Expression, { type: "compare" }>;
 type In = Extract<Expression, { type: "in" }>;
 type Ordering = ">" | ">=" | "<" | "<=";
 
-/** The same comparison with the sides changed. */
+/** The same comparison with its sides changed. */
 const swapped: { readonly [operator in Ordering | "="]: Ordering | "=" } = {
   "=": "=",
   ">": "<",

@@ -36,14 +36,14 @@ export function plain(text: string): SqlPart {
 }
 
 /**
- * A `?` and the constant. With a sign: a column that equals a bare parameter takes the place in ORDER BY, and SQLite
+ * A `?` and its constant. With a sign: a column that equals a bare parameter takes its place in ORDER BY, and SQLite
  * then plans the statement anew for each value (4 µs).
  */
 export function parameter(value: Constant): SqlPart {
   return { text: "+?", values: [value] };
 }
 
-/** A `?` and the text. */
+/** A `?` and its text. */
 export function textParameter(value: string): SqlPart {
   return parameter({ type: "value", value, valueType: "text" });
 }

@@ -39,7 +39,7 @@ export function recordRoutes(options: {
 
   const collectionAt = (exchange: Exchange): Collection => collectionOf(records, exchange.param("collection"));
 
-  /** The body, or the error. A missing record, another owner, or a right that has ended is told before that error. */
+  /** The body, or its error. A missing record, another owner, or a right that has ended is told before that error. */
   async function body(exchange: Exchange): Promise<Record<string, unknown> | AppError> {
     try {
       requireJsonType(exchange.request);

@@ -61,7 +61,7 @@ function threadOf(path: string, source: string): ThreadConnection {
   return new ThreadConnection(path, URL.createObjectURL(new Blob([source], { type: "application/javascript" })));
 }
 
-/** Reads that end at once, and count the pauses. */
+/** Reads that end at once, and count their pauses. */
 class ShortReads implements PausableReads {
   pauses = 0;
   resumes = 0;

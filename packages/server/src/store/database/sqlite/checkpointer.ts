@@ -23,11 +23,11 @@ const fewPages = 1_000;
 const lookEveryMs = 25;
 /** The longest pause of the writer. After the pause, writes go on, and the checkpointer tries again later. */
 const pauseMs = 100;
-/** While the log is over the bound, the worker copies this many times as fast as the writer may write. */
+/** While the log is over its bound, the worker copies this many times as fast as the writer may write. */
 const lead = 4;
 /** While a reader holds the log, the checkpointer tries again after this time. */
 const retryEveryMs = 250;
-/** How long a read of this service may go on while the log is over the bound and waits for the read. */
+/** How long a read of this service may go on while the log is over its bound and waits for the read. */
 const readMs = 2_000;
 /** When the log has this many times the bound, reads of this service end earlier. */
 const largestGrowth = 3;
@@ -92,7 +92,7 @@ export class Checkpointer {
   #heldUntil = 0;
   /** The writer has waited for the last pages; the next write shows whether the log has started over. */
   #isDue = false;
-  /** The time since which the log is over the bound; null while the log is within the bound. */
+  /** The time since which the log is over its bound; null while the log is within the bound. */
   #overSince: number | null = null;
   #isFlushing = false;
   /** While a caller holds a state of the database, the log may grow: no write waits for the log, no read pauses. */

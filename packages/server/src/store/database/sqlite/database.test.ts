@@ -1,4 +1,4 @@
-/** The database and the files: a full disk, flushes, and files that cannot be used. */
+/** The database and its files: a full disk, flushes, and files that cannot be used. */
 import { describe, expect, spyOn, test } from "bun:test";
 import * as fs from "node:fs";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";

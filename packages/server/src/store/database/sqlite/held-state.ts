@@ -1,5 +1,5 @@
 /**
- * A held state: the database file and the beginning of the log, which together contain the state of one commit, while
+ * A held state: the database file and the beginning of its log, which together contain the state of one commit, while
  * writes go on at the end of the log.
  *
  * Copies of both files equal the files after a crash at that moment, and SQLite's own recovery restores the state. As
@@ -48,7 +48,7 @@ function lookAt(path: string): CheckpointResult {
 
 export interface HoldOptions {
   path: string;
-  /** Descriptors of the database file and of the log. */
+  /** Descriptors of the database file and of its log. */
   file: number;
   logFile: number;
   checkpointer: Checkpointer;

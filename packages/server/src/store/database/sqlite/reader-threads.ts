@@ -99,7 +99,7 @@ export class ReaderThreads implements PausableReads {
     this.#all.add(reading);
     reading.catch(() => undefined).finally(() => this.#all.delete(reading));
     try {
-      // When the caller has gone, the caller's place in the queue is free at once; a running read keeps the thread until
+      // When the caller has gone, the caller's place in the queue is free at once; a running read keeps its thread until
       // the thread has ended.
       return await Promise.race([reading, ended.promise]);
     } catch (thrown) {

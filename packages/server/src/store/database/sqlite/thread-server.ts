@@ -131,7 +131,7 @@ export function serveThread(task: ThreadTask): void {
     try {
       connection?.close();
     } catch {
-      // The thread ends with the connection, in any state.
+      // The thread ends with its connection, in any state.
     }
     return { result: null };
   };
