@@ -1,4 +1,4 @@
-/** Functions: triggers, deliveries that survive a crash, and the runs; hooks before writes. */
+/** Functions: triggers, deliveries that survive a crash, and runs; hooks before writes. */
 
 export { triggersOf } from "./function-file.ts";
 export { Functions } from "./functions.ts";

@@ -1,4 +1,4 @@
-/** Jobs: schedules (of backups, too) and queues, runs with the attempts, and the history of runs. */
+/** Jobs: schedules (of backups, too) and queues, attempts of runs, and the history of runs. */
 export { type JobDefinition, jobOf, nextTime } from "./job-file.ts";
 export { Jobs } from "./jobs.ts";
 export { Schedules } from "./schedules.ts";

@@ -1,4 +1,4 @@
-/** Runs: the dispatcher that starts the runs of handlers, the machine that executes the runs and retries, and the tables. */
+/** Runs: the dispatcher that starts the runs of handlers, the machine that executes and retries the runs, and the tables of runs. */
 export { type Dispatcher, pageSize, type RunPage, type RunSource, type WaitingRun } from "./dispatcher.ts";
 export {
   exponential,
