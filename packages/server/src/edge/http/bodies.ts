@@ -210,7 +210,7 @@ export class Bodies {
     if (bytes.byteLength <= smallBytes) return asObject(parseSmall(decoded(bytes)));
     const parse = async (): Promise<Record<string, unknown>> => {
       // The bytes, pieces and text, and values of the body before, which takes several times the bytes.
-      releasedMemory(bytes.byteLength * 12);
+      releasedMemory(bytes.byteLength * 24);
       return asObject(await parseInSlices(decoded(bytes)));
     };
     return this.#parsing.run(parse, { caller: sending.address });

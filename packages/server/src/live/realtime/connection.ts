@@ -1,5 +1,6 @@
 /** Connection: a socket, with its listener, its subscriptions, and the frames that it sends and receives. */
 import { type Channel, type ClientFrame, MAX_SUBSCRIPTIONS, TOKEN_EXPIRED_CLOSE_CODE } from "@socle/protocol";
+import { releasedMemory } from "../../base/kernel/index.ts";
 import { type Listener, topicsOfListener } from "./audience.ts";
 import type { Feed, ListeningSocket } from "./feed.ts";
 import { errorText, FrameError, gapError, overlap, parseFrame, replyText, toText } from "./frames.ts";
@@ -20,6 +21,9 @@ interface HeldChannel extends Wanted {
   readonly channel: Channel;
   readonly subscription: Subscription;
 }
+
+/** The garbage of a refused frame (values, an error with a stack, the answer). In a flood, the collector alone runs too late. */
+const refusedBytes = 2 * 1024;
 
 function keyOf({ name, id }: Wanted): string {
   return id === null ? name : `${name} ${id}`;
@@ -204,9 +208,14 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
       else if (frame.action === "subscribe") this.#subscribe(frame);
       else this.#unsubscribe({ name: frame.channel, id: frame.id ?? null });
     } catch (thrown) {
-      if (thrown instanceof FrameError) this.send(errorText(thrown));
+      if (thrown instanceof FrameError) this.#refuse(thrown);
       else this.fail(thrown);
     }
+  }
+
+  #refuse(error: FrameError): void {
+    this.send(errorText(error));
+    releasedMemory(refusedBytes);
   }
 
   /** @throws FrameError `invalid_channel`, `invalid_filter`, `filter_limit`, `subscription_limit`, `resume_gap`. */
