@@ -37,7 +37,8 @@ async function startSocle(options: RealtimeOptions, read: string, users: number)
   await mkdir(`${folder}/collections`, { recursive: true });
   const definition = { name: "items", fields, permissions: { read, create: "public" } };
   await Bun.write(`${folder}/collections/items.json`, JSON.stringify(definition));
-  await Bun.write(`${folder}/config.json`, JSON.stringify({ port: 0 }));
+  const limits = { connections: 20_000, connectionsPerAddress: 20_000 };
+  await Bun.write(`${folder}/config.json`, JSON.stringify({ port: 0, limits }));
   const command = [executable];
   await (await startServer(command, folder, env)).stop();
   const tokens = await makeUsers(`${folder}/socle.db`, users);
