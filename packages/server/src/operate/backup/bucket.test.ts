@@ -91,7 +91,7 @@ test("uploaded, listed, downloaded, restored and removed", async () => {
   expect((await request("GET", path, { token })).status).toBe(404);
   await expect(sourceOf(address, dataPathsOf(files.config))).rejects.toBeInstanceOf(SetupError);
   // Other objects there are no backups.
-  const client = new Bun.S3Client({ ...keys, secretAccessKey: s3Key, bucket });
+  const client = new Bun.S3Client({ ...keys, endpoint: s3.endpoint, secretAccessKey: s3Key, bucket });
   await client.write("kept/notes.txt", "mine");
   for (const method of ["GET", "DELETE"])
     expect((await request(method, "/api/admin/backups/notes.txt", { token })).status).toBe(404);
