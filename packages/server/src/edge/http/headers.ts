@@ -1,6 +1,9 @@
-/** The head of an answer: the status, and the headers for other origins, for caches, for conditions and for ranges. */
+/**
+ * Heads: the path of a request; the status of an answer, and the headers for other origins, for caches, for conditions and
+ * for ranges.
+ */
 import type { ErrorCode } from "@socle/protocol";
-import type { AppError, Principal } from "../../base/kernel/index.ts";
+import { AppError, type Principal } from "../../base/kernel/index.ts";
 import type { ByteRange } from "../../files/storage/index.ts";
 
 /** The HTTP status of each error code: the one table (spec, "Errors"; contract, "HTTP in general"). */
@@ -168,4 +171,22 @@ export function parseRange(header: string | null, size: number): ByteRange | "un
   const end = to === undefined || to === "" ? size : Math.min(Number(to) + 1, size);
   if (to !== undefined && to !== "" && Number(to) < start) return null;
   return start >= size ? "unsatisfiable" : { start, end };
+}
+
+/** The path of a URL as sent. `URL` would refuse an odd Host header, which is irrelevant for a path. */
+export function pathIn(url: string): string {
+  return /^(?:[a-z]+:\/\/[^/?#]*)?([^?#]*)/i.exec(url)?.[1] ?? "/";
+}
+
+export function nothingHere(): AppError {
+  return new AppError("not_found", "There is nothing at this path.");
+}
+
+/** A decoded part of a path; null for a part that is not valid percent-encoding, and names nothing. */
+export function decodePart(part: string): string | null {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return null;
+  }
 }

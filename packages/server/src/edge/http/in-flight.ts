@@ -3,7 +3,7 @@
  * and the requests that a stop gives up.
  */
 import { Admission, AppError, BoundedMap, type Holder, type LimitName, type Place } from "../../base/kernel/index.ts";
-import { pathIn } from "./paths.ts";
+import { pathIn } from "./headers.ts";
 
 let turn = 0;
 let isCounted = false;

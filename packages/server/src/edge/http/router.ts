@@ -7,9 +7,8 @@ import { AppError, BoundedMap, excerpt, isObject, messageOf } from "../../base/k
 import { type LimitMeter, type Logger, Repeats, type RequestMeter } from "../../base/logging/index.ts";
 import { Dashboard } from "./dashboard.ts";
 import { Exchange, type ExchangeService } from "./exchange.ts";
-import { jsonType } from "./headers.ts";
+import { decodePart, jsonType, nothingHere, pathIn } from "./headers.ts";
 import { type InFlight, NoRoom, Stopping } from "./in-flight.ts";
-import { decodePart, nothingHere, pathIn } from "./paths.ts";
 import type { StaticFiles } from "./static-files.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -176,7 +175,7 @@ export class Router {
 
   /**
    * The answer when the error handling of a handler failed, or the answer failed: a file may be deleted between
-a file may be deleted between.
+   * the look-up of the file and the answer.
    */
   crashed(error: unknown): Response {
     const requestId = this.#nextId();

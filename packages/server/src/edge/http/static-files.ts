@@ -8,7 +8,7 @@ import { Admission, BoundedMap, messageOf, SetupError } from "../../base/kernel/
 import { typeOfName } from "../../files/storage/index.ts";
 import type { Exchange } from "./exchange.ts";
 import { accepts, answerSiteFile, type Coding, isCompressible, type Representation } from "./file-answer.ts";
-import { decodePart, nothingHere } from "./paths.ts";
+import { decodePart, nothingHere } from "./headers.ts";
 
 function contains(folder: string, path: string): boolean {
   const way = relative(folder, path);

@@ -6,7 +6,7 @@ import type { BodyPieces, CallOutcome, ScriptExchange, ScriptResponse } from "..
 import type { Auth } from "../../../people/auth/index.ts";
 import { brokenOff, declaredLength, tooLarge } from "../bodies.ts";
 import type { Exchange } from "../exchange.ts";
-import { decodePart, nothingHere, pathIn } from "../paths.ts";
+import { decodePart, nothingHere, pathIn } from "../headers.ts";
 import { type Methods, type Routes, withBody } from "../router.ts";
 
 const prefix = "/api/function";

@@ -7,9 +7,8 @@ import type { Queries } from "../../../data/queries/index.ts";
 import { type Records, recordTag } from "../../../data/records/index.ts";
 import { requireJsonType } from "../bodies.ts";
 import type { Exchange } from "../exchange.ts";
-import { jsonType } from "../headers.ts";
+import { jsonType, nothingHere } from "../headers.ts";
 import { Lists } from "../lists.ts";
-import { nothingHere } from "../paths.ts";
 import type { RateLimiter, Routes } from "../router.ts";
 
 /** Two callers may be answered different fields under one tag. */
