@@ -22,7 +22,9 @@ export {
   freeBytes,
   openDescriptors,
   refuseIrreplaceable,
+  residentBytes,
   threadEntry,
+  watchMemory,
 } from "./machine.ts";
 export {
   actingFor,

@@ -1,4 +1,4 @@
-/** The machine under the process: its file descriptors, which are counted on Linux alone, its disk and its threads. */
+/** The machine under the process: its file descriptors, which are counted on Linux alone, its disk, its threads, and the memory of processes. */
 import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -56,6 +56,33 @@ export function canStartThread(): boolean {
 export async function freeBytes(path: string): Promise<number> {
   const { bavail, bsize } = await statfs(path).catch(() => statfs(dirname(path)));
   return bavail * bsize;
+}
+
+/** Bytes of a page of memory on Linux. */
+const pageSize = 4_096;
+const memoryLookMs = 2_000;
+
+/** Resident memory of a process in bytes; null for a process that has ended, and on a system without a cheap way to tell. */
+export function residentBytes(pid: number): number | null {
+  if (process.platform === "linux") {
+    try {
+      return Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * pageSize;
+    } catch {
+      return null;
+    }
+  }
+  if (process.platform !== "darwin") return null;
+  const { stdout } = Bun.spawnSync(["ps", "-o", "rss=", "-p", String(pid)]);
+  const kilobytes = Number(stdout.toString());
+  return kilobytes > 0 ? kilobytes * 1_024 : null;
+}
+
+/** Looks at the resident memory of a process every two seconds, and calls `onMore` while the process has more than the limit. */
+export function watchMemory(pid: number, limit: number, onMore: () => void): Timer {
+  const look = (): void => {
+    if ((residentBytes(pid) ?? 0) > limit) onMore();
+  };
+  return setInterval(look, memoryLookMs).unref();
 }
 
 /**

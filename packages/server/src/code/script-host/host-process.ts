@@ -2,9 +2,9 @@
  * A process of the same executable beside the service, with a channel for messages: the interface, and the real process. Also the
  * tools of the runtime, which `socle add`, `socle check` and `socle test` run by the same executable.
  */
-import { readFileSync } from "node:fs";
 import { setPriority } from "node:os";
 import { isAbsolute, join } from "node:path";
+import { residentBytes, watchMemory } from "../../base/kernel/index.ts";
 import { withoutSettings } from "./environment.ts";
 
 /** Less processor time than the service gets when both compute. */
@@ -18,9 +18,6 @@ const runtimeSettings = {
 };
 /** Characters kept of the end of the standard error, the place of the reason when a runtime crashes. */
 const maxLastWords = 2_000;
-/** Bytes of a page of memory on Linux. */
-const pageSize = 4_096;
-const memoryLookMs = 2_000;
 
 /** The service's end of a process. `SpawnedProcess` is the real end; unit tests use a fake. */
 export interface HostProcess<Out extends object> {
@@ -54,21 +51,6 @@ export interface SpawnOptions extends Surroundings {
   readonly word: "script-host" | "script-query" | "test-service";
   /** JSON for the process; a word of the command line. */
   readonly options: object;
-}
-
-/** Resident memory of a process in bytes; null for a process that has ended, and on a system without a cheap way to tell. */
-function residentBytes(pid: number): number | null {
-  if (process.platform === "linux") {
-    try {
-      return Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * pageSize;
-    } catch {
-      return null;
-    }
-  }
-  if (process.platform !== "darwin") return null;
-  const { stdout } = Bun.spawnSync(["ps", "-o", "rss=", "-p", String(pid)]);
-  const kilobytes = Number(stdout.toString());
-  return kilobytes > 0 ? kilobytes * 1_024 : null;
 }
 
 /** A process of the same executable, in a process group of its own. */
@@ -116,10 +98,7 @@ export class SpawnedProcess<Out extends object, In> implements HostProcess<Out> 
   }
 
   watchMemory(limit: number, onMore: () => void): void {
-    const look = (): void => {
-      if ((this.residentBytes ?? 0) > limit) onMore();
-    };
-    const timer = setInterval(look, memoryLookMs).unref();
+    const timer = watchMemory(this.#child.pid, limit, onMore);
     void this.exited.then(() => clearInterval(timer));
   }
 
