@@ -134,28 +134,32 @@ export class SqliteMeter {
   }
 }
 
-/**
- * Answers the name of an open file, where the system tells it: another answer later means that the file was deleted or moved.
- * `fstat` tells less, and makes Linux give each later write of the file its own time (multigrain timestamps). A flush would
- * then write the inode, too, which costs 5 % of an update.
- */
-function nameOf(file: number): string {
+/** The name of an open file as Linux tells it; null on other systems, and without /proc. */
+function nameOf(file: number): string | null {
   try {
     return readlinkSync(`/proc/self/fd/${file}`);
   } catch {
-    return fstatSync(file).nlink === 0 ? "deleted" : "";
+    return null;
   }
 }
 
-/** Flushes the write-ahead log of a database. @param file a descriptor of the log. */
+/**
+ * Flushes the write-ahead log of a database. A log that was deleted would disappear with this process, so each flush looks at
+ * the name of the log: a deleted or moved log has another name. `fstat` would do, but makes Linux give each later write of the
+ * log its own time (multigrain timestamps). On ext4 without a journal, a flush then writes the inode, too.
+ * @param file a descriptor of the log.
+ */
 export function flushOf(path: string, file: number): () => Promise<void> {
-  const name = nameOf(file);
+  const opened = nameOf(file);
+  const isLost = (): boolean => {
+    const name = nameOf(file);
+    return name === null ? fstatSync(file).nlink === 0 : name !== opened;
+  };
   return () =>
     new Promise((resolve, reject) => {
       fdatasync(file, (error) => {
         if (error !== null && error !== undefined) reject(error);
-        // A log without a name disappears with this process.
-        else if (nameOf(file) !== name) reject(lostFile(`${path}-wal`));
+        else if (isLost()) reject(lostFile(`${path}-wal`));
         else resolve();
       });
     });

@@ -100,6 +100,18 @@ test.each(["-wal", "-shm"])(
   },
 );
 
+test("a moved -wal ends the service; nothing is acknowledged into a log that the next start does not find", async () => {
+  const path = join(temporaryFolder(), "test.db");
+  const fatal: unknown[] = [];
+  const database = open(path, fatal);
+  await database.transact((tx) => tx.run("CREATE TABLE t (n)"));
+  renameSync(`${path}-wal`, `${path}-moved`);
+  const write = database.transact((tx) => tx.run("INSERT INTO t VALUES (1)"));
+  await expect(write).rejects.toMatchObject({ code: "unavailable" });
+  expect(String(fatal[0])).toContain("-wal: was deleted or replaced while it was open");
+  await database.close();
+});
+
 test("the name of each new folder is flushed, and that of the new file", async () => {
   const fsync = spyOn(fs, "fsyncSync");
   try {
