@@ -11,6 +11,7 @@ export {
   recordTableOf,
   recordTag,
   selectionTag,
+  systemFields,
   type TaggedRecord,
   withoutFields,
 } from "./record-table.ts";

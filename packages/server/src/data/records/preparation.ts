@@ -3,7 +3,7 @@ import type { ErrorDetail, FieldDefinition, StoredRecord } from "@socle/protocol
 import { AppError, isAdmin, nearest, type Principal, quote } from "../../base/kernel/index.ts";
 import type { Transactor, Value } from "../../store/database/index.ts";
 import { type CheckedValue, type Creation, emptyOf, storedDefault } from "../fields/index.ts";
-import type { OwnedRow, PlacedField, RecordTable } from "./record-table.ts";
+import { type OwnedRow, type PlacedField, type RecordTable, systemFields } from "./record-table.ts";
 import type { Body, References, ValidatedBody } from "./references.ts";
 import type { RecordState, Rights } from "./rights.ts";
 import { numberChanged, numberNew, readonlyProblem } from "./sequences.ts";
@@ -12,8 +12,6 @@ import { numberChanged, numberNew, readonlyProblem } from "./sequences.ts";
 type ValidationMode = "create" | "import" | "update";
 
 const noValue: CheckedValue = { stored: null };
-const systemFields: ReadonlySet<string> = new Set(["id", "createdAt", "updatedAt"]);
-
 /** The most unknown keys that an error lists. */
 const maxUnknownKeys = 50;
 const maxKeyLength = 100;
@@ -25,7 +23,7 @@ function keyProblems(table: RecordTable, body: object, mode: ValidationMode): Er
   let unknown = 0;
   for (const key of Object.keys(body)) {
     if (table.positions.has(key)) continue;
-    if (systemFields.has(key)) {
+    if (systemFields.includes(key)) {
       if (mode !== "update")
         problems.push({ field: key, rule: "readonly", message: `${key} is managed by the service` });
       continue;

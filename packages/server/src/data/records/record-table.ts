@@ -45,6 +45,9 @@ export interface UniqueKey {
   readonly duplicate: string;
 }
 
+/** The fields that every record has beside the fields of the definition, in the order of a record. */
+export const systemFields: readonly string[] = ["id", "createdAt", "updatedAt"];
+
 export class RecordTable {
   readonly collection: Collection;
   readonly fields: readonly FieldDefinition[];
@@ -88,7 +91,7 @@ export class RecordTable {
     this.collection = collection;
     this.fields = collection.definition.fields;
     this.positions = new Map(this.fields.map((field, position) => [field.name, position]));
-    this.names = ["id", "createdAt", "updatedAt", ...this.positions.keys()];
+    this.names = [...systemFields, ...this.positions.keys()];
     const placed: readonly PlacedField[] = [...this.fields.entries()];
     this.ownerField = placed.find(([, field]) => field.owner === true);
     this.references = placed.filter(([, field]) => typeOf(field).reference !== null);
@@ -100,9 +103,9 @@ export class RecordTable {
     this.sqlName = identifier(collection.table);
     this.uniqueKeys = this.#uniqueKeys();
     const selected = this.fields.map((field) => `${this.#column(field)} AS ${identifier(field.name)}`);
-    this.#columns = ["id", "createdAt", "updatedAt", ...selected].join(", ");
+    this.#columns = [...systemFields, ...selected].join(", ");
     const stored = this.storedFields.map((field) => identifier(columnName(field)));
-    const inserted = ["id", "createdAt", "updatedAt", ownerColumn, ...stored];
+    const inserted = [...systemFields, ownerColumn, ...stored];
     this.insert = `INSERT INTO ${this.sqlName} (${inserted.join(", ")}) VALUES (${inserted.map(() => "?").join(", ")})`;
     this.delete = `DELETE FROM ${this.sqlName} WHERE id = ?`;
     this.byId = `SELECT ${this.#columns} FROM ${this.sqlName} WHERE id = ?`;
@@ -231,7 +234,7 @@ export class RecordTable {
 
   /** A row with the values of a record, as a table with that alias. Parameters: `stateValues`. */
   state(alias: string): string {
-    const columns = ["id", "createdAt", "updatedAt", ownerColumn, ...this.storedFields.map(columnName)];
+    const columns = [...systemFields, ownerColumn, ...this.storedFields.map(columnName)];
     const given = columns.map((column) => `? AS ${identifier(column)}`);
     const orders = this.storedFields.flatMap((field) => {
       const column = orderColumn(field);
@@ -254,7 +257,7 @@ export class RecordTable {
     if (!isStored) return state;
     const orders = this.storedFields.flatMap((field) => orderColumn(field) ?? []);
     const stored = this.storedFields.map(columnName);
-    const columns = ["id", "createdAt", "updatedAt", ownerColumn, ...stored, ...orders].map(identifier).join(", ");
+    const columns = [...systemFields, ownerColumn, ...stored, ...orders].map(identifier).join(", ");
     const others = `SELECT ${columns}, _seq, _seq AS rowid FROM main.${this.sqlName} WHERE id <> (SELECT id FROM _state)`;
     const seq = `coalesce((SELECT _seq FROM main.${this.sqlName} WHERE id = (SELECT id FROM _state)), -1)`;
     const items = this.storedFields.flatMap((field) => {

@@ -6,10 +6,10 @@
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import Papa, { type ParseResult } from "papaparse";
 import { AppError, allOf, count } from "../../base/kernel/index.ts";
+import { systemFields } from "../records/index.ts";
 import type { ImportRow } from "./ndjson-rows.ts";
 
 const delimiters = [",", ";", "\t"] as const;
-const systemFields = ["id", "createdAt", "updatedAt"];
 
 /** A row: its text, its cells, and the problems of quotes that the parser found. */
 interface CsvRow {

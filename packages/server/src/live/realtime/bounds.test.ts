@@ -62,6 +62,17 @@ describe("channels", () => {
     expect(await again.ask(more)).toMatchObject({ code: "subscription_limit" });
   });
 
+  test("that are refused in a flood leave no garbage behind: the collector runs during the flood", async () => {
+    const server = await openServer({ collections });
+    const client = await server.connect();
+    using collected = spyOn(Bun, "gc");
+    for (let sent = 0; sent < 20_000; sent += 100) {
+      for (let n = 0; n < 100; n++) client.send({ action: "subscribe", channel: "nothing" });
+      await client.ask({ action: "ping" });
+    }
+    expect(collected).toHaveBeenCalled();
+  });
+
   test("of a collection that is made later hear it from its first record on, once", async () => {
     const server = await openServer({ collections });
     const [client, other] = [await server.connect(), await server.connect()];

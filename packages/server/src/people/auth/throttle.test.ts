@@ -7,6 +7,17 @@ const settings = { bound: 10, maxWaiting: 64, now: () => 0 };
 const wrong = async (): Promise<boolean> => false;
 const right = async (): Promise<boolean> => true;
 
+/** A login that is checked until `end`, and two logins that wait behind it; the caller of the second can disconnect. */
+async function queued(throttle: Throttle) {
+  const { promise, resolve: end } = Promise.withResolvers<boolean>();
+  const first = throttle.guard("key", () => promise);
+  const gone = new AbortController();
+  const second = throttle.guard("key", right, { signal: gone.signal });
+  const third = throttle.guard("key", right);
+  await Bun.sleep(0);
+  return { first, second, third, end, gone };
+}
+
 describe("throttle", () => {
   test("logins at the same moment that succeed are never refused", async () => {
     const throttle = new Throttle(settings);
@@ -43,30 +54,20 @@ describe("throttle", () => {
 
   test("the queue is bounded, and a login whose caller disconnects leaves it", async () => {
     const throttle = new Throttle({ ...settings, bound: 1, maxWaiting: 2 });
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const first = throttle.guard("key", () => promise);
-    const gone = new AbortController();
-    const second = throttle.guard("key", right, { signal: gone.signal });
-    const third = throttle.guard("key", right);
-    await Bun.sleep(0);
+    const { first, second, third, end, gone } = await queued(throttle);
     await expect(throttle.guard("key", right)).rejects.toMatchObject({ code: "unavailable", limit: "passwords" });
     expect(await throttle.guard("another key", right)).toBe(true);
     gone.abort();
     await expect(second).rejects.toMatchObject({ message: "The client has disconnected." });
     const fourth = throttle.guard("key", right);
-    resolve(true);
+    end(true);
     expect(await Promise.all([first, third, fourth])).toEqual([true, true, true]);
   });
 
   test("a caller who disconnects in the turn in which a login ends leaves the place to the next login", async () => {
     const throttle = new Throttle({ ...settings, bound: 1 });
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const first = throttle.guard("key", () => promise);
-    const gone = new AbortController();
-    const second = throttle.guard("key", right, { signal: gone.signal });
-    const third = throttle.guard("key", right);
-    await Bun.sleep(0);
-    resolve(true);
+    const { first, second, third, end, gone } = await queued(throttle);
+    end(true);
     gone.abort();
     await expect(second).rejects.toMatchObject({ message: "The client has disconnected." });
     expect(await Promise.all([first, third])).toEqual([true, true]);
