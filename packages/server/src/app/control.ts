@@ -63,7 +63,7 @@ function parseRequest(value: unknown): ControlRequest {
     ({ field, type }) => typeof field === type.replace("?", "") || (field === null && type.endsWith("?")),
   );
   if (kind === undefined || !isValid) throw new Error("The service does not know such a request");
-  // Each field has a type.
+  // Every field was found to have its type.
   return Object.fromEntries([["kind", kind], ...fields.map(({ name, field }) => [name, field])]) as ControlRequest;
 }
 

@@ -42,7 +42,7 @@ export class Scripts {
   readonly #owners: ScriptOwners;
   readonly #queries: QueryPool;
   readonly #logger: Logger;
-  /** The real path of the project's folder, by which modules know the project. */
+  /** The real path of the project's folder, which is part of the address of each module. */
   readonly #root: () => string;
   readonly #service: Service;
   /** The state of the files that the start has loaded. */

@@ -39,7 +39,7 @@ export class ServiceManager {
   }
 
   /**
-   * The service listens. From now on the manager gets signs of life, after `works` was true; a question that is
+   * The service listens. From now on the manager gets signs of life, each sign after `works` was true; a question that is
    * not answered is not asked again.
    */
   ready(url: string, works: () => Promise<boolean>): void {

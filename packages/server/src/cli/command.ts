@@ -99,7 +99,7 @@ export interface Settings {
   config: Config;
   /** The configuration file that was looked for, and whether the file exists. */
   file: { path: string; isThere: boolean };
-  /** The same as for admins. */
+  /** The configuration as admins see the configuration. */
   effective: () => EffectiveConfig;
   logger: Logger;
   /** The most recent entries of the logger. */

@@ -1,5 +1,6 @@
 /**
- * Command line: finds the command, parses the options, runs the command, and turns errors into messages and exit codes; the help.
+ * Command line: finds the command, parses the options, runs the command, turns errors into messages and exit codes, and
+ * writes the help.
  */
 import { version } from "../app/index.ts";
 import { logFormatOf } from "../base/config/index.ts";

@@ -32,7 +32,7 @@ const usualPassword = "password of a test";
 export async function runTestService(options: TestServiceOptions, environment: Environment): Promise<void> {
   const toCommand = process.send?.bind(process);
   if (toCommand === undefined) throw new Error("This process is started by socle test");
-  // Before anything takes `Date.now` for the clock.
+  // Before any object takes `Date.now` as its clock.
   moveTime(0);
   try {
     const service = await start(options, environment, toCommand);

@@ -55,7 +55,7 @@ export class TestClock extends Clock {
   }
 
   /**
-   * Moves the time forward, from alarm to alarm, so that each rings at the time. The next step follows when the step
+   * Moves the time forward, from alarm to alarm, so that each alarm rings at its time. The next step follows when the step
    * before has settled.
    * @param steps `onMove` is called when the time was moved, before the alarms ring; `settle` resolves when the effects of the
    * alarms are over.

@@ -1,6 +1,6 @@
 /**
  * The host of the services under test, in the process of `socle test`: starts and stops services for the test files, and
- * passes on the requests. Test files reach the host over HTTP on the loopback address, with a token.
+ * passes on requests of the files. Test files reach the host over HTTP on the loopback address, with a token.
  */
 import { mkdirSync } from "node:fs";
 import { rm } from "node:fs/promises";

@@ -13,7 +13,7 @@ export interface LoadOptions {
   environment: { readonly [name: string]: string | undefined };
   /** Defaults that differ from the defaults of the keys. */
   defaults?: { readonly [path in KeyPath]?: unknown };
-  /** Values from the command line; and win over the environment. */
+  /** Values from the command line, which win over the environment. */
   overrides?: { readonly [path in KeyPath]?: string };
 }
 

@@ -1,5 +1,5 @@
 /**
- * Supervision: the variables by which a service manager like systemd tells the processes how to report (sd_notify, sd_watchdog).
+ * Supervision: the variables by which a service manager like systemd tells its processes how to report (sd_notify, sd_watchdog).
  */
 
 /** The variables of supervision, which are for this process alone. */

@@ -157,7 +157,7 @@ test("new callers, however many, do not keep a caller with some use waiting for 
 test("of a caller with much work that waits, one piece goes first at a time: a new caller passes the others", async () => {
   const { order, work } = timed();
   const crowd = Array.from({ length: 20 }, () => work("crowd", 3_000));
-  // Three seconds of work per step: the crowd's work has waited long by now.
+  // Each piece of work takes three seconds: the crowd's work has waited long by now.
   await crowd[4];
   const next = work("new", 1);
   await next;

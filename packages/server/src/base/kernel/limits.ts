@@ -2,7 +2,7 @@
 
 /**
  * Every bound that a caller can reach. The name is the label in `/metrics` and in the log; docs/operating.md, "Limits",
- * has a row for each name. A name without a comment is a key `limits.*` of the configuration, which has the meaning.
+ * has a row for each name. A name without a comment is a key `limits.*` of the configuration, which tells its meaning.
  */
 export const LIMITS = [
   "answers",

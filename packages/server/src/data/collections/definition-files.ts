@@ -1,5 +1,5 @@
 /**
- * Definition files: reads `collections/*.json`, finds the changed files, and applies changed files. Also the entrance
+ * Definition files: reads `collections/*.json`, finds the changed files, and applies the definitions. Also the entrance
  * to the parser.
  */
 import { readdir } from "node:fs/promises";

@@ -154,7 +154,7 @@ function refuseTwin(name: string, names: Iterable<string>): void {
 }
 
 function refuseSearchNamesakes(searched: readonly string[]): void {
-  // FTS5 keeps a search table in separate tables, with names that end like this text.
+  // FTS5 keeps a search table in separate tables, with these words at the end of the names.
   const shadows = ["data", "idx", "content", "docsize", "config"];
   const nameOf = (collection: string): string => searchTableName(collection).toLowerCase();
   for (const name of searched) {

@@ -93,7 +93,7 @@ function findRenames(before: CollectionDefinition, parsed: ParsedDefinition): Re
   return renames;
 }
 
-/** The new name of an old field: null for a dropped field, the name for an unknown field. */
+/** The new name of an old field: null for a dropped field, the same name for an unknown field. */
 type NewName = (name: string) => string | null;
 
 function newNames(before: CollectionDefinition, after: CollectionDefinition, renames: Renames): NewName {
@@ -163,7 +163,7 @@ function maxOf(field: FieldDefinition): number | undefined {
 
 function stricterRules(old: FieldDefinition, field: FieldDefinition): BoundRule[] {
   const rules: BoundRule[] = [];
-  // The bounds of a field that turns multiple, or single, change the meaning.
+  // The bounds of a field that turns multiple, or single, change their meaning.
   const isOther = turns(old, field);
   const [max, oldMax] = [maxOf(field), maxOf(old)];
   if (field.min !== undefined && (isOther || old.min === undefined || field.min > old.min)) rules.push("min");

@@ -48,7 +48,7 @@ export interface ExpressionSchema {
   readonly condition: Expression | null;
   field(name: string): SchemaField | undefined;
   fieldNames(): readonly string[];
-  /** The records that a relation leads to. @throws AppError for a caller without a readable record. */
+  /** The records that a relation leads to. @throws AppError for a caller that may read no record of the target. */
   follow(field: SchemaField): ExpressionSchema;
   /**
    * The records of a collection with a field that points to records of this collection. Answers the reason, a sentence

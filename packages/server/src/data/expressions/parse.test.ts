@@ -152,7 +152,7 @@ describe("what is wrong is told with its position, and what was expected", () =>
 
   test("a collection of which the caller may read nothing is not looked into", () => {
     expect(refused("vault.code = 'x'")).toMatchObject({ code: "forbidden" });
-    // The id is a value of the record.
+    // The id that a relation holds is a value of the record with the relation.
     expect(toSql(parseExpression("vault = 'x'", posts), "p").text).toBe('(p."vault" = +?)'.slice(1, -1));
   });
 });

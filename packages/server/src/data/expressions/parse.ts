@@ -2,7 +2,7 @@
  * Parsing: the text of an expression, or of a path, becomes a checked tree. Every name is looked up, and the two sides of every
  * comparison fit.
  *
- * Beside an allowed text, a field with `values` stands for the position of the text, so that `<` and `>` follow the
+ * Beside an allowed text, a field with `values` stands for the position of its text, so that `<` and `>` follow the
  * order that sorts, and the same index serves both. Beside anything else the field is a text.
  */
 
@@ -187,7 +187,7 @@ function compared(operator: Comparison | "in", first: Side, second: Side): [Oper
   const isOrder = [">", ">=", "<", "<="].includes(operator);
   if (isOrder && valueTypes.includes("null")) throw refuse(left, right, `: ${operator} needs two values`);
   if (isOrder && valueTypes.includes("boolean")) throw refuse(left, right, `: ${operator} means nothing for booleans`);
-  // The other side gives a value inside JSON the order.
+  // The other side gives a value inside JSON its order.
   if (right.operand.type === "path" && right.operand.members.includes(null))
     throw new ExpressionError(right.term.offset, "[*], any item, can stand only left of a comparison");
   return [left.operand, right.operand];

@@ -25,7 +25,7 @@ export interface Fields {
 interface Surroundings extends EvaluationContext {
   /** The records that backward steps, and steps to items, have left, in order. */
   readonly outer?: readonly Fields[];
-  /** The records of a collection that point to a record with a field. Records that the caller may not read are left out. */
+  /** The records of a collection that point to a record by a field. Records that the caller may not read are left out. */
   pointing?(collection: string, field: string, id: string): readonly Fields[];
   /** The record of a collection that a relation names; null for a record that the caller may not read. */
   related(collection: string, id: string): Fields | null;

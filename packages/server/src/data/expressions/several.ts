@@ -1,6 +1,6 @@
 /**
  * Steps to several: the parts of a path that lead back to records, or to the items of a multiple field. A comparison through
- * this step holds when some record, or some item, fulfils the comparison. For items, `!=` and `!~` are the opposites of
+ * a step to several holds when some record, or some item, fulfils the comparison. For items, `!=` and `!~` are the opposites of
  * `=` and `~`.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Attributes: the properties of field definitions beyond the rules of the spec, checks, and effects on stored values. A new
- * attribute is an object below and the place in `attributes`.
+ * Attributes: the properties of field definitions beyond the rules of the spec, with the checks and the effects on stored
+ * values. A new attribute is an object below and a place in `attributes`.
  */
 import { type FieldDefinition, type FieldType as FieldTypeName, type JsonValue, ON_DELETE } from "@socle/protocol";
 import { oneOf, quote } from "../../base/kernel/index.ts";

@@ -1,4 +1,4 @@
-/** Field types: for each, values that are accepted with the stored form, and values that are refused. A new type adds the row. */
+/** Field types: for each, values that are accepted with the stored form, and values that are refused. A new type adds a row. */
 import { expect, test } from "bun:test";
 import { FIELD_TYPES, type FieldType } from "@socle/protocol";
 import type { Value } from "../../store/database/index.ts";

@@ -32,7 +32,7 @@ export interface FieldType {
   readonly emptyLiteral: string | null;
   /** Whether an index may hold the value. */
   readonly isIndexable: boolean;
-  /** The kind of thing that the id names. */
+  /** The kind of thing that the value names by id; null for a value that is no id. */
   readonly reference: "record" | "file" | null;
   /** Whether a value of the field may be longer than 100 characters. */
   mayBeLong(field: FieldDefinition): boolean;

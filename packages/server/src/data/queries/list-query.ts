@@ -59,7 +59,7 @@ export interface ListQuery {
   readonly countsAll: boolean;
   /** The list that cursors belong to, but for the caller: no other list has the same text. */
   readonly cursorScope: string;
-  /** The collections that the answer depends on, with the caller's decision for each. */
+  /** The collections that the answer depends on, each with the caller's decision. */
   readonly entered: ReadonlyMap<Collection, Decision>;
   /** The definitions of which the query was made: see `Collections`. */
   readonly epoch: number;
@@ -129,7 +129,7 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
   return { collection, text, filter, entered, hasVersion, isPublic, ...query, cursorScope };
 }
 
-/** The parts of a query that differ for records, or for groups. */
+/** The parts of a query that differ between records and groups. */
 interface QueryParts extends Pick<ListQuery, "sort" | "plan" | "site" | "countsAll"> {
   readonly cursorScope: readonly unknown[];
 }

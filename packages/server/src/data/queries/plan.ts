@@ -13,7 +13,7 @@ export interface KeyPlan extends SqlPart {
   /** Whether some records may have no value. */
   readonly isNullable: boolean;
   readonly valueType: ValueType;
-  /** The field with the key as stored value; absent for any other value. */
+  /** The field, if the key is the stored value of a field; absent for any other key. */
   readonly field?: string;
 }
 

@@ -1,4 +1,4 @@
-/** Query parameters: names, lists of names, and the errors about names. */
+/** Query parameters: names, lists of names in values, and the errors about parameters. */
 import { AppError, quote } from "../../base/kernel/index.ts";
 import { ExpressionError, type ExpressionSchema, type Path, parsePath } from "../expressions/index.ts";
 

@@ -44,7 +44,7 @@ export interface Source {
   readonly condition: Expression | null;
   /** The fields of `names` that callers may read in some records alone, with the conditions. */
   readonly conditional: ReadonlyMap<string, Expression>;
-  /** The fields that callers may not read in every record: no query searches or sorts by this field. */
+  /** The fields that callers may not read in every record: no query searches or sorts by these fields. */
   readonly closed: ReadonlySet<string>;
   /** Whether the version of the collection tells each change of the part that a caller of the class may read. */
   readonly hasVersion: boolean;

@@ -189,7 +189,7 @@ export class RecordChanges {
     );
   }
 
-  /** The record that an update or delete is about, once the caller may do that, with about the bytes. */
+  /** The record that an update or delete is about, once the caller may do that, with its approximate bytes. */
   #find(
     tx: Transactor,
     principal: Principal,

@@ -1,5 +1,5 @@
 /**
- * Deletions: a record or a user is deleted, and each relation that points to the deleted record applies the `onDelete`.
+ * Deletions: a record or a user is deleted, and each relation that points to the deleted record applies its `onDelete`.
  *
  * 1. **Collect.** The indexes of the relations give the records that `cascade` deletes too, each record once, so that rings
  *    end.
@@ -132,7 +132,7 @@ export class Deletions {
 
   /**
    * Deletes a record that no other record points to, at once.
-   * @returns false, with nothing changed, for a record that others point to: `delete` applies the `onDelete`.
+   * @returns false, with nothing changed, for a record that others point to: `delete` applies the `onDelete` of the relations.
    */
   deleteAlone(tx: Transactor, principal: Principal, { table, row }: { table: RecordTable; row: OwnedRow }): boolean {
     if (this.isPointedTo(tx, { collection: table.collection.name, id: row.record.id })) return false;

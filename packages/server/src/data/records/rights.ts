@@ -38,7 +38,7 @@ type Sql = ReturnType<typeof toSql>;
 interface Statements {
   /** The record of an id. Parameter: the id. */
   readonly exists: string;
-  /** The ids of a JSON array if the records do not exist or do not fulfil the condition, as `value`. Parameter: the array. */
+  /** The ids in a JSON array whose records do not exist or do not fulfil the condition, as `value`. Parameter: the array. */
   readonly missing: string;
   /** The values of a record. Parameters: `RecordTable.stateValues`. */
   readonly ofState: string;

@@ -98,7 +98,7 @@ describe("over nulls", () => {
 });
 
 describe("through rings of relations", () => {
-  /** Three records in a ring, of which the third belongs to the team, and a record that points to the same record. */
+  /** Three records in a ring, of which the third belongs to the team, and a record that points to itself. */
   async function ring(collection: string): Promise<string[]> {
     const [a, b] = [await make(collection, { name: "a" }), await make(collection, { name: "b" })];
     const c = await make(collection, { name: "c", next: a, team: red });

@@ -76,7 +76,7 @@ export interface HookFailure {
 const maxTimes = 3;
 /** The most transactions of a write. A batch may change a record many times, and each change waits for the change before. */
 const maxRounds = 32;
-/** The most changes of a write with hooks that are asked at the same time. */
+/** The most changes of a write about which hooks are asked at the same time. */
 const width = 32;
 /** The time after which no further hooks of a write are asked: the caller's connection would end. */
 const longestMs = 30_000;

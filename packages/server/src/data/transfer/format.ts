@@ -1,4 +1,4 @@
-/** The formats of imports and exports, and media types. */
+/** The formats of imports and exports, and the media types of the formats. */
 
 export type TransferFormat = "ndjson" | "csv";
 

@@ -29,7 +29,7 @@ export interface ByteRange {
 }
 
 /**
- * Keeps the bytes of files, under the id of the file. Every driver passes the suite in `test/driver-suite.ts`. A
+ * Keeps the bytes of each file under the id of the file. Every driver passes the suite in `test/driver-suite.ts`. A
  * driver throws errors unchanged; `Storage` turns errors of drivers into errors for the caller.
  */
 export interface StorageDriver {

@@ -119,7 +119,7 @@ export function allRemains(reader: Reader): string[] {
   return rows.map(({ id }) => id);
 }
 
-/** The files of a filter, newest first, and the number in all pages. */
+/** The files of a filter, newest first, and the number of files in all pages. */
 export async function searchFiles(
   reader: SlowReader,
   filter: FileFilter,

@@ -152,7 +152,7 @@ export class Storage {
   }
 
   /**
-   * The files of a filter, newest first, and the number. A search runs on a thread, because the search may read many files.
+   * The files of a filter, newest first, and the total number. A search runs on a thread, because the search may read many files.
    * @throws AppError `unavailable` when the search takes too long, or too many queries wait.
    */
   async search(

@@ -41,7 +41,7 @@ const imageTypes: readonly string[] = ["image/png", "image/jpeg", "image/webp"];
 const maxPixels = 32_000_000;
 /** The approximate memory for each pixel of the image while a thumbnail is made. */
 const bytesPerPixel = 8;
-/** Images with more pixels are made smaller in turn. */
+/** Images with more pixels are made smaller one after another. */
 const largePixels = 8_000_000;
 /**
  * Images that are made smaller at a time. The work runs in the runtime's thread pool, which has a thread for each core.
@@ -270,7 +270,7 @@ export class FolderCache {
         await mkdir(folder, { recursive: true });
         await Bun.write(partial, content);
         await rename(partial, join(folder, name));
-        // The first time, earlier files count too; the new file is among the earlier files.
+        // The first time, earlier files count too; the new file is among the entries.
         if (this.#size === null) this.#size = sizeOf(await this.#entries());
         else this.#size += content.size;
         if (this.#size > cacheSize) await this.#trim();

@@ -65,7 +65,7 @@ type CallerGuard = (reader: Reader, caller: SignedIn) => SignedIn;
 
 /** The bound of waiting queries, as a multiple of the bound of one caller. */
 const callersAtOnce = 4;
-/** Admins read without a limit of time, so only a few reads may wait. */
+/** Admins read without a limit of time, so only a few reads of admins may wait. */
 const adminReads = { maxWaiting: 30, waitingShare: 15, limitMs: Number.POSITIVE_INFINITY };
 
 /** The embedded database: `reader` for committed data, `transact` for every change. */

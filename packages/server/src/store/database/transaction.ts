@@ -2,7 +2,7 @@
  * Transactions: what the function of a transaction gets, and the projection, which applies the notes of the commits.
  *
  * The projection is the state in memory that follows the data, for example definitions, sessions and counts. A transaction notes
- * the meaning for that state (`Transactor.note`), and the projection applies the notes in the moment of the commit, in
+ * its meaning for that state (`Transactor.note`), and the projection applies the notes in the moment of the commit, in
  * commit order. Notes are plain data that JSON carries, so a second projection with the same notes has the same state.
  */
 import type { Principal } from "../../base/kernel/index.ts";
@@ -68,7 +68,7 @@ export interface Transactor extends Reader {
   onDurable(effect: () => unknown): void;
 }
 
-/** The transaction of a migration. The own statements block the event loop: statements on many rows go through `slow`. */
+/** The transaction of a migration. Its own statements block the event loop: statements on many rows go through `slow`. */
 export interface Migration extends Transactor {
   readonly slow: SlowTransactor;
 }
@@ -108,7 +108,7 @@ export class JobTransactor implements Transactor {
   readonly notes: Note[];
   readonly durableEffects: (() => unknown)[] = [];
   endsBatch = false;
-  /** Whether a statement has written, so that an error of the function needs a rollback. SQLite undoes a failed statement. */
+  /** Whether a statement has written, so that an error of the function needs a rollback. SQLite itself undoes a failed statement. */
   hasWritten = false;
   #open = true;
 

@@ -40,7 +40,7 @@ import { TypeBlocks } from "./type-blocks.ts";
 export interface NewEvent {
   type: string;
   source: EventSource;
-  /** The payload for readers: an object, or the JSON. The log serialises the payload at once. */
+  /** The payload for readers: an object, or JSON of an object. The log serialises the payload at once. */
   payload: object | JsonText;
   /** For an update: the payload that the log keeps instead of a large payload. Listeners get the whole payload. */
   changes?: () => object;

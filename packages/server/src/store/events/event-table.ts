@@ -240,7 +240,7 @@ export function positionOf(reader: Reader, seq: number): LogPosition | null {
   return reader.get<LogPosition>("SELECT seq, at FROM _events WHERE seq = ?", seq);
 }
 
-/** The newest assigned seq and the time, even if that event was trimmed. */
+/** The newest assigned seq and the time of its event, even if that event was trimmed. */
 export function lastGiven(reader: Reader): LogPosition {
   const last = reader.get<LogPosition>(
     `SELECT seq, at FROM _event_position

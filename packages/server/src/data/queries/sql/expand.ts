@@ -186,7 +186,7 @@ function countEachSql(run: Run, target: BackwardTarget, ids: readonly string[]):
   return sqlPart`SELECT count(*) AS n FROM ${tables}${readable(run, target, matches)} GROUP BY ${parent}`;
 }
 
-/** The condition that a record is among the newest of a parent. @param limit records for each row. */
+/** The condition that a record is among the newest of a parent. @param limit records for each parent. */
 function newestOfEach(
   run: Run,
   target: BackwardTarget,

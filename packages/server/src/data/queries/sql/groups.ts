@@ -43,7 +43,7 @@ const units: { readonly [unit: string]: (time: string) => string } = {
   year: (time) => `(substr(${time}, 1, 4) || '-01-01T00:00:00.000Z')`,
 };
 
-/** The functions over a field: the SQL, and the types of values that the statement takes. */
+/** The functions over a field: the SQL, and the types of values that the function takes. */
 const functions: {
   readonly [name: string]: { readonly sql: (value: string) => string; readonly takes: readonly ValueType[] };
 } = {
@@ -164,7 +164,7 @@ function behind({ sort }: GroupsPlan, values: readonly Value[]): SqlPart[] {
   return segmentsAfter({ keys: sort, seq: "(0 + 0)", isSeqDescending: false, isIndexed: false }, { seq: 0, values });
 }
 
-/** @throws AppError `bad_request` for a cursor without its group. */
+/** @throws AppError `bad_request` for a cursor of a group that is gone. */
 export function runGroups(run: Run, plan: GroupsPlan, position: CursorPosition | null): PageOutcome {
   // Values that were too long for the cursor are found again by digest.
   let isReached = position === null || position.values !== null;

@@ -105,7 +105,7 @@ function readRows(
   return isCut;
 }
 
-/** The last record of a page, with the values that the list is sorted by: most rows have these bytes, before decoding. */
+/** The last record of a page, with the values that the list is sorted by: rows that are not decoded yet mostly have these values. */
 function nextOf(run: Run, plan: PagePlan, row: Row): PageOutcome["next"] {
   const id = String(row["id"]);
   const columns = plan.search === null ? plan.sort.keys.map(({ field = "" }) => field) : keyNames(plan.sort);

@@ -2,7 +2,7 @@
 import { SQLiteError } from "bun:sqlite";
 import { AppError, LastingFault, messageOf } from "../../../base/kernel/index.ts";
 
-/** An error of SQLite that lost the class on the way from a thread, or in exchange for a clearer message. */
+/** An error of SQLite that lost its class on the way from a thread, or in exchange for a clearer message. */
 export class SqliteFailure extends LastingFault {
   override readonly name = "SQLiteError";
   /** SQLite's extended result code, or null. */

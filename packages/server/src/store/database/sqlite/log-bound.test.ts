@@ -20,7 +20,7 @@ async function open(): Promise<{ database: Database; log: LogEntry[] }> {
   return { database, log };
 }
 
-/** The used pages of the log, and the copied pages among the used. */
+/** The used pages of the log, and the copied pages among the used pages. */
 function state(database: Database): { log: number; checkpointed: number } {
   const driver = new Driver(database.path);
   try {
@@ -96,7 +96,7 @@ test("reads of our own that do not end in time are cut off, and the log starts o
   database.joinGaps(reads);
   await writeUntil(database, () => reads.calls.includes("resume"));
   expect(reads.calls.slice(0, 3)).toEqual(["drain", "cut off: unavailable", "resume"]);
-  // On a busy machine the gap may end before the log is copied: then a later checkpoint finds no read to cut off.
+  // On a busy machine the gap may end before the log is copied: then a later gap finds no read to cut off.
   await writeUntil(database, () => state(database).log * 4_096 < bound);
   expect(reads.calls.filter((call) => call.startsWith("cut off"))).toHaveLength(1);
   expect(log.filter(({ level }) => level === "ERROR")).toEqual([]);

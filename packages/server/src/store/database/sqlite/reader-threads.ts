@@ -2,7 +2,7 @@
  * Reader threads: reads that would block the event loop, each read on a thread and in one snapshot.
  *
  * A read begins as a short read. A read that runs longer than `shortMs` becomes a long read, and long reads may use all
- * threads but the last. A read without a place among the long reads goes on until another read waits for a thread; then the
+ * threads but one. A read without a place among the long reads goes on until another read waits for a thread; then the
  * thread stops the read, and the read runs again from the beginning when a long read has ended. So a new read waits little
  * more than `shortMs`, whatever others read. A caller with a stopped read begins no other read before that read has ended.
  */

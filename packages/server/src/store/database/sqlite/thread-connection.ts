@@ -135,7 +135,7 @@ export class ThreadConnection implements SlowTransactor {
     Atomics.store(this.#stop, 0, 0);
   }
 
-  /** Resolves when the thread is gone, which is not before the statement has ended. Never rejects. */
+  /** Resolves when the thread is gone, which is not before the running statement has ended. Never rejects. */
   async close(): Promise<void> {
     await this.#send(null).catch(() => undefined);
     this.#fail(new Error("The database thread has ended"));
