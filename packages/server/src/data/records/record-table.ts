@@ -39,8 +39,8 @@ export type PlacedField = readonly [position: number, field: FieldDefinition];
 export interface UniqueKey {
   readonly fields: readonly string[];
   /**
-   * Finds another record with the same key. Parameters: for each field the value and the id of the record, with the stored
-   * value that replaces a null value; then the id.
+   * Finds another record with the same key. Parameters: for each field the value and the id of the record, whose stored
+   * value replaces a null value; then the id.
    */
   readonly duplicate: string;
 }
@@ -204,7 +204,7 @@ export class RecordTable {
 
   /**
    * The newest records, at most `limit` (in the text: a literal is measurably quicker). Parameter: the owner if
-   * `byOwner`; the sign spares a new plan for each value, see `parameter` of expressions.
+   * `byOwner`; the `+` before the parameter spares a new plan for each value, see `parameter` of expressions.
    */
   firstPage(byOwner: boolean, limit: number): string {
     const where = byOwner ? ` WHERE ${ownerColumn} = +?` : "";
@@ -250,7 +250,7 @@ export class RecordTable {
   /**
    * The beginning of a statement in which `_state` is a row with the values of a record. Parameters: `stateValues`.
    * @param isStored whether the collection's table has these values in this statement, too, in place of the record's row: for a
-   * record that points to the same record.
+   * record that points to itself.
    */
   givenState(isStored: boolean): string {
     const state = `WITH _state AS (SELECT * FROM ${this.state("_given")})`;
