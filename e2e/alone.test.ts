@@ -71,7 +71,7 @@ test("checkpoints, queries and migrations on threads, functions, jobs, thumbnail
   });
   expect(await migrated.json()).toMatchObject({ name: "posts", records });
 
-  // A function, in the process, and the SQL, in a second process.
+  // A function in a process, and the SQL of the function in a second process.
   expect((await post(`${url}/api/posts`, { title: "with a function" })).status).toBe(201);
   expect((await post(`${url}/api/admin/jobs/tidy/run`, {}, admin)).status).toBe(202);
   const made = async (): Promise<string[]> => {

@@ -12,7 +12,7 @@ import type { Tally } from "./reliability/disks-tally.ts";
 
 const random = randomNumbers(randomSeed("disks"));
 const size = { posts: 40, notes: 20, users: 1, files: 4 };
-/** Tables and indexes with a fault in each page. */
+/** Tables and indexes: a page of each table and of each index gets a fault. */
 const tables = ["posts", "sqlite_autoindex_posts_1", "_users", "_handlers", "_events", "sqlite_schema", "freelist"];
 
 const cases: { readonly [name: string]: () => Promise<Tally> } = {

@@ -99,7 +99,7 @@ function relativeProblem(file: string, target: string, order: readonly string[])
   return null;
 }
 
-/** The files of the server without tests, with the source of each. */
+/** The files of the server without tests, by path, with the source. */
 async function serverFiles(root: string): Promise<Map<string, string>> {
   const files = new Map<string, string>();
   for await (const file of new Glob("packages/server/src/**/*.ts").scan(root))

@@ -18,7 +18,7 @@ const creation = /\bCREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(_\w+)/g;
 
 /** Files of the server that may break a rule, and the reason. */
 export interface Exceptions {
-  /** Files with separate statements. */
+  /** Files with statements outside the places for SQL. */
   readonly statements: readonly string[];
   /** Files that name tables of other modules. */
   readonly tables: readonly string[];
@@ -30,7 +30,7 @@ const exceptions: Exceptions = {
     "operate/backup/restore.ts",
     "operate/backup/verify.ts",
     "cli/commands/backup.ts",
-    // The only users of the tables of the module.
+    // The only users of the tables of `people/auth`.
     "people/auth/auth.ts",
     "people/auth/sessions.ts",
     "people/auth/users.ts",

@@ -38,7 +38,7 @@ interface Counts {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** The failed tests, with the file of each. */
+  /** The failed tests, with the files of the tests. */
   readonly failures: readonly string[];
 }
 

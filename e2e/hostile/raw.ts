@@ -9,7 +9,7 @@ export interface Target {
   readonly address: string;
   /** Access tokens of registered users. */
   readonly tokens: readonly string[];
-  /** Access tokens of eight more users, that attack together. */
+  /** Access tokens of eight more users that attack together. */
   readonly crowd: readonly string[];
   /** Ids and the like that the preparation has made, addresses of files, refresh tokens. */
   readonly made: { readonly [name: string]: string };
@@ -49,7 +49,7 @@ export async function send(
     await answer.arrayBuffer();
     return answer.status;
   } catch {
-    // Refused, reset or aborted: each entry is an answer to an attack.
+    // A refusal, a reset and an abort are answers to an attack.
     return 0;
   }
 }

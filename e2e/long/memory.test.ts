@@ -17,7 +17,7 @@ const items = {
   ],
 };
 
-/** Reads a whole list and answers the records, counted without keeping the list. */
+/** Reads a whole list and answers the number of records, without keeping the list. */
 async function countList(url: string): Promise<number> {
   const response = await fetch(`${url}/api/items`);
   if (response.body === null) throw new Error("no body");

@@ -1,4 +1,4 @@
-/** Tokens: the text of a filter in pieces, with the place of each. */
+/** Tokens: the text of a filter in pieces, with the places of the pieces. */
 
 export const comparisons = ["=", "!=", ">", ">=", "<", "<=", "~", "!~"] as const;
 export type Comparison = (typeof comparisons)[number];

@@ -90,7 +90,7 @@ export interface Delivery {
   readonly event: LoggedEvent;
   /** JSON of the record before the change; null without this record. */
   readonly previous: string | null;
-  /** The number of functions that led to this delivery, the last included. */
+  /** The number of functions that led to this delivery, the function of this delivery included. */
   readonly depth: number;
   /** The functions, jobs and hooks that led to the event, as `path:handler`. */
   readonly chain: readonly string[];
@@ -237,7 +237,7 @@ export class Deliveries extends RunTable {
 
   /** Copies the events between two places, which the log is about to lose, into the deliveries. */
   keepEvents(tx: Transactor, first: number, last: number): void {
-    // Deliveries of older events have the copies; a look at older rows would read all that waits.
+    // Deliveries of older events have copies already; a look at older rows would read all that waits.
     const rows = tx.all<{ id: number }>(
       "SELECT id FROM _deliveries WHERE id >= ? AND id <= ? AND event IS NULL",
       firstIdOf(first),
@@ -250,7 +250,7 @@ export class Deliveries extends RunTable {
   }
 
   /**
-   * Deliveries that are not over, newest first, with the number; of any file for a null path.
+   * Deliveries that are not over, newest first, with the number of all; of any file for a null path.
    * @throws AppError `unavailable` from a reader that gives up.
    */
   async search(

@@ -52,7 +52,7 @@ export interface HooksOptions {
 /** A change of a record, or a step of a user, that hooks are asked about. */
 interface Question extends Omit<HookedChange, "operation"> {
   readonly operation: Hook["operation"];
-  /** The caller for the share. */
+  /** The caller that the share belongs to. */
   readonly caller: string;
 }
 
@@ -206,7 +206,7 @@ export class Hooks implements RecordHooks, AuthHooks {
   }
 }
 
-/** The caller for the share. */
+/** The caller that a share belongs to. */
 function callerOf(principal: Principal): string {
   if (principal === null) return "anonymous";
   return "actor" in principal ? "functions" : principal.userId;

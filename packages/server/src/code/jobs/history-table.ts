@@ -1,6 +1,7 @@
 /**
- * The history of jobs: the attempts of the last runs of each job, in the database. The history has the attempts of schedules from
- * the begin on, so that an attempt which the end of the service cut off is known; the many attempts of queues from the end on.
+ * The history of jobs: the attempts of the last runs of each job, in the database. The history has an attempt of a schedule from the
+ * begin of the attempt on, so that an attempt which the end of the service cut off is known. The attempts of queues are many: the
+ * history has an attempt of a queue from the end of the attempt on.
  */
 
 import type { JobRun } from "@socle/protocol";

@@ -250,7 +250,7 @@ function keyOf(key: unknown): string | null {
   throw new AppError("bad_request", `"key" must be a text of 1 to ${maxKey} characters, not ${quote(key)}.`);
 }
 
-/** The runs of a batch: A list of `{ name, payload, at, key }`. @throws AppError `bad_request`. */
+/** The runs of a batch: a list of `{ name, payload, at, key }`. @throws AppError `bad_request`. */
 function batchRuns(value: unknown): { name: string; payload: unknown; options: object }[] {
   if (!Array.isArray(value))
     throw new AppError("bad_request", `"enqueue" must be an array of { name, payload, at, key }, not ${quote(value)}.`);

@@ -43,7 +43,7 @@ export interface BodyPieces {
 /** A request for the handler of an endpoint, and the receiver of the response. */
 export interface ScriptExchange {
   readonly request: RequestData;
-  /** The body when `request.body` is `pieces`; the errors end the attempt with the status `unread`. */
+  /** The body when `request.body` is `pieces`; an error of the pieces ends the attempt with the status `unread`. */
   readonly pieces: BodyPieces | null;
   /** Called when the response begins. The attempt is over with the last piece of the body. */
   onResponse(response: ScriptResponse): void;

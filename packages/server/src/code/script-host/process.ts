@@ -235,7 +235,7 @@ export class ScriptProcess {
     const attempts = [...this.#underWay.values()];
     const started = attempts.filter(({ startedAt }) => startedAt !== null);
     for (const attempt of started) {
-      // A call without a caller was aborted before the time was up.
+      // A call that the caller left was aborted before the time was up.
       if (!attempt.isAborted && now - (attempt.startedAt ?? now) < attempt.task.timeoutMs) continue;
       this.abort(attempt);
       attempt.silentPolls += 1;

@@ -186,7 +186,7 @@ async function replaceFile(file: string, content: string): Promise<void> {
   await rename(draft, file);
 }
 
-/** A certificate and a key that this service has made and signed. */
+/** A self-signed certificate, and the key of the certificate. */
 async function ownCertificate(domains: readonly string[]): Promise<string> {
   // Loaded here alone: the library is large, and needed once.
   const { PemConverter, SubjectAlternativeNameExtension, X509CertificateGenerator } = await import("@peculiar/x509");

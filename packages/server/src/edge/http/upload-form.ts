@@ -83,7 +83,7 @@ export async function readUploadForm(
   parser.on("partsLimit", () => fail(new AppError("bad_request", `The form has more than ${maxParts} parts.`)));
   parser.on("field", (name, value) => form.fields.set(name, [...(form.fields.get(name) ?? []), value]));
   parser.on("file", (name, stream, { filename }) => {
-    // The parser tells of errors; unheard, a stream's would end the process.
+    // The parser tells of errors; unheard, an error of a stream would end the process.
     stream.on("error", () => undefined);
     const isWanted = name === "file" && form.files.length === 0;
     if (name === "file") form.files.push(cleanName(filename));

@@ -1,4 +1,4 @@
-/** The meter of runs, by the events of functions and jobs: how runs ended, times, when a job last completed. */
+/** The meter of runs, by the events of functions and jobs: how runs ended, how long runs took, when a job last completed. */
 import { BoundedMap } from "../../base/kernel/index.ts";
 import { Histogram } from "../../base/logging/index.ts";
 import type { EventLog, LoggedEvent } from "../../store/events/index.ts";

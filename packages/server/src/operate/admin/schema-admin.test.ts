@@ -382,7 +382,7 @@ describe("a whole schema", () => {
       expect([header, (await schema("PUT", of("a"), { "If-Match": header })).status]).toEqual([header, status]);
     const both = await Promise.all(["b", "c"].map((name) => schema("PUT", of("a", name), { "If-Match": tag })));
     expect(both.map(({ status }) => status).sort()).toEqual([200, 409]);
-    // Each caller is told the schema after this change, not a later schema.
+    // Each caller is told the schema after the caller's own change, not a later schema.
     const [one, two] = await Promise.all([schema("PUT", of("x")), schema("PUT", of("x", "y"))]);
     expect(one.headers.get("etag")).not.toBe(two.headers.get("etag"));
     expect((await schema("PUT", of("x"), { "If-Match": String(one.headers.get("etag")) })).status).toBe(409);

@@ -17,7 +17,7 @@ import type { FileState } from "../../code/script-host/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
 
-/** The types of functions. A hook has a name. */
+/** The types of functions. The type of a hook is the name of the handler. */
 const types: { readonly [handler: string]: FunctionEntry["type"] } = {
   onCreate: "create",
   onUpdate: "update",

@@ -1,4 +1,4 @@
-/** The backups of a running service: made on request or by a schedule, in turn; listed, read, removed. */
+/** The backups of a running service: made on request or by a schedule, a single backup at a time; listed, read, removed. */
 import { statSync } from "node:fs";
 import type { BackupEntry } from "@socle/protocol";
 import {

@@ -1,4 +1,4 @@
-/** The schedule of backups: by the parser of jobs, in turn, and what is none stops the start. */
+/** The schedule of backups: by the parser of jobs, a single backup at a time; a text that is no schedule stops the start. */
 import { expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
 import { dataPathsOf } from "../../app/index.ts";

@@ -183,7 +183,7 @@ class Child {
     });
   }
 
-  /** Calls a handler without a used value. */
+  /** Calls a handler, and drops the value. */
   async #run(call: Invocation): Promise<void> {
     const { attempt, path } = call;
     this.#send({ type: "started", attempts: [attempt] });

@@ -1,4 +1,4 @@
-/** Backups over the admin API: made in turn, listed, downloaded, removed; announced to admins only. */
+/** Backups over the admin API: made singly, listed, downloaded, removed; announced to admins only. */
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
