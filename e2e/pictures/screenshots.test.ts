@@ -12,7 +12,7 @@ test.each(["light", "dark"] as const)("every page, %s", async (theme) => {
   for (const [name, path] of Object.entries(pages)) {
     const page = await dashboard.open(path, { theme, width: 1_280, height: 800 });
     await settled(page);
-    // Charts and pictures come a moment later than the text. The pages of the log, events and settings never become idle.
+    // Charts and pictures come a moment later than the text. The page of the log follows the service, and never becomes idle.
     await page.waitForLoadState("networkidle", { timeout: 2_000 }).catch(() => undefined);
     await page.waitForTimeout(600);
     const file = join(root, `docs/images/${name}-${theme}.png`);
