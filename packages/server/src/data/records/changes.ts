@@ -94,10 +94,10 @@ export class RecordChanges {
     const id = given?.id ?? (hooks === null ? newId("rec", now) : hooks.newId(now));
     const createdAt = given?.createdAt ?? toTimestamp(now);
     const updatedAt = given?.updatedAt ?? createdAt;
-    const times = { createdAt, updatedAt };
     const isHooked = hooks?.has(name, "create") === true;
-    const first = { table, principal, body, given, observe, id, times };
-    let made = this.#preparation.create(tx, { ...first, defaultsAt: isHooked ? hooks.now(createdAt) : createdAt });
+    const defaultsAt = isHooked ? hooks.now(createdAt) : createdAt;
+    const first = { table, principal, body, given, observe, id, createdAt, updatedAt, defaultsAt };
+    let made = this.#preparation.create(tx, first);
     if (isHooked) {
       const { createdAt: _, updatedAt: __, ...record } = withoutNumbers(table, made.record);
       const returned = otherValues(

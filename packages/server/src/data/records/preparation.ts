@@ -47,7 +47,7 @@ function keyProblems(table: RecordTable, body: object, mode: ValidationMode): Er
 export function validateBody(table: RecordTable, body: Body, mode: ValidationMode): ValidatedBody {
   const problems = keyProblems(table, body, mode);
   const values: (Value | undefined)[] = [];
-  for (const [position, field] of table.fields.entries()) {
+  for (const field of table.fields) {
     const { name, owner, sequence } = field;
     const isNamed = Object.hasOwn(body, name);
     const value = isNamed ? body[name] : null;
@@ -55,7 +55,7 @@ export function validateBody(table: RecordTable, body: Body, mode: ValidationMod
     if (isNamed && sequence !== undefined && mode === "create") problems.push(readonlyProblem(name));
     else if (owner === true && isNamed && value === null) stored = null;
     else if (isNamed || (mode !== "update" && !isFilledIn(field))) {
-      const checked = table.checks[position]?.(value) ?? noValue;
+      const checked = table.checks[values.length]?.(value) ?? noValue;
       if ("stored" in checked) stored = checked.stored;
       else problems.push(valueProblem(name, checked));
     }
@@ -163,7 +163,8 @@ interface BodyToWrite {
 interface NewBody extends BodyToWrite {
   readonly given: GivenFields | undefined;
   readonly id: string;
-  readonly times: Pick<StoredRecord, "createdAt" | "updatedAt">;
+  readonly createdAt: string;
+  readonly updatedAt: string;
   readonly defaultsAt: string;
 }
 
@@ -179,7 +180,7 @@ export class Preparation {
 
   /** A record that is to be created; `stored` has the values with separate columns. @throws AppError. */
   create(tx: Transactor, first: NewBody): Prepared & { record: StoredRecord; stored: readonly Value[] } {
-    const { table, principal, body, given, observe, id, times, defaultsAt } = first;
+    const { table, principal, body, given, observe, id, createdAt, updatedAt, defaultsAt } = first;
     const { collection } = table;
     const { values, problems } = validateBody(table, body, given === undefined ? "create" : "import");
     const userId = principal?.userId ?? null;
@@ -191,16 +192,17 @@ export class Preparation {
     if (table.defaults.length > 0) fillDefaults(table, { sent: body, values, problems }, { now: defaultsAt, userId });
     if (table.sequences.length > 0) numberNew(tx, table, values);
     const stored: Value[] = [];
-    const fields: StoredRecord = { id, ...times };
-    for (const [position, field] of table.fields.entries()) {
-      const value = values[position] ?? null;
+    const record: StoredRecord = { id, createdAt, updatedAt };
+    let position = 0;
+    for (const field of table.fields) {
+      const value = values[position++] ?? null;
       if (field.owner !== true) stored.push(value);
-      fields[field.name] = value;
+      record[field.name] = value;
     }
-    const record = table.toRecord(fields);
+    table.toRecord(record);
     const state = { table, principal, record, owner };
     if (problems.length === 0) observe?.(state);
-    const isAdmitted = this.#isAdmitted(tx, "create", { ...state, problems });
+    const isAdmitted = this.#isAdmitted(tx, { operation: "create", state, problems });
     if (isAdmitted && collection.fieldPolicies !== null) this.#rights.admitNew(tx, state, body);
     if (problems.length > 0 || table.references.length > 0)
       this.#refuse(tx, first, { id, values, problems, before: null, isAdmitted });
@@ -224,7 +226,7 @@ export class Preparation {
       const record = { ...table.changed(row.record, values), updatedAt };
       const state = { table, principal, record, owner };
       if (problems.length === 0) observe?.(state);
-      isAdmitted = this.#isAdmitted(tx, "update", { ...state, problems });
+      isAdmitted = this.#isAdmitted(tx, { operation: "update", state, problems });
     }
     if (problems.length > 0 || table.references.length > 0)
       this.#refuse(tx, change, { id, values, problems, before: row.record, isAdmitted });
@@ -238,9 +240,9 @@ export class Preparation {
    */
   #isAdmitted(
     tx: Transactor,
-    operation: "create" | "update",
-    { problems, ...state }: RecordState & { problems: readonly ErrorDetail[] },
+    write: { operation: "create" | "update"; state: RecordState; problems: readonly ErrorDetail[] },
   ): boolean {
+    const { operation, state, problems } = write;
     const policy = state.table.collection.policies[operation];
     if (policy.audience !== "condition" || this.#rights.allowsState(tx, operation, state)) return true;
     if (problems.length > 0) return false;

@@ -85,7 +85,9 @@ export class Certificate {
 
 /** @throws Error with one line for files that cannot be read or do not belong together. */
 async function read(files: Pair): Promise<Pair> {
-  const [cert, key] = await Promise.all([textOf("tls.cert", files.cert), textOf("tls.key", files.key)]);
+  // One after the other: of two missing files, the error always names the certificate.
+  const cert = await textOf("tls.cert", files.cert);
+  const key = await textOf("tls.key", files.key);
   // Loaded only with HTTPS.
   const { createPrivateKey, X509Certificate } = await import("node:crypto");
   const { createSecureContext } = await import("node:tls");
