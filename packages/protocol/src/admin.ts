@@ -49,6 +49,7 @@ export interface MigrationStep {
     | "retarget"
     | "rules"
     | "multiple"
+    | "type"
     | "values"
     | "default"
     | "onDelete"
@@ -62,9 +63,9 @@ export interface MigrationStep {
   fields?: string[];
   /** Of an index: whether no two records may have the same values in the fields. */
   unique?: boolean;
-  /** For a rename: the old name. For a relation: the former target collection. */
+  /** For a rename: the old name. For a relation: the former target collection. For a type: the former type. */
   from?: string;
-  /** For a relation: the new target collection. */
+  /** For a relation: the new target collection. For a type: the new type. */
   to?: string;
   /** For permissions: the rules that become others. */
   rules?: { operation: Operation; from: Rule; to: Rule }[];

@@ -155,6 +155,7 @@ export const plan = {
   fieldRules: (field: string) => `Change who may read or write \`${field}\``,
   multiple: (field: string) => `Let \`${field}\` hold several items; a value becomes the only one`,
   notMultiple: (field: string) => `Let \`${field}\` hold one value, its only item`,
+  type: (field: string, from: string, to: string) => `Change the type of \`${field}\` from ${from} to ${to}`,
   sequence: (field: string) => `Number the records by \`${field}\``,
   noSequence: (field: string) => `Number the records by \`${field}\` no longer`,
   numbered: (records: number) =>

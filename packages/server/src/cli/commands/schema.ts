@@ -166,6 +166,8 @@ function describe({
       return `~ ${field} has other rules`;
     case "multiple":
       return `~ ${field} holds ${on === true ? "several items" : "one value"}`;
+    case "type":
+      return `~ ${field} becomes a ${to}`;
     case "values":
       return `~ ${field} has other values`;
     case "default":

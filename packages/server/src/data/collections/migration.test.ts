@@ -2,38 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
-import { eventsSince, lastSeq, migrate, openApi, type TestApi, temporaryFolder } from "../../../test/kit.ts";
+import { eventsSince, lastSeq, migrate, openApi, temporaryFolder } from "../../../test/kit.ts";
+import { project } from "../../../test/project.ts";
 
 type Fields = object[];
 const text = (name: string, more: object = {}) => ({ name, type: "string", ...more });
-
-/** A project folder with files that change between restarts. */
-async function project(...definitions: object[]) {
-  const folder = temporaryFolder();
-  let api: TestApi = await openApi({ folder, collections: definitions });
-  return {
-    get api() {
-      return api;
-    },
-    /** Restarts with other files. */
-    async restart(...next: object[]): Promise<TestApi> {
-      await api.close();
-      await rm(join(folder, "collections"), { recursive: true });
-      api = await openApi({ folder, collections: next });
-      return api;
-    },
-    async add(collection: string, values: object): Promise<string> {
-      const answer = await api.request("POST", `/api/${collection}`, { body: values });
-      expect(answer.status).toBe(201);
-      return String(answer.body["id"]);
-    },
-    async all(collection: string): Promise<unknown> {
-      const { items } = (await api.request("GET", `/api/${collection}`)).body;
-      if (!Array.isArray(items)) throw new Error("no list");
-      return items.map(({ id: _, createdAt: __, updatedAt: ___, ...values }) => values);
-    },
-  };
-}
 
 async function posts(fields: Fields, more: object = {}) {
   const started = await project({ name: "posts", fields, ...more });

@@ -1,5 +1,5 @@
 /** Migration plan: the renames and the steps from a collection definition to the next. */
-import type { CollectionDefinition, FieldDefinition, IndexDefinition, JsonValue } from "@socle/protocol";
+import type { CollectionDefinition, FieldDefinition, FieldType, IndexDefinition, JsonValue } from "@socle/protocol";
 import { AppError, quote } from "../../base/kernel/index.ts";
 import { fillOf, maxItemsOf } from "../fields/index.ts";
 import { indexesOf } from "./collection.ts";
@@ -28,6 +28,8 @@ export type PlanStep =
   /** `stricter`: the rules that existing values may break. */
   | { step: "rules"; field: string; stricter: readonly BoundRule[] }
   | { step: "multiple"; field: string; on: boolean }
+  /** An integer becomes a float; every value stays. */
+  | { step: "type"; field: string; from: FieldType; to: FieldType }
   /** The texts, or the order of the texts, change. */
   | { step: "values"; field: string }
   | { step: "default"; field: string }
@@ -173,13 +175,15 @@ function stricterRules(old: FieldDefinition, field: FieldDefinition): BoundRule[
 }
 
 function compareField(old: FieldDefinition, field: FieldDefinition): PlanStep[] {
-  if (old.type !== field.type)
+  const isWidened = old.type === "integer" && field.type === "float";
+  if (old.type !== field.type && !isWidened)
     throw new AppError(
       "bad_request",
       `field "${field.name}": its type cannot change from ${old.type} to ${field.type}; add a field with another name`,
     );
   const steps: PlanStep[] = [];
   const name = field.name;
+  if (isWidened) steps.push({ step: "type", field: name, from: old.type, to: field.type });
   if (old.collection !== field.collection)
     steps.push({ step: "retarget", field: name, from: String(old.collection), to: String(field.collection) });
   if ((old.owner === true) !== (field.owner === true))

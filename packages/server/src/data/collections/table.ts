@@ -156,6 +156,16 @@ export class Table {
     }
   }
 
+  /** SQLite cannot change the type of a column, so a new column takes the values and the name. */
+  async #changeType(field: FieldDefinition): Promise<void> {
+    const name = `_new_${field.name}`;
+    const column = plainColumn(field.name);
+    await this.#addColumn(this.#declaration({ ...field, name }));
+    await this.#tx.run(`UPDATE ${this.#sqlName} SET ${identifier(name)} = ${identifier(column)}`);
+    await this.#dropColumn(column);
+    await this.#rename(name, column);
+  }
+
   /** A column of positions is computed, not stored: another order is another column, and the indexes are made anew. */
   async #changeOrder(old: FieldDefinition | undefined, field: FieldDefinition): Promise<void> {
     await this.#dropOrder(old && { ...old, name: field.name });
@@ -203,6 +213,8 @@ export class Table {
         return;
       case "sequence":
         return step.on ? this.#counters.begin(plan.after, field) : this.#counters.drop(field.name);
+      case "type":
+        return this.#changeType(field);
       case "multiple":
         // A value becomes the only item, or the only item the value.
         await setAll(turnedSql(field, `${this.#sqlName}.${column}`));

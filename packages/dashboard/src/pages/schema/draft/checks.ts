@@ -3,7 +3,7 @@ import { FIELD_OPERATIONS, isReservedCollectionName, NAME_PATTERN, OPERATIONS } 
 import { text } from "../../../texts/index.ts";
 import { hasDefault, isDefault } from "./defaults.ts";
 import { type FieldDraft, keptFields, refName, type SchemaDraft } from "./draft.ts";
-import { isMultiple, isText, numberOf, rulesOf, valuesOf } from "./rules.ts";
+import { isMultiple, isText, numberOf, rulesOf, typesFor, valuesOf } from "./rules.ts";
 
 /** The part of a draft that a problem is about. */
 export type Part =
@@ -123,7 +123,7 @@ function fieldProblems(field: FieldDraft, draft: SchemaDraft, { collections }: S
   // The service takes a field with the name of a dropped field for the dropped field, whatever the user wants.
   const isOfDropped = draft.fields.some((other) => other.isDropped && other.stored?.name === name);
   if (isOfDropped && stored?.name !== name && name !== "") report("name", words.droppedName(name));
-  if (stored !== null && stored.type !== type) report("type", words.typeChange(stored.type, type));
+  if (stored !== null && !typesFor(field).includes(type)) report("type", words.typeChange(stored.type, type));
   problems.push(...boundProblems(field));
   report("regex", regexProblem(field));
   const isEmptyRule = FIELD_OPERATIONS.some((operation) => field.permissions[operation]?.trim() === "");

@@ -1,5 +1,5 @@
 /** The rules and attributes that a field of a draft may have, by its type. The service refuses other rules and attributes. */
-import type { FieldType } from "@socle/protocol";
+import { FIELD_TYPES, type FieldType } from "@socle/protocol";
 import type { FieldDraft } from "./draft.ts";
 
 export interface Rules {
@@ -16,6 +16,12 @@ export interface Rules {
 type RuledField = Pick<FieldDraft, "type" | "isMultiple" | "values" | "collection">;
 
 const multipleTypes: readonly FieldType[] = ["string", "relation", "file"];
+
+/** The types that a field may have: any for a new field; a stored integer may become a float. */
+export function typesFor({ stored }: Pick<FieldDraft, "stored">): readonly FieldType[] {
+  if (stored === null) return FIELD_TYPES;
+  return stored.type === "integer" ? ["integer", "float"] : [stored.type];
+}
 
 export function isText(type: FieldType): boolean {
   return type === "string" || type === "text";

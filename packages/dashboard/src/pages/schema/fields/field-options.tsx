@@ -20,7 +20,7 @@ import type { Part, Problem } from "../draft/checks.ts";
 import { hasDefault } from "../draft/defaults.ts";
 import type { FieldDraft } from "../draft/draft.ts";
 import type { FieldPatch } from "../draft/edits.ts";
-import { rulesOf } from "../draft/rules.ts";
+import { rulesOf, typesFor } from "../draft/rules.ts";
 import { DefaultOption, Flag } from "./default-option.tsx";
 import { FieldRules } from "./field-rules.tsx";
 
@@ -90,7 +90,7 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
         <DefaultOption field={field} onPatch={onPatch} problem={problem("default")} />
       )}
       <FieldRules field={field} onPatch={onPatch} />
-      {field.stored !== null && (
+      {(typesFor(field).length === 1 || problem("type") !== undefined) && (
         <Text size="xs" c={problem("type") === undefined ? "dimmed" : "var(--mantine-color-error)"}>
           {problem("type") ?? words.typeFixed}{" "}
           <Anchor component="button" type="button" size="xs" underline="always" onClick={onAddLike}>

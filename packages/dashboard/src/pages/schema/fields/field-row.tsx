@@ -14,7 +14,7 @@ import type { Problem } from "../draft/checks.ts";
 import { hasDefault } from "../draft/defaults.ts";
 import { type FieldDraft, fieldDraft, fieldOf, hasRules } from "../draft/draft.ts";
 import type { Edit, FieldPatch } from "../draft/edits.ts";
-import { isMultiple, rulesOf, valuesOf } from "../draft/rules.ts";
+import { isMultiple, rulesOf, typesFor, valuesOf } from "../draft/rules.ts";
 import { FieldOptions } from "./field-options.tsx";
 import classes from "./fields.module.css";
 import { TypeMenu } from "./type-menu.tsx";
@@ -196,10 +196,11 @@ function Name(
   );
 }
 
-type TypeProps = Omit<PartProps, "onPatch"> & Omit<Parameters<typeof TypeMenu>[0], "current" | "children">;
+type TypeProps = Omit<PartProps, "onPatch"> & Omit<Parameters<typeof TypeMenu>[0], "types" | "current" | "children">;
 
 function Type({ field, label, isOpen, onToggle, onPick, onDismiss }: TypeProps) {
-  if (field.stored !== null)
+  const types = typesFor(field);
+  if (types.length === 1)
     return (
       <Tooltip label={words.typeFixed} multiline w={300}>
         <Dim size="sm" className={classes["type"]}>
@@ -208,7 +209,14 @@ function Type({ field, label, isOpen, onToggle, onPick, onDismiss }: TypeProps) 
       </Tooltip>
     );
   return (
-    <TypeMenu isOpen={isOpen} onToggle={onToggle} current={field.type} onPick={onPick} onDismiss={onDismiss}>
+    <TypeMenu
+      isOpen={isOpen}
+      onToggle={onToggle}
+      types={types}
+      current={field.type}
+      onPick={onPick}
+      onDismiss={onDismiss}
+    >
       <UnstyledButton className={classes["typeButton"]} aria-label={words.typeOf(label, kinds[field.type].words.label)}>
         {kinds[field.type].words.label}
         <IconChevronDown size={13} aria-hidden />

@@ -1,6 +1,6 @@
 /** The menu of field types, each with a line on its use. A letter moves the focus to the next type with that first letter. */
 import { Menu, Text } from "@mantine/core";
-import { FIELD_TYPES, type FieldType } from "@socle/protocol";
+import type { FieldType } from "@socle/protocol";
 import { type KeyboardEvent, type ReactNode, useRef } from "react";
 import { kinds } from "../../../fields/index.ts";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
@@ -9,6 +9,8 @@ import { text } from "../../../texts/index.ts";
 interface TypeMenuProps {
   isOpen: boolean;
   onToggle: (isOpen: boolean) => void;
+  /** The types to choose from. */
+  types: readonly FieldType[];
   /** The type with the first focus. */
   current?: FieldType;
   /** Called with the chosen type. Moves the focus to the next input. */
@@ -29,7 +31,7 @@ function goToLetter(event: KeyboardEvent<HTMLElement>): void {
 }
 
 export function TypeMenu(props: TypeMenuProps) {
-  const { isOpen, onToggle, current = "string", onPick, onDismiss, children } = props;
+  const { isOpen, onToggle, types, current = "string", onPick, onDismiss, children } = props;
   const isPicked = useRef(false);
   return (
     <Menu
@@ -54,7 +56,7 @@ export function TypeMenu(props: TypeMenuProps) {
         mah="min(420px, 50dvh)"
         style={{ overflowY: "auto" }}
       >
-        {FIELD_TYPES.map((type) => (
+        {types.map((type) => (
           <Menu.Item
             key={type}
             data-type={type}

@@ -88,6 +88,7 @@ const wordsBy: { readonly [step: string]: (facts: Facts) => Words } = {
   require: ({ field, records }) => [words.require(field), words.checked(records)],
   unique: ({ field, on, records }) => (on ? [words.unique(field), words.checked(records)] : [words.notUnique(field)]),
   multiple: ({ field, on, records }) => [on ? words.multiple(field) : words.notMultiple(field), words.checked(records)],
+  type: ({ field, from, to, records }) => [words.type(field, from, to), words.keepValues(records)],
   owner: ({ field, on, records }) => [on ? words.owner(field) : words.notOwner(field), words.concerns(records)],
   retarget: ({ field, from, to }) => [words.retarget(field, from, to)],
   values: ({ field, old, next, records }) => [
