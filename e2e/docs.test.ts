@@ -39,6 +39,7 @@ describe("docs/endpoints.md", async () => {
       "endpoints/hello.ts",
       "endpoints/orders/[id].ts",
       "collections/orders.json",
+      "endpoints/orders/_middleware.ts",
       "endpoints/payments.ts",
       "jobs/receipt.ts",
       "config.json",
@@ -57,6 +58,7 @@ describe("docs/endpoints.md", async () => {
     await client.register({ email: "eva@example.com", password: "correct horse" });
     const { id } = await client.collection("orders").create({ amount: 5 });
     expect(await (await client.function(`orders/${id}`)).json()).toMatchObject({ id, amount: 5, paid: null });
+    expect((await client.function(`orders/${id}`)).headers.get("server-timing")).toStartWith("handler;dur=");
     expect((await fetch(`${url}/orders/${id}`)).status).toBe(401);
     await client.register({ email: "bob@example.com", password: "correct horse" });
     expect(await client.function(`orders/${id}`).catch(({ status }: SocleError) => status)).toBe(404);

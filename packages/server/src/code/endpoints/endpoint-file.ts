@@ -2,14 +2,14 @@
 import { oneOf, quote } from "../../base/kernel/index.ts";
 import { exportAdvice, parseOptions, parseTimeout, type Script } from "../script-host/index.ts";
 
-const ENDPOINT_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+export const ENDPOINT_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 export type EndpointMethod = (typeof ENDPOINT_METHODS)[number];
 
 /** The callers that an endpoint may be for. */
 const accesses = ["public", "authenticated", "admin"] as const;
 
-/** A part of a path: a word, or a parameter by name. */
-export type PathPart = { readonly word: string } | { readonly param: string };
+/** A part of a path: a word, a parameter by name, or, as the last part, a parameter for all further parts. */
+export type PathPart = { readonly word: string } | { readonly param: string } | { readonly rest: string };
 
 export interface Endpoint {
   /** The path of the file. */
@@ -24,7 +24,7 @@ export interface Endpoint {
 
 /** Letters that a path has without encoding (RFC 3986, 2.3). */
 const wordPattern = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/;
-const paramPattern = /^\[([A-Za-z_][A-Za-z0-9_]*)\]$/;
+const paramPattern = /^\[(\.\.\.)?([A-Za-z_][A-Za-z0-9_]*)\]$/;
 
 /** @throws Error that names the fault of the file, and the allowed values. */
 export function endpointOf({ file, exports }: Script, defaultTimeoutMs: number): Endpoint {
@@ -42,7 +42,7 @@ export function endpointOf({ file, exports }: Script, defaultTimeoutMs: number):
   return {
     path: file.path,
     parts,
-    route: ["/api/function", ...parts.map((part) => ("param" in part ? `[${part.param}]` : part.word))].join("/"),
+    route: ["/api/function", ...parts.map(shownPart)].join("/"),
     methods,
     access,
     timeoutMs: parseTimeout(timeout, defaultTimeoutMs),
@@ -54,51 +54,70 @@ export function pathParts(path: string): PathPart[] {
   const names = path.slice("endpoints/".length, -".ts".length).split("/");
   if (names.at(-1) === "index") names.pop();
   const parts = names.map(partOf);
-  const params = parts.flatMap((part) => ("param" in part ? [part.param] : []));
+  const params = parts.flatMap((part) => nameOf(part) ?? []);
   const twice = params.find((name, i) => params.indexOf(name) !== i);
   if (twice !== undefined) throw new Error(`has the parameter [${twice}] twice in its path`);
+  const rest = parts.slice(0, -1).find((part) => "rest" in part);
+  if (rest !== undefined) throw new Error(`${shownPart(rest)} takes the rest of a path, so it must be the last part`);
   return parts;
 }
 
 /** Two files with the same key answer the same requests: the names of parameters tell nothing apart. */
 export function routeKey(parts: readonly PathPart[]): string {
-  return parts.map((part) => ("param" in part ? "[]" : part.word)).join("/");
+  return parts.map((part) => ("word" in part ? part.word : "rest" in part ? "[...]" : "[]")).join("/");
+}
+
+/** The name of a parameter; null for a word. */
+function nameOf(part: PathPart): string | null {
+  if ("word" in part) return null;
+  return "rest" in part ? part.rest : part.param;
+}
+
+function shownPart(part: PathPart): string {
+  if ("word" in part) return part.word;
+  return "rest" in part ? `[...${part.rest}]` : `[${part.param}]`;
 }
 
 function partOf(name: string): PathPart {
-  const param = paramPattern.exec(name)?.[1];
+  const [, dots, param] = paramPattern.exec(name) ?? [];
   if (param === "__proto__") throw new Error("[__proto__] cannot be the name of a parameter");
-  if (param !== undefined) return { param };
+  if (param !== undefined) return dots === undefined ? { param } : { rest: param };
   if (wordPattern.test(name)) return { word: name };
   throw new Error(
-    `${quote(name)} cannot be a part of a path; allowed: letters, digits and . _ ~ -, or a parameter such as [id]`,
+    `${quote(name)} cannot be a part of a path; allowed: letters, digits and . _ ~ -, or a parameter such as [id] or [...rest]`,
   );
 }
 
-/** An endpoint with the values of its parameters. */
-export interface FoundEndpoint {
-  readonly endpoint: Endpoint;
-  readonly params: { readonly [name: string]: string };
+/** The values of the parameters of a path; of a parameter for all further parts, the parts. */
+export type PathParams = { readonly [name: string]: string | readonly string[] };
+
+/** The table of paths: finds the entry of a path. From the left to the right, a word goes before a parameter, and a parameter before the rest. */
+export class RouteTable<Entry extends { readonly parts: readonly PathPart[] }> {
+  /** In the order of precedence. */
+  readonly #entries: readonly Entry[];
+
+  constructor(entries: readonly Entry[]) {
+    // A path that ends sorts before a path with a rest, which may be empty.
+    const rankOf = ({ parts }: Entry): string =>
+      parts.map((part) => ("word" in part ? "0" : "rest" in part ? "2" : "1")).join("");
+    this.#entries = entries.toSorted((a, b) => (rankOf(a) < rankOf(b) ? -1 : 1));
+  }
+
+  /** @param parts the decoded parts of the path behind the prefix of endpoints. Null without an entry. */
+  find(parts: readonly string[]): { readonly entry: Entry; readonly params: PathParams } | null {
+    const entry = this.#entries.find((each) => matches(each.parts, parts));
+    if (entry === undefined) return null;
+    const params = entry.parts.flatMap((part, i): [string, string | readonly string[]][] => {
+      if ("word" in part) return [];
+      return "rest" in part ? [[part.rest, parts.slice(i)]] : [[part.param, parts[i] ?? ""]];
+    });
+    return { entry, params: Object.fromEntries(params) };
+  }
 }
 
-/** The table of endpoints: finds the endpoint of a path. A word goes before a parameter, from the left to the right. */
-export class RouteTable {
-  /** In the order of precedence, by the number of parts. */
-  readonly #endpoints: ReadonlyMap<number, readonly Endpoint[]>;
-
-  constructor(endpoints: readonly Endpoint[]) {
-    const rankOf = ({ parts }: Endpoint): string => parts.map((part) => ("param" in part ? "1" : "0")).join("");
-    const ordered = endpoints.toSorted((a, b) => (rankOf(a) < rankOf(b) ? -1 : 1));
-    this.#endpoints = Map.groupBy(ordered, ({ parts }) => parts.length);
-  }
-
-  /** @param parts the decoded parts of the path behind `/api/function`. Null without an endpoint. */
-  find(parts: readonly string[]): FoundEndpoint | null {
-    const endpoint = this.#endpoints
-      .get(parts.length)
-      ?.find((each) => each.parts.every((part, i) => "param" in part || part.word === parts[i]));
-    if (endpoint === undefined) return null;
-    const params = endpoint.parts.flatMap((part, i) => ("param" in part ? [[part.param, parts[i] ?? ""]] : []));
-    return { endpoint, params: Object.fromEntries(params) };
-  }
+function matches(pattern: readonly PathPart[], parts: readonly string[]): boolean {
+  const last = pattern.at(-1);
+  const isOpen = last !== undefined && "rest" in last;
+  if (isOpen ? parts.length < pattern.length - 1 : parts.length !== pattern.length) return false;
+  return pattern.every((part, i) => !("word" in part) || part.word === parts[i]);
 }

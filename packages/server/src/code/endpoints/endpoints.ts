@@ -8,6 +8,7 @@ import { FailureBudget, Histogram, type Logger } from "../../base/logging/index.
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import {
+  type BrokenScript,
   type CallOutcome,
   failureOf,
   type Script,
@@ -20,7 +21,8 @@ import {
   type Endpoint,
   type EndpointMethod,
   endpointOf,
-  type FoundEndpoint,
+  type PathParams,
+  type PathPart,
   pathParts,
   RouteTable,
   routeKey,
@@ -33,6 +35,12 @@ export interface EndpointsOptions {
   readonly logger: Logger;
   readonly timeoutMs: number;
   readonly host: Pick<ScriptHost, "call">;
+}
+
+/** An endpoint with the values of its parameters. */
+export interface FoundEndpoint {
+  readonly endpoint: Endpoint;
+  readonly params: PathParams;
 }
 
 /** A request for the handler of an endpoint. */
@@ -59,7 +67,7 @@ export class Endpoints implements ScriptKind {
   readonly #requests = new Map<string, number>();
   readonly #options: EndpointsOptions;
   #endpoints: readonly Endpoint[] = [];
-  #table = new RouteTable([]);
+  #table = new RouteTable<RouteEntry>([]);
   /** Bounds the failures that are written to the log and the event log. */
   readonly #failures = new FailureBudget((failures) =>
     this.#options.logger.error(`${failures} more requests to endpoints have failed in a minute; they are not listed`),
@@ -73,9 +81,15 @@ export class Endpoints implements ScriptKind {
     checkEndpoint(script, files, this.#options.timeoutMs);
   }
 
-  async use(scripts: readonly Script[]): Promise<void> {
+  async use(scripts: readonly Script[], broken: readonly BrokenScript[]): Promise<void> {
     this.#endpoints = scripts.map((script) => endpointOf(script, this.#options.timeoutMs));
-    this.#table = new RouteTable(this.#endpoints);
+    const entries: RouteEntry[] = this.#endpoints.map((endpoint) => ({ parts: endpoint.parts, endpoint }));
+    const keys = new Set(entries.map(({ parts }) => routeKey(parts)));
+    for (const { file } of broken) {
+      const parts = partsOf(file.path);
+      if (parts !== null && !keys.has(routeKey(parts))) entries.push({ parts, endpoint: null });
+    }
+    this.#table = new RouteTable(entries);
   }
 
   /** Every endpoint, by file. */
@@ -91,9 +105,15 @@ export class Endpoints implements ScriptKind {
     });
   }
 
-  /** @param parts the decoded parts of the path behind `/api/function`. */
-  find(parts: readonly string[]): FoundEndpoint | null {
-    return this.#table.find(parts);
+  /**
+   * @param parts the decoded parts of the path behind the prefix. Null without a file; `broken` for a file without a version that
+   * loads: no other file answers in its place, which may ask less of the caller.
+   */
+  find(parts: readonly string[]): FoundEndpoint | "broken" | null {
+    const found = this.#table.find(parts);
+    if (found === null) return null;
+    const { entry, params } = found;
+    return entry.endpoint === null ? "broken" : { endpoint: entry.endpoint, params };
   }
 
   /** Calls the handler. Never rejects. */
@@ -157,10 +177,16 @@ export class Endpoints implements ScriptKind {
   }
 }
 
-/** The path that a file stands for, as a key; null for a name that no path can have. */
-function keyOf(path: string): string | null {
+/** A path of the table; the endpoint is null for a file without a version that loads. */
+interface RouteEntry {
+  readonly parts: readonly PathPart[];
+  readonly endpoint: Endpoint | null;
+}
+
+/** The path that a file stands for; null for a name that no path can have. */
+function partsOf(path: string): readonly PathPart[] | null {
   try {
-    return routeKey(pathParts(path));
+    return pathParts(path);
   } catch {
     return null;
   }
@@ -178,6 +204,10 @@ const statusOfEnd: { readonly [end in CallOutcome["status"]]?: number } = {
 /** @throws Error that says why a file is no endpoint. @param files the paths of all files of endpoints. */
 export function checkEndpoint(script: Script, files: readonly string[], timeoutMs: number): void {
   const { path, parts } = endpointOf(script, timeoutMs);
-  const others = files.filter((other) => other !== path && keyOf(other) === routeKey(parts));
+  const key = routeKey(parts);
+  const others = files.filter((other) => {
+    const found = other === path ? null : partsOf(other);
+    return found !== null && routeKey(found) === key;
+  });
   if (others.length > 0) throw new Error(`has the path of ${others.join(", ")}; one of them must go`);
 }

@@ -82,7 +82,7 @@ export interface RunInput {
   readonly record?: object | null;
   readonly previous?: object | null;
   /** For a request to an endpoint: the parts of the path that the file leaves open. */
-  readonly params?: { readonly [name: string]: string };
+  readonly params?: { readonly [name: string]: string | readonly string[] };
   /** The payload of a queue's run. */
   readonly payload?: JsonValue;
 }

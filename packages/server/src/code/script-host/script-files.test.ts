@@ -1,9 +1,17 @@
 /** The files of the user's code: scripts, tests, the changes that the service follows, and the state of each file. */
 import { afterEach, expect, setSystemTime, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { temporaryFolder } from "../../../test/kit.ts";
-import { FileStates, findScripts, fingerprint, listTests, readCode, type ScriptFile } from "./script-files.ts";
+import {
+  FileStates,
+  findScripts,
+  fingerprint,
+  listTests,
+  middlewarePaths,
+  readCode,
+  type ScriptFile,
+} from "./script-files.ts";
 
 function projectOf(paths: readonly string[]): { root: string; write: (path: string, content: string) => void } {
   const root = temporaryFolder();
@@ -30,6 +38,19 @@ test("a test is no script, no stray and no code of the service, wherever it lies
   expect(listTests(root).sort()).toEqual([...tests].sort());
   expect(findScripts(root).strays).toEqual([]);
   expect(readCode(root).map(({ path }) => path)).toEqual(scripts);
+});
+
+test("a middleware is shared code, and a middleware that cannot be read fails to load", () => {
+  const { root } = projectOf(["endpoints/a/x.ts", "endpoints/_middleware.ts", "endpoints/a/_middleware.js"]);
+  symlinkSync(join(root, "nowhere.ts"), join(root, "endpoints/a/_middleware.ts"));
+  expect(findScripts(root)).toEqual({
+    scripts: [{ folder: "endpoints", path: "endpoints/a/x.ts", collection: null }],
+    strays: ["endpoints/a/_middleware.js"],
+  });
+  expect(middlewarePaths("endpoints/a/x.ts")).toEqual(["endpoints/_middleware.ts", "endpoints/a/_middleware.ts"]);
+  expect(middlewarePaths("functions/a/x.ts")).toEqual([]);
+  const unreadable = readCode(root).find(({ path }) => path === "endpoints/a/_middleware.ts");
+  expect(unreadable?.content).toStartWith("throw ");
 });
 
 test("a change of a test is no change of the code", () => {

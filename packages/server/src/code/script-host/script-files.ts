@@ -33,6 +33,9 @@ function look<T>(at: () => T): T | null {
 function placeOf(path: string): ScriptFile | "stray" | null {
   const [folder = "", ...names] = path.split("/");
   const isShared = names.some((name) => name.startsWith("_"));
+  // The service reads no other form of a middleware, and endpoints would do without.
+  if (folder === "endpoints" && /\/_middleware\.[cm]?[jt]sx?$/.test(path) && !path.endsWith("/_middleware.ts"))
+    return "stray";
   if (isShared || isTest(path) || path.endsWith(".d.ts") || !/\.[cm]?[jt]sx?$/.test(path)) return null;
   const isModule = path.endsWith(".ts");
   if (folder === "endpoints") return isModule ? { folder, path, collection: null } : "stray";
@@ -118,11 +121,25 @@ export function fingerprint(root: string): string {
 /** The modules with the present content. */
 export function readCode(root: string): CodeFile[] {
   return filesIn(root).flatMap(({ path, real }) => {
-    if (!modulePattern.test(path) || isTest(path) || real === null) return [];
-    const content = look(() => readFileSync(real, "utf8"));
-    // Deleted meanwhile, or not readable: the importing module gets the error.
-    return content === null ? [] : [{ path, real, content }];
+    if (!modulePattern.test(path) || isTest(path)) return [];
+    const content = real === null ? null : look(() => readFileSync(real, "utf8"));
+    if (real !== null && content !== null) return [{ path, real, content }];
+    // Deleted meanwhile, or not readable: the importing module gets the error. Nothing imports a middleware.
+    return isMiddleware(path) ? [{ path, real: join(root, path), content: unreadable }] : [];
   });
+}
+
+/** A module in the place of a file that cannot be read. */
+const unreadable = 'throw new Error("the file cannot be read");';
+
+function isMiddleware(path: string): boolean {
+  return path.startsWith("endpoints/") && path.endsWith("/_middleware.ts");
+}
+
+/** The paths that the middlewares of an endpoint have, if there are any, the outermost first. */
+export function middlewarePaths(path: string): string[] {
+  const folders = path.startsWith("endpoints/") ? path.split("/").slice(0, -1) : [];
+  return folders.map((_, i) => `${folders.slice(0, i + 1).join("/")}/_middleware.ts`);
 }
 
 /** The outcome of the last load of a file. */

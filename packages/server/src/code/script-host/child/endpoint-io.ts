@@ -97,9 +97,8 @@ export function requestOf(
   return body === null || body === "pieces" ? new Request(url, init) : new Request(url, { ...init, body });
 }
 
-/** The response of a handler as data, and the body when the body comes in pieces. @throws Error for no valid Response. */
-export async function responseOf(answer: unknown): Promise<{ data: ResponseData; rest: ResponseBody | null }> {
-  if (!(answer instanceof Response)) throw new Error(`The handler returned ${kindOf(answer)}, which is no Response`);
+/** A response as data, and the body when the body comes in pieces. @throws Error for a Response that cannot be sent. */
+export async function responseOf(answer: Response): Promise<{ data: ResponseData; rest: ResponseBody | null }> {
   const { status, bodyUsed } = answer;
   if (status < 200 || status > 599)
     throw new Error(`The handler returned a Response with the status ${status}; allowed: 200 to 599`);
@@ -143,7 +142,8 @@ function headersOf(response: Response): HeaderList {
   return list;
 }
 
-function kindOf(value: unknown): string {
+/** For messages: the kind of a value. */
+export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }

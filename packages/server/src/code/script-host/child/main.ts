@@ -19,11 +19,13 @@ import {
   type ScriptExports,
   type ToChild,
 } from "../protocol.ts";
+import { middlewarePaths } from "../script-files.ts";
 import { useCode } from "./code.ts";
 import { makeContext } from "./context.ts";
 import { RequestBody, type ResponseBody, requestOf, responseOf } from "./endpoint-io.ts";
 import { Errors } from "./errors.ts";
 import { declaredEnvironment, defineGlobals, loadEnvironment, refusalOf } from "./globals.ts";
+import { answerOf, type Middleware, middlewareOf } from "./middleware.ts";
 import { type AttemptScope, Budget, Output, scopes } from "./output.ts";
 import { answered, answeredPart, refused, ServiceClient } from "./service-client.ts";
 
@@ -73,6 +75,8 @@ class Child {
   /** Resolves when modules can be loaded. */
   #code: Promise<void> = Promise.resolve();
   readonly #modules = new Map<string, Module>();
+  /** The middlewares of each loaded endpoint, the outermost first. */
+  readonly #middlewares = new Map<string, readonly Middleware[]>();
   /** The absolute paths of modules, by the path in the project: a link may lead elsewhere by now. */
   #places: ReadonlyMap<string, string> = new Map();
   readonly #active = new Map<number, Active>();
@@ -153,16 +157,34 @@ class Child {
 
   async #load(path: string): Promise<void> {
     try {
-      const loading = this.#code.then(
-        (): Promise<Module> => import(this.#places.get(path) ?? join(this.#options.root, path)),
-      );
+      const loading = this.#code.then(async () => ({
+        middlewares: await Promise.all(this.#middlewaresOf(path)),
+        module: await this.#import(path),
+      }));
       const late = Bun.sleep(loadLimitMs).then(() => Promise.reject(new Error(lateLoad)));
-      const module = await Promise.race([loading, late]);
+      const { middlewares, module } = await Promise.race([loading, late]);
+      this.#middlewares.set(path, middlewares);
       this.#modules.set(path, module);
       this.#send({ type: "loaded", path, loaded: { exports: exportsOf(module) } });
     } catch (thrown) {
       this.#send({ type: "loaded", path, loaded: { error: this.#errors.describe(thrown) } });
     }
+  }
+
+  #import(path: string): Promise<Module> {
+    return import(this.#places.get(path) ?? join(this.#options.root, path));
+  }
+
+  /** The middlewares of a file, each being loaded. An endpoint does not load without its middlewares: a middleware may check callers. */
+  #middlewaresOf(path: string): Promise<Middleware>[] {
+    const present = middlewarePaths(path).filter((each) => this.#places.has(each));
+    return present.map(async (each) => {
+      try {
+        return middlewareOf(each, await this.#import(each));
+      } catch (thrown) {
+        throw new Error(`its middleware ${each} does not load: ${this.#errors.describe(thrown).message}`);
+      }
+    });
   }
 
   #enqueue(calls: readonly Invocation[]): void {
@@ -208,7 +230,7 @@ class Child {
     const { attempt, path, request } = call;
     try {
       const value = await this.#call(call);
-      if (request !== undefined) await this.#respond(attempt, value);
+      if (request !== undefined && value instanceof Response) await this.#respond(attempt, value);
       else this.#answer(attempt, { outcome: { status: "answered", value: jsonOf(value, this.#options.bodyLimit) } });
     } catch (thrown) {
       // The caller of an endpoint gets a response, or an error.
@@ -219,7 +241,7 @@ class Child {
   }
 
   /** The handler of an endpoint has returned. The attempt is over with the last piece of the response. */
-  async #respond(attempt: number, value: unknown): Promise<void> {
+  async #respond(attempt: number, value: Response): Promise<void> {
     const { data, rest } = await responseOf(value);
     const active = this.#active.get(attempt);
     if (rest === null) this.#answer(attempt, { response: data });
@@ -270,7 +292,8 @@ class Child {
     const context = makeContext(parts);
     if (request === undefined) return await scopes.run(active, () => target(context));
     const given = requestOf(request, { pieces: requestBody, signal });
-    return await scopes.run(active, () => target(given, context));
+    const answering = { request: given, context, handler: (other: Request) => target(other, context) };
+    return await scopes.run(active, () => answerOf(this.#middlewares.get(path) ?? [], answering));
   }
 
   /** Sends the end of an attempt at once. */

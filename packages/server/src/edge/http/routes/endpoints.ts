@@ -1,7 +1,12 @@
 /** `/api/function/…`: requests to the endpoints of the user's code. */
 import type { Config } from "../../../base/config/index.ts";
 import { Admission, AppError, callerGone, isAdmin, type SignedIn } from "../../../base/kernel/index.ts";
-import type { EndpointMethod, Endpoints, FoundEndpoint } from "../../../code/endpoints/index.ts";
+import {
+  ENDPOINT_METHODS,
+  type EndpointMethod,
+  type Endpoints,
+  type FoundEndpoint,
+} from "../../../code/endpoints/index.ts";
 import type { BodyPieces, CallOutcome, ScriptExchange, ScriptResponse } from "../../../code/script-host/index.ts";
 import type { Auth } from "../../../people/auth/index.ts";
 import { brokenOff, declaredLength, tooLarge } from "../bodies.ts";
@@ -72,10 +77,16 @@ export function endpointRoutes(options: { endpoints: Endpoints; auth: Auth; conf
   function methodsOf(exchange: Exchange): Methods {
     const found = endpoints.find(partsOf(exchange));
     if (found === null) throw nothingHere();
+    if (found === "broken") return Object.fromEntries(ENDPOINT_METHODS.map((method) => [method, notLoaded]));
     return Object.fromEntries(found.endpoint.methods.map((method) => [method, () => call(exchange, found, method)]));
   }
 
   return { [prefix]: methodsOf, [`${prefix}/*`]: methodsOf };
+}
+
+/** The answer for a file without a version that loads. The log had the reason at the load. */
+function notLoaded(exchange: Exchange): Response {
+  return exchange.error(new AppError("internal_error", "The endpoint does not load; the log of the service says why."));
 }
 
 /** The decoded parts of the path behind the prefix. @throws AppError `not_found` for a part that no endpoint can have. */
