@@ -88,6 +88,22 @@ describe("push", () => {
     expect(items).toMatchObject([{ b: "kept", teaser: null }]);
   });
 
+  test("a renamed value goes along once, with the records", async () => {
+    const remote = await there({ name: "tasks", fields: [text("s", { values: ["wip"] })] });
+    await post(`${remote.url}/api/tasks`, { s: "wip" });
+    const renamed = { name: "tasks", fields: [text("s", { values: [{ name: "doing", renamedFrom: "wip" }, "wip"] })] };
+    const cwd = await project({ collections: [renamed] });
+    const done = await push(cwd, remote.url, ["--token", remote.token]);
+    expect([done.code, done.stdout]).toEqual([
+      0,
+      "tasks (1 record)\n  ~ s has other values; wip becomes doing\nDone\n",
+    ]);
+    await post(`${remote.url}/api/tasks`, { s: "wip" });
+    expect((await push(cwd, remote.url, ["--token", remote.token])).stdout).toContain("Nothing to do");
+    const { items } = (await (await fetch(`${remote.url}/api/tasks`)).json()) as { items: object[] };
+    expect(items).toMatchObject([{ s: "wip" }, { s: "doing" }]);
+  });
+
   test("indexes go along; one that goes is no loss, and nobody is asked", async () => {
     const remote = await there({ ...posts, indexes: [["title", "teaser"]] });
     const indexes = [["teaser"], { fields: ["title", "createdAt"], unique: true }];

@@ -1,12 +1,12 @@
 /** The admin API of a service, for users with the role admin; any other caller gets 403. Every method throws `SocleError`. */
 import type {
+  ChangedField,
   CollectionDefinition,
   CollectionEntry,
   Credentials,
   EffectiveConfig,
   EndpointEntry,
   EventEntry,
-  FieldDefinition,
   FileUse,
   FunctionEntry,
   FunctionRun,
@@ -87,9 +87,6 @@ export interface QueueQuery extends PageQuery {
   /** Absent: runs that wait and runs that run. */
   status?: QueueRun["status"] | undefined;
 }
-
-/** A field in a migration: with the former name, or null for a new field. */
-export type ChangedField = FieldDefinition & { renamedFrom?: string | null };
 
 export interface CollectionChange {
   fields?: ChangedField[];

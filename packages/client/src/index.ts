@@ -1,7 +1,6 @@
 /** The TypeScript client of Socle. */
 export type {
   AdminClient,
-  ChangedField,
   CollectionAdmin,
   CollectionChange,
   EventQuery,

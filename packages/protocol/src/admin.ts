@@ -67,6 +67,8 @@ export interface MigrationStep {
   from?: string;
   /** For a relation: the new target collection. For a type: the new type. */
   to?: string;
+  /** For values: the values that take the place of other values. */
+  renamed?: readonly { from: string; to: string }[];
   /** For permissions: the rules that become others. */
   rules?: { operation: Operation; from: Rule; to: Rule }[];
   /** For a new required field: the default that existing records get. */

@@ -112,6 +112,22 @@ export interface CollectionDefinition {
   search?: string[];
 }
 
+/** A value in a migration that had another name before; the records get the new name. */
+export interface ValueChange {
+  name: string;
+  renamedFrom?: string | null;
+}
+
+/** A field in a migration: with the former name, or null for a new field. */
+export interface ChangedField extends Omit<FieldDefinition, "values"> {
+  renamedFrom?: string | null;
+  values?: (string | ValueChange)[];
+}
+
+export interface ChangedDefinition extends Omit<CollectionDefinition, "fields"> {
+  fields: ChangedField[];
+}
+
 /** The fields that the service manages on every record. */
 export interface SystemFields {
   /** `rec_` and a UUIDv7. */

@@ -43,10 +43,18 @@ export interface PathTerm {
   readonly offset: number;
 }
 
+/** A value in the text, from `offset` up to `end`, from 0. */
+interface ValueTerm {
+  readonly type: "value";
+  readonly value: string | number | boolean | null;
+  readonly offset: number;
+  readonly end: number;
+}
+
 /** One side of a comparison; `offset` is the place, from 0. */
 export type Term =
   | PathTerm
-  | { readonly type: "value"; readonly value: string | number | boolean | null; readonly offset: number }
+  | ValueTerm
   /** `shift` is in milliseconds. */
   | { readonly type: "macro"; readonly name: Macro; readonly shift: number; readonly offset: number }
   | { readonly type: "call"; readonly call: Call; readonly argument: Term; readonly offset: number };
@@ -157,13 +165,13 @@ class Parser {
 
   #term(level: number): Term {
     const token = this.#next();
-    const { offset } = token;
-    if (token.type === "text" || token.type === "number") return { type: "value", value: token.value, offset };
+    const { offset, end } = token;
+    if (token.type === "text" || token.type === "number") return { type: "value", value: token.value, offset, end };
     if (token.type === "macro") return this.#macro(token);
     if (token.type !== "path") throw expected('a field, a value such as "text", 5, true or null, or @now', token);
     const [word = ""] = token.names;
     const literal = token.names.length === 1 ? literals.get(word) : undefined;
-    if (literal !== undefined) return { type: "value", value: literal, offset };
+    if (literal !== undefined) return { type: "value", value: literal, offset, end };
     const call = token.names.length === 1 && this.#isAt("(") ? calls.find((one) => one === word) : undefined;
     return call === undefined ? this.#path(token, level) : this.#call(call, offset, level);
   }

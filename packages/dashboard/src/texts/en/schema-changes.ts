@@ -167,6 +167,7 @@ export const plan = {
   onlyNew: "For new records alone",
   getDefault: (records: number, value: string) =>
     `${count(records, "record")} ${records === 1 ? "gets" : "get"} ${value}`,
+  renamedValue: (from: string, to: string) => `${from} becomes ${to} in every record`,
   values: (field: string) => `Change the values of \`${field}\``,
   changed: (what: string, from: string | number | undefined, to: string | number | undefined) =>
     `${what}: ${from ?? "none"} → ${to ?? "none"}`,

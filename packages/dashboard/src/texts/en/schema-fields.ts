@@ -85,6 +85,8 @@ export const fields = {
   values: "Values",
   valuesHint: "The texts that it may be, one a line, in the order in which they sort. Without any it may be any text.",
   valuesPlaceholder: "any text",
+  valueWas: (value: string) => `“${value}” was called`,
+  valueNew: "nothing: it is a new value",
   target: "Points to",
   targetHint: "A change is refused while a record has a value in this field.",
   pickTarget: "Choose a collection",

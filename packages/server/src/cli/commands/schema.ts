@@ -1,10 +1,18 @@
 /** `socle schema pull` and `socle schema push`: copy the definitions from a service to the files, and back. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { CollectionDefinition, MigrationPlan, MigrationStep, Schema } from "@socle/protocol";
+import type {
+  ChangedDefinition,
+  ChangedField,
+  CollectionDefinition,
+  FieldDefinition,
+  MigrationPlan,
+  MigrationStep,
+  ValueChange,
+} from "@socle/protocol";
 import { readDefinitions } from "../../app/index.ts";
 import { AppError, count, isObject, printable, quote, SetupError } from "../../base/kernel/index.ts";
-import { parseDefinition, readDefinitionFiles } from "../../data/collections/index.ts";
+import { parseDefinition, readDefinitionFiles, type ValueRename } from "../../data/collections/index.ts";
 import { type Command, UsageError } from "../command.ts";
 import { type Remote, remoteOptions, withRemote } from "../remote.ts";
 
@@ -102,19 +110,23 @@ async function localSchema(
   folder: string,
   definitions: readonly CollectionDefinition[],
   there: ReadonlyMap<string, CollectionDefinition>,
-): Promise<{ schema: Schema; notes: string[] }> {
+): Promise<{ schema: { collections: ChangedDefinition[] }; notes: string[] }> {
   if (definitions.length === 0)
     throw new UsageError("there are no collections here; is this the folder of the configuration?");
   const files = await readDefinitionFiles(join(folder, "collections"));
-  const renames = new Map(files.map(({ parsed }) => [parsed.definition.name, parsed.renamedFrom]));
+  const ofFiles = new Map(files.map(({ parsed }) => [parsed.definition.name, parsed]));
   const notes: string[] = [];
   const collections = definitions.map((definition) => {
-    const namesThere = new Set(there.get(definition.name)?.fields.map(({ name }) => name));
-    const fields = definition.fields.map((field) => {
-      const renamedFrom = renames.get(definition.name)?.get(field.name);
+    const fieldsThere = new Map(there.get(definition.name)?.fields.map((field) => [field.name, field]));
+    const file = ofFiles.get(definition.name);
+    const fields = definition.fields.map((stored): ChangedField => {
+      const renamedFrom = file?.renamedFrom.get(stored.name);
+      const renamed = file?.renamedValues?.get(stored.name);
+      const target = fieldsThere.get(stored.name) ?? fieldsThere.get(renamedFrom ?? "");
+      const field = renamed === undefined ? stored : { ...stored, values: changedValues(stored, renamed, target) };
       if (renamedFrom === undefined) return field;
-      if (renamedFrom === null || !namesThere.has(field.name)) return { ...field, renamedFrom };
-      if (namesThere.has(renamedFrom))
+      if (renamedFrom === null || !fieldsThere.has(field.name)) return { ...field, renamedFrom };
+      if (fieldsThere.has(renamedFrom))
         notes.push(
           `${definition.name}: both ${renamedFrom} and ${field.name} are there, so ${field.name} is not taken for a rename of ${renamedFrom}`,
         );
@@ -123,6 +135,22 @@ async function localSchema(
     return { ...definition, fields };
   });
   return { schema: { collections }, notes };
+}
+
+/**
+ * The values of a field, with the old names of the values that the target does not have: another rename was done before.
+ * @param target the field at the target; undefined if the field is not there.
+ */
+function changedValues(
+  { values = [] }: FieldDefinition,
+  renamed: readonly ValueRename[],
+  target: FieldDefinition | undefined,
+): (string | ValueChange)[] {
+  const oldNames = new Map(renamed.map(({ from, to }) => [to, from]));
+  return values.map((name) => {
+    const renamedFrom = target?.values?.includes(name) === true ? undefined : oldNames.get(name);
+    return renamedFrom === undefined ? name : { name, renamedFrom };
+  });
 }
 
 function changesOf(body: unknown): MigrationPlan[] {
@@ -141,6 +169,7 @@ function describe({
   to = "",
   on,
   records,
+  renamed = [],
   default: given,
 }: MigrationStep): string {
   switch (step) {
@@ -169,7 +198,7 @@ function describe({
     case "type":
       return `~ ${field} becomes a ${to}`;
     case "values":
-      return `~ ${field} has other values`;
+      return `~ ${field} has other values${renamed.map((value) => `; ${value.from} becomes ${value.to}`).join("")}`;
     case "default":
       return `~ ${field} has another default`;
     case "onDelete":

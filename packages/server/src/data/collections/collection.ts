@@ -34,7 +34,10 @@ export interface Collection {
 export interface LogMarks {
   /** Events up to here are of a collection of the same name that is gone. */
   readonly created: number;
-  /** Events up to here may hold fields that were dropped or renamed, that were single or multiple, or that other rules of fields hid. */
+  /**
+   * Events up to here may hold fields that were dropped or renamed, that were single or multiple, or that other rules of
+   * fields hid, or values that were renamed.
+   */
   readonly fields: number;
   /** For each read rule, the last seq before a wider rule replaced the rule. */
   readonly widened: { readonly [rule in PermissionRule]?: number };

@@ -43,8 +43,8 @@ import {
   updateMarks,
 } from "./definition-table.ts";
 import { storedPattern } from "./pattern.ts";
-import type { CollectionPlan } from "./plan.ts";
-import { type Definitions, planChange, rethrow, type SchemaChange } from "./plan-change.ts";
+import type { CollectionPlan, Definitions } from "./plan.ts";
+import { planChange, rethrow, type SchemaChange } from "./plan-change.ts";
 import { parseRule, type RuleSite, ruleAt, ruleSource } from "./rules.ts";
 import { DataCheck } from "./sql/data-check.ts";
 import { lacksIndexes, lastNumber, Table, touchesRecords } from "./table.ts";
@@ -324,7 +324,9 @@ function marksAfter({ after, steps }: CollectionPlan, before: Collection | null,
   // Older events may hold values that the new rules of a field hide.
   const movesFields = steps.some(
     (each) =>
-      ["drop", "rename", "multiple"].includes(each.step) || (each.step === "permissions" && each.field !== undefined),
+      ["drop", "rename", "multiple"].includes(each.step) ||
+      (each.step === "permissions" && each.field !== undefined) ||
+      (each.step === "values" && each.renamed !== undefined),
   );
   const { rule } = before.policies.read;
   const isWidened = isWider(resolveRules(after.permissions).read, rule);

@@ -9,6 +9,7 @@ import {
 } from "../../store/database/index.ts";
 import { scopeOf } from "../fields/index.ts";
 import { columnName, plainColumn, tableName } from "./collection.ts";
+import type { ValueRename } from "./plan.ts";
 
 export const counterTable =
   "CREATE TABLE _sequences (collection TEXT NOT NULL, field TEXT NOT NULL, scope TEXT NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (collection, field, scope)) STRICT, WITHOUT ROWID";
@@ -60,6 +61,29 @@ export class Counters {
   async rename(from: string, to: string): Promise<void> {
     const sql = "UPDATE _sequences SET field = ? WHERE collection = ? AND field = ?";
     await this.#tx.run(sql, to, this.#collection, from);
+  }
+
+  /**
+   * Gives the counters of a value of a field to the new name of the value. A counter of the new name is of a value that was
+   * removed: the greater number stays.
+   */
+  async renameValue({ fields }: CollectionDefinition, by: string, { from, to }: ValueRename): Promise<void> {
+    for (const field of fields) {
+      const place = scopeOf(field).indexOf(by);
+      if (place < 0) continue;
+      const path = `$[${place}]`;
+      const counters = "collection = ? AND field = ? AND json_extract(scope, ?) = ?";
+      const old = [this.#collection, field.name, path, from];
+      await this.#tx.run(
+        `INSERT INTO _sequences (collection, field, scope, last)
+         SELECT collection, field, json_set(scope, ?, ?), last FROM _sequences WHERE ${counters}
+         ON CONFLICT (collection, field, scope) DO UPDATE SET last = max(last, excluded.last)`,
+        path,
+        to,
+        ...old,
+      );
+      await this.#tx.run(`DELETE FROM _sequences WHERE ${counters}`, ...old);
+    }
   }
 
   /** Numbers the records without a number, in the order of creation, and sets the counters. */

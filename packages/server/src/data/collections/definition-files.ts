@@ -85,7 +85,26 @@ function withoutDone(parsed: ParsedDefinition, doneRenames: string): ParsedDefin
   const done = new Map<string, string | null>(JSON.parse(doneRenames));
   const renamedFrom = new Map(parsed.renamedFrom);
   for (const [name, from] of renamedFrom) if (done.get(name) === from) renamedFrom.set(name, null);
-  return { definition: parsed.definition, renamedFrom };
+  const renamedValues = new Map(parsed.renamedValues);
+  for (const [field, renames] of renamedValues)
+    renamedValues.set(
+      field,
+      renames.filter(({ from, to }) => done.get(valueKey(field, to)) !== from),
+    );
+  return { ...parsed, renamedFrom, renamedValues };
+}
+
+/** The renames of a definition as `AppliedFile` keeps the renames. */
+function renamesIn({ renamedFrom, renamedValues = new Map() }: ParsedDefinition): string {
+  const values = [...renamedValues].flatMap(([field, renames]) =>
+    renames.map(({ from, to }) => [valueKey(field, to), from]),
+  );
+  return JSON.stringify([...renamedFrom, ...values]);
+}
+
+/** No name of a field has a dot. */
+function valueKey(field: string, value: string): string {
+  return `${field}.${value}`;
 }
 
 /** The present definition files. @throws SetupError with the file and the reason. */
@@ -159,7 +178,7 @@ export async function applyDefinitionFiles(options: {
   const change = { define: definitionsIn(changed, applied), drop: [] };
   const migrate = async (tx: Migration): Promise<CollectionPlan[]> => {
     for (const { file, fingerprint, parsed } of changed)
-      putAppliedFile(tx, { file, fingerprint, renames: JSON.stringify([...parsed.renamedFrom]) });
+      putAppliedFile(tx, { file, fingerprint, renames: renamesIn(parsed) });
     return (await collections.migrate(tx, change, null)).plans;
   };
   let plans: CollectionPlan[];

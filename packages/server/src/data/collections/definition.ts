@@ -10,6 +10,7 @@ import {
   OPERATIONS,
   PERMISSION_RULES,
   type Rule,
+  type ValueChange,
 } from "@socle/protocol";
 import * as z from "zod/mini";
 import { AppError, allOf, isObject, messageOf, nearest, oneOf, quote } from "../../base/kernel/index.ts";
@@ -18,7 +19,7 @@ import { attributeProblems, type Pattern, scopeProblems, typeNamed, typeOf, type
 import { isWord } from "../permissions/index.ts";
 import { recordTimes } from "./collection.ts";
 import { compilePattern } from "./pattern.ts";
-import type { ParsedDefinition } from "./plan.ts";
+import type { ParsedDefinition, ValueRename } from "./plan.ts";
 
 /** SQLite allows 2,000 columns; a form of more fields is not readable. */
 const maxFields = 500;
@@ -33,6 +34,15 @@ const allowedRules = [...PERMISSION_RULES, "an expression"];
 
 /** The most problems that a message lists. */
 const maxProblems = 50;
+
+const textsOrRenames = 'must be an array of texts, or of { "name", "renamedFrom" } for a text with another name before';
+
+function isValue(value: unknown): value is string | ValueChange {
+  if (!isObject(value)) return typeof value === "string";
+  const { name, renamedFrom = null, ...others } = value;
+  const isRename = renamedFrom === null || typeof renamedFrom === "string";
+  return typeof name === "string" && isRename && Object.keys(others).length === 0;
+}
 
 const fieldSchema = z.object({
   name: z.string("must be a string"),
@@ -49,7 +59,7 @@ const fieldSchema = z.object({
   sequence: z.optional(z.union([z.literal(true), z.array(z.string())], "must be true, or an array of names of fields")),
   default: z.optional(z.unknown()),
   multiple: z.optional(z.boolean("must be true or false")),
-  values: z.optional(z.array(z.string("must be an array of texts"), "must be an array of texts")),
+  values: z.optional(z.array(z.custom<string | ValueChange>(isValue, textsOrRenames), "must be an array of texts")),
   permissions: z.optional(z.nullable(z.looseObject({}, "must be an object"))),
   renamedFrom: z.optional(z.nullable(z.string("must be the name of a field, or null"))),
 });
@@ -94,11 +104,14 @@ function shapeProblems(error: z.core.$ZodError, value: object, where: string): s
   });
 }
 
-function parseField(
-  input: unknown,
-  position: number,
-  problems: string[],
-): [FieldDefinition, string | null | undefined] | null {
+/** A field as sent: with the old names, which are not stored. */
+interface ParsedField {
+  readonly field: FieldDefinition;
+  readonly renamedFrom: string | null | undefined;
+  readonly renamedValues: readonly ValueRename[];
+}
+
+function parseField(input: unknown, position: number, problems: string[]): ParsedField | null {
   if (!isObject(input)) {
     problems.push(`field ${position + 1} must be an object, not ${quote(input)}`);
     return null;
@@ -111,11 +124,18 @@ function parseField(
   const result = fieldSchema.safeParse(badName === null ? input : { ...input, name: "unnamed" });
   if (!result.success) problems.push(...shapeProblems(result.error, input, where));
   if (!result.success || badName !== null || problems.length > before) return null;
-  const { renamedFrom, permissions: given, ...attributes } = result.data;
+  const { renamedFrom, permissions: given, values, ...attributes } = result.data;
   const permissions = parseRules(given, { operations: FIELD_OPERATIONS, where: `${where}: permissions` }, problems);
   // Zod types optional attributes as `T | undefined`; absent attributes are absent at run time.
   const field = attributes as FieldDefinition;
-  return [permissions === undefined ? field : { ...field, permissions }, renamedFrom];
+  if (values !== undefined) field.values = values.map((value) => (typeof value === "string" ? value : value.name));
+  if (permissions !== undefined) field.permissions = permissions;
+  const renamedValues = (values ?? []).flatMap((value) =>
+    typeof value === "string" || typeof value.renamedFrom !== "string"
+      ? []
+      : { from: value.renamedFrom, to: value.name },
+  );
+  return { field, renamedFrom, renamedValues };
 }
 
 /** The problems of the rules of a field. A rule that does not apply to the type is refused: the author expects protection. */
@@ -327,6 +347,7 @@ export function parseDefinition(input: unknown): ParsedDefinition {
   if (badName !== null) problems.push(badName);
   const fields: FieldDefinition[] = [];
   const renamedFrom = new Map<string, string | null>();
+  const renamedValues = new Map<string, readonly ValueRename[]>();
   const given = input["fields"];
   if (!Array.isArray(given)) {
     const shown = "fields" in input ? `, not ${quote(given)}` : "";
@@ -337,9 +358,10 @@ export function parseDefinition(input: unknown): ParsedDefinition {
     for (const [position, item] of given.entries()) {
       const parsed = parseField(item, position, problems);
       if (parsed === null) continue;
-      const [field, oldName] = parsed;
+      const { field } = parsed;
       fields.push(field);
-      if (oldName !== undefined) renamedFrom.set(field.name, oldName);
+      if (parsed.renamedFrom !== undefined) renamedFrom.set(field.name, parsed.renamedFrom);
+      if (parsed.renamedValues.length > 0) renamedValues.set(field.name, parsed.renamedValues);
       problems.push(...ruleProblems(field));
     }
     problems.push(...collectionProblems(fields));
@@ -355,5 +377,5 @@ export function parseDefinition(input: unknown): ParsedDefinition {
   if (problems.length > maxProblems)
     problems.splice(maxProblems, Infinity, `and ${problems.length - maxProblems} more`);
   if (problems.length > 0) throw new AppError("bad_request", problems.join("; "));
-  return { definition, renamedFrom };
+  return { definition, renamedFrom, renamedValues };
 }

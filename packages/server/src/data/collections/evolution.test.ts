@@ -1,6 +1,6 @@
 /** Changes of definitions that carry the stored values along: a wider type, renamed values, renamed collections. */
 import { describe, expect, test } from "bun:test";
-import { openApi } from "../../../test/kit.ts";
+import { eventsSince, openApi } from "../../../test/kit.ts";
 import { project } from "../../../test/project.ts";
 
 describe("an integer becomes a float", () => {
@@ -63,5 +63,127 @@ describe("an integer becomes a float", () => {
     expect(await to("numbers", { name: "n", type: "float", sequence: true })).toMatchObject({
       message: 'field "n": "sequence" means nothing on type float; it is for integer',
     });
+  });
+});
+
+describe("a value gets another name", () => {
+  const wip = { name: "doing", renamedFrom: "wip" };
+  const status = (values: unknown[], more: object = {}) => ({ name: "status", type: "string", values, ...more });
+  const tags = (values: unknown[]) => ({ name: "tags", type: "string", multiple: true, values });
+  const text = { name: "text", type: "string" };
+  const number = { name: "no", type: "integer", sequence: ["status"] };
+  const fields = (old: unknown, more: object = {}) => [
+    text,
+    number,
+    status(["todo", old, "done"], more),
+    tags(["a", old, "c"]),
+  ];
+  const tasks = (old: unknown) => ({
+    name: "tasks",
+    fields: fields(old, { default: old === "wip" ? "wip" : "doing" }),
+    indexes: [{ fields: ["status", "text"], unique: true }],
+    search: ["text", "status"],
+  });
+
+  test("in every record, in items, sequences, words and the order, and in rules of any collection", async () => {
+    const rule = 'status = "wip" || status in ("wip", "done") || "wip" = status || tags = \'wip\' || text = "wip"';
+    const { request, admin, service } = await openApi({
+      collections: [
+        { ...tasks("wip"), permissions: { read: "public", update: rule } },
+        {
+          name: "notes",
+          fields: [text, { name: "task", type: "relation", collection: "tasks" }],
+          permissions: { read: 'task.status != "wip" && task.notes(task)[task.tags = "wip"]', create: "public" },
+        },
+      ],
+    });
+    const token = await admin();
+    const post = async (body: object): Promise<string> =>
+      String((await request("POST", "/api/tasks", { token, body })).body["id"]);
+    const first = await post({ text: "one", tags: ["c", "wip", "a"] });
+    await post({ text: "two", status: "todo", tags: ["c"] });
+    const { headers } = await request("GET", `/api/tasks/${first}`);
+    const body = {
+      fields: fields(wip, { default: "doing" }),
+    };
+    const planned = await request("PUT", "/api/admin/collections/tasks?dryRun=true", { token, body });
+    expect<unknown>(planned.body["steps"]).toContainEqual({
+      step: "values",
+      field: "status",
+      renamed: [{ from: "wip", to: "doing" }],
+      records: 2,
+    });
+    const events = await eventsSince(service);
+    expect((await request("PUT", "/api/admin/collections/tasks", { token, body })).body["error"]).toBeUndefined();
+
+    const list = await request("GET", "/api/tasks?sort=-status");
+    expect(list.body["items"]).toMatchObject([
+      { text: "one", status: "doing", no: 1, tags: ["c", "doing", "a"] },
+      { text: "two", status: "todo", no: 1, tags: ["c"] },
+    ]);
+    const answer = await request("GET", `/api/tasks/${first}`, {
+      headers: { "If-None-Match": headers.get("etag") ?? "" },
+    });
+    expect(answer.status).toBe(200);
+    const found = async (query: string): Promise<number | undefined> => {
+      const { items } = (await request("GET", `/api/tasks?${query}`)).body;
+      return Array.isArray(items) ? items.length : undefined;
+    };
+    expect(await found(`filter=${encodeURIComponent('tags = "doing"')}`)).toBe(1);
+    expect(await found(`filter=${encodeURIComponent('tags = "wip"')}`)).toBeUndefined();
+    expect([await found("search=doing"), await found("search=wip")]).toEqual([1, 0]);
+    expect((await request("POST", "/api/tasks", { body: { text: "three", status: "doing" } })).body).toMatchObject({
+      no: 2,
+    });
+    const refused = await request("POST", "/api/tasks", { body: { text: "one", status: "doing" } });
+    expect(refused.body["error"]).toMatchObject({ details: [{ rule: "unique" }, { rule: "unique" }] });
+    expect((await request("POST", "/api/tasks", { body: { status: "wip" } })).status).toBe(400);
+
+    const rules = service.collections.all().map(({ definition }) => definition.permissions);
+    expect(rules).toEqual([
+      { read: 'task.status != "doing" && task.notes(task)[task.tags = "doing"]', create: "public" },
+      {
+        read: "public",
+        update: 'status = "doing" || status in ("doing", "done") || "doing" = status || tags = "doing" || text = "wip"',
+      },
+    ]);
+    // The log tells what was written then.
+    expect((await eventsSince(service)).slice(0, events.length)).toEqual(events);
+  });
+
+  test("what is refused changes nothing", async () => {
+    const { request, admin } = await openApi({ collections: [{ name: "tasks", fields: [status(["todo", "wip"])] }] });
+    const token = await admin();
+    await request("POST", "/api/tasks", { body: { status: "wip" } });
+    const to = async (...values: unknown[]): Promise<unknown> => {
+      const body = { fields: [status(values)] };
+      return (await request("PUT", "/api/admin/collections/tasks", { token, body })).body["error"]?.["message"];
+    };
+    expect(await to({ name: "todo", renamedFrom: "wip" })).toBe(
+      'field "status": "values": "todo" is a value already, so "wip" cannot become it',
+    );
+    expect(await to({ name: "a", renamedFrom: "wip" }, { name: "b", renamedFrom: "wip" })).toBe(
+      'field "status": "values": two values have "renamedFrom": "wip"',
+    );
+    expect(await to({ name: "a", from: "wip" })).toContain(
+      'must be an array of texts, or of { "name", "renamedFrom" }',
+    );
+    // A mistake in the old name loses nothing: the records still have the value.
+    expect(await to("todo", { name: "doing", renamedFrom: "wipp" })).toContain('1 record has another value: "wip"');
+    expect((await request("GET", "/api/tasks")).body["items"]).toMatchObject([{ status: "wip" }]);
+  });
+
+  test("a file that keeps the rename does not rename a later value of the old name", async () => {
+    const definition = (...values: unknown[]) => ({ name: "tasks", fields: [status(values)] });
+    const p = await project(definition("todo", "wip"));
+    await p.add("tasks", { status: "wip" });
+    await p.restart(definition("todo", wip));
+    await p.restart(definition("todo", wip, "wip"));
+    await p.add("tasks", { status: "wip" });
+    await p.restart(definition("wip", "todo", wip));
+    expect(await p.all("tasks")).toEqual([{ status: "wip" }, { status: "doing" }]);
+    // A new database starts from the same files.
+    const { service } = await openApi({ collections: [definition("wip", "todo", wip)] });
+    expect(service.collections.named("tasks").definition.fields[0]?.values).toEqual(["wip", "todo", "doing"]);
   });
 });

@@ -22,6 +22,6 @@ export { Collections } from "./collections.ts";
 export { type Counter, counterKey, keepNumber, lastNumber } from "./counter-table.ts";
 export { applyDefinitionFiles, changedDefinitions, parseDefinition, readDefinitionFiles } from "./definition-files.ts";
 export { collectionSchema } from "./definition-table.ts";
-export { type CollectionPlan, keepUnsent, type ParsedDefinition } from "./plan.ts";
-export { type Definitions, MigrationError, planChange, type SchemaChange } from "./plan-change.ts";
+export { type CollectionPlan, type Definitions, keepUnsent, type ParsedDefinition, type ValueRename } from "./plan.ts";
+export { MigrationError, planChange, type SchemaChange } from "./plan-change.ts";
 export { type RuleSite, rulesAt } from "./rules.ts";

@@ -1,19 +1,13 @@
 /**
- * The plans of a schema change: each definition beside the former definition, rules that follow renames, and the
- * contradictions between definitions.
+ * The plans of a schema change: each definition beside the former definition, and the contradictions between definitions.
  */
-import type { CollectionDefinition, ErrorDetail, Rule } from "@socle/protocol";
+import type { CollectionDefinition, ErrorDetail } from "@socle/protocol";
 import { AppError, nearest, quote } from "../../base/kernel/index.ts";
-import { type FieldReference, referencesOf } from "../expressions/index.ts";
 import { isWord } from "../permissions/index.ts";
-import { expressionSchema, type SchemaSource, searchTableName, type UserTable } from "./collection.ts";
-import { type CollectionPlan, type ParsedDefinition, type PlanStep, planMigration, successorOf } from "./plan.ts";
-import { givenRuleAt, givenRules, parseRule, RuleError, ruleSource, withRule } from "./rules.ts";
-
-/** The new names of fields, by collection and old name. */
-type FieldRenames = ReadonlyMap<string, ReadonlyMap<string, string>>;
-
-export type Definitions = ReadonlyMap<string, CollectionDefinition>;
+import { type SchemaSource, searchTableName, type UserTable } from "./collection.ts";
+import { type CollectionPlan, type Definitions, type ParsedDefinition, planMigration } from "./plan.ts";
+import { followRenames } from "./rule-renames.ts";
+import { givenRules, parseRule, RuleError, ruleSource } from "./rules.ts";
 
 export interface SchemaChange {
   readonly define: readonly ParsedDefinition[];
@@ -71,28 +65,6 @@ export function planChange({ define, drop }: SchemaChange, current: Definitions,
   return [...plans, ...following];
 }
 
-/**
- * Puts the new names of renamed fields into every rule that names the fields, also into rules of other collections.
- * @param kept the present definitions of the collections that stay.
- * @param source the present definitions of all collections: a former rule may enter a collection that goes.
- */
-function followRenames(plans: CollectionPlan[], kept: Definitions, source: SchemaSource): CollectionPlan[] {
-  const renames = renamesOf(plans);
-  if (renames.size === 0) return [];
-  const following: CollectionPlan[] = [];
-  for (const definition of kept.values()) {
-    const at = plans.findIndex(({ after }) => after.name === definition.name);
-    const plan = plans[at] ?? { before: definition, after: definition, steps: [] };
-    const next = withRenamed(plan, definition, (rule) => {
-      return renameIn(rule, referencesOf(rule, expressionSchema(definition, source)), renames);
-    });
-    if (next === plan) continue;
-    if (at === -1) following.push(next);
-    else plans[at] = next;
-  }
-  return following;
-}
-
 function planDefinitions({ define, drop }: SchemaChange, current: Definitions): CollectionPlan[] {
   const future = new Map(current);
   for (const name of drop)
@@ -112,39 +84,6 @@ function planDefinitions({ define, drop }: SchemaChange, current: Definitions): 
   for (const definition of future.values()) refuseDanglingRelations(definition, future, drop);
   refuseSearchNamesakes([...future.values()].filter(({ search }) => search !== undefined).map(({ name }) => name));
   return plans;
-}
-
-function renamesOf(plans: readonly CollectionPlan[]): FieldRenames {
-  const renames = new Map<string, Map<string, string>>();
-  for (const { after, steps } of plans)
-    for (const step of steps)
-      if (step.step === "rename") renames.getOrInsertComputed(after.name, () => new Map()).set(step.from, step.field);
-  return renames;
-}
-
-/** Renames fields in the unchanged rules of the new definition; a changed rule has the new names already. */
-function withRenamed(plan: CollectionPlan, before: CollectionDefinition, rename: (rule: Rule) => Rule): CollectionPlan {
-  let { after, steps } = plan;
-  for (const { site, rule: from } of givenRules(before)) {
-    const to = isWord(from) ? from : rename(from);
-    const newSite = site.field === null ? site : { ...site, field: successorOf(plan, site.field) };
-    const { field } = newSite;
-    if (to === from || givenRuleAt(after, newSite) !== from) continue;
-    after = withRule(after, newSite, to);
-    const step: PlanStep = field === null ? { step: "permissions" } : { step: "permissions", field };
-    if (!steps.some((each) => each.step === "permissions" && (each.field ?? null) === field)) steps = [...steps, step];
-  }
-  return after === plan.after ? plan : { ...plan, after, steps };
-}
-
-function renameIn(text: string, references: readonly FieldReference[], renames: FieldRenames): string {
-  let renamed = text;
-  // From the end, so that earlier offsets stay valid.
-  for (const { collection, field, offset } of [...references].sort((a, b) => b.offset - a.offset)) {
-    const name = renames.get(collection)?.get(field);
-    if (name !== undefined) renamed = renamed.slice(0, offset) + name + renamed.slice(offset + field.length);
-  }
-  return renamed;
 }
 
 function refuseTwin(name: string, names: Iterable<string>): void {

@@ -6,11 +6,22 @@ import { indexesOf } from "./collection.ts";
 
 const howToTell = `give each renamed field "renamedFrom": its old name, and each new one "renamedFrom": null`;
 
+/** Definitions by the name of the collection. */
+export type Definitions = ReadonlyMap<string, CollectionDefinition>;
+
 /** A definition as sent: with its renames, which are not stored. */
 export interface ParsedDefinition {
   definition: CollectionDefinition;
   /** New name → old name, or null for a field that is new on purpose. */
   renamedFrom: ReadonlyMap<string, string | null>;
+  /** By field: the values that take the place of other values. Absent without renamed values. */
+  renamedValues?: ReadonlyMap<string, readonly ValueRename[]>;
+}
+
+/** A text of `values` that takes the place of another text, in every record. */
+export interface ValueRename {
+  readonly from: string;
+  readonly to: string;
 }
 
 /** One change of a collection's table or rules, in the words of the spec's table "Schema migration". */
@@ -30,8 +41,8 @@ export type PlanStep =
   | { step: "multiple"; field: string; on: boolean }
   /** An integer becomes a float; every value stays. */
   | { step: "type"; field: string; from: FieldType; to: FieldType }
-  /** The texts, or the order of the texts, change. */
-  | { step: "values"; field: string }
+  /** The texts, or the order of the texts, change. `renamed`: the texts that records have under another name from now on. */
+  | { step: "values"; field: string; renamed?: readonly ValueRename[] }
   | { step: "default"; field: string }
   /** The effect of a deletion of the target changes. */
   | { step: "onDelete"; field: string }
@@ -174,7 +185,34 @@ function stricterRules(old: FieldDefinition, field: FieldDefinition): BoundRule[
   return rules;
 }
 
-function compareField(old: FieldDefinition, field: FieldDefinition): PlanStep[] {
+/**
+ * The renames of values that the stored values still need. A text that is no value now is left alone: the rename was done
+ * before, or the database skipped the definition with that value. No record has the text.
+ * @throws AppError `bad_request` for two values from the same value, and for a name that is a value now: records with
+ * either text could not be told apart afterwards.
+ */
+function pendingRenames(
+  old: FieldDefinition,
+  field: FieldDefinition,
+  asked: readonly ValueRename[] = [],
+): readonly ValueRename[] {
+  const { values = [] } = old;
+  const pending = asked.filter(({ from, to }) => from !== to && values.includes(from));
+  for (const { from, to } of pending) {
+    const where = `field "${field.name}": "values":`;
+    if (pending.some((other) => other.from === from && other.to !== to))
+      throw new AppError("bad_request", `${where} two values have "renamedFrom": ${quote(from)}`);
+    if (values.includes(to))
+      throw new AppError("bad_request", `${where} ${quote(to)} is a value already, so ${quote(from)} cannot become it`);
+  }
+  return pending;
+}
+
+function compareField(
+  old: FieldDefinition,
+  field: FieldDefinition,
+  asked: readonly ValueRename[] | undefined,
+): PlanStep[] {
   const isWidened = old.type === "integer" && field.type === "float";
   if (old.type !== field.type && !isWidened)
     throw new AppError(
@@ -193,7 +231,10 @@ function compareField(old: FieldDefinition, field: FieldDefinition): PlanStep[] 
   if ((old.unique === true) !== (field.unique === true) || (takesOwner && field.unique === true))
     steps.push({ step: "unique", field: name, on: field.unique === true });
   if (turns(old, field)) steps.push({ step: "multiple", field: name, on: field.multiple === true });
-  for (const step of ["values", "default", "onDelete"] as const)
+  const renamed = pendingRenames(old, field, asked);
+  if (JSON.stringify(old.values) !== JSON.stringify(field.values))
+    steps.push({ step: "values", field: name, ...(renamed.length > 0 && { renamed }) });
+  for (const step of ["default", "onDelete"] as const)
     if (JSON.stringify(old[step]) !== JSON.stringify(field[step])) steps.push({ step, field: name });
   const loosened = old.required === true && field.required !== true;
   const isOther = (["min", "max", "regex", "anyTarget"] as const).some((rule) => old[rule] !== field[rule]);
@@ -216,6 +257,12 @@ export function successorOf(plan: CollectionPlan, field: string): string {
   return rename?.step === "rename" ? rename.field : field;
 }
 
+/** The values of a field that a plan renames. */
+export function renamedValuesOf({ steps }: Pick<CollectionPlan, "steps">, field: string): readonly ValueRename[] {
+  const values = steps.find((step) => step.step === "values" && step.field === field);
+  return values?.step === "values" ? (values.renamed ?? []) : [];
+}
+
 /** The problems of indexes and searches by multiple fields, which have an index of the items and no words; as sentences. */
 function multipleProblems({ fields, indexes = [], search = [] }: CollectionDefinition): string[] {
   const indexed = new Set(indexes.flatMap((index) => (Array.isArray(index) ? index : index.fields)));
@@ -231,13 +278,14 @@ function multipleProblems({ fields, indexes = [], search = [] }: CollectionDefin
     });
 }
 
-/** Whether other fields are searched after a plan, or in another order. */
+/** Whether other fields, or other words, are searched after a plan, or the fields in another order. */
 export function isSearchChanged(plan: Pick<CollectionPlan, "before" | "after" | "steps">): boolean {
   const was = plan.before?.search ?? [];
   const added = new Set(plan.steps.flatMap((step) => (step.step === "add" ? [step.field] : [])));
   // A new field may have the name of a dropped field.
   const is = (plan.after.search ?? []).map((name) => (added.has(name) ? null : originOf(plan, name)));
-  return was.length !== is.length || was.some((name, i) => name !== is[i]);
+  const hasOtherWords = (plan.after.search ?? []).some((name) => renamedValuesOf(plan, name).length > 0);
+  return hasOtherWords || was.length !== is.length || was.some((name, i) => name !== is[i]);
 }
 
 /**
@@ -294,7 +342,7 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
     }
     continued.add(old.name);
     if (from !== field.name) steps.push({ step: "rename", field: field.name, from });
-    changes.push(...compareField(old, field));
+    changes.push(...compareField(old, field, parsed.renamedValues?.get(field.name)));
     const oldSequence = Array.isArray(old.sequence) ? old.sequence.map(newName) : old.sequence;
     if (JSON.stringify(oldSequence) !== JSON.stringify(field.sequence))
       changes.push({ step: "sequence", field: field.name, on: field.sequence !== undefined });

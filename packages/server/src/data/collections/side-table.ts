@@ -8,7 +8,7 @@
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { identifier, type SlowTransactor } from "../../store/database/index.ts";
 import { itemTableName, plainColumn, searchColumn, searchTableName, tableName } from "./collection.ts";
-import { type CollectionPlan, isSearchChanged, originOf } from "./plan.ts";
+import { type CollectionPlan, isSearchChanged, originOf, renamedValuesOf } from "./plan.ts";
 
 /** `_search_text` cuts a text into words; the tokenizer only splits at the separators that `_search_text` left. */
 const tokenizer = "unicode61 remove_diacritics 0 categories ''L* N* Co M*''";
@@ -90,10 +90,10 @@ export class ItemTables {
   }
 }
 
-/** The former name of a field that was multiple before; null for a new field, or a field that turns multiple. */
+/** The former name of a field with an item table to keep; null for a new field, and for a field that turns multiple or has other items. */
 function oldFieldOf(plan: CollectionPlan, name: string): string | null {
   const isNew = plan.steps.some((step) => (step.step === "add" || step.step === "multiple") && step.field === name);
-  return plan.before === null || isNew ? null : originOf(plan, name);
+  return plan.before === null || isNew || renamedValuesOf(plan, name).length > 0 ? null : originOf(plan, name);
 }
 
 export class SearchTable {

@@ -13,7 +13,7 @@ import {
   tableName,
 } from "./collection.ts";
 import { Counters } from "./counter-table.ts";
-import { type CollectionPlan, originOf, type PlanStep } from "./plan.ts";
+import { type CollectionPlan, originOf, type PlanStep, type ValueRename } from "./plan.ts";
 import { ItemTables, SearchTable } from "./side-table.ts";
 
 /** The seq of the newest record: about as many records as the collection ever had. */
@@ -167,9 +167,31 @@ export class Table {
   }
 
   /** A column of positions is computed, not stored: another order is another column, and the indexes are made anew. */
-  async #changeOrder(old: FieldDefinition | undefined, field: FieldDefinition): Promise<void> {
+  async #changeOrder(
+    old: FieldDefinition | undefined,
+    field: FieldDefinition,
+    renamed: readonly ValueRename[] = [],
+  ): Promise<void> {
     await this.#dropOrder(old && { ...old, name: field.name });
+    if (renamed.length > 0) await this.#renameValues(field, renamed);
     for (const declaration of this.#orderDeclaration(field)) await this.#addColumn(declaration);
+  }
+
+  /** Puts the new texts into the records. No text is both an old text and a new text, so the order does not matter. */
+  async #renameValues({ name, multiple }: FieldDefinition, renamed: readonly ValueRename[]): Promise<void> {
+    const column = `${this.#sqlName}.${identifier(plainColumn(name))}`;
+    const cases = renamed.map(({ from, to }) => ` WHEN ${literal(from)} THEN ${literal(to)}`).join("");
+    const list = renamed.map(({ from }) => literal(from)).join(", ");
+    const next = (text: string): string => `CASE ${text}${cases} ELSE ${text} END`;
+    const items = `json_each(${column}) _item`;
+    const [value, condition] =
+      multiple === true
+        ? [
+            `(SELECT json_group_array(${next("_item.value")} ORDER BY _item.key) FROM ${items})`,
+            `EXISTS (SELECT 1 FROM ${items} WHERE _item.value IN (${list}))`,
+          ]
+        : [next(column), `${column} IN (${list})`];
+    await this.#tx.run(`UPDATE ${this.#sqlName} SET ${identifier(plainColumn(name))} = ${value} WHERE ${condition}`);
   }
 
   async #dropOrder(field: FieldDefinition | undefined): Promise<void> {
@@ -221,7 +243,8 @@ export class Table {
         if (plan.steps.some((each) => each.step === "values" && each.field === field.name)) return;
         return this.#changeOrder(old, field);
       case "values":
-        return this.#changeOrder(old, field);
+        for (const rename of step.renamed ?? []) await this.#counters.renameValue(plan.after, field.name, rename);
+        return this.#changeOrder(old, field, step.renamed);
       default:
     }
   }

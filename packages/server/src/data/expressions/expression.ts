@@ -283,6 +283,20 @@ export interface FieldReference {
   readonly collection: string;
   readonly field: string;
   readonly offset: number;
+  /** The texts that the expression compares with the field, without the texts of `~` and of calls. */
+  readonly texts: TextPlace[];
+}
+
+/** A text in an expression, with the quotation marks from `offset` up to `end`, from 0. */
+interface TextPlace {
+  readonly text: string;
+  readonly offset: number;
+  readonly end: number;
+}
+
+/** Notes that an expression names a field. */
+export function noteField({ references }: Pick<LookupScope, "references">, field: Omit<FieldReference, "texts">): void {
+  references.push({ ...field, texts: [] });
 }
 
 /** The collection in which a comparison is looked up: of the record, or of the last backward step or step to items. */
@@ -311,7 +325,7 @@ export function followRelations(scope: LookupScope, steps: readonly Step[]): For
     const field = at.field(step.name);
     if (field === undefined) throw unknownField(at, step);
     if (!field.isRelation || field.items !== undefined) return { hops, at, rest: steps.slice(i) };
-    scope.references.push({ collection: at.name, field: step.name, offset: step.offset });
+    noteField(scope, { collection: at.name, field: step.name, offset: step.offset });
     refuseLong(scope.hops + hops.length + 1, next);
     const target = at.follow(field);
     hops.push({ field, target });
@@ -344,7 +358,7 @@ export function pathIn(
   if (step.type === "item") throw new ExpressionError(step.offset, "only an array in json has items");
   const field = at.field(step.name);
   if (field === undefined) throw unknownField(at, step);
-  scope.references.push({ collection: at.name, field: step.name, offset: step.offset });
+  noteField(scope, { collection: at.name, field: step.name, offset: step.offset });
   const [next] = further;
   if (field.items !== undefined) {
     if (isWhole && next === undefined) return { type: "path", up, hops, field, members: [], valueType: "json" };

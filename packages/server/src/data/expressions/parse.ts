@@ -88,6 +88,19 @@ const examples: { readonly [valueType in ValueType]: string } = {
 interface Side {
   readonly term: Term;
   readonly operand: Operand;
+  /** The field at the end of a path; null for another operand. */
+  readonly reference: FieldReference | null;
+}
+
+/** @param scope has looked up the operand, and nothing since. */
+function sideOf(term: Term, operand: Operand, { references }: LookupScope): Side {
+  return { term, operand, reference: operand.type === "path" ? (references.at(-1) ?? null) : null };
+}
+
+/** Notes the text that a comparison puts beside a field. */
+function noteText({ reference }: Side, { term }: Side): void {
+  if (term.type !== "value" || typeof term.value !== "string") return;
+  reference?.texts.push({ text: term.value, offset: term.offset, end: term.end });
 }
 
 /** Looks a term up in a scope. `up` backward steps lie between that scope and the comparison. */
@@ -145,12 +158,13 @@ function describe({ term, operand }: Side): string {
 }
 
 /** A text beside a datetime is read as a datetime. */
-function asDatetime({ term, operand }: Side): Side {
-  if (operand.type !== "value" || typeof operand.value !== "string") return { term, operand };
+function asDatetime(side: Side): Side {
+  const { term, operand } = side;
+  if (operand.type !== "value" || typeof operand.value !== "string") return side;
   const value = parseDatetime(operand.value);
   if (value === null)
     throw new ExpressionError(term.offset, `${quote(operand.value)} is no datetime; expected ${examples.datetime}`);
-  return { term, operand: { type: "value", value, valueType: "datetime" } };
+  return { ...side, operand: { type: "value", value, valueType: "datetime" } };
 }
 
 /** Whether values of the two types can be equal at all. JSON holds texts, numbers and booleans, but no times. */
@@ -177,6 +191,8 @@ function contained(operator: "~" | "!~", left: Side, right: Side): [Operand, Ope
 
 function compared(operator: Comparison | "in", first: Side, second: Side): [Operand, Operand] {
   if (operator === "~" || operator === "!~") return contained(operator, first, second);
+  noteText(first, second);
+  noteText(second, first);
   const inOrder = isOfValues(first) || isOfValues(second) ? comparedAsValues(operator, first, second) : null;
   if (inOrder !== null) return inOrder;
   const isTime = first.operand.valueType === "datetime" || second.operand.valueType === "datetime";
@@ -269,6 +285,7 @@ function inOrderOf({ values }: Order, side: Side): Operand {
 function listedInOrder(left: Side, items: readonly Side[]): { left: Operand; items: Operand[] } | null {
   const order = orderOf(left);
   if (order === null || !items.every(isLiteral)) return null;
+  for (const item of items) noteText(left, item);
   return { left: inOrderOf(order, left), items: items.map((item) => inOrderOf(order, item)) };
 }
 
@@ -286,15 +303,16 @@ interface Rest {
 function comparison(term: Term, scope: LookupScope, { make, isOpposite }: Rest): Expression {
   const sides =
     (up: number) =>
-    (other: Term): Side => ({ term: other, operand: operandOf(other, scope, up) });
+    (other: Term): Side =>
+      sideOf(other, operandOf(other, scope, up), scope);
   const call = term.type === "call" ? term : null;
   const path = call === null ? term : call.argument;
-  if (path.type !== "path") return make({ term, operand: operandOf(term, scope, 0) }, sides(0), false);
+  if (path.type !== "path") return make(sideOf(term, operandOf(term, scope, 0), scope), sides(0), false);
   const isWhole = call?.call === "length";
   const atEnd = (end: PathFrom): Expression => {
     const value = pathIn(end.scope, end.steps, { up: 0, offset: path.offset, isWhole });
     const operand = call === null ? value : callOf(call, value);
-    return make({ term, operand }, sides(end.up), isOpposite && end.isOfItem);
+    return make(sideOf(term, operand, end.scope), sides(end.up), isOpposite && end.isOfItem);
   };
   const from = { scope, steps: path.steps, up: 0, isOfItem: false };
   return isOneValue(from) ? atEnd(from) : alongPath(from, { isOpposite, isWhole, check, atEnd });

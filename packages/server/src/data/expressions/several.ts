@@ -15,6 +15,7 @@ import {
   isNull,
   itemOf,
   type LookupScope,
+  noteField,
   type Operand,
   refuseLong,
   type SomeItem,
@@ -65,7 +66,7 @@ function someRecord(path: PathFrom, compared: Compared): Expression {
   const found = at.back(step.collection, step.field);
   if (typeof found === "string") throw new ExpressionError(step.offset, found);
   const { references } = scope;
-  references.push({ collection: step.collection, field: step.field, offset: step.fieldOffset });
+  noteField(scope, { collection: step.collection, field: step.field, offset: step.fieldOffset });
   const inner: LookupScope = { schema: found.target, hops, references };
   const item = within({ ...path, scope: inner, steps: further, up: path.up + 1 }, step.filter, compared);
   return { type: "some", from, ...found, item };
@@ -93,7 +94,7 @@ function someNamed(path: PathFrom, compared: Compared): Expression {
     throw new ExpressionError(step.offset, `${quote(step.name)} is none: ${why}`);
   }
   const { references } = scope;
-  references.push({ collection: at.name, field: step.name, offset: step.offset });
+  noteField(scope, { collection: at.name, field: step.name, offset: step.offset });
   const hops = scope.hops + from.length + 1;
   refuseLong(hops, step);
   const record = at.follow(field);

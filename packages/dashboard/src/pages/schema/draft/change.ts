@@ -1,6 +1,6 @@
 /** Changes of a draft: what differs from the stored definition, and a draft on top of a definition that another user changed. */
 import type { CollectionAdmin } from "@socle/client";
-import type { CollectionDefinition } from "@socle/protocol";
+import type { ChangedField, CollectionDefinition } from "@socle/protocol";
 import {
   definitionOf,
   draftOf,
@@ -12,6 +12,7 @@ import {
   refsOf,
   type SchemaDraft,
 } from "./draft.ts";
+import { valueChanges } from "./rules.ts";
 
 /** A definition as stored by the service, with the time of its last change. */
 export interface StoredDefinition {
@@ -33,8 +34,8 @@ export function isSame(a: unknown, b: unknown): boolean {
 export function changeOf(draft: SchemaDraft, stored: CollectionDefinition): SchemaChange | null {
   const before = definitionOf(draftOf(stored, true));
   const after = definitionOf(draft);
-  const fields = keptFields(draft).map((field) => {
-    const definition = fieldOf(field);
+  const fields = keptFields(draft).map((field): ChangedField => {
+    const definition = changedField(field);
     if (field.stored === null) return { ...definition, renamedFrom: null };
     return field.stored.name === definition.name ? definition : { ...definition, renamedFrom: field.stored.name };
   });
@@ -44,6 +45,17 @@ export function changeOf(draft: SchemaDraft, stored: CollectionDefinition): Sche
   for (const part of ["permissions", "indexes", "search"] as const)
     if (!isSame(before[part], after[part])) Object.assign(change, { [part]: after[part] ?? null });
   return Object.keys(change).length === 0 ? null : change;
+}
+
+/** The definition of a field, with the former names of renamed values. */
+function changedField(field: FieldDraft): ChangedField {
+  const definition = fieldOf(field);
+  const { came, gone } = valueChanges(field);
+  const values = definition.values?.map((name) => {
+    const renamedFrom = came.includes(name) ? field.renamedValues[name] : undefined;
+    return renamedFrom !== undefined && gone.includes(renamedFrom) ? { name, renamedFrom } : name;
+  });
+  return values === undefined ? definition : { ...definition, values };
 }
 
 /** Whether two definitions have the same meaning, in any spelling. */

@@ -133,6 +133,19 @@ test("two fields that swap their names are two renames", () => {
   ]);
 });
 
+test("a renamed value names its old name while the old name is gone and the new one is new", () => {
+  const status = { name: "status", type: "string", values: ["todo", "wip"] } as const;
+  const stored: CollectionDefinition = { name: "tasks", fields: [{ ...status, values: [...status.values] }] };
+  const valuesAfter = (values: string, renamedValues: { readonly [value: string]: string }) => {
+    const patch = { values, renamedValues };
+    const draft = edited(draftOf(stored, true), { edit: "changeField", key: "#1", patch });
+    return changeOf(draft, stored)?.fields?.[0]?.values;
+  };
+  expect(valuesAfter("todo\ndoing", { doing: "wip" })).toEqual(["todo", { name: "doing", renamedFrom: "wip" }]);
+  expect(valuesAfter("todo\nwip\ndoing", { doing: "wip" })).toEqual(["todo", "wip", "doing"]);
+  expect(valuesAfter("wip\ntodo", { todo: "wip" })).toEqual(["wip", "todo"]);
+});
+
 test("a dropped field is left out, and comes back whole", () => {
   const dropped = after({ edit: "removeField", key: keyOf(start, "views") });
   expect(changeOf(dropped, posts)?.fields?.map(({ name }) => name)).toEqual(["title", "slug", "author"]);

@@ -3,6 +3,7 @@
  * definition when its name changes. A stored field that the user drops stays in the list, marked as dropped.
  */
 import {
+  type ChangedField,
   type CollectionDefinition,
   FIELD_OPERATIONS,
   type FieldDefinition,
@@ -41,6 +42,8 @@ export interface FieldDraft {
   readonly isMultiple: boolean;
   /** The allowed texts, a text per line. */
   readonly values: string;
+  /** The former name of a renamed value, by the new name. */
+  readonly renamedValues: { readonly [value: string]: string };
   /** The action for a record when the relation's target is deleted; null leaves the record unchanged. */
   readonly onDelete: OnDelete | null;
   /** The names of the fields that group the records for numbering; empty to number all records together, null without a sequence. */
@@ -89,13 +92,15 @@ export function newField(key: string, type: FieldType = "string"): FieldDraft {
 }
 
 /** A field of a definition, or of a JSON text, which may name the field's old name. */
-export type WrittenField = FieldDefinition & { readonly renamedFrom?: string | null };
+export type WrittenField = ChangedField;
 
 /** A field in the form of the draft. */
 export function fieldDraft(key: string, field: WrittenField, stored: FieldDefinition | null): FieldDraft {
   const { name, type, required, unique, min, max, regex, collection, owner, multiple, values, ...rest } = field;
   const { default: given, onDelete, permissions, sequence, renamedFrom: _, ...extra } = rest;
   const isSeveral = multiple === true;
+  const written = (values ?? []).map((value) => (typeof value === "string" ? { name: value } : value));
+  const renamed = written.flatMap(({ name: to, renamedFrom: from }) => (typeof from === "string" ? [[to, from]] : []));
   return {
     key,
     stored,
@@ -111,7 +116,8 @@ export function fieldDraft(key: string, field: WrittenField, stored: FieldDefini
     collection: collection ?? "",
     isOwner: owner === true,
     isMultiple: isSeveral,
-    values: (values ?? []).join("\n"),
+    values: written.map((value) => value.name).join("\n"),
+    renamedValues: Object.fromEntries(renamed),
     default: given === undefined ? null : defaultText({ type, isMultiple: isSeveral }, given),
     onDelete: onDelete ?? null,
     permissions: { read: null, update: null, ...permissions },

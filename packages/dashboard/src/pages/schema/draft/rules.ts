@@ -41,6 +41,18 @@ export function valuesOf({ type, values }: Pick<FieldDraft, "type" | "values">):
     .filter((line) => line !== "");
 }
 
+/** The values of a draft that the stored field does not have, and the stored values that the draft does not have. */
+export function valueChanges(field: Pick<FieldDraft, "stored" | "type" | "values">): {
+  readonly came: readonly string[];
+  readonly gone: readonly string[];
+} {
+  const [before, after] = [field.stored?.values ?? [], valuesOf(field)];
+  return {
+    came: after.filter((value) => !before.includes(value)),
+    gone: before.filter((value) => !after.includes(value)),
+  };
+}
+
 export function rulesOf(field: RuledField): Rules {
   const { type, collection } = field;
   const isSeveral = isMultiple(field);

@@ -20,7 +20,7 @@ import type { Part, Problem } from "../draft/checks.ts";
 import { hasDefault } from "../draft/defaults.ts";
 import type { FieldDraft } from "../draft/draft.ts";
 import type { FieldPatch } from "../draft/edits.ts";
-import { rulesOf, typesFor } from "../draft/rules.ts";
+import { rulesOf, typesFor, valueChanges } from "../draft/rules.ts";
 import { DefaultOption, Flag } from "./default-option.tsx";
 import { FieldRules } from "./field-rules.tsx";
 
@@ -136,21 +136,39 @@ function Pattern({ field: { regex }, problem, onPatch }: OptionProps) {
 }
 
 function Values({ field, problem, onPatch }: OptionProps) {
+  const { came, gone } = valueChanges(field);
   return (
-    <Textarea
-      {...line}
-      maw={420}
-      label={words.values}
-      description={words.valuesHint}
-      placeholder={words.valuesPlaceholder}
-      value={field.values}
-      error={problem("values")}
-      onChange={(event) => onPatch({ values: event.currentTarget.value })}
-      autosize
-      minRows={1}
-      maxRows={12}
-      spellCheck={false}
-    />
+    <Stack gap="xs" maw={420}>
+      <Textarea
+        {...line}
+        label={words.values}
+        description={words.valuesHint}
+        placeholder={words.valuesPlaceholder}
+        value={field.values}
+        error={problem("values")}
+        onChange={(event) => onPatch({ values: event.currentTarget.value })}
+        autosize
+        minRows={1}
+        maxRows={12}
+        spellCheck={false}
+      />
+      {gone.length > 0 &&
+        came.map((value) => (
+          <Select
+            key={value}
+            {...line}
+            label={words.valueWas(value)}
+            placeholder={words.valueNew}
+            data={[...gone]}
+            value={field.renamedValues[value] ?? null}
+            onChange={(from) => {
+              const { [value]: _, ...others } = field.renamedValues;
+              onPatch({ renamedValues: from === null ? others : { ...others, [value]: from } });
+            }}
+            clearable
+          />
+        ))}
+    </Stack>
   );
 }
 

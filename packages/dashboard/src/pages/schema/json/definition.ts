@@ -1,6 +1,6 @@
 /** Definitions in JSON: the reader of a text checks the shape, with the position of each mistake, and the form takes the definition over. */
 import {
-  type CollectionDefinition,
+  type ChangedDefinition,
   FIELD_TYPES,
   type IndexDefinition,
   type JsonValue,
@@ -21,9 +21,7 @@ import {
   type WrittenField,
 } from "../draft/draft.ts";
 
-interface WrittenDefinition extends CollectionDefinition {
-  fields: WrittenField[];
-}
+type WrittenDefinition = ChangedDefinition;
 
 export type Reading =
   | { readonly definition: WrittenDefinition; readonly mistakes: readonly Mistake[] }
@@ -34,6 +32,13 @@ const definitionKeys = ["$schema", "name", "fields", "permissions", "indexes", "
 
 function areTexts(value: JsonValue): value is string[] {
   return Array.isArray(value) && value.every((each) => typeof each === "string");
+}
+
+/** Whether a value lists texts, or texts with the former names. */
+function areValues(value: JsonValue): boolean {
+  const isRename = (each: JsonValue): boolean =>
+    isObject(each) && typeof each["name"] === "string" && ["string", "undefined"].includes(typeof each["renamedFrom"]);
+  return Array.isArray(value) && value.every((each) => typeof each === "string" || isRename(each));
 }
 
 interface Attribute {
@@ -50,7 +55,7 @@ const attributes = new Map<string, Attribute>([
   ...["required", "unique", "owner", "multiple"].map((name) => attributeOf("boolean", name)),
   ...["min", "max"].map((name) => attributeOf("number", name)),
   ...["regex", "collection"].map((name) => attributeOf("string", name)),
-  ["values", { message: words.values, isCorrect: areTexts }],
+  ["values", { message: words.values, isCorrect: areValues }],
   [
     "permissions",
     {

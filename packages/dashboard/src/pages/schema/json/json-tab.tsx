@@ -68,7 +68,8 @@ export function JsonTab(props: {
     }
     onPending(null);
     const made = withDefinition(draft, reading.definition);
-    if (isSame(definitionOf(made), definitionOf(draft))) return;
+    const renamesOf = ({ fields }: SchemaDraft) => fields.map(({ renamedValues }) => renamedValues);
+    if (isSame(definitionOf(made), definitionOf(draft)) && isSame(renamesOf(made), renamesOf(draft))) return;
     shown.current = made;
     apply({ edit: "replace", draft: made });
   };

@@ -83,6 +83,17 @@ test("renamedFrom in the text is heard, and null forbids to guess", () => {
   expect(fresh.fields.find(({ name }) => name === "title")?.isDropped).toBe(true);
 });
 
+test("a renamed value in the text is heard, and the form shows plain values", () => {
+  const stored: CollectionDefinition = { name: "tasks", fields: [{ name: "s", type: "string", values: ["wip"] }] };
+  const written = {
+    ...stored,
+    fields: [{ name: "s", type: "string", values: [{ name: "doing", renamedFrom: "wip" }] }],
+  };
+  const draft = applied(written, draftOf(stored, true));
+  expect(changeOf(draft, stored)?.fields).toMatchObject([{ values: [{ name: "doing", renamedFrom: "wip" }] }]);
+  expect(definitionOf(draft).fields).toMatchObject([{ values: ["doing"] }]);
+});
+
 test("a field that is cut is dropped, and one that is pasted back is taken back", () => {
   const cut = applied({ ...posts, fields: posts.fields.slice(1), indexes: [["slug"]] });
   expect(cut.fields.map(({ name, isDropped }) => [name, isDropped])).toEqual([

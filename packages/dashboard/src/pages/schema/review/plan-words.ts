@@ -60,7 +60,7 @@ function permissionDetails({ before, after }: PlanContext): string[] {
 
 /** A step with the facts that its words name. */
 interface Facts
-  extends Required<Pick<MigrationStep, "field" | "fields" | "from" | "to" | "unique" | "on" | "records">> {
+  extends Required<Pick<MigrationStep, "field" | "fields" | "from" | "to" | "renamed" | "unique" | "on" | "records">> {
   readonly context: PlanContext;
   /** The field before and after the change. */
   readonly old: FieldDefinition | undefined;
@@ -91,8 +91,9 @@ const wordsBy: { readonly [step: string]: (facts: Facts) => Words } = {
   type: ({ field, from, to, records }) => [words.type(field, from, to), words.keepValues(records)],
   owner: ({ field, on, records }) => [on ? words.owner(field) : words.notOwner(field), words.concerns(records)],
   retarget: ({ field, from, to }) => [words.retarget(field, from, to)],
-  values: ({ field, old, next, records }) => [
+  values: ({ field, old, next, renamed, records }) => [
     words.values(field),
+    ...renamed.map((value) => words.renamedValue(value.from, value.to)),
     words.changed("values", old?.values?.join(", "), next?.values?.join(", ")),
     words.checked(records),
   ],
@@ -126,11 +127,11 @@ function toneOf({ step, records, on = true }: MigrationStep): Tone {
 }
 
 export function wordsOf(step: MigrationStep, context: PlanContext): StepWords {
-  const { field = "", fields = [], from = "", to = "", unique = false, on = true, records } = step;
+  const { field = "", fields = [], from = "", to = "", renamed = [], unique = false, on = true, records } = step;
   const oldName = context.plan.steps.find((each) => each.step === "rename" && each.field === field)?.from ?? field;
   const [old, next] = [fieldIn(context.before, oldName), fieldIn(context.after, field)];
   const given = step.default === undefined ? undefined : JSON.stringify(step.default);
-  const facts = { field, fields, from, to, unique, on, records, context, old, next, given };
+  const facts = { field, fields, from, to, renamed, unique, on, records, context, old, next, given };
   const [title, ...details] = wordsBy[step.step]?.(facts) ?? [step.step, words.concerns(records)];
   return { tone: toneOf(step), title, details };
 }

@@ -16,7 +16,7 @@ import {
 import { ownerColumn } from "../../permissions/index.ts";
 import { columnName, recordTimes, tableName } from "../collection.ts";
 import { compilePattern } from "../pattern.ts";
-import { type BoundRule, type CollectionPlan, originOf, type PlanStep } from "../plan.ts";
+import { type BoundRule, type CollectionPlan, originOf, type PlanStep, renamedValuesOf } from "../plan.ts";
 import { turnedSql } from "../table.ts";
 
 /** Ids of offending records that an error names. */
@@ -115,17 +115,18 @@ export class DataCheck {
   async #refuseOthers({ name, values, multiple }: FieldDefinition, value: string): Promise<void> {
     if (values === undefined) return;
     const text = multiple === true ? "_item.value" : value;
-    const other = `${text} NOT IN (${values.map(() => "?").join(", ")})`;
+    const allowed = [...values, ...renamedValuesOf(this.#plan, name).map(({ from }) => from)];
+    const other = `${text} NOT IN (${allowed.map(() => "?").join(", ")})`;
     const items = `json_each(${value}) _item`;
     const others = await this.#reader.all<{ value: string }>(
       `SELECT DISTINCT substr(${text}, 1, 100) AS value FROM ${this.#table}${multiple === true ? `, ${items}` : ""} WHERE ${other} LIMIT ${maxExamples + 1}`,
-      ...values,
+      ...allowed,
     );
     const condition = multiple === true ? `EXISTS (SELECT 1 FROM ${items} WHERE ${other})` : other;
     const shown = others.slice(0, maxExamples).map((row) => quote(row.value));
     const state = `another value: ${shown.join(", ")}${others.length > maxExamples ? ", …" : ""}`;
     const why = `cannot have "values" ${quote(values)}:`;
-    await this.#refuseWhere({ field: name, rule: "type", why, state }, condition, ...values);
+    await this.#refuseWhere({ field: name, rule: "type", why, state }, condition, ...allowed);
   }
 
   async #refuseBounds(field: FieldDefinition, value: string, rules: readonly BoundRule[]): Promise<void> {
