@@ -45,13 +45,18 @@ export interface FunctionEntry {
   calls?: { passed: number; refused: number; failed: number };
 }
 
+/** The callers that an endpoint may be for. */
+type EndpointAccess = "public" | "authenticated" | "admin";
+
 /** An endpoint of the user's code (`GET /api/admin/endpoints`). */
 export interface EndpointEntry {
   /** With parameters in brackets: `/api/function/orders/[id]`. */
   path: string;
   filePath: string;
   methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE")[];
-  access: "public" | "authenticated" | "admin";
+  access: EndpointAccess;
+  /** The methods with an access of their own. */
+  methodAccess?: { [method: string]: EndpointAccess };
   timeout: number;
 }
 

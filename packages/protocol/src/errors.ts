@@ -26,6 +26,8 @@ export type ErrorRule =
   | "file"
   | "unknown"
   | "readonly"
+  /** By a schema of an endpoint: the message is the schema's, and `field` begins with `params`, `query` or `body`. */
+  | "schema"
   /** By a hook, or without a value that is to blame, in a batch. */
   | "refused";
 

@@ -27,9 +27,18 @@ export interface HandlerEntry
 }
 
 /** The handlers of an endpoint: the path takes the place of the event. */
-export function endpointHandlers({ path, filePath, methods, access, timeout }: EndpointEntry): HandlerEntry[] {
-  const eventType = `${path} · ${access}`;
-  return methods.map((handler) => ({ collection: "", filePath, handler, eventType, timeout, retries: null }));
+export function endpointHandlers({
+  path,
+  filePath,
+  methods,
+  access,
+  methodAccess,
+  timeout,
+}: EndpointEntry): HandlerEntry[] {
+  return methods.map((handler) => {
+    const eventType = `${path} · ${methodAccess?.[handler] ?? access}`;
+    return { collection: "", filePath, handler, eventType, timeout, retries: null };
+  });
 }
 
 /** A file of functions with its handlers. */

@@ -5,7 +5,15 @@ import { randomSeed } from "../../../test/random.ts";
 import { type Endpoint, type PathParams, type PathPart, pathParts, RouteTable, routeKey } from "./endpoint-file.ts";
 
 function endpoint(path: string): Endpoint {
-  return { path, parts: pathParts(path), route: path, methods: ["GET"], access: "public", timeoutMs: 1 };
+  return {
+    path,
+    parts: pathParts(path),
+    route: path,
+    methods: ["GET"],
+    access: "public",
+    methodAccess: {},
+    timeoutMs: 1,
+  };
 }
 
 const files = [

@@ -7,6 +7,7 @@ export type EndpointMethod = (typeof ENDPOINT_METHODS)[number];
 
 /** The callers that an endpoint may be for. */
 const accesses = ["public", "authenticated", "admin"] as const;
+type EndpointAccess = (typeof accesses)[number];
 
 /** A part of a path: a word, a parameter by name, or, as the last part, a parameter for all further parts. */
 export type PathPart = { readonly word: string } | { readonly param: string } | { readonly rest: string };
@@ -18,7 +19,9 @@ export interface Endpoint {
   /** For people: `/api/function/orders/[id]`. */
   readonly route: string;
   readonly methods: readonly EndpointMethod[];
-  readonly access: (typeof accesses)[number];
+  readonly access: EndpointAccess;
+  /** The access of methods that set another than the file. */
+  readonly methodAccess: { readonly [method in EndpointMethod]?: EndpointAccess };
   readonly timeoutMs: number;
 }
 
@@ -36,17 +39,25 @@ export function endpointOf({ file, exports }: Script, defaultTimeoutMs: number):
     if (exports.functions.includes(name))
       throw new Error(`${name} is answered by the service itself; a file may export ${oneOf(ENDPOINT_METHODS)}`);
   const { timeout } = parseOptions(exports.values["options"], ["timeout"]);
-  const given = exports.values["access"] ?? "authenticated";
-  const access = accesses.find((each) => each === given);
-  if (access === undefined) throw new Error(`access: ${quote(given)} is not valid; allowed: ${oneOf(accesses)}`);
+  const own = methods.flatMap((method) => {
+    const given = exports.accesses?.[method];
+    return given === undefined ? [] : [[method, parseAccess(`access of ${method}`, given)]];
+  });
   return {
     path: file.path,
     parts,
     route: ["/api/function", ...parts.map(shownPart)].join("/"),
     methods,
-    access,
+    access: parseAccess("access", exports.values["access"] ?? "authenticated"),
+    methodAccess: Object.fromEntries(own),
     timeoutMs: parseTimeout(timeout, defaultTimeoutMs),
   };
+}
+
+function parseAccess(name: string, given: unknown): EndpointAccess {
+  const access = accesses.find((each) => each === given);
+  if (access !== undefined) return access;
+  throw new Error(`${name}: ${quote(given)} is not valid; allowed: ${oneOf(accesses)}`);
 }
 
 /** The path of a file in `endpoints/`. @throws Error for names that no path can have. */

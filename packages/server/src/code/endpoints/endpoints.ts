@@ -48,6 +48,8 @@ export interface EndpointCall extends Pick<ScriptExchange, "request" | "pieces">
   readonly found: FoundEndpoint;
   readonly method: EndpointMethod;
   readonly user: User | null;
+  /** The address that the request comes from, as a key of limits. */
+  readonly address: string;
   readonly requestId: string;
   /** Aborted when the client leaves. */
   readonly caller: AbortSignal;
@@ -118,7 +120,7 @@ export class Endpoints implements ScriptKind {
 
   /** Calls the handler. Never rejects. */
   async call(call: EndpointCall): Promise<EndpointAnswer> {
-    const { found, method, user, request, pieces, caller } = call;
+    const { found, method, user, address, request, pieces, caller } = call;
     const { endpoint, params } = found;
     const startedAt = performance.now();
     const runId = newId("run", this.#options.clock.now());
@@ -127,7 +129,7 @@ export class Endpoints implements ScriptKind {
       path: endpoint.path,
       handler: method,
       timeoutMs: endpoint.timeoutMs,
-      input: { runId, attempt: 1, user, params },
+      input: { runId, attempt: 1, user, caller: { address, user }, params },
       principal: actingFor(user?.id ?? null, 0, [`${endpoint.path}:${method}`]),
       exchange: { request, pieces, onResponse: begun.resolve },
       caller,
@@ -152,7 +154,7 @@ export class Endpoints implements ScriptKind {
   ): void {
     const { runId, end, response, ms } = ended;
     const { database, events, logger } = this.#options;
-    const status = end.status === "answered" ? (response?.status ?? 500) : (statusOfEnd[end.status] ?? 503);
+    const status = statusOf(end, response);
     const key = `${endpoint.path} ${method} ${Math.floor(status / 100)}xx`;
     this.#requests.set(key, (this.#requests.get(key) ?? 0) + 1);
     this.durations.observe(ms);
@@ -190,6 +192,13 @@ function partsOf(path: string): readonly PathPart[] | null {
   } catch {
     return null;
   }
+}
+
+/** The status of the answer, or of its class. */
+function statusOf(end: CallOutcome, response: ScriptResponse | null): number {
+  if (end.status === "answered") return response?.status ?? 500;
+  if (end.status === "refused") return end.refusal.code === "unavailable" ? 503 : 400;
+  return statusOfEnd[end.status] ?? 503;
 }
 
 /** The status of the answer to a request that has ended without a whole response; 503 after any other end. */

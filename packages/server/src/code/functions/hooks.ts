@@ -20,7 +20,7 @@ import {
 import { FailureBudget, type Logger } from "../../base/logging/index.ts";
 import type { HookedChange, RecordHooks } from "../../data/records/index.ts";
 import type { Auth, AuthHooks, AuthStep } from "../../people/auth/index.ts";
-import type { BrokenScript, CallOutcome, Script, ScriptHost } from "../script-host/index.ts";
+import { appErrorOf, type BrokenScript, type CallOutcome, type Script, type ScriptHost } from "../script-host/index.ts";
 import { chainTooLong, type Hook, hooksOf } from "./function-file.ts";
 
 /** Changes with hooks that run at a time, for each script process; a caller has three quarters of the number. */
@@ -182,7 +182,7 @@ export class Hooks implements RecordHooks, AuthHooks {
     }
     if (outcome.status === "refused") {
       hook.calls.refused += 1;
-      throw refusalOf(outcome.refusal);
+      throw appErrorOf(outcome.refusal);
     }
     if (outcome.status === "failed")
       throw this.#fail(hook, { runId, reason: outcome.error.message, stack: outcome.error.stack });
@@ -210,12 +210,6 @@ export class Hooks implements RecordHooks, AuthHooks {
 function callerOf(principal: Principal): string {
   if (principal === null) return "anonymous";
   return "actor" in principal ? "functions" : principal.userId;
-}
-
-function refusalOf({ message, status, field }: Extract<CallOutcome, { status: "refused" }>["refusal"]): AppError {
-  const details = field === null ? {} : { details: [{ field, rule: "refused" as const, message }] };
-  if (status === 403) return new AppError("forbidden", message, details);
-  return new AppError(field === null ? "bad_request" : "validation_error", message, details);
 }
 
 /** The thing that a hook which does not decide refuses. */

@@ -3,7 +3,7 @@ import { Admission, AppError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Attempt, ScriptTask } from "./attempt.ts";
 import type { HostProcess } from "./host-process.ts";
-import type { CallError, CallMessage, ToChild } from "./protocol.ts";
+import { type CallError, type CallMessage, callErrorOf, type ToChild } from "./protocol.ts";
 
 /** The service, which answers the calls of the user's code. */
 export interface CallAnswers {
@@ -62,10 +62,7 @@ export class CallTransport {
 
   /** The error for the user's code. An error that is no `AppError` is a defect; the details go to the log alone. */
   #toCallError(thrown: unknown, method: string): CallError {
-    if (thrown instanceof AppError) {
-      const { code, message, details } = thrown;
-      return { code, message, ...(details === undefined ? {} : { details }) };
-    }
+    if (thrown instanceof AppError) return callErrorOf(thrown);
     this.#options.logger.error(`${method} failed`, { error: thrown });
     return { code: "internal_error", message: `${method} failed; the log of the service says why.` };
   }

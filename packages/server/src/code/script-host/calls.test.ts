@@ -48,7 +48,7 @@ describe("the answer", () => {
   test("is the value, the refusal or the error of the handler; calls of one turn share a message", async () => {
     const { supervisor, processes } = await open();
     const outcomes = ["a", "b", "c"].map((id) => supervisor.call(task(id)));
-    const refusal = { message: "no", status: 403, field: null } as const;
+    const refusal = { code: "forbidden", message: "no" } as const;
     await answer(processes, "a", value('{"n":1}'));
     await answer(processes, "b", { status: "refused", refusal });
     await answer(processes, "c", { status: "failed", error: { message: "broken" } });

@@ -13,7 +13,7 @@ export {
 } from "./attempt.ts";
 export { readEnvironmentFile } from "./environment.ts";
 export { dispatch, type Handlers, runTool, SpawnedProcess, type SpawnOptions, toolOutput } from "./host-process.ts";
-export type { ScriptError, ScriptExports } from "./protocol.ts";
+export { appErrorOf, type ScriptError, type ScriptExports } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
 export { exportAdvice, parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
 export { type FileState, findScripts, fingerprint, listTests } from "./script-files.ts";

@@ -3,6 +3,7 @@
  * runtime gives a child process; nothing else is shared.
  */
 import type { ErrorCode, ErrorDetail, JsonValue } from "@socle/protocol";
+import { AppError } from "../../base/kernel/index.ts";
 
 export const loadLimitMs = 5_000;
 /** The problem of a file that takes longer, as the predicate of a sentence. */
@@ -13,6 +14,8 @@ export interface ScriptExports {
   readonly functions: readonly string[];
   /** The other exports: `schedule`, `queue`, `access` and `options` as JSON, and the types of all others. */
   readonly values: { readonly [name: string]: unknown };
+  /** The `access` of handlers that `endpoint` has made, by the names of the exports; absent without any. */
+  readonly accesses?: { readonly [name: string]: unknown };
 }
 
 export interface ScriptError {
@@ -51,24 +54,16 @@ export interface ResponseData extends Pick<RequestData, "headers" | "body"> {
   readonly status: number;
 }
 
-/** The end of a handler: its value as JSON, a refusal, or its error. The value of a run, and of an endpoint, is `null`. */
+/** The end of a handler: its value as JSON, an error meant for the caller, or a failure. The value of a run, and of an endpoint, is `null`. */
 export type HandlerOutcome =
   | { readonly status: "answered"; readonly value: string }
-  | { readonly status: "refused"; readonly refusal: RefusalData }
+  | { readonly status: "refused"; readonly refusal: CallError }
   | { readonly status: "failed"; readonly error: ScriptError };
 
 /** The answer of a handler: the end of its attempt, or its response. A response without `pieces` is the end, too. */
 export type HandlerAnswer =
   | { readonly attempt: number; readonly response: ResponseData }
   | { readonly attempt: number; readonly outcome: HandlerOutcome };
-
-/** A `Refusal` that a handler has thrown. */
-export interface RefusalData {
-  readonly message: string;
-  readonly status: 400 | 403;
-  /** The field that the refusal is about; null when no field is named. */
-  readonly field: string | null;
-}
 
 /** The part of a handler's context that is data. */
 export interface RunInput {
@@ -81,6 +76,8 @@ export interface RunInput {
   readonly event?: object;
   readonly record?: object | null;
   readonly previous?: object | null;
+  /** The caller of an endpoint: the address as a key of limits, and the user. */
+  readonly caller?: { readonly address: string; readonly user: object | null };
   /** For a request to an endpoint: the parts of the path that the file leaves open. */
   readonly params?: { readonly [name: string]: string | readonly string[] };
   /** The payload of a queue's run. */
@@ -115,11 +112,27 @@ export type ToChild =
   /** A part of an answer; `answer` follows after the last. */
   | { readonly type: "part"; readonly call: number; readonly value: unknown };
 
-/** An error of a call, with the parts of an `AppError`. */
+/** An error for a caller, with the parts of an `AppError`. */
 export interface CallError {
   readonly code: ErrorCode;
   readonly message: string;
-  readonly details?: readonly ErrorDetail[];
+  readonly details?: ErrorDetail[];
+  readonly retryAfter?: number;
+  readonly isStale?: true;
+}
+
+export function appErrorOf({ code, message, ...others }: CallError): AppError {
+  return new AppError(code, message, others);
+}
+
+export function callErrorOf({ code, message, details, retryAfter, isStale }: AppError): CallError {
+  return {
+    code,
+    message,
+    ...(details !== undefined && { details }),
+    ...(retryAfter !== undefined && { retryAfter }),
+    ...(isStale && { isStale }),
+  };
 }
 
 /** A call to the service. Objects go as JSON text, with the same meaning as over HTTP. */

@@ -75,13 +75,14 @@ test("a value comes as JSON, and no value as null", async () => {
 });
 
 test("a Refusal comes as data", async () => {
-  const refused = (message: string, more: object = {}) => ({
+  const refused = (code: string, message: string, more: object = {}) => ({
     status: "refused",
-    refusal: { message, status: 400, field: null, ...more },
+    refusal: { code, message, ...more },
   });
-  expect<unknown>(await call("refusal")).toEqual(refused("no posts on Sundays"));
-  expect<unknown>(await call("field")).toEqual(refused("too long", { field: "title" }));
-  expect<unknown>(await call("forbidden")).toEqual(refused("not you", { status: 403 }));
+  const details = [{ field: "title", rule: "refused", message: "too long" }];
+  expect<unknown>(await call("refusal")).toEqual(refused("bad_request", "no posts on Sundays"));
+  expect<unknown>(await call("field")).toEqual(refused("validation_error", "too long", { details }));
+  expect<unknown>(await call("forbidden")).toEqual(refused("forbidden", "not you"));
 });
 
 describe("fails, with a reason:", () => {

@@ -78,11 +78,12 @@ export class ScriptAdmin {
   }
 
   endpoints(): EndpointEntry[] {
-    return this.#options.endpoints.list().map(({ path, route, methods, access, timeoutMs }) => ({
+    return this.#options.endpoints.list().map(({ path, route, methods, access, methodAccess, timeoutMs }) => ({
       path: route,
       filePath: path,
       methods: [...methods],
       access,
+      ...(Object.keys(methodAccess).length > 0 && { methodAccess }),
       timeout: timeoutMs,
     }));
   }

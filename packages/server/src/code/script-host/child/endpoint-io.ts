@@ -1,6 +1,7 @@
 /** Requests and responses of endpoints in a script process: as the web's interfaces for the handler, as data for the service. */
 import { nextTurn } from "../../../base/kernel/index.ts";
 import type { BodyData, HeaderList, RequestData, ResponseData } from "../protocol.ts";
+import { kindOf } from "./errors.ts";
 import { isDecoded } from "./globals.ts";
 
 /** A body up to this size goes with the head of the response. */
@@ -140,10 +141,4 @@ function headersOf(response: Response): HeaderList {
     if (!hopByHop.has(name) && !isUndone) list.push([name, value]);
   }
   return list;
-}
-
-/** For messages: the kind of a value. */
-export function kindOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }

@@ -137,3 +137,9 @@ function inspect(value: unknown): string {
 export function cut(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length)}… (${text.length} characters)`;
 }
+
+/** For messages: the kind of a value. */
+export function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}

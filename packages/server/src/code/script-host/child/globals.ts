@@ -1,11 +1,12 @@
 /**
- * The globals of a script process, for the user's code: the environment, `fetch`, `Response` and `Refusal`; and guards of the
+ * The globals of a script process, for the user's code: the environment, `fetch`, `Response`, `Refusal` and `endpoint`; and guards of the
  * functions of the runtime that would end the process.
  */
 import { missingVariables, readEnvironmentFile, variablesOf } from "../environment.ts";
-import type { RefusalData } from "../protocol.ts";
+import type { CallError } from "../protocol.ts";
 import { cut } from "./errors.ts";
 import { scopes } from "./output.ts";
+import { endpoint } from "./typed-endpoint.ts";
 
 /** Adds the variables of the project's `.env` file. The service's environment wins. Variables that configure the service are removed. */
 export function loadEnvironment(root: string): void {
@@ -33,7 +34,8 @@ export function defineGlobals(): void {
   guardProcess();
   globalThis.fetch = Object.assign(boundFetch, { preconnect: runtimeFetch.preconnect });
   globalThis.Response = typedResponse;
-  Object.defineProperty(globalThis, "Refusal", { value: Refusal, configurable: true, writable: true });
+  for (const [name, value] of Object.entries({ Refusal, endpoint }))
+    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
 }
 
 /**
@@ -123,7 +125,7 @@ const maxField = 100;
 /** A global of the user's code: thrown in a handler that a request waits for, a refusal is the answer to the client. */
 class Refusal extends Error {
   override readonly name = "Refusal";
-  readonly status: RefusalData["status"];
+  readonly status: (typeof statuses)[number];
   readonly field: string | null;
 
   constructor(message: unknown, options: { field?: unknown; status?: unknown } = {}) {
@@ -138,12 +140,15 @@ class Refusal extends Error {
   }
 }
 
-/** The thrown refusal; null for any other value. Never throws. */
-export function refusalOf(thrown: unknown): RefusalData | null {
+/** The thrown refusal as an error for the caller; null for any other value. Never throws. */
+export function refusalOf(thrown: unknown): CallError | null {
   try {
     if (!(thrown instanceof Refusal)) return null;
-    const { message, status, field } = thrown;
-    return { message: cut(String(message), maxMessage), status, field: field === null ? null : cut(field, maxField) };
+    const { status, field } = thrown;
+    const message = cut(String(thrown.message), maxMessage);
+    const code = status === 403 ? "forbidden" : field === null ? "bad_request" : "validation_error";
+    if (field === null) return { code, message };
+    return { code, message, details: [{ field: cut(field, maxField), rule: "refused", message }] };
   } catch {
     return null;
   }

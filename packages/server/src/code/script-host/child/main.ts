@@ -27,7 +27,8 @@ import { Errors } from "./errors.ts";
 import { declaredEnvironment, defineGlobals, loadEnvironment, refusalOf } from "./globals.ts";
 import { answerOf, type Middleware, middlewareOf } from "./middleware.ts";
 import { type AttemptScope, Budget, Output, scopes } from "./output.ts";
-import { answered, answeredPart, refused, ServiceClient } from "./service-client.ts";
+import { answered, answeredPart, refused, ServiceClient, ServiceError } from "./service-client.ts";
+import { accessOf } from "./typed-endpoint.ts";
 
 interface Active extends AttemptScope {
   readonly path: string;
@@ -229,12 +230,14 @@ class Child {
   async #invoke(call: Invocation): Promise<void> {
     const { attempt, path, request } = call;
     try {
-      const value = await this.#call(call);
+      const value = await this.#call(call).catch((thrown: unknown) => {
+        if (request !== undefined && thrown instanceof Response) return thrown;
+        throw thrown;
+      });
       if (request !== undefined && value instanceof Response) await this.#respond(attempt, value);
       else this.#answer(attempt, { outcome: { status: "answered", value: jsonOf(value, this.#options.bodyLimit) } });
     } catch (thrown) {
-      // The caller of an endpoint gets a response, or an error.
-      const refusal = request === undefined ? refusalOf(thrown) : null;
+      const refusal = refusalOf(thrown) ?? (request === undefined ? null : ServiceError.toldBy(thrown));
       if (refusal !== null) this.#answer(attempt, { outcome: { status: "refused", refusal } });
       else this.#answer(attempt, { outcome: { status: "failed", error: this.#errors.describe(thrown, path) } });
     }
@@ -331,11 +334,14 @@ function letGo({ requestBody, responseBody }: Active): void {
 function exportsOf(module: Module): ScriptExports {
   const functions: string[] = [];
   const values: Record<string, unknown> = {};
+  const accesses: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(module)) {
     if (typeof value === "function") functions.push(name);
     else values[name] = plainExports.includes(name) ? plain(value) : typeof value;
+    const access = accessOf(value);
+    if (access !== undefined) accesses[name] = plain(access);
   }
-  return { functions, values };
+  return { functions, values, ...(Object.keys(accesses).length > 0 && { accesses }) };
 }
 
 /** The JSON of a handler's value. @throws Error for a value without JSON, or beyond the limit. */

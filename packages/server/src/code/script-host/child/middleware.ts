@@ -1,5 +1,5 @@
 /** Middlewares of endpoints in a script process: the files `_middleware.ts` of the folders above an endpoint, around the handler. */
-import { kindOf } from "./endpoint-io.ts";
+import { kindOf } from "./errors.ts";
 
 /** The default export of a `_middleware.ts`. */
 export interface Middleware {

@@ -5,11 +5,40 @@ import type { CallError, CallLimits, FromChild } from "../protocol.ts";
 /** Calls of an attempt at a time; further calls wait here, in the memory of the script process. */
 const maxOpen = 100;
 
+/**
+ * Methods with errors that the caller of an endpoint may hear. The errors of `db.query` quote SQL, and the queues are no
+ * matter of the caller.
+ */
+const told = /^(?:db\.(?!query$)|users\.|storage\.)/;
+
 /** An error that the service has answered. `code` and `details` are as in the HTTP API. */
-class ServiceError extends Error {
+export class ServiceError extends Error {
   override name = "ServiceError";
   code = "";
   details: CallError["details"];
+  readonly #isTold: boolean;
+  #reason: CallError | null = null;
+
+  /** @param isTold whether the caller of an endpoint may hear the error. */
+  constructor(isTold: boolean) {
+    super();
+    this.#isTold = isTold;
+  }
+
+  fill(reason: CallError): this {
+    const { code, message, details } = reason;
+    this.message = details === undefined ? message : `${message} ${details.map((each) => each.message).join("; ")}`;
+    this.code = code;
+    this.details = details;
+    this.#reason = reason;
+    return this;
+  }
+
+  /** The error for the caller of an endpoint; null for an error that the caller may not hear, and any other value. Never throws. */
+  static toldBy(thrown: unknown): CallError | null {
+    if (typeof thrown !== "object" || thrown === null || !(#isTold in thrown) || !thrown.#isTold) return null;
+    return thrown.#reason?.code === "internal_error" ? null : thrown.#reason;
+  }
 }
 
 interface Open extends Pick<PromiseWithResolvers<unknown>, "resolve" | "reject"> {
@@ -36,17 +65,17 @@ export class ServiceClient {
 
   /** Resolves with the value of an answer in JSON. @throws ServiceError with the stack of the caller. */
   async call(method: string, args: readonly unknown[], onPart?: (value: unknown) => void): Promise<unknown> {
-    const error = new ServiceError();
+    const error = new ServiceError(told.test(method));
     const size = args.reduce<number>((sum, arg) => sum + sizeOf(arg), 0);
     const [limit, what] = this.#limitOf(method);
     if (size > limit)
-      throw fill(error, { code: "payload_too_large", message: `${method}: ${size} bytes are more than ${what}.` });
+      throw error.fill({ code: "payload_too_large", message: `${method}: ${size} bytes are more than ${what}.` });
     const strange = args.find((arg) => !isPlain(arg));
     if (strange !== undefined)
-      throw fill(error, { code: "bad_request", message: `${method}: a ${typeof strange} cannot be an argument.` });
+      throw error.fill({ code: "bad_request", message: `${method}: a ${typeof strange} cannot be an argument.` });
     if (this.#open >= maxOpen) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     if (this.#endReason !== null)
-      throw fill(error, { code: "unavailable", message: `${method}: the run is over: ${this.#endReason}.` });
+      throw error.fill({ code: "unavailable", message: `${method}: the run is over: ${this.#endReason}.` });
     lastCall += 1;
     const call = lastCall;
     this.#open += 1;
@@ -101,12 +130,5 @@ export function answeredPart(call: number, value: unknown): void {
 export function refused(call: number, reason: CallError): void {
   const entry = open.get(call);
   open.delete(call);
-  entry?.reject(fill(entry.error, reason));
-}
-
-function fill(error: ServiceError, { code, message, details }: CallError): ServiceError {
-  error.message = details === undefined ? message : `${message} ${details.map((detail) => detail.message).join("; ")}`;
-  error.code = code;
-  error.details = details;
-  return error;
+  entry?.reject(entry.error.fill(reason));
 }

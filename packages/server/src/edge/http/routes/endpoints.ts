@@ -7,7 +7,13 @@ import {
   type Endpoints,
   type FoundEndpoint,
 } from "../../../code/endpoints/index.ts";
-import type { BodyPieces, CallOutcome, ScriptExchange, ScriptResponse } from "../../../code/script-host/index.ts";
+import {
+  appErrorOf,
+  type BodyPieces,
+  type CallOutcome,
+  type ScriptExchange,
+  type ScriptResponse,
+} from "../../../code/script-host/index.ts";
 import type { Auth } from "../../../people/auth/index.ts";
 import { brokenOff, declaredLength, tooLarge } from "../bodies.ts";
 import type { Exchange } from "../exchange.ts";
@@ -41,28 +47,33 @@ export function endpointRoutes(options: { endpoints: Endpoints; auth: Auth; conf
   });
 
   /** Path (404), method (405), token (401) and role (401, 403), before anything of the user's code runs. */
-  async function admit(exchange: Exchange, { endpoint }: FoundEndpoint): Promise<SignedIn | null> {
+  async function admit(
+    exchange: Exchange,
+    { endpoint }: FoundEndpoint,
+    method: EndpointMethod,
+  ): Promise<SignedIn | null> {
     const caller = await exchange.principal();
-    if (endpoint.access === "public") return caller;
+    const access = endpoint.methodAccess[method] ?? endpoint.access;
+    if (access === "public") return caller;
     if (caller === null) throw new AppError("unauthorized", "Sign in to call this.");
-    if (endpoint.access === "admin" && !isAdmin(caller)) throw new AppError("forbidden", "This is for admins only.");
+    if (access === "admin" && !isAdmin(caller)) throw new AppError("forbidden", "This is for admins only.");
     return caller;
   }
 
   async function call(exchange: Exchange, found: FoundEndpoint, method: EndpointMethod): Promise<Response> {
-    const first = await admit(exchange, found);
+    const first = await admit(exchange, found, method);
     const place = await admission.take({ caller: first?.userId ?? exchange.address, signal: exchange.request.signal });
     let isGoing = false;
     try {
       const { body, pieces } = await bodyOf(exchange, config["limits.endpointBody"]);
       // A right may end while the body comes.
-      const second = await admit(exchange, found);
+      const second = await admit(exchange, found, method);
       const user = second && auth.users.find(second.userId);
       const headers = [...exchange.request.headers].filter(([name]) => !ofConnection.has(name));
       const request = { method, url: urlOf(exchange), headers, body };
-      const { requestId } = exchange;
+      const { requestId, address } = exchange;
       const caller = exchange.request.signal;
-      const running = endpoints.call({ found, method, user, requestId, request, pieces, caller });
+      const running = endpoints.call({ found, method, user, address, requestId, request, pieces, caller });
       const answer = await exchange.untilStop(running);
       const first = answer.response === null ? null : await begun(answer.response);
       if (first === null) return failure(exchange, await answer.over);
@@ -157,6 +168,8 @@ function failure(exchange: Exchange, end: CallOutcome): Response {
       return exchange.error(new AppError("unavailable", "The process of the endpoint has ended."), { status: 502 });
     case "unread":
       throw end.error;
+    case "refused":
+      throw appErrorOf(end.refusal);
     case "left":
       throw callerGone();
     default:

@@ -1,0 +1,147 @@
+/**
+ * `endpoint`, a global of the user's code: makes the handler of an endpoint that checks the request by schemas before, and the
+ * answer after. Schemas are those of Standard Schema (https://standardschema.dev).
+ */
+import type { ErrorDetail } from "@socle/protocol";
+import { AppError, excerpt, isObject, messageOf, oneOf } from "../../../base/kernel/index.ts";
+import { callErrorOf } from "../protocol.ts";
+import { cut, kindOf } from "./errors.ts";
+import { ServiceError } from "./service-client.ts";
+
+const parts = ["params", "query", "body"] as const;
+type Part = (typeof parts)[number] | "answer";
+const options = [...parts, "answer", "access"] as const;
+
+/** The side of a schema that Standard Schema describes. */
+interface Schema {
+  readonly "~standard": { validate(value: unknown): unknown };
+}
+
+type Handler = (request: Request, context: { readonly params: unknown }) => Promise<Response>;
+
+/** Problems of a request that are told, and characters of the parts of a problem. */
+const maxProblems = 100;
+const maxField = 200;
+const maxMessage = 500;
+
+const jsonType = /^application\/(?:[\w.!#$&^+-]+\+)?json\s*(?:;|$)/i;
+
+/** The `access` of the handlers that `endpoint` has made. */
+const accesses = new WeakMap<object, unknown>();
+
+export function accessOf(handler: unknown): unknown {
+  return typeof handler === "function" ? accesses.get(handler) : undefined;
+}
+
+/** @throws TypeError that names the fault of the definition, when the file is loaded. */
+export function endpoint(definition: unknown, answer: unknown): Handler {
+  if (!isObject(definition)) throw new TypeError(`endpoint() needs an object as definition, not ${kindOf(definition)}`);
+  if (typeof answer !== "function") throw new TypeError(`endpoint() needs a handler, not ${kindOf(answer)}`);
+  for (const name of Object.keys(definition))
+    if (!options.some((each) => each === name))
+      throw new TypeError(`endpoint(): ${name} is unknown; allowed: ${oneOf(options)}`);
+  const [params, query, body, result] = [...parts, "answer" as const].map((part) => schemaOf(part, definition[part]));
+  const handler: Handler = async (request, context) => {
+    const problems: ErrorDetail[] = [];
+    const check = async (part: Part, schema: Schema | undefined, given: unknown): Promise<unknown> => {
+      const { value, issues } = await validated(part, schema, given);
+      for (const issue of issues) problems.push(detailOf(part, issue));
+      return value;
+    };
+    const given = {
+      params: await check("params", params, context.params),
+      query: await check("query", query, queryOf(request.url)),
+      body: body && (await check("body", body, await bodyOf(request))),
+    };
+    if (problems.length > 0)
+      throw new ServiceError(true).fill(callErrorOf(AppError.validation(problems.slice(0, maxProblems))));
+    const answered: unknown = await answer({ ...context, request, ...given });
+    if (answered instanceof Response) return answered;
+    const { value, issues } = await validated("answer", result, answered);
+    const [first] = issues;
+    if (first === undefined) return responseOf(value);
+    const { field, message } = detailOf("answer", first);
+    throw new Error(`The handler returned a value that the schema of answer refuses: ${field}: ${message}`);
+  };
+  accesses.set(handler, definition["access"]);
+  return handler;
+}
+
+function schemaOf(part: Part, given: unknown): Schema | undefined {
+  if (given === undefined) return undefined;
+  if (isSchema(given)) return given;
+  throw new TypeError(`endpoint(): ${part} is no Standard Schema (https://standardschema.dev)`);
+}
+
+/** Some schemas are functions. */
+function isSchema(given: unknown): given is Schema {
+  if ((typeof given !== "object" && typeof given !== "function") || given === null) return false;
+  const standard: unknown = Reflect.get(given, "~standard");
+  return isObject(standard) && typeof standard["validate"] === "function";
+}
+
+/** The value that a schema makes of a value, or the issues. @throws Error for a schema that throws or gives no result. */
+async function validated(
+  part: Part,
+  schema: Schema | undefined,
+  given: unknown,
+): Promise<{ value: unknown; issues: readonly unknown[] }> {
+  if (schema === undefined) return { value: given, issues: [] };
+  const result = await validationOf(part, schema, given);
+  if (!isObject(result))
+    throw new Error(`The schema of ${part} gave ${kindOf(result)}, which is no result of a schema`);
+  const { value, issues = [] } = result;
+  if (Array.isArray(issues)) return { value, issues };
+  throw new Error(`The schema of ${part} gave ${kindOf(issues)} as issues, which must be an array`);
+}
+
+async function validationOf(part: Part, schema: Schema, given: unknown): Promise<unknown> {
+  try {
+    return await schema["~standard"].validate(given);
+  } catch (cause) {
+    throw new Error(`The schema of ${part} threw an error: ${messageOf(cause)}`, { cause });
+  }
+}
+
+/** An issue as the detail of an error. A part of the path is a key, or an object with the key. */
+function detailOf(part: Part, issue: unknown): ErrorDetail {
+  const { message, path } = isObject(issue) ? issue : {};
+  const keys = Array.isArray(path) ? path.map((each: unknown) => String(isObject(each) ? each["key"] : each)) : [];
+  const text = typeof message === "string" ? message : "is not valid";
+  return { field: cut([part, ...keys].join("."), maxField), rule: "schema", message: cut(text, maxMessage) };
+}
+
+/** The parameters of an address: a text, and an array of texts for a name that comes several times. */
+function queryOf(url: string): object {
+  const byName = Map.groupBy(new URL(url).searchParams, ([name]) => name);
+  return Object.fromEntries(
+    [...byName].map(([name, pairs]) => {
+      const values = pairs.map(([, value]) => value);
+      return [name, values.length === 1 ? values[0] : values];
+    }),
+  );
+}
+
+/** A body of JSON; undefined for an empty body. @throws ServiceError `bad_request`. */
+async function bodyOf(request: Request): Promise<unknown> {
+  const text = await request.text();
+  if (text === "") return undefined;
+  const refuse = (message: string): never => {
+    throw new ServiceError(true).fill({ code: "bad_request", message });
+  };
+  if (!jsonType.test(request.headers.get("content-type") ?? ""))
+    return refuse("The request needs the header Content-Type: application/json.");
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    return refuse(`The body is not valid JSON: ${excerpt(messageOf(thrown).replace(/^JSON Parse error: /, ""), 100)}.`);
+  }
+}
+
+/** A value as JSON; 204 without a value. @throws Error for a value without a JSON form. */
+function responseOf(value: unknown): Response {
+  if (value === undefined) return new Response(null, { status: 204 });
+  const json = JSON.stringify(value);
+  if (json === undefined) throw new Error(`The handler returned ${kindOf(value)}, which has no JSON form`);
+  return new Response(json, { headers: { "Content-Type": "application/json;charset=utf-8" } });
+}
