@@ -109,7 +109,13 @@ test("of one caller, few large batches wait; the others are told to come again",
 
 test("the client and a function send batches", async () => {
   const cwd = await scriptProject({
-    collections: [notes, { name: "asks", fields: [{ name: "answer", type: "json" }] }],
+    collections: [
+      {
+        ...notes,
+        fields: [...notes.fields, { name: "others", type: "relation", collection: "notes", multiple: true }],
+      },
+      { name: "asks", fields: [{ name: "answer", type: "json" }] },
+    ],
     files: {
       "functions/asks/ask.ts": `export const onCreate: OnCreate<"asks"> = async ({ record, db }) => {
         if (record.answer !== null) return;
@@ -118,12 +124,18 @@ test("the client and a function send batches", async () => {
           { method: "update", collection: "notes", id: { $ref: 0 }, body: { first: { $ref: 0 }, n: 2 } },
           { method: "delete", collection: "asks", id: record.id },
         ]);
+        const [, added] = await db.batch([
+          { method: "create", collection: "notes", body: { n: 1 } },
+          { method: "update", collection: "notes", id: first.id, body: { n: { $increment: 5 }, others: { $add: [{ $ref: 0 }] } } },
+          { method: "delete", collection: "notes", id: { $ref: 0 } },
+        ]);
+        await db.collection("notes").update(first.id, { others: { $remove: added.others } });
         const failed = await db.batch([
           { method: "create", collection: "notes", body: { n: 3 } },
           { method: "update", collection: "notes", id: first.id, ifMatch: "x", body: {} },
         ]).catch(({ code, details }) => ({ code, details }));
         const large = await db.batch(Array.from({ length: 1000 }, (_, n) => ({ method: "create" as const, collection: "notes" as const, body: { n, batch: -1 } })));
-        await db.collection("asks").create({ answer: [first.n, second.n, second.first === first.id, gone, failed, large.length] });
+        await db.collection("asks").create({ answer: [first.n, second.n, second.first === first.id, gone, added.n, added.others.length, failed, large.length] });
       };\n`,
     },
   });
@@ -141,7 +153,7 @@ test("the client and a function send batches", async () => {
   await runs.first("function.completed", "functions/asks/ask.ts");
   const [{ answer } = { answer: null }] = await client.collection("asks").list();
   const details = [{ operation: 1, field: "id", rule: "refused", message: expect.any(String) }];
-  expect(answer).toEqual([1, 2, true, null, { code: "conflict", details }, 1_000]);
+  expect(answer).toEqual([1, 2, true, null, 7, 1, { code: "conflict", details }, 1_000]);
   expect((await client.collection("notes").page({ count: "exact", limit: 1 })).total).toBe(1_001);
   const stale = client.batch([
     { method: "create", collection: "notes", body: { n: 5 } },

@@ -78,6 +78,36 @@ describe("docs/endpoints.md", async () => {
   });
 });
 
+describe("docs/batch.md", async () => {
+  const password = "correct horse";
+  const { cwd, paths } = await projectOf("batch.md");
+
+  test("prints a project that type-checks", async () => {
+    expect(paths).toEqual(["collections/shows.json", "collections/bookings.json", "endpoints/book.ts"]);
+    const { code, stdout } = await socle(["check"], { cwd });
+    expect([code, stdout]).toEqual([0, ""]);
+  });
+
+  test("never sells a seat twice", async () => {
+    const server = await serve(cwd, {
+      env: { SERVICE_ADMIN_EMAIL: "root@example.com", SERVICE_ADMIN_PASSWORD: password },
+    });
+    const [client, root] = [new SocleClient({ baseUrl: server.url }), new SocleClient({ baseUrl: server.url })];
+    await client.register({ email: "eva@example.com", password });
+    await root.login({ email: "root@example.com", password });
+    const { id: show } = await root.collection("shows").create({ seats: 2 });
+    const book = () =>
+      client.function("book", { body: { show } }).then(
+        ({ status }) => status,
+        ({ status }) => status,
+      );
+    expect((await Promise.all(Array.from({ length: 5 }, book))).sort()).toEqual([201, 201, 409, 409, 409]);
+    expect(await client.collection("shows").get(show)).toMatchObject({ seats: 0 });
+    expect(await client.collection("bookings").list()).toMatchObject([{ show }, { show }]);
+    await server.stop();
+  });
+});
+
 describe("docs/functions.md", async () => {
   const { cwd, paths } = await projectOf("functions.md");
 

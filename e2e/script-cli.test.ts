@@ -44,6 +44,10 @@ describe("types", () => {
       ['await db.collection("nothing").list();', /'"nothing"' is not assignable/],
       ["await db.collection('posts').create({});", /'title' is missing/],
       ["await db.collection('posts').create({ title: null });", /'null' is not assignable/],
+      [
+        "await db.collection('posts').update(record.id, { title: { $increment: 1 } });",
+        /not assignable to type 'string'/,
+      ],
       ["await db.collection('posts').update(record.id, { state: 'gone' });", /'"gone"' is not assignable/],
     ];
     for (const [line, message] of mistakes) {

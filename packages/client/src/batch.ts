@@ -10,8 +10,13 @@ import {
 import type { CollectionTypes, CreateOf, VersionOptions } from "./client.ts";
 import type { Transport } from "./transport.ts";
 
-/** Values in which a reference may stand for an id. */
-type WithReferences<Values> = { [Name in keyof Values]: Values[Name] | BatchReference };
+/** Values in which a reference may stand for an id, also in an array and in the arrays of operators. */
+type WithReferences<Values> = { [Name in keyof Values]: Values[Name] | BatchReference | Referring<Values[Name]> };
+type Referring<Value> = Value extends readonly (infer Item extends string)[]
+  ? (Item | BatchReference)[]
+  : Value extends { $add?: infer Items; $remove?: unknown }
+    ? { $add?: Referring<Items>; $remove?: Referring<Items> }
+    : never;
 
 /** An operation on records of a collection. */
 type OperationOn<Name extends string, Create, Update> =

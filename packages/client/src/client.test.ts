@@ -11,6 +11,7 @@ interface Post extends SystemFields {
   done: boolean;
   slug: string | null;
   tags?: string[];
+  views?: number | null;
 }
 
 /** In the form of `socle types`. */
@@ -24,7 +25,11 @@ interface Collections {
   notes: {
     record: { id: string; createdAt: string; updatedAt: string; text: string | null };
     create: { text?: string | null };
-    update: { text?: string | null };
+    update: {
+      text?: string | null;
+      stock?: number | null | { $increment: number };
+      posts?: string[] | { $add?: string[]; $remove?: string[] };
+    };
     owner: never;
   };
 }
@@ -61,12 +66,34 @@ test("a client of a project knows its collections", () => {
     () => client.collection("posts").update("rec_1", { title: null }),
     // @ts-expect-error the collection does not exist
     () => client.collection("post"),
+    () => client.collection("notes").update("rec_1", { stock: { $increment: -1 }, posts: { $add: ["a"] } }),
+    // @ts-expect-error a number of a sum
+    () => client.collection("notes").update("rec_1", { stock: { $increment: "1" } }),
+    // @ts-expect-error a text takes no operator
+    () => client.collection("notes").update("rec_1", { text: { $add: ["a"] } }),
+    () =>
+      client.batch([
+        { method: "create", collection: "posts", body: { title: "a" } },
+        {
+          method: "update",
+          collection: "notes",
+          id: "rec_1",
+          body: { stock: { $increment: 1 }, posts: { $add: [{ $ref: 0 }], $remove: ["rec_2"] } },
+        },
+        { method: "update", collection: "notes", id: "rec_2", body: { posts: [{ $ref: 0 }, "rec_2"] } },
+      ]),
+    // @ts-expect-error an operator that does not exist
+    () => client.batch([{ method: "update", collection: "notes", id: "rec_1", body: { posts: { $ad: ["a"] } } }]),
+    () => plain.collection<Post>("posts").update("rec_1", { views: { $increment: 1 }, tags: { $remove: ["a"] } }),
+    // @ts-expect-error a boolean takes no operator
+    () => plain.collection<Post>("posts").update("rec_1", { done: { $increment: 1 } }),
+    () => plain.collection("anything").update("rec_1", { count: { $increment: 1 } }),
     () => plain.collection("anything").create({ any: "thing" }),
     () => plain.collection<Post>("posts").create({ title: "a", done: true }),
     // @ts-expect-error done is missing
     () => plain.collection<Post>("posts").create({ title: "a" }),
   ];
-  expect(checks(new SocleClient<Collections>({ baseUrl: "" }), new SocleClient({ baseUrl: "" }))).toHaveLength(12);
+  expect(checks(new SocleClient<Collections>({ baseUrl: "" }), new SocleClient({ baseUrl: "" }))).toHaveLength(20);
 });
 
 test("without a WebSocket, subscribe says what to pass", () => {

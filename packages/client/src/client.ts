@@ -35,6 +35,16 @@ type RequiredField<T> = {
 export type NewRecord<T> = Partial<Omit<T, keyof SystemFields>> &
   Pick<T, Exclude<RequiredField<T>, keyof SystemFields>>;
 
+/** The operators of an update that a value of the type takes: the new value starts from the present value. */
+type OperatorsOf<Value> = [Value] extends [number]
+  ? { $increment: number }
+  : [Value] extends [readonly string[]]
+    ? { $add?: Value; $remove?: Value }
+    : never;
+
+/** The values of an update, or operators in their place: `{ stock: { $increment: -1 } }`. */
+export type Changes<T> = { [Name in keyof T]?: T[Name] | OperatorsOf<NonNullable<T[Name]>> };
+
 /** The types of a collection, as `socle dev` and `socle types` write `.socle/types.d.ts`. */
 export interface CollectionTypes {
   record: SystemFields;
@@ -49,7 +59,7 @@ export type CreateOf<Types extends CollectionTypes> = Omit<Types["create"], Type
   Partial<Pick<Types["create"], Types["owner"] & keyof Types["create"]>>;
 
 /** The records of a collection. Every method throws `SocleError`. */
-export interface CollectionClient<T extends SystemFields, Create = NewRecord<T>, Update = Partial<T>> {
+export interface CollectionClient<T extends SystemFields, Create = NewRecord<T>, Update = Changes<T>> {
   /** All records, newest first. */
   list(): Promise<T[]>;
   /** A page of the records that match. With `fields` or `expand`, `R` is the resulting shape of a record. */
@@ -58,7 +68,10 @@ export interface CollectionClient<T extends SystemFields, Create = NewRecord<T>,
   groups<R = GroupPage["items"][number]>(query: GroupQuery, options?: { signal?: AbortSignal }): Promise<GroupPage<R>>;
   get<R = T>(id: string, selection?: RecordSelection): Promise<R>;
   create(values: Create): Promise<T>;
-  /** Changes only the given fields; null clears a field. */
+  /**
+   * Changes only the given fields; null clears a field. Operators start from the present value: `{ $increment: 1 }` for a
+   * number, `{ $add: ["x"], $remove: ["y"] }` for a multiple field.
+   */
   update(id: string, values: Update, options?: VersionOptions): Promise<T>;
   delete(id: string, options?: VersionOptions): Promise<void>;
   /**

@@ -15,6 +15,7 @@ export type {
 } from "./admin.ts";
 export type { Operation, RecordsOf } from "./batch.ts";
 export {
+  type Changes,
   type CollectionClient,
   type CollectionTypes,
   type EndpointCall,

@@ -26,11 +26,26 @@ test.each<[FieldDefinition, (string | null)[]]>([
     ['f: "todo" | "a \\"b\\"";', 'f: "todo" | "a \\"b\\"";', 'f?: "todo" | "a \\"b\\"";'],
   ],
   [{ name: "f", type: "string", values: ["a"] }, ['f: "a" | null;', 'f?: "a" | null;', 'f?: "a" | null;']],
-  [{ name: "f", type: "integer", default: 5, required: true }, ["f: number;", "f?: number;", "f?: number;"]],
-  [{ name: "f", type: "string", multiple: true }, ["f: string[];", "f?: string[];", "f?: string[];"]],
+  [
+    { name: "f", type: "integer", default: 5, required: true },
+    ["f: number;", "f?: number;", "f?: number | { $increment: number };"],
+  ],
+  [
+    { name: "f", type: "float" },
+    ["f: number | null;", "f?: number | null;", "f?: number | null | { $increment: number };"],
+  ],
+  [{ name: "f", type: "json" }, ["f: JsonValue | null;", "f?: JsonValue | null;", "f?: JsonValue | null;"]],
+  [
+    { name: "f", type: "string", multiple: true },
+    ["f: string[];", "f?: string[];", "f?: string[] | { $add?: string[]; $remove?: string[] };"],
+  ],
   [
     { name: "f", type: "string", multiple: true, values: ["a", "b"], required: true },
-    ['f: ("a" | "b")[];', 'f: ("a" | "b")[];', 'f?: ("a" | "b")[];'],
+    [
+      'f: ("a" | "b")[];',
+      'f: ("a" | "b")[];',
+      'f?: ("a" | "b")[] | { $add?: ("a" | "b")[]; $remove?: ("a" | "b")[] };',
+    ],
   ],
   [{ name: "f", type: "integer", sequence: true }, ["f: number;", null, null]],
 ])("%j", (field, lines) => {

@@ -19,6 +19,14 @@ function typescriptOf(field: FieldDefinition): string {
   return field.multiple === true ? `(${union})[]` : union;
 }
 
+/** The operators that an update may have in the place of a value. */
+function operatorsOf(field: FieldDefinition): string {
+  const { operators } = typeOf(field);
+  const mark = operators.length > 1 ? "?" : "";
+  const members = operators.map((operator) => `${operator}${mark}: ${typescriptOf(field)}`);
+  return members.length === 0 ? "" : ` | { ${members.join("; ")} }`;
+}
+
 function noteOf(field: FieldDefinition): string {
   const { note } = typeOf(field).typescript;
   const target = field.collection === undefined ? note : `the id of one of ${field.collection}`;
@@ -42,7 +50,8 @@ function fieldsOf(definition: CollectionDefinition, mode: "record" | "create" | 
       const isOptional =
         mode === "update" || (mode === "create" && (field.required !== true || field.default !== undefined));
       const isNeverNull = field.required === true || field.sequence !== undefined || field.multiple === true;
-      const type = `${typescriptOf(field)}${isNeverNull ? "" : " | null"}`;
+      const operators = mode === "update" ? operatorsOf(field) : "";
+      const type = `${typescriptOf(field)}${isNeverNull ? "" : " | null"}${operators}`;
       return `${noteOf(field)}      ${field.name}${isOptional ? "?" : ""}: ${type};\n`;
     })
     .join("");

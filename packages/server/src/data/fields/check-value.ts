@@ -2,7 +2,7 @@
 import type { ErrorRule, FieldDefinition } from "@socle/protocol";
 import { count, nearest, oneOf, quote } from "../../base/kernel/index.ts";
 import type { Value } from "../../store/database/index.ts";
-import { emptyOf, type FieldType, maxItemLength, maxItemsOf, typeOf } from "./types.ts";
+import { emptyOf, type FieldType, maxItemLength, maxItemsOf, type OperatorName, typeOf } from "./types.ts";
 
 /** A compiled `regex` rule. The test takes time linear in the text, whatever the pattern. */
 export interface Pattern {
@@ -11,10 +11,12 @@ export interface Pattern {
 }
 
 /** The broken rule, and the end of a sentence after the name of the field. `item` is the position of the bad item, from 0. */
-interface ValueProblem {
+export interface ValueProblem {
   readonly rule: ErrorRule;
   readonly message: string;
   readonly item?: number;
+  /** The operator whose operand is bad; absent if the value of the field is bad. */
+  readonly operator?: OperatorName;
 }
 
 /** The value to store, or its problem. */

@@ -9,7 +9,8 @@ export {
   scopeProblems,
   storedDefault,
 } from "./attributes.ts";
-export { type CheckedValue, checkOf, type Pattern } from "./check-value.ts";
+export { type CheckedValue, checkOf, type Pattern, type ValueProblem } from "./check-value.ts";
+export { mayBeOperators, operated } from "./operators.ts";
 export {
   decode,
   emptyOf,

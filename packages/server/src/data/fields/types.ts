@@ -9,6 +9,9 @@ import type { Value } from "../../store/database/index.ts";
 /** How expressions compare the values of a field. Ids of records and of files are text. */
 export type ValueType = "text" | "number" | "boolean" | "datetime" | "json";
 
+/** The operators of an update, which make a value from the stored value: see `operators.ts`. */
+export type OperatorName = "$increment" | "$add" | "$remove";
+
 /** A type of fields (spec, "Field definition"; contract, "Collections and fields"). */
 export interface FieldType {
   readonly name: FieldTypeName;
@@ -28,6 +31,7 @@ export interface FieldType {
     readonly regex: boolean;
     readonly unique: boolean;
   };
+  readonly operators: readonly OperatorName[];
   /** The stored value, as an SQL literal, that counts as empty beside null; null if only null is empty. */
   readonly emptyLiteral: string | null;
   /** Whether an index may hold the value. */
@@ -45,6 +49,7 @@ export interface FieldType {
 /** The parts of a type with short values, unique if the definition says so, and without bounds. */
 const scalar = {
   rules: { bounds: null, regex: false, unique: true },
+  operators: [],
   emptyLiteral: null,
   isIndexable: true,
   reference: null,
@@ -89,6 +94,7 @@ const integer: FieldType = {
   // `+ 0` turns -0 into 0.
   encode: (value) => (typeof value === "number" && Number.isSafeInteger(value) ? value + 0 : undefined),
   rules: { bounds: "value", regex: false, unique: true },
+  operators: ["$increment"],
   typescript: { type: "number", note: "a whole number" },
 };
 
@@ -206,6 +212,7 @@ function multipleOf(item: FieldType): FieldType {
     },
     decode: parsed,
     rules: { ...item.rules, bounds: "items" },
+    operators: ["$add", "$remove"],
     emptyLiteral: `'${noItems}'`,
     isIndexable: false,
     mayBeLong: () => true,

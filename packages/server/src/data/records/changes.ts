@@ -10,7 +10,7 @@ import type { Deletions } from "./deletions.ts";
 import { type GivenFields, type Observe, Preparation } from "./preparation.ts";
 import { isSameValue, type RecordEffects } from "./record-effects.ts";
 import { missingRecord, type OwnedRow, type RecordTable, recordTableOf, recordTag } from "./record-table.ts";
-import { type Body, type Lookups, longArray, References } from "./references.ts";
+import { addedItems, type Body, type Lookups, longArray, References } from "./references.ts";
 import type { Rights, RightsTarget } from "./rights.ts";
 import { keepNumbers, withoutNumbers } from "./sequences.ts";
 import type { WriteHooks } from "./write-hooks.ts";
@@ -232,7 +232,7 @@ export class RecordChanges {
 
 /** Whether a body may name many files, of which each lookup may ask read rules. */
 export function mayNameManyFiles(body: Body): boolean {
-  return Object.values(body).some((value) => Array.isArray(value) && value.length > longArray);
+  return Object.values(body).some((value) => addedItems(value).length > longArray);
 }
 
 /** The values that a hook changed. A hook may return the whole record, with fields that the caller may not write. */

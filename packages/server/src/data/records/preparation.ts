@@ -1,8 +1,18 @@
 /** Preparation of a write: every check of a body but the checks of the writing statement. */
 import type { ErrorDetail, FieldDefinition, StoredRecord } from "@socle/protocol";
-import { AppError, isAdmin, nearest, type Principal, quote } from "../../base/kernel/index.ts";
+import { AppError, isAdmin, isObject, nearest, type Principal, quote } from "../../base/kernel/index.ts";
 import type { Transactor, Value } from "../../store/database/index.ts";
-import { type CheckedValue, type Creation, emptyOf, storedDefault } from "../fields/index.ts";
+import {
+  type CheckedValue,
+  type Creation,
+  emptyOf,
+  mayBeOperators,
+  operated,
+  storedDefault,
+  typeOf,
+  type ValueProblem,
+} from "../fields/index.ts";
+import { isSameValue } from "./record-effects.ts";
 import { type OwnedRow, type PlacedField, type RecordTable, systemFields } from "./record-table.ts";
 import type { Body, References, ValidatedBody } from "./references.ts";
 import type { RecordState, Rights } from "./rights.ts";
@@ -57,7 +67,7 @@ export function validateBody(table: RecordTable, body: Body, mode: ValidationMod
     else if (isNamed || (mode !== "update" && !isFilledIn(field))) {
       const checked = table.checks[values.length]?.(value) ?? noValue;
       if ("stored" in checked) stored = checked.stored;
-      else problems.push(valueProblem(name, checked));
+      else problems.push(valueProblem(name, isObject(value) ? withHint(field, checked) : checked));
     }
     values.push(stored);
   }
@@ -69,9 +79,46 @@ function isFilledIn({ owner, default: standing, sequence }: FieldDefinition): bo
   return owner === true || standing !== undefined || sequence !== undefined;
 }
 
-function valueProblem(field: string, { rule, message, item }: Exclude<CheckedValue, { stored: unknown }>): ErrorDetail {
-  const path = item === undefined ? field : `${field}[${item}]`;
+function valueProblem(field: string, { rule, message, item, operator }: ValueProblem): ErrorDetail {
+  const place = operator === undefined ? field : `${field}.${operator}`;
+  const path = item === undefined ? place : `${place}[${item}]`;
   return { field, ...(item !== undefined && { item }), rule, message: `${path} ${message}` };
+}
+
+/** The problem of an object in a create, or among the values that a hook returned. */
+function withHint(field: FieldDefinition, problem: ValueProblem): ValueProblem {
+  if (typeOf(field).operators.length === 0) return problem;
+  return { ...problem, message: `${problem.message}; operators are for the body of an update` };
+}
+
+/** Whether a body has an object in the place of a value that is not json. */
+function namesOperators(table: RecordTable, body: Body): boolean {
+  return Object.keys(body).some((name) => isObject(body[name]) && table.field(name)?.type !== "json");
+}
+
+/** A body with the new values in place of operators; a field whose present value stays is left out. */
+interface PlainBody {
+  readonly body: Body;
+  readonly problems: readonly ErrorDetail[];
+}
+
+/** @param record the record before the update. */
+function withoutOperators(
+  table: RecordTable,
+  { body, record, fields }: { body: Body; record: StoredRecord; fields: readonly FieldDefinition[] },
+): PlainBody {
+  const plain = { ...body };
+  const problems: ErrorDetail[] = [];
+  for (const field of fields) {
+    const { name, sequence } = field;
+    const value = record[name] ?? null;
+    const made = operated({ field, pattern: table.collection.patterns.get(name), value }, Object(body[name]));
+    delete plain[name];
+    if (sequence !== undefined) problems.push(readonlyProblem(name));
+    else if ("rule" in made) problems.push(valueProblem(name, made));
+    else if (!isSameValue(made.value, value)) plain[name] = made.value;
+  }
+  return { body: plain, problems };
 }
 
 function requiredProblem(field: string): ErrorDetail {
@@ -211,10 +258,13 @@ export class Preparation {
 
   /** The values of an update; `row` is the record before the update. @throws AppError. */
   change(tx: Transactor, change: BodyToWrite & { row: OwnedRow; updatedAt: string }): Prepared {
-    const { table, principal, body, observe, row, updatedAt } = change;
+    const { table, principal, observe, row, updatedAt } = change;
     const { collection } = table;
     const { id } = row.record;
+    const plain = namesOperators(table, change.body) ? this.#withoutOperators(tx, change) : null;
+    const { body } = plain ?? change;
     const { values, problems } = validateBody(table, body, "update");
+    if (plain !== null) problems.push(...plain.problems);
     if (table.sequences.length > 0) numberChanged(tx, table, { values, record: row.record, problems });
     if (collection.fieldPolicies !== null) this.#rights.admitChange(tx, { table, principal, ...row }, { body, values });
     const owner =
@@ -231,6 +281,14 @@ export class Preparation {
     if (problems.length > 0 || table.references.length > 0)
       this.#refuse(tx, change, { id, values, problems, before: row.record, isAdmitted });
     return { values, owner };
+  }
+
+  /** @throws AppError `forbidden` if the caller may not read a value that an operator starts from. */
+  #withoutOperators(tx: Transactor, { table, principal, body, row }: BodyToWrite & { row: OwnedRow }): PlainBody {
+    const fields = table.fields.filter((field) => mayBeOperators(field, body[field.name]));
+    const names = fields.map(({ name }) => name);
+    this.#rights.admitOperators(tx, { table, principal, ...row }, names);
+    return withoutOperators(table, { body, record: row.record, fields });
   }
 
   /**

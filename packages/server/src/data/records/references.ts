@@ -1,6 +1,6 @@
 /** References: the checks of a record that need the database (relations, files, unique fields). */
 import type { ErrorDetail, FieldDefinition, StoredRecord } from "@socle/protocol";
-import { allOf, LoopTurns, type Principal, quote, system } from "../../base/kernel/index.ts";
+import { allOf, isObject, LoopTurns, type Principal, quote, system } from "../../base/kernel/index.ts";
 import type { Reader, Transactor, Value } from "../../store/database/index.ts";
 import type { Collections } from "../collections/index.ts";
 import { typeOf } from "../fields/index.ts";
@@ -11,6 +11,12 @@ export type Body = Record<string, unknown>;
 
 /** An array with more items is looked up in turns with the event loop. */
 export const longArray = 50;
+
+/** The ids that a value of a body adds to a multiple field: an array, or the operand of `$add`. */
+export function addedItems(value: unknown): readonly unknown[] {
+  const items = isObject(value) ? value["$add"] : value;
+  return Array.isArray(items) ? items : [];
+}
 
 /**
  * The fields of a body, in the order of the definition: the value to store, or undefined for a field that the body does
@@ -107,10 +113,9 @@ export class References {
     const found = new Set<string>();
     this.#found.set(tx, found);
     for (const [, field] of table.references) {
-      const given = body[field.name];
-      if (typeOf(field).reference !== "file" || !Array.isArray(given)) continue;
+      if (typeOf(field).reference !== "file") continue;
       const known = new Set([before?.[field.name] ?? []].flat());
-      for (const id of given) {
+      for (const id of addedItems(body[field.name])) {
         if (typeof id !== "string" || known.has(id)) continue;
         if (this.#lookups.isReadableFile(tx, id, principal)) found.add(id);
         if (turns.isDue()) await turns.next();

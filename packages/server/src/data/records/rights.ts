@@ -185,6 +185,17 @@ export class Rights {
     refuse(closed);
   }
 
+  /**
+   * Refuses operators on values that the caller may not read: the outcome of an operator tells about the present value.
+   * @throws AppError `forbidden` with the fields.
+   */
+  admitOperators(reader: Reader, before: WholeState, fields: readonly string[]): void {
+    const isReadable = this.allows(reader, "read", { ...before, id: before.record.id });
+    const hidden = isReadable ? this.hidden(reader, before) : new Set(fields);
+    const refused = fields.filter((field) => hidden.has(field));
+    if (refused.length > 0) throw forbidden(refused, "read", "; an operator starts from the present value");
+  }
+
   /** The fields that limits close in a record. */
   #closed(reader: Reader, limits: FieldLimits, state: RecordState): Set<string> {
     const closed = new Set(limits.closed);
@@ -225,10 +236,14 @@ function isUnchanged({ table, record }: WholeState, name: string, values: Writte
 }
 
 function refuse(fields: ReadonlySet<string>): void {
-  if (fields.size === 0) return;
-  const names = [...fields];
-  const details = names.map(
-    (field): ErrorDetail => ({ field, rule: "readonly", message: `You may not write ${field}` }),
+  if (fields.size > 0) throw forbidden([...fields], "write");
+}
+
+/** @param why the end of the sentences. */
+function forbidden(fields: readonly string[], right: "read" | "write", why = ""): AppError {
+  const details = fields.map(
+    (field): ErrorDetail => ({ field, rule: "readonly", message: `You may not ${right} ${field}${why}` }),
   );
-  throw new AppError("forbidden", `You may not write ${allOf(names.map((name) => `"${name}"`))}.`, { details });
+  const names = allOf(fields.map((name) => `"${name}"`));
+  return new AppError("forbidden", `You may not ${right} ${names}${why}.`, { details });
 }
