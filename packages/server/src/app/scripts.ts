@@ -10,6 +10,7 @@ import { Jobs, jobOf } from "../code/jobs/index.ts";
 import {
   fingerprint,
   QueryPool,
+  Reads,
   ScriptHost,
   type ScriptHostOptions,
   type ScriptKind,
@@ -58,11 +59,20 @@ export class Scripts {
     this.#logger = logger.for("scripts");
     const host = new ScriptHost({ ...process, processes, logger: this.#logger });
     this.host = host;
+    this.#queries = new QueryPool({
+      cwd: this.#root(),
+      environment,
+      options: { database: config.database, tables: [userQueryTable, fileQueryTable, eventQueryTable] },
+      timeoutMs: Math.min(timeoutMs, 30_000),
+      aliased: () => service.collections.queryTables(),
+    });
+    service.database.joinGaps(this.#queries);
+    const reads = new Reads({ ...service, pool: this.#queries });
     const shared = { ...service, timeoutMs, processes, host };
     this.functions = new Functions({
       ...shared,
       logger: logger.for("functions"),
-      hooks: { timeoutMs: config["scripts.hookTimeout"], maxBytes: config["limits.hooks"] },
+      hooks: { timeoutMs: config["scripts.hookTimeout"], maxBytes: config["limits.hooks"], reads },
       collectionNames: () => service.collections.all().map(({ name }) => name),
     });
     this.jobs = new Jobs({
@@ -73,17 +83,9 @@ export class Scripts {
       now,
     });
     this.endpoints = new Endpoints({ ...shared, logger: logger.for("endpoints") });
-    this.#queries = new QueryPool({
-      cwd: this.#root(),
-      environment,
-      options: { database: config.database, tables: [userQueryTable, fileQueryTable, eventQueryTable] },
-      timeoutMs: Math.min(timeoutMs, 30_000),
-      aliased: () => service.collections.queryTables(),
-    });
-    service.database.joinGaps(this.#queries);
     this.#owners = {
       kinds: [this.functions, this.jobs, this.endpoints],
-      calls: new ServiceApi({ ...service, pool: this.#queries, queues: this.jobs.queues }),
+      calls: new ServiceApi({ ...service, reads, queues: this.jobs.queues }),
     };
   }
 

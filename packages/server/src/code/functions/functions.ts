@@ -44,7 +44,7 @@ export interface FunctionsOptions extends MachineOptions {
   readonly timeoutMs: number;
   readonly collectionNames: () => readonly string[];
   readonly host: ScriptHost;
-  readonly hooks: Pick<HooksOptions, "timeoutMs" | "maxBytes">;
+  readonly hooks: Pick<HooksOptions, "timeoutMs" | "maxBytes" | "reads">;
 }
 
 export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements ScriptKind, EventRecorder {

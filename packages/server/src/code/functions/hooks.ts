@@ -18,9 +18,18 @@ import {
   type Principal,
 } from "../../base/kernel/index.ts";
 import { FailureBudget, type Logger } from "../../base/logging/index.ts";
-import type { HookedChange, RecordHooks } from "../../data/records/index.ts";
+import type { HookedChange, HookReads, RecordHooks } from "../../data/records/index.ts";
 import type { Auth, AuthHooks, AuthStep } from "../../people/auth/index.ts";
-import { appErrorOf, type BrokenScript, type CallOutcome, type Script, type ScriptHost } from "../script-host/index.ts";
+import {
+  appErrorOf,
+  type BrokenScript,
+  type CallOutcome,
+  keyOf,
+  type Read,
+  type Reads,
+  type Script,
+  type ScriptHost,
+} from "../script-host/index.ts";
 import { chainTooLong, type Hook, hooksOf } from "./function-file.ts";
 
 /** Changes with hooks that run at a time, for each script process; a caller has three quarters of the number. */
@@ -47,6 +56,7 @@ export interface HooksOptions {
   /** Bytes of all records that wait for hooks. */
   readonly maxBytes: number;
   readonly host: Pick<ScriptHost, "call">;
+  readonly reads: Pick<Reads, "changed">;
 }
 
 /** A change of a record, or a step of a user, that hooks are asked about. */
@@ -103,8 +113,10 @@ export class Hooks implements RecordHooks, AuthHooks {
   }
 
   /** @throws AppError: the refusal of a hook, or `unavailable`. */
-  run(change: HookedChange): Promise<void> {
-    return this.#askInShare({ ...change, caller: callerOf(change.principal) });
+  async run(change: HookedChange): Promise<HookReads | null> {
+    const reads = await this.#askInShare({ ...change, caller: callerOf(change.principal) });
+    if (reads.length === 0) return null;
+    return { keys: reads.map(keyOf), changed: () => this.#options.reads.changed(reads) };
   }
 
   /** @throws AppError as `run`. */
@@ -121,21 +133,23 @@ export class Hooks implements RecordHooks, AuthHooks {
   }
 
   /** A change of a hook waits for no turn: the hook waits for the change. */
-  #askInShare(question: Question): Promise<void> {
+  #askInShare(question: Question): Promise<readonly Read[]> {
     const { principal, caller, bytes } = question;
     const deadline = performance.now() + this.timeoutMs;
     const isOfHook = principal !== null && "isHook" in principal && principal.isHook;
     const turns = isOfHook ? this.#nested : this.#turns;
-    const ask = (): Promise<void> => turns.run(() => this.#ask(question, deadline), { caller });
+    const ask = (): Promise<readonly Read[]> => turns.run(() => this.#ask(question, deadline), { caller });
     return this.#bytes.run(ask, { caller, size: bytes + baseBytes });
   }
 
-  async #ask(question: Question, deadline: number): Promise<void> {
+  /** Asks the hooks in order. Answers the reads of all hooks. */
+  async #ask(question: Question, deadline: number): Promise<readonly Read[]> {
     const { collection, operation, previous } = question;
     const chain = chainOf(question.principal);
     const actor = actorOf(question.principal);
     const user = actor === null ? null : this.#options.auth.users.find(actor);
     let { record } = question;
+    const reads: Read[] = [];
     for (const hook of this.#hooks) {
       if (hook.collection !== collection || hook.operation !== operation) continue;
       const { path, handler, isBroken } = hook;
@@ -158,8 +172,10 @@ export class Hooks implements RecordHooks, AuthHooks {
       hook.durations.observe(performance.now() - startedAt);
       const returned = this.#returned(hook, runId, outcome);
       if (returned !== null) record = this.#accepted(hook, runId, () => question.accept(returned));
+      if (outcome.status === "answered") reads.push(...(outcome.reads ?? []));
       hook.calls.passed += 1;
     }
+    return reads;
   }
 
   /** An error that is no `AppError` is the hook's. */

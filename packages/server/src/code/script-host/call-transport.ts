@@ -15,6 +15,8 @@ export interface Caller {
   readonly task: ScriptTask;
   /** Milliseconds until the time is up. */
   readonly remainingMs: number;
+  /** Resolves when the attempt has ended. */
+  readonly ended: Promise<unknown>;
   /** Sends a part of the answer. Resolves when the process has taken the part. */
   part(value: unknown): Promise<void>;
 }
@@ -83,6 +85,7 @@ export class CallTransport {
     const { task, startedAt } = attempt;
     return {
       task,
+      ended: attempt.outcome,
       // A getter, as the call may wait before the answer.
       get remainingMs() {
         return task.timeoutMs - (performance.now() - (startedAt ?? performance.now()));

@@ -13,8 +13,9 @@ export {
 } from "./attempt.ts";
 export { readEnvironmentFile } from "./environment.ts";
 export { dispatch, type Handlers, runTool, SpawnedProcess, type SpawnOptions, toolOutput } from "./host-process.ts";
-export { appErrorOf, type ScriptError, type ScriptExports } from "./protocol.ts";
+export { appErrorOf, type Read, type ScriptError, type ScriptExports } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
+export { keyOf, Reads } from "./reads.ts";
 export { exportAdvice, parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
 export { type FileState, findScripts, fingerprint, listTests } from "./script-files.ts";
 export {

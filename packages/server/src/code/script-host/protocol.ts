@@ -54,9 +54,12 @@ export interface ResponseData extends Pick<RequestData, "headers" | "body"> {
   readonly status: number;
 }
 
-/** The end of a handler: its value as JSON, an error meant for the caller, or a failure. The value of a run, and of an endpoint, is `null`. */
+/**
+ * The end of a handler: its value as JSON, with the reads of a hook; an error meant for the caller; or a failure. The value of a
+ * run, and of an endpoint, is `null`.
+ */
 export type HandlerOutcome =
-  | { readonly status: "answered"; readonly value: string }
+  | { readonly status: "answered"; readonly value: string; readonly reads?: readonly Read[] }
   | { readonly status: "refused"; readonly refusal: CallError }
   | { readonly status: "failed"; readonly error: ScriptError };
 
@@ -133,6 +136,46 @@ export function callErrorOf({ code, message, details, retryAfter, isStale }: App
     ...(retryAfter !== undefined && { retryAfter }),
     ...(isStale && { isStale }),
   };
+}
+
+/** A read of the user's code, by which the service tells whether the read would be answered otherwise now. */
+export interface Read {
+  readonly method: "db.get" | "db.page" | "db.list" | "db.query";
+  readonly args: readonly string[];
+  /** The version of the collections at the read; empty when unknown. */
+  readonly version: string;
+  /** The `AnswerHash` of the answer; empty for an answer that depends on writes of the transaction. */
+  readonly hash: string;
+}
+
+/** The hash of an answer, which comes in pieces. The hash tells answers apart that differ by accident. */
+export class AnswerHash {
+  #hash = 0n;
+
+  add(text: string): void {
+    this.#hash = BigInt(Bun.hash(text, this.#hash));
+  }
+
+  get text(): string {
+    return this.#hash.toString(36);
+  }
+}
+
+/** The reads and the writes of a transaction so far. */
+export interface TransactionState {
+  readonly reads: readonly Read[];
+  /** Operations of a batch. */
+  readonly operations: readonly unknown[];
+  /** The ids of the records that the creates make, by position; null for another operation. */
+  readonly ids: readonly (string | null)[];
+}
+
+/** A transaction that is to be committed. */
+export interface Commit extends TransactionState {
+  /** Runs of queues, as a batch adds them. */
+  readonly enqueue: readonly unknown[];
+  /** The turn that the transaction has; null without a turn. */
+  readonly turn: number | null;
 }
 
 /** A call to the service. Objects go as JSON text, with the same meaning as over HTTP. */

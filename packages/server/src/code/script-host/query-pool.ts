@@ -20,7 +20,13 @@ export interface QueryMessage {
   readonly aliased?: readonly QueryTable[];
 }
 
-export type QueryAnswer = { readonly rows: string } | { readonly error: CallError };
+/** The rows of a query as JSON, with the names of the tables that the query reads. */
+export interface QueryRows {
+  readonly rows: string;
+  readonly tables: readonly string[];
+}
+
+export type QueryAnswer = QueryRows | { readonly error: CallError };
 
 /** The end of a query: the answer, or for people, how the process has ended on its own or was killed from outside. */
 type QueryEnd = QueryAnswer | { readonly ended: string };
@@ -63,12 +69,12 @@ export class QueryPool implements PausableReads {
     this.#options = options;
   }
 
-  /** The rows of a query, as JSON. @throws AppError `bad_request`, also when the query runs longer than the time. */
-  query(query: QueryMessage, timeoutMs: number): Promise<string> {
+  /** The rows of a query. @throws AppError `bad_request`, also when the query runs longer than the time. */
+  query(query: QueryMessage, timeoutMs: number): Promise<QueryRows> {
     return this.#admission.run(async () => {
       for (let ends = 1; ; ends += 1) {
         const answer = await this.#attempt(query, timeoutMs);
-        if ("rows" in answer) return answer.rows;
+        if ("rows" in answer) return answer;
         if ("error" in answer) throw new AppError(answer.error.code, answer.error.message);
         if (ends === maxEnds) throw new AppError("bad_request", `db.query: its process ended (${answer.ended})`);
       }

@@ -1,14 +1,14 @@
 /** The service's API for the user's code: `db`, `auth.users`, `storage` and `jobs` of a handler's context. */
-import { ROLES, type StoredRecord, VISIBILITIES, type Visibility } from "@socle/protocol";
+import { ROLES, VISIBILITIES, type Visibility } from "@socle/protocol";
 import { AppError, actorOf, isObject, oneOf, quote, readChoice, type System } from "../../base/kernel/index.ts";
-import type { Queries } from "../../data/queries/index.ts";
 import { parseBatch, type Records, type RecordVersion } from "../../data/records/index.ts";
 import { cleanName, type Storage } from "../../files/storage/index.ts";
 import { type Auth, readCredentials } from "../../people/auth/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import type { CallAnswers, Caller } from "./call-transport.ts";
-import type { CallMessage } from "./protocol.ts";
-import type { QueryPool } from "./query-pool.ts";
+import type { CallMessage, Commit, Read, TransactionState } from "./protocol.ts";
+import type { Reads } from "./reads.ts";
+import { Transactions } from "./transactions.ts";
 
 /** The queues that the code adds runs to. */
 interface QueueCalls {
@@ -20,18 +20,23 @@ interface QueueCalls {
 
 type Method = (principal: System, args: readonly unknown[], caller: Caller) => unknown;
 
-/** Characters of JSON in a piece of a list, about. */
-const pieceSize = 128 * 1024;
+/** The calls that read, with the names of the arguments. */
+const readArguments: { readonly [method in Read["method"]]: readonly string[] } = {
+  "db.get": ["collection", "id"],
+  "db.page": ["collection", "query"],
+  "db.list": ["collection"],
+  "db.query": ["sql", "params"],
+};
+const methods = ["db.get", "db.page", "db.list", "db.query"] as const;
 /** Users in an answer at most. */
 const maxUsers = 1_000;
 
 interface ServiceApiOptions {
   database: Database;
   records: Records;
-  queries: Queries;
+  reads: Reads;
   auth: Auth;
   storage: Storage;
-  pool: QueryPool;
   queues: QueueCalls;
 }
 
@@ -41,10 +46,13 @@ interface ServiceApiOptions {
  */
 export class ServiceApi implements CallAnswers {
   readonly #options: ServiceApiOptions;
+  readonly #transactions: Transactions;
   readonly #methods: ReadonlyMap<string, Method>;
 
   constructor(options: ServiceApiOptions) {
     this.#options = options;
+    const enqueue = options.queues.forBatch.bind(options.queues);
+    this.#transactions = new Transactions({ ...options, enqueue });
     this.#methods = new Map(
       Object.entries({
         ...this.#recordMethods(),
@@ -64,34 +72,12 @@ export class ServiceApi implements CallAnswers {
   }
 
   #recordMethods(): Record<string, Method> {
-    const { records, queries, pool, queues } = this.#options;
+    const { records, queues } = this.#options;
     return {
-      "db.list": async (principal, [name], { part }) => {
-        const pages = await queries.whole(records.collection(text(name, "collection")), principal);
-        try {
-          await sendRecords(pages.first, part);
-          while (pages.rest !== null) {
-            const next = await pages.rest.next();
-            if (next.done === true) break;
-            await sendRecords(next.value, part);
-          }
-        } finally {
-          await pages.rest?.return();
-        }
-      },
-      "db.page": async (principal, [name, search]) => {
-        const collection = records.collection(text(name, "collection"));
-        const parameters = text(search, "query");
-        const list = queries.prepare(collection, principal, parameters);
-        if (list.query === null) throw new AppError("bad_request", `${quote(parameters)} has no parameter of a list.`);
-        // Functions share the reader threads as one caller. A run that has ended leaves queries to the limit of time.
-        const caller = { principal, caller: () => "functions", signal: () => new AbortController().signal };
-        return (await queries.page(collection, list, caller)).text;
-      },
-      "db.get": async (principal, [name, id]) => {
-        const collection = records.collection(text(name, "collection"));
-        return nullIfMissing(() => records.get(collection, principal, text(id, "id")));
-      },
+      "db.get": this.#read("db.get"),
+      "db.page": this.#read("db.page"),
+      "db.list": this.#read("db.list"),
+      "db.query": this.#read("db.query"),
       "db.create": async (principal, [name, body]) =>
         (await records.create(text(name, "collection"), principal, parsedObject(body, "The values"))).json.text,
       "db.update": async (principal, [name, id, body, ifMatch]) => {
@@ -106,11 +92,24 @@ export class ServiceApi implements CallAnswers {
       "db.batch": async (principal, [given]) => {
         const { enqueue, ...batch } = parsedObject(given, "operations");
         const runs = enqueue === undefined ? undefined : queues.forBatch(enqueue, principal);
-        return (await records.batch(principal, parseBatch(batch), runs)).text;
+        return (await records.batch(principal, parseBatch(batch), { ...(runs !== undefined && { after: runs }) })).text;
       },
-      "db.query": (_principal, [sql, params], { remainingMs }) =>
-        pool.query({ sql: text(sql, "sql"), params: text(params, "params") }, Math.max(1, remainingMs)),
+      "db.check": (_principal, [json]) =>
+        this.#transactions.check((parsedObject(json, "reads") as unknown as TransactionState).reads),
+      "db.own": (principal, [json, method, ...args]) => {
+        const state = parsedObject(json, "writes") as unknown as TransactionState;
+        return this.#transactions.own(principal, state, readOf(readChoice("method", method, methods), args));
+      },
+      "db.commit": (principal, [json]) =>
+        this.#transactions.commit(principal, parsedObject(json, "writes") as unknown as Commit),
+      "db.turn": (_principal, [key], caller) => this.#transactions.turn(text(key, "key"), caller),
+      "db.leave": (_principal, [turn]) => this.#transactions.leave(whole(turn, "turn")),
     };
+  }
+
+  #read(method: Read["method"]): Method {
+    const { reads } = this.#options;
+    return (_principal, args, { remainingMs, part }) => reads.answer(readOf(method, args), { remainingMs, part });
   }
 
   #userMethods(): Record<string, Method> {
@@ -184,21 +183,6 @@ export class ServiceApi implements CallAnswers {
   }
 }
 
-/** Sends records in pieces, a piece after the process has taken the piece before. */
-async function sendRecords(records: readonly StoredRecord[], part: Caller["part"]): Promise<void> {
-  for (let at = 0; at < records.length; ) {
-    const piece: string[] = [];
-    let size = 0;
-    while (at < records.length && size < pieceSize) {
-      const json = JSON.stringify(records[at]);
-      size += json.length;
-      piece.push(json);
-      at += 1;
-    }
-    await part(`[${piece.join(",")}]`);
-  }
-}
-
 /** The answer of the work; null when the work throws `not_found`. */
 async function nullIfMissing<T>(work: () => T | Promise<T>): Promise<T | null> {
   try {
@@ -212,6 +196,11 @@ async function nullIfMissing<T>(work: () => T | Promise<T>): Promise<T | null> {
 function text(value: unknown, name: string): string {
   if (typeof value === "string") return value;
   throw new AppError("bad_request", `${name} must be a string, not ${quote(value)}.`);
+}
+
+/** @throws AppError `bad_request` for an argument that is no text. */
+function readOf(method: Read["method"], args: readonly unknown[]): Pick<Read, "method" | "args"> {
+  return { method, args: readArguments[method].map((name, i) => text(args[i], name)) };
 }
 
 /** A record to change, and its required version. */

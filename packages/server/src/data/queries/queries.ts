@@ -13,7 +13,7 @@
 
 import { AppError, BoundedMap, isAdmin, JsonText, type Principal } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import { type Database, SchemaChanged } from "../../store/database/index.ts";
+import { type Database, SchemaChanged, type Transactor } from "../../store/database/index.ts";
 import type { Collection, Collections } from "../collections/index.ts";
 import { callerOf, type Decision } from "../permissions/index.ts";
 import {
@@ -181,11 +181,28 @@ export class Queries {
     const { outcome, ms, steps } = await this.#run<PageOutcome>(plan, caller);
     if (query === null) throw new Error("The whole list has no pages");
     if (steps !== null) this.#logSlow(query, ms, steps);
-    const { next } = outcome;
-    const cursor = next === null ? null : this.#cursors.write(next, listOf(query, principal));
     const total = query.countsAll ? this.#options.records.count(query.collection) : outcome.total;
+    return this.#pageText(query, { ...outcome, total }, principal);
+  }
+
+  /**
+   * A page of a list with the changes of an open transaction, as `page`. @throws AppError `bad_request` for a list that
+   * reads more than a few thousand rows.
+   */
+  pageIn(tx: Transactor, { query, position }: PreparedList, principal: Principal): JsonText {
+    if (query === null) throw new Error("The whole list has no pages");
+    const input: PageInput = { type: "page", plan: query.plan, position, ...this.#basics({ principal }) };
+    const { outcome } = this.#options.database.readOwn(maxVisits, () => runQuery(tx, input, true));
+    // The outcome has the type that belongs to the input.
+    const found = outcome as PageOutcome;
+    const all = query.countsAll ? tx.get<{ n: number }>(recordTableOf(query.collection).count) : null;
+    return this.#pageText(query, { ...found, total: all?.n ?? found.total }, principal);
+  }
+
+  #pageText(query: ListQuery, { items, next, total }: PageOutcome, principal: Principal): JsonText {
+    const cursor = next === null ? null : this.#cursors.write(next, listOf(query, principal));
     const end = total === null ? "" : `,"total":${total}`;
-    return JsonText.from('{"items":', outcome.items, `,"nextCursor":${cursor === null ? null : `"${cursor}"`}${end}}`);
+    return JsonText.from('{"items":', items, `,"nextCursor":${cursor === null ? null : `"${cursor}"`}${end}}`);
   }
 
   /**
@@ -302,7 +319,7 @@ export class Queries {
     }
   }
 
-  #basics({ principal }: QueryCaller): Pick<QueryInput, "context" | "slowMs"> {
+  #basics({ principal }: Pick<QueryCaller, "principal">): Pick<QueryInput, "context" | "slowMs"> {
     const context = { now: Date.now(), user: callerOf(principal) };
     return { context, slowMs: this.#options.slowQueryMs };
   }

@@ -31,6 +31,8 @@ export interface Operation {
   /** The record that the operation changes: an id, the number of an earlier operation, or "" for a create. */
   readonly id: string | number;
   readonly ifMatch: string | null;
+  /** The id of the record that a create of a transaction makes; by default, the create makes the id. */
+  readonly newId?: string;
   /** The body; empty for a delete. */
   readonly body: Body;
   readonly references: readonly Reference[];
@@ -77,7 +79,7 @@ export class Batch {
     for (const [index, operation] of operations.entries()) {
       if (hooks !== null) hooks.part = index;
       try {
-        const { method, collection, ifMatch, body, references } = operation;
+        const { method, collection, ifMatch, body, references, newId } = operation;
         const id = this.#idOf(operation);
         // The ids of earlier records stand in the body from now on.
         if (references.length > 0) resolve(references, this.ids);
@@ -85,7 +87,12 @@ export class Batch {
           await changes.lookAhead(tx, caller, { collection, id: method === "create" ? null : id, body });
         const target = { collection, id, ifMatch, hooks };
         if (method === "create") {
-          const made = changes.create(tx, caller, { collection, body, hooks });
+          const made = changes.create(tx, caller, {
+            collection,
+            body,
+            hooks,
+            ...(newId !== undefined && { id: newId }),
+          });
           this.#done(made.record.id, 201, made);
         } else if (method === "update") this.#done(id, 200, changes.update(tx, caller, { ...target, body }));
         else this.#done(id, 204, { json: noBody, weight: await changes.delete(tx, caller, target) });

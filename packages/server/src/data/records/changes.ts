@@ -29,6 +29,8 @@ export interface SavedRecord {
 export interface NewRecord {
   readonly collection: string;
   readonly body: Body;
+  /** The id of the record; by default, the create makes the id. */
+  readonly id?: string;
   readonly given?: GivenFields;
   /** Null for a write without hooks, and for a write that goes around hooks. */
   readonly hooks: WriteHooks | null;
@@ -85,13 +87,13 @@ export class RecordChanges {
   create(
     tx: Transactor,
     principal: Principal,
-    { collection: name, body, given, hooks, observe }: NewRecord,
+    { collection: name, body, id: chosenId, given, hooks, observe }: NewRecord,
   ): SavedRecord {
     const table = recordTableOf(this.#options.collections.named(name));
     const { collection } = table;
     collection.policies.create.admit(principal);
     const now = this.#options.clock.now();
-    const id = given?.id ?? (hooks === null ? newId("rec", now) : hooks.newId(now));
+    const id = given?.id ?? chosenId ?? (hooks === null ? newId("rec", now) : hooks.newId(now));
     const createdAt = given?.createdAt ?? toTimestamp(now);
     const updatedAt = given?.updatedAt ?? createdAt;
     const isHooked = hooks?.has(name, "create") === true;

@@ -1,6 +1,6 @@
 /** Records: create, read, update and delete, batches and imports, with validation, permissions, hooks and events. */
 
-export { parseBatch, referencesIn, resolve } from "./batch.ts";
+export { type Operation, parseBatch, referencesIn, resolve } from "./batch.ts";
 export type { RecordVersion } from "./changes.ts";
 export { touchesReadRule } from "./record-effects.ts";
 export {
@@ -16,4 +16,4 @@ export {
   withoutFields,
 } from "./record-table.ts";
 export { type ImportedRecord, Records } from "./records.ts";
-export type { HookedChange, RecordHooks } from "./write-hooks.ts";
+export type { HookedChange, HookReads, RecordHooks } from "./write-hooks.ts";

@@ -202,6 +202,11 @@ export class Versions {
     }
   }
 
+  /** A number that grows with each change of a record. */
+  get now(): number {
+    return this.#now;
+  }
+
   /** The version of all that a caller can see of some collections, and of the definitions. */
   of(entered: ReadonlyMap<Collection, Decision>, principal: Principal): string {
     const userId = principal?.userId ?? null;

@@ -7,6 +7,7 @@ import {
   type JsonText,
   LoopTurns,
   messageOf,
+  type Place,
   type Principal,
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
@@ -36,9 +37,27 @@ import { fieldLimits, isRecordId, missingRecord, recordTableOf } from "./record-
 import type { Body, Lookups } from "./references.ts";
 import { Rights } from "./rights.ts";
 import { Trials } from "./trials.ts";
+import { ConflictTurns } from "./turns.ts";
 import { type HookedOperation, type RecordHooks, WriteHooks } from "./write-hooks.ts";
 
 export type ImportedRecord = Required<Pick<NewRecord, "body" | "given">>;
+
+/** A write in a long transaction. */
+interface LongWrite<T> {
+  readonly hooks: WriteHooks | null;
+  /** As in `TransactOptions`. */
+  readonly makesRoom: boolean;
+  /** The same write for a short transaction, while no hook has read anything. */
+  readonly quick?: CallersWork<T> | null;
+  /** Whether conflicting hooks take turns. By default, yes. */
+  readonly hasTurns?: boolean;
+}
+
+/** More work of a batch's transaction: before the first change, and after the last, with the ids of the records. */
+interface WorkBeside {
+  readonly before?: () => Promise<void>;
+  readonly after?: (tx: Transactor, ids: readonly string[]) => void;
+}
 
 interface RecordsOptions {
   readonly database: Database;
@@ -59,6 +78,8 @@ interface Rejection {
 
 /** A create and an update refuse before the first write, so a second call is safe. */
 const single: TransactOptions = { isRepeatable: true };
+/** Takes the transaction of a rehearsal back. */
+const takenBack = new Error("The transaction of a rehearsal is taken back");
 /** Rolls a transaction back until its hooks have been asked. */
 const hooksPending = new Error("Hooks have to be asked first");
 
@@ -73,6 +94,8 @@ export class Records {
   #hooks: RecordHooks | null = null;
   readonly versions: Versions;
   readonly rights: Rights;
+  /** The turns of transactions and hooks whose reads were changed. */
+  readonly turns = new ConflictTurns();
   readonly trials: Trials;
   /** Only for the deletion of a user. */
   readonly deletions: Pick<Deletions, "isPointedTo" | "followUser">;
@@ -218,14 +241,8 @@ export class Records {
   ): Promise<SavedRecord> {
     const looksAhead = mayNameManyFiles(change.body);
     if (!looksAhead && hooks === null) return this.#options.database.transactFor(principal, work, single);
-    if (!looksAhead && hooks !== null) {
-      const attempt: CallersWork<SavedRecord> = (tx, caller) => {
-        hooks.begin();
-        return seen(hooks, work(tx, caller));
-      };
-      return askingFirst(hooks, () => this.#options.database.transactFor(principal, attempt));
-    }
-    return this.#writeLong(principal, { hooks, makesRoom: false }, async (tx, caller) => {
+    const quick: CallersWork<SavedRecord> | null = looksAhead ? null : work;
+    return this.#writeLong(principal, { hooks, makesRoom: false, quick }, async (tx, caller) => {
       if (looksAhead) await this.#changes.lookAhead(tx, caller, change);
       return work(tx, caller);
     });
@@ -242,30 +259,54 @@ export class Records {
     return operation === "delete" ? hooked.size > 0 : hooked.has(collection);
   }
 
-  /** Runs a write in a long transaction. @param makesRoom as in `TransactOptions`. @throws as `askingFirst`. */
-  #writeLong<T>(
-    principal: Principal,
-    { hooks, makesRoom }: { hooks: WriteHooks | null; makesRoom: boolean },
-    work: CallersWork<Promise<T>>,
-  ): Promise<T> {
-    if (hooks === null) return this.#options.database.transactLongFor(principal, work, { makesRoom });
-    const attempt: CallersWork<Promise<T>> = async (tx, caller) => {
+  /**
+   * Runs a write in a long transaction; a write with hooks, as often as hooks must be asked.
+   * @throws AppError also of hooks, and `conflict`.
+   */
+  async #writeLong<T>(principal: Principal, write: LongWrite<T>, work: CallersWork<Promise<T>>): Promise<T> {
+    const { database } = this.#options;
+    const { hooks, makesRoom, quick = null } = write;
+    if (hooks === null) return database.transactLongFor(principal, work, { makesRoom });
+    const long: CallersWork<Promise<T>> = async (tx, caller) => {
       hooks.begin();
+      await hooks.look();
       return seen(hooks, await work(tx, caller));
     };
-    return askingFirst(hooks, () => this.#options.database.transactLongFor(principal, attempt, { makesRoom }));
+    const short: CallersWork<T> | null =
+      quick &&
+      ((tx, caller) => {
+        hooks.begin();
+        return seen(hooks, quick(tx, caller));
+      });
+    // The write of a hook or a transaction takes no turn: the holder of the turn may wait for the write.
+    const hasTurns = write.hasTurns !== false && !(principal !== null && "isHook" in principal && principal.isHook);
+    const turn: Pick<Place, "release">[] = [];
+    const takeTurn = async (key: string | null | undefined): Promise<void> => {
+      if (hasTurns && turn.length === 0 && typeof key === "string") turn.push(await this.turns.take(key));
+    };
+    try {
+      for (;;) {
+        try {
+          return await (short !== null && hooks.keys.length === 0
+            ? database.transactFor(principal, short)
+            : database.transactLongFor(principal, long, { makesRoom }));
+        } catch (thrown) {
+          if (thrown !== hooksPending) throw thrown;
+        }
+        await takeTurn(hooks.conflict);
+        await hooks.ask();
+        await takeTurn(hooks.keys.find((key) => this.turns.isTaken(key)));
+      }
+    } finally {
+      turn[0]?.release();
+    }
   }
 
   /**
    * Runs many changes in one transaction: all of the changes or no change.
-   * @param after more work of the transaction, with the ids of the records.
-   * @returns the JSON of an array of `BatchResult`. @throws AppError: see `Batch`.
+   * @returns the JSON of an array of `BatchResult`. @throws AppError: see `Batch`; the errors of `beside`.
    */
-  async batch(
-    principal: Principal,
-    operations: readonly Operation[],
-    after?: (tx: Transactor, ids: readonly string[]) => void,
-  ): Promise<JsonText> {
+  async batch(principal: Principal, operations: readonly Operation[], beside: WorkBeside = {}): Promise<JsonText> {
     const isHooked = operations.some(({ collection, method }) => this.#isHooked(collection, method));
     const hooks =
       this.#hooks === null || !isHooked
@@ -273,12 +314,37 @@ export class Records {
         : new WriteHooks(this.#hooks, (failures) => hookRefusal(operations, failures));
     const makesRoom = operations.every(({ method }) => method === "delete");
     const changes = this.#changes;
-    return this.#writeLong(principal, { hooks, makesRoom }, async (tx, caller) => {
+    const hasTurns = beside.before === undefined;
+    return this.#writeLong(principal, { hooks, makesRoom, hasTurns }, async (tx, caller) => {
+      await beside.before?.();
       const batch = new Batch({ operations, changes, hooks });
       const results = await batch.run(tx, caller);
-      after?.(tx, batch.ids);
+      beside.after?.(tx, batch.ids);
       return results;
     });
+  }
+
+  /**
+   * Runs many changes as `batch`, without hooks, reads with the changes in place, and takes the changes back.
+   * @throws AppError: see `Batch`; the errors of `before` and `read`.
+   */
+  async rehearse<T>(
+    principal: Principal,
+    operations: readonly Operation[],
+    { before, read }: { before: () => Promise<void>; read: (tx: Transactor) => T },
+  ): Promise<T> {
+    let answer: { readonly value: T } | null = null;
+    const attempt: CallersWork<Promise<void>> = async (tx, caller) => {
+      await before();
+      await new Batch({ operations, changes: this.#changes, hooks: null }).run(tx, caller);
+      answer = { value: read(tx) };
+      throw takenBack;
+    };
+    await this.#options.database.transactLongFor(principal, attempt).catch((thrown: unknown) => {
+      if (thrown !== takenBack) throw thrown;
+    });
+    // The compiler does not see the assignment in the transaction.
+    return (answer as unknown as { readonly value: T }).value;
   }
 
   /** Creates a record, without hooks, in a transaction that must be rolled back after an error. */
@@ -331,18 +397,6 @@ export class Records {
 function seen<T>(hooks: WriteHooks, saved: T): T {
   if (hooks.isPending) throw hooksPending;
   return saved;
-}
-
-/** Repeats a write until its hooks have seen the write. @throws AppError also of hooks, and `conflict`. */
-async function askingFirst<T>(hooks: WriteHooks, write: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await write();
-    } catch (thrown) {
-      if (thrown !== hooksPending) throw thrown;
-    }
-    await hooks.ask();
-  }
 }
 
 /** Whether a collection has fields of files, for which earlier versions made no index. */

@@ -38,7 +38,15 @@ export interface RecordHooks {
   /** The collections with hooks, by operation. */
   readonly hooked: { readonly [operation in HookedOperation]: ReadonlySet<string> };
   /** Asks the hooks of a change. @throws AppError: a refusal, or `unavailable` when a hook does not answer. */
-  run(change: HookedChange): Promise<void>;
+  run(change: HookedChange): Promise<HookReads | null>;
+}
+
+/** The reads of hooks, by which the hooks have decided. */
+export interface HookReads {
+  /** The keys of the turns, see `ConflictTurns`. */
+  readonly keys: readonly string[];
+  /** The key of a read that would be answered otherwise now; null if each answer would be the same. For a long transaction. */
+  changed(): Promise<string | null>;
 }
 
 /** A change, in the form that a transaction tries. */
@@ -62,6 +70,7 @@ interface Answered {
   readonly collection: Collection;
   readonly seen: string;
   readonly values: Values;
+  readonly reads: HookReads | null;
   /** How often hooks were asked about the change. */
   readonly times: number;
 }
@@ -74,6 +83,8 @@ export interface HookFailure {
 
 /** The most questions about a change. */
 const maxTimes = 3;
+/** How often the reads of the hooks of a write may be changed by others. */
+const maxConflicts = 20;
 /** The most transactions of a write. A batch may change a record many times, and each change waits for the change before. */
 const maxRounds = 32;
 /** The most changes of a write about which hooks are asked at the same time. */
@@ -96,6 +107,8 @@ export class WriteHooks {
   #position = 0;
   #created = 0;
   #rounds = 0;
+  #conflict: string | null = null;
+  #conflicts = 0;
   /** The part of the write that the next changes belong to: an operation of a batch. */
   part = 0;
 
@@ -116,6 +129,31 @@ export class WriteHooks {
   /** Whether hooks must be asked before the write can be made: the transaction must be rolled back. */
   get isPending(): boolean {
     return this.#pending.size > 0;
+  }
+
+  /** The keys of all reads by which hooks have decided. */
+  get keys(): readonly string[] {
+    return [...this.#answers.values()].flatMap(({ reads }) => reads?.keys ?? []);
+  }
+
+  /** The key of the last read that was found changed; null without a change. */
+  get conflict(): string | null {
+    return this.#conflict;
+  }
+
+  /**
+   * Looks at the reads of the hooks again, before the first change of a long transaction. Hooks with a read that has
+   * changed are asked again. @throws AppError `conflict` after many changes.
+   */
+  async look(): Promise<void> {
+    for (const [position, { reads }] of this.#answers) {
+      const key = (await reads?.changed()) ?? null;
+      if (key === null) continue;
+      this.#conflict = key;
+      this.#conflicts += 1;
+      if (this.#conflicts > maxConflicts) throw changedAgain();
+      this.#answers.delete(position);
+    }
   }
 
   has(collection: string, operation: HookedOperation): boolean {
@@ -191,8 +229,9 @@ export class WriteHooks {
       record = { ...record, ...table.decoded(stored) };
       return record;
     };
-    await this.#hooks.run({ collection, operation, record, previous, principal, bytes: seen.length, accept });
-    return { collection: table.collection, seen, values, times: times + 1 };
+    const asked = { collection, operation, record, previous, principal, bytes: seen.length, accept };
+    const reads = await this.#hooks.run(asked);
+    return { collection: table.collection, seen, values, reads, times: times + 1 };
   }
 }
 

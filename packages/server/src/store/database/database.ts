@@ -90,6 +90,8 @@ export class Database {
   /** Threads for reads of all callers, with a limit of time. */
   readonly #queryThreads: ReaderThreads;
   #callerGuard: CallerGuard | null = null;
+  /** The rows that stop probes of `readOwn` may still meet. */
+  #ownRowsLeft = Number.POSITIVE_INFINITY;
   /** Migrations that run or wait. */
   #migrations = 0;
 
@@ -106,6 +108,10 @@ export class Database {
       warnOfRemains(path, logger);
       const writer = openWriter(path);
       this.#closers.push(() => writer.close());
+      addFunctions(writer, () => {
+        this.#ownRowsLeft -= 1;
+        if (this.#ownRowsLeft < 0) throw new Error("The read of a transaction meets too many rows");
+      });
       this.#reader = new SnapshotReader((onProbe) => {
         const connection = new Connection(path, { readonly: true });
         addFunctions(connection, onProbe);
@@ -199,6 +205,25 @@ export class Database {
     const caller = principal?.userId ?? "";
     const makesRoom = options.makesRoom === true && isAdmin(principal);
     return this.#writer.transactLong((tx) => work(tx, this.recheck(principal, tx)), { caller, site: null, makesRoom });
+  }
+
+  /**
+   * Runs reads of an open transaction, whose statements carry a `stopProbe`, within a number of rows.
+   * @throws AppError `bad_request` beyond the number.
+   */
+  readOwn<T>(maxRows: number, work: () => T): T {
+    this.#ownRowsLeft = maxRows;
+    try {
+      return work();
+    } catch (thrown) {
+      if (this.#ownRowsLeft >= 0) throw thrown;
+      throw new AppError(
+        "bad_request",
+        `After a write of the transaction, a read may visit ${maxRows} records at most. Make the read before the first write, or give the read an index.`,
+      );
+    } finally {
+      this.#ownRowsLeft = Number.POSITIVE_INFINITY;
+    }
   }
 
   /** Like `migrate`, for a change that a caller asked for; see `transactFor`. */

@@ -27,6 +27,7 @@ import { Errors } from "./errors.ts";
 import { declaredEnvironment, defineGlobals, loadEnvironment, refusalOf } from "./globals.ts";
 import { answerOf, type Middleware, middlewareOf } from "./middleware.ts";
 import { type AttemptScope, Budget, Output, scopes } from "./output.ts";
+import { ReadRecorder } from "./reads.ts";
 import { answered, answeredPart, refused, ServiceClient, ServiceError } from "./service-client.ts";
 import { accessOf } from "./typed-endpoint.ts";
 
@@ -212,7 +213,7 @@ class Child {
     this.#send({ type: "started", attempts: [attempt] });
     this.#entered = attempt;
     try {
-      await this.#call(call);
+      await this.#call(call, null);
       // Unhandled rejections come to light at the end of a turn.
       await nextTurn();
       this.#end(attempt, { status: "answered", value: "null" });
@@ -229,13 +230,18 @@ class Child {
   /** Calls a handler for a caller that waits for the value, or the response. */
   async #invoke(call: Invocation): Promise<void> {
     const { attempt, path, request } = call;
+    // A write waits for a hook: the reads of the hook are looked at again at the commit.
+    const recorder = request === undefined ? new ReadRecorder() : null;
     try {
-      const value = await this.#call(call).catch((thrown: unknown) => {
+      const value = await this.#call(call, recorder).catch((thrown: unknown) => {
         if (request !== undefined && thrown instanceof Response) return thrown;
         throw thrown;
       });
       if (request !== undefined && value instanceof Response) await this.#respond(attempt, value);
-      else this.#answer(attempt, { outcome: { status: "answered", value: jsonOf(value, this.#options.bodyLimit) } });
+      else {
+        const answer = { value: jsonOf(value, this.#options.bodyLimit), ...(recorder && { reads: recorder.reads }) };
+        this.#answer(attempt, { outcome: { status: "answered", ...answer } });
+      }
     } catch (thrown) {
       const refusal = refusalOf(thrown) ?? (request === undefined ? null : ServiceError.toldBy(thrown));
       if (refusal !== null) this.#answer(attempt, { outcome: { status: "refused", refusal } });
@@ -280,7 +286,7 @@ class Child {
     setImmediate(() => this.#send({ type: "answers", answers: this.#answers.splice(0) }));
   }
 
-  async #call({ attempt, path, handler, input, request }: Invocation): Promise<unknown> {
+  async #call({ attempt, path, handler, input, request }: Invocation, recorder: ReadRecorder | null): Promise<unknown> {
     const controller = new AbortController();
     const { signal } = controller;
     const calls = new ServiceClient(attempt, this.#send, this.#options);
@@ -291,8 +297,8 @@ class Child {
     const target = this.#modules.get(path)?.[handler];
     if (typeof target !== "function") throw new Error(`${path} does not export ${handler}`);
     // The service wrote the text of the input.
-    const parts = { input: JSON.parse(input) as RunInput, scope: active, calls, output: this.#output, env: this.#env };
-    const context = makeContext(parts);
+    const about = JSON.parse(input) as RunInput;
+    const context = makeContext({ input: about, scope: active, calls, recorder, output: this.#output, env: this.#env });
     if (request === undefined) return await scopes.run(active, () => target(context));
     const given = requestOf(request, { pieces: requestBody, signal });
     const answering = { request: given, context, handler: (other: Request) => target(other, context) };

@@ -13,7 +13,7 @@ export function runQueries({ database, tables }: QueryOptions): void {
 
 function answer(queries: UserQueries, sql: string, params: string): QueryAnswer {
   try {
-    return { rows: queries.run(sql, parametersOf(JSON.parse(params))) };
+    return queries.run(sql, parametersOf(JSON.parse(params)));
   } catch (thrown) {
     if (!(thrown instanceof AppError)) throw thrown;
     return { error: { code: thrown.code, message: thrown.message } };

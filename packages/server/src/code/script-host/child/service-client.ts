@@ -2,6 +2,8 @@
 import { MAX_FILE_SIZE } from "@socle/protocol";
 import type { CallError, CallLimits, FromChild } from "../protocol.ts";
 
+/** The calls with many records in the arguments. */
+const largeMethods: ReadonlySet<string> = new Set(["db.batch", "db.check", "db.own", "db.commit"]);
 /** Calls of an attempt at a time; further calls wait here, in the memory of the script process. */
 const maxOpen = 100;
 
@@ -64,7 +66,13 @@ export class ServiceClient {
   }
 
   /** Resolves with the value of an answer in JSON. @throws ServiceError with the stack of the caller. */
-  async call(method: string, args: readonly unknown[], onPart?: (value: unknown) => void): Promise<unknown> {
+  async call(method: string, args: readonly unknown[]): Promise<unknown> {
+    const answer = await this.ask(method, args);
+    return typeof answer === "string" ? JSON.parse(answer) : answer;
+  }
+
+  /** Resolves with an answer as sent. @throws ServiceError with the stack of the caller. */
+  async ask(method: string, args: readonly unknown[], onPart?: (value: unknown) => void): Promise<unknown> {
     const error = new ServiceError(told.test(method));
     const size = args.reduce<number>((sum, arg) => sum + sizeOf(arg), 0);
     const [limit, what] = this.#limitOf(method);
@@ -81,9 +89,9 @@ export class ServiceClient {
     this.#open += 1;
     try {
       const answer = Promise.withResolvers<unknown>();
-      open.set(call, { ...answer, error, onPart: onPart && ((part) => onPart(parsed(part))) });
+      open.set(call, { ...answer, error, onPart });
       this.#send({ type: "call", call, attempt: this.#attempt, method, args });
-      return parsed(await answer.promise);
+      return await answer.promise;
     } finally {
       this.#open -= 1;
       this.#waiting.shift()?.();
@@ -93,7 +101,7 @@ export class ServiceClient {
   #limitOf(method: string): readonly [number, string] {
     const { bodyLimit, batchBodyLimit } = this.#limits;
     if (method === "storage.put") return [MAX_FILE_SIZE + bodyLimit, "a file may have"];
-    if (method === "db.batch") return [batchBodyLimit, "limits.batchBody allows"];
+    if (largeMethods.has(method)) return [batchBodyLimit, "limits.batchBody allows"];
     return [bodyLimit, "limits.body allows"];
   }
 
@@ -101,10 +109,6 @@ export class ServiceClient {
     this.#endReason = reason;
     for (const wake of this.#waiting.splice(0)) wake();
   }
-}
-
-function parsed(answer: unknown): unknown {
-  return typeof answer === "string" ? JSON.parse(answer) : answer;
 }
 
 function sizeOf(arg: unknown): number {

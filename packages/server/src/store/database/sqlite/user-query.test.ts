@@ -17,10 +17,10 @@ test.each(["posts", "pragma_table_info", "pragma_index_xinfo"])(
     ])
       driver.run(sql);
     const queries = new UserQueries(path, [{ table: "_users", view: { name: "users", columns: ["id", "email"] } }]);
-    expect(queries.run("SELECT * FROM users", [])).toBe('[{"id":"usr_1","email":"a@x.org"}]');
-    expect(queries.run("SELECT id FROM users WHERE email = ?", ["a@x.org"])).toBe('[{"id":"usr_1"}]');
+    expect(queries.run("SELECT * FROM users", []).rows).toBe('[{"id":"usr_1","email":"a@x.org"}]');
+    expect(queries.run("SELECT id FROM users WHERE email = ?", ["a@x.org"]).rows).toBe('[{"id":"usr_1"}]');
     expect(() => queries.run("SELECT secret FROM _users", [])).toThrow("not every column of this table is readable");
-    expect(queries.run(`SELECT count(*) AS n FROM ${collection}`, [])).toBe('[{"n":0}]');
+    expect(queries.run(`SELECT count(*) AS n FROM ${collection}`, []).rows).toBe('[{"n":0}]');
     driver.close();
   },
 );
@@ -35,7 +35,7 @@ test.each([
   const driver = new Driver(path);
   for (const sql of ["PRAGMA journal_mode = WAL", `CREATE TABLE ${table} (id TEXT)`]) driver.run(sql);
   const queries = new UserQueries(path, []);
-  const read = (): string => queries.run(`SELECT count(*) AS n FROM ${table}`, []);
+  const read = (): string => queries.run(`SELECT count(*) AS n FROM ${table}`, []).rows;
   if (isReadable) expect(read()).toBe('[{"n":0}]');
   else expect(read).toThrow();
   driver.close();

@@ -1,5 +1,5 @@
 /** Queries of user code: hand-written SQL, read-only and blind to secrets, on a separate connection. */
-import { AppError, messageOf } from "../../../base/kernel/index.ts";
+import { AppError, BoundedMap, messageOf } from "../../../base/kernel/index.ts";
 import { identifier, literal, type QueryParameters, type QueryTable } from "../store.ts";
 import { Connection } from "./connection.ts";
 import { hasMetDamage } from "./errors.ts";
@@ -9,6 +9,10 @@ const maxRows = 100_000;
 const maxBytes = 16 * 1024 * 1024;
 /** Memory of a query, for sorting and for computed values. */
 const maxHeap = 256 * 1024 * 1024;
+
+/** Checked statements in memory, and the longest of them in characters. */
+const maxTexts = 500;
+const maxText = 10_000;
 
 /** A text or a name in quotes, or a comment. */
 const quotedOrComment = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?\*\//g;
@@ -38,6 +42,9 @@ export class UserQueries {
   readonly #tables: readonly QueryTable[];
   /** The tables whose columns have aliases. */
   #aliased: readonly QueryTable[] = [];
+  /** The tables of statements that were checked, by text. */
+  #texts = new BoundedMap<string, readonly string[]>(maxTexts);
+  #schema = 0;
 
   /**
    * @param path of a database that is open in another connection.
@@ -58,6 +65,7 @@ export class UserQueries {
   alias(tables: readonly QueryTable[]): void {
     for (const { table } of this.#aliased) this.#connection.execute(`DROP VIEW temp.${identifier(table)}`);
     this.#aliased = tables;
+    this.#texts = new BoundedMap(maxTexts);
     for (const { table, aliases = {} } of tables) {
       const names = Object.entries(aliases).map(([name, column]) => `${identifier(column)} AS ${identifier(name)}`);
       // A temporary view takes precedence over a table of the same name.
@@ -68,13 +76,13 @@ export class UserQueries {
   }
 
   /**
-   * The rows of a SELECT, as JSON.
+   * The rows of a SELECT, as JSON, and the tables that the statement reads.
    * @throws AppError `bad_request` for SQL that is wrong, does more than read, or answers too much.
    */
-  run(sql: string, parameters: QueryParameters): string {
+  run(sql: string, parameters: QueryParameters): { rows: string; tables: readonly string[] } {
     try {
-      this.#check(sql);
-      return this.#rows(sql, parameters);
+      const tables = this.#checked(sql);
+      return { rows: this.#rows(sql, parameters), tables };
     } catch (thrown) {
       if (thrown instanceof AppError) throw thrown;
       if (hasMetDamage(thrown)) throw new AppError("internal_error", `db.query: ${messageOf(thrown)}`);
@@ -98,7 +106,16 @@ export class UserQueries {
     return `[${rows.join(",")}]`;
   }
 
-  #check(sql: string): void {
+  /** The tables of a statement that may run. The check of a statement holds until the schema changes. */
+  #checked(sql: string): readonly string[] {
+    const schema = this.#connection.get<{ schema_version: number }>("PRAGMA schema_version")?.schema_version ?? 0;
+    if (schema !== this.#schema) this.#texts = new BoundedMap(maxTexts);
+    this.#schema = schema;
+    return this.#texts.use(sql) ?? this.#check(sql);
+  }
+
+  /** @returns the names of the tables that the statement reads. @throws AppError `bad_request`. */
+  #check(sql: string): readonly string[] {
     const first = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*([a-z]+)/i.exec(sql)?.[1]?.toLowerCase() ?? "";
     if (!["select", "with", "values"].includes(first))
       throw new AppError("bad_request", "db.query only reads: the SQL must start with SELECT, WITH or VALUES.");
@@ -106,12 +123,14 @@ export class UserQueries {
     if (/;\s*\S/.test(sql.replace(quotedOrComment, " ")))
       throw new AppError("bad_request", "db.query runs one statement: there is something after the semicolon.");
     const roots = this.#roots();
+    const tables = new Set<string>();
     /** The readable columns, by cursor of the program. */
     const restricted = new Map<number, { view: string; positions: ReadonlySet<number> }>();
     for (const { opcode, p1, p2, p3 } of this.#connection.iterate<Opcode>(`EXPLAIN ${sql}`, [])) {
       // Database 0 is the file; the others hold the query's temporary data.
       if (opcode === "OpenRead" && p3 === 0) {
         const root = roots.get(p2) ?? schemaRoot;
+        tables.add(root.tbl_name);
         const open = this.#tables.find(({ table }) => table === root.tbl_name);
         if (isInternal(root.tbl_name) && open === undefined)
           throw new AppError("bad_request", `db.query: the table "${root.tbl_name}" is the service's own.`);
@@ -123,6 +142,9 @@ export class UserQueries {
       if ((opcode === "Column" && !cursor.positions.has(p2)) || opcode === "RowData")
         throw new AppError("bad_request", `db.query: not every column of this table is readable; use ${cursor.view}.`);
     }
+    const names = [...tables];
+    if (sql.length <= maxText) this.#texts.set(sql, names);
+    return names;
   }
 
   /** The tables and indexes by their first page, which identifies a table or an index in SQLite's programs. */

@@ -1,0 +1,38 @@
+/** The `db` of a handler: reads and writes of records as calls to the service. */
+import { isObject } from "../../../base/kernel/index.ts";
+import { collectionReads, jsonOf, query, type ReadRecorder, readsOf, tagOf, type VersionOptions } from "./reads.ts";
+import type { ServiceClient } from "./service-client.ts";
+import { runTransaction } from "./transaction.ts";
+
+/** The `db` of a handler, with `transaction`. */
+export function databaseOf(calls: ServiceClient, recorder: ReadRecorder | null): object {
+  const make = readsOf(calls, recorder);
+  return {
+    collection: (name: string) => {
+      const call = (method: string, ...args: unknown[]): Promise<unknown> =>
+        calls.call(`db.${method}`, [name, ...args]);
+      return {
+        ...collectionReads(make, name),
+        create: async (values: unknown) => call("create", jsonOf(values)),
+        update: async (id: string, values: unknown, options?: VersionOptions) =>
+          call("update", id, jsonOf(values), tagOf(options)),
+        delete: (id: string, options?: VersionOptions) => call("delete", id, tagOf(options)),
+      };
+    },
+    batch: async (operations: unknown, { enqueue }: { enqueue?: unknown } = {}) => {
+      const sent = jsonOf({ operations: withTags(operations), enqueue });
+      const results = (await calls.call("db.batch", [sent])) as { body: unknown }[];
+      return results.map(({ body }) => body);
+    },
+    query: (sql: string, params?: unknown) => query(make, sql, params),
+    transaction: (work: unknown) => runTransaction(calls, work),
+  };
+}
+
+/** The operations of a batch, with the `ETag` of the record that `ifMatch` is. The service checks the rest. */
+function withTags(operations: unknown): unknown {
+  if (!Array.isArray(operations)) return operations;
+  return operations.map((operation: VersionOptions | null) =>
+    isObject(operation?.ifMatch) ? { ...operation, ifMatch: tagOf(operation) } : operation,
+  );
+}

@@ -1,0 +1,101 @@
+/** Reads of records in a script process, as calls to the service. A recorder may keep the reads. */
+import { versionOf } from "@socle/protocol";
+import { AnswerHash, type Read } from "../protocol.ts";
+import type { ServiceClient } from "./service-client.ts";
+
+/** The most reads that a recorder keeps: a transaction or a hook that reads more fails. */
+const maxReads = 1_000;
+
+/** The reads of a transaction or a hook, which the service looks at again at the commit. */
+export class ReadRecorder {
+  readonly reads: Read[] = [];
+  /** The moment of the last read. */
+  now: string | null = null;
+
+  /** @throws Error beyond the bound. */
+  add(read: Read): void {
+    if (this.reads.length >= maxReads)
+      throw new Error(
+        `More than ${maxReads} reads: a transaction or a hook may make ${maxReads}. Read a list instead.`,
+      );
+    this.reads.push(read);
+  }
+}
+
+/** Makes a read, and answers the pieces of the JSON. */
+export type MakeRead = (method: Read["method"], args: readonly string[]) => Promise<string[]>;
+
+/** Reads that are calls to the service. @param recorder keeps the reads; null for reads that nobody looks at again. */
+export function readsOf(calls: ServiceClient, recorder: ReadRecorder | null): MakeRead {
+  return async (method, args) => {
+    const hash = new AnswerHash();
+    const pieces: string[] = [];
+    let head = "";
+    const take = (answer: unknown): void => {
+      if (typeof answer !== "string") return;
+      const end = answer.indexOf("\n");
+      head ||= answer.slice(0, end);
+      pieces.push(answer.slice(end + 1));
+      if (recorder !== null) hash.add(answer.slice(end + 1));
+    };
+    take(await calls.ask(method, args, method === "db.list" ? take : undefined));
+    if (recorder === null) return pieces;
+    const [now = "", version = ""] = head.split(" ");
+    recorder.add({ method, args, version, hash: hash.text });
+    recorder.now = now;
+    return pieces;
+  };
+}
+
+/** The reads of a `db`, in the shape of the user's code. */
+export function collectionReads(make: MakeRead, name: string): object {
+  return {
+    list: async (query: object = {}) => {
+      const search = searchOf(query);
+      if (search !== "") return listOf(JSON.parse((await make("db.page", [name, search]))[0] ?? "") as Page);
+      const pieces = await make("db.list", [name]);
+      return listOf({ items: pieces.flatMap((piece) => JSON.parse(piece) as unknown[]) });
+    },
+    get: async (id: string) => JSON.parse((await make("db.get", [name, id]))[0] ?? "null"),
+  };
+}
+
+/** The rows of a SELECT. */
+export async function query(make: MakeRead, sql: string, params: unknown = []): Promise<unknown> {
+  return JSON.parse((await make("db.query", [sql, jsonOf(params)]))[0] ?? "[]");
+}
+
+/** A list in the shape of the HTTP API. */
+interface Page {
+  readonly items: unknown[];
+  readonly nextCursor?: string | null;
+  readonly total?: number;
+}
+
+/** An array, as the client library answers a list, with the names that the HTTP API gives the parts. */
+function listOf(page: Page): unknown[] {
+  for (const [name, value] of Object.entries(page)) Object.defineProperty(page.items, name, { value });
+  return page.items;
+}
+
+/** The parameters of a list, as an address has parameters, without parameters that are null or undefined. */
+function searchOf(query: object): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {}))
+    if (value !== null && value !== undefined) search.set(name, String(value));
+  return String(search);
+}
+
+/** The version that a record must have: an `ETag`, or the record as read before. */
+export interface VersionOptions {
+  readonly ifMatch?: string | { readonly id: string; readonly updatedAt: string };
+}
+
+export function tagOf({ ifMatch }: VersionOptions = {}): string | null {
+  return ifMatch === undefined || typeof ifMatch === "string" ? (ifMatch ?? null) : versionOf(ifMatch);
+}
+
+/** Objects are passed as JSON, as over HTTP: dates become strings, and a value without a JSON form is null. */
+export function jsonOf(value: unknown): string {
+  return JSON.stringify(value) ?? "null";
+}

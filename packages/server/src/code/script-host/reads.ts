@@ -1,0 +1,225 @@
+/**
+ * Reads of the user's code: records, lists and queries. An answer begins with a line about the moment of the read, so that the
+ * code can ask later whether the read would still be answered alike: a transaction and the hooks of a write ask at the commit.
+ */
+import { AppError, BoundedMap, system } from "../../base/kernel/index.ts";
+import type { Collection, Collections } from "../../data/collections/index.ts";
+import type { Queries } from "../../data/queries/index.ts";
+import { type Records, recordTableOf } from "../../data/records/index.ts";
+import type { Transactor } from "../../store/database/index.ts";
+import { AnswerHash, type Read } from "./protocol.ts";
+import type { QueryPool } from "./query-pool.ts";
+
+/** Characters of JSON in a piece of a list, about. */
+const pieceSize = 128 * 1024;
+/** The time that the reads of a commit may take when the reads are made again, in milliseconds: other writes wait. */
+const againMs = 250;
+/** The most SQL texts with known tables. */
+const maxTexts = 500;
+/** Records of a whole list that a transaction reads after a write. */
+const maxOwnRecords = 1_000;
+
+const all = { access: "all" } as const;
+
+interface ReadsOptions {
+  readonly records: Records;
+  readonly queries: Queries;
+  readonly collections: Collections;
+  readonly pool: QueryPool;
+}
+
+/** The bounds of a read: the pieces of a large answer, and the milliseconds that are left. */
+interface Reading {
+  readonly remainingMs: number;
+  part(text: string): Promise<void>;
+}
+
+/** The answer of a read, without the line about the moment; a whole list is sent in pieces. */
+type Method = (args: readonly string[], reading: Reading) => Promise<string | undefined> | string;
+
+/** The reads that the user's code can make, by the name of the call. */
+export class Reads {
+  readonly #options: ReadsOptions;
+  /** The collections that a query reads; null for a query that reads other tables, too. By the text of the query. */
+  readonly #read = new BoundedMap<string, readonly string[] | null>(maxTexts);
+  readonly #methods: { readonly [method in Read["method"]]: Method } = {
+    "db.get": ([name = "", id = ""]) => this.#record(name, id),
+    "db.page": ([name = "", search = ""], { remainingMs }) => this.#page(name, search, remainingMs),
+    "db.list": ([name = ""], { part }) => this.#list(name, part),
+    "db.query": ([sql = "", params = ""], { remainingMs }) => this.#query(sql, params, remainingMs),
+  };
+
+  constructor(options: ReadsOptions) {
+    this.#options = options;
+  }
+
+  /** Makes a read. @returns the line about the moment, and the JSON of the answer. @throws AppError. */
+  async answer({ method, args }: Pick<Read, "method" | "args">, reading: Reading): Promise<string | undefined> {
+    let version = this.#version(method, args);
+    const { now } = this;
+    const head = (): string => `${now} ${version ?? ""}\n`;
+    const part = (text: string): Promise<void> => reading.part(head() + text);
+    const text = await this.#methods[method](args, { remainingMs: reading.remainingMs, part });
+    // The tables of a query are known after the query.
+    if (method === "db.query" && version === null && this.now === now) version = this.#version(method, args);
+    return text === undefined ? undefined : head() + text;
+  }
+
+  /** Grows with each change of a record or a definition. */
+  get now(): string {
+    const { records, collections } = this.#options;
+    return `${collections.epoch}.${records.versions.now}`;
+  }
+
+  /**
+   * The key of the first read that would be answered otherwise now; null if each answer would be the same. Exact inside a long
+   * transaction before the first change, because nothing is committed meanwhile.
+   */
+  async changed(reads: readonly Read[]): Promise<string | null> {
+    const until = performance.now() + againMs;
+    for (const read of reads) if (!(await this.#isSame(read, until))) return keyOf(read);
+    return null;
+  }
+
+  /** As `changed`, of one moment, outside of a transaction: null with that moment. */
+  async changedOutside(reads: readonly Read[]): Promise<{ readonly key: string } | { readonly now: string }> {
+    const until = performance.now() + againMs;
+    for (;;) {
+      const { now } = this;
+      const key = await this.changed(reads);
+      if (key !== null) return { key };
+      if (this.now === now) return { now };
+      if (performance.now() > until) return { key: reads[0] === undefined ? "" : keyOf(reads[0]) };
+    }
+  }
+
+  /** The version of everything that a read depends on; empty for a read without a version. */
+  versionOf({ method, args }: Pick<Read, "method" | "args">): string {
+    return this.#version(method, args) ?? "";
+  }
+
+  /** A read with the changes of an open transaction. @throws AppError `bad_request` for a query, and a read of many rows. */
+  own(tx: Transactor, { method, args }: Pick<Read, "method" | "args">): string {
+    const { records, queries } = this.#options;
+    const [name = "", text = ""] = args;
+    if (method === "db.query")
+      throw new AppError(
+        "bad_request",
+        "db.query cannot see the writes of its transaction: make the query before the first write.",
+      );
+    const collection = records.collection(name);
+    const table = recordTableOf(collection);
+    if (method === "db.page") return queries.pageIn(tx, queries.prepare(collection, system, text), system).text;
+    if (method === "db.get") {
+      const row = tx.get<StoredRow>(table.byId, text);
+      return JSON.stringify(row && table.toRecord(row));
+    }
+    const rows = tx.all<StoredRow>(table.firstPage(false, maxOwnRecords + 1));
+    if (rows.length <= maxOwnRecords) return JSON.stringify(table.toRecords(rows));
+    throw new AppError(
+      "bad_request",
+      `After a write of the transaction, list() answers ${maxOwnRecords} records at most: use a limit, or make the read before the first write.`,
+    );
+  }
+
+  async #isSame({ method, args, version, hash }: Read, until: number): Promise<boolean> {
+    try {
+      if (version !== "" && this.#version(method, args) === version) return true;
+      const remainingMs = until - performance.now();
+      if (hash === "" || remainingMs <= 0) return false;
+      const hasher = new AnswerHash();
+      const text = await this.#methods[method](args, { remainingMs, part: async (piece) => hasher.add(piece) });
+      if (text !== undefined) hasher.add(text);
+      return hasher.text === hash;
+    } catch (thrown) {
+      // The collection or a field is gone, or the read takes too long.
+      if (thrown instanceof AppError) return false;
+      throw thrown;
+    }
+  }
+
+  /** The version of everything that a read depends on; null for a read without a version. */
+  #version(method: Read["method"], [name = "", text = ""]: readonly string[]): string | null {
+    const { records, queries, collections } = this.#options;
+    if (method === "db.page" || method === "db.list") {
+      const collection = records.collection(name);
+      return queries.state(collection, system, queries.prepare(collection, system, text)).version;
+    }
+    const names = method === "db.get" ? [name] : this.#read.get(name);
+    if (names === undefined || names === null) return null;
+    const found = names.map((each) => collections.get(each)).filter((each) => each !== undefined);
+    return found.length < names.length ? null : records.versions.of(new Map(found.map((each) => [each, all])), system);
+  }
+
+  #record(name: string, id: string): string {
+    const { records } = this.#options;
+    const collection = records.collection(name);
+    try {
+      return JSON.stringify(records.get(collection, system, id));
+    } catch (thrown) {
+      if (thrown instanceof AppError && thrown.code === "not_found") return "null";
+      throw thrown;
+    }
+  }
+
+  async #page(name: string, search: string, remainingMs: number): Promise<string> {
+    const { records, queries } = this.#options;
+    const collection: Collection = records.collection(name);
+    const list = queries.prepare(collection, system, search);
+    if (list.query === null) throw new AppError("bad_request", `"${search}" has no parameter of a list.`);
+    // Functions share the reader threads as one caller.
+    const signal = (): AbortSignal => AbortSignal.timeout(Math.max(1, Math.ceil(remainingMs)));
+    return (await queries.page(collection, list, { principal: system, caller: () => "functions", signal })).text;
+  }
+
+  /** Sends a whole list in pieces, a piece after the process has taken the piece before. */
+  async #list(name: string, part: Reading["part"]): Promise<undefined> {
+    const { records, queries } = this.#options;
+    const pages = await queries.whole(records.collection(name), system);
+    const send = async (items: readonly object[]): Promise<void> => {
+      for (const piece of piecesOf(items)) await part(piece);
+    };
+    try {
+      await send(pages.first);
+      while (pages.rest !== null) {
+        const next = await pages.rest.next();
+        if (next.done === true) break;
+        await send(next.value);
+      }
+    } finally {
+      await pages.rest?.return();
+    }
+  }
+
+  async #query(sql: string, params: string, remainingMs: number): Promise<string> {
+    const { pool, collections } = this.#options;
+    const { rows, tables } = await pool.query({ sql, params }, Math.max(1, remainingMs));
+    const byTable = new Map(collections.all().map(({ table, name }) => [table, name]));
+    const names = tables.map((table) => byTable.get(table));
+    this.#read.set(sql, names.includes(undefined) ? null : names.filter((name) => name !== undefined));
+    return rows;
+  }
+}
+
+type StoredRow = Parameters<ReturnType<typeof recordTableOf>["toRecord"]>[0];
+
+/** The key of the turn that conflicting work takes: the record, or the collection. */
+export function keyOf({ method, args }: Read): string {
+  if (method === "db.query") return method;
+  return method === "db.get" ? `${args[0]}/${args[1]}` : `${args[0]}`;
+}
+
+/** Records as JSON arrays of about `pieceSize` characters. */
+function* piecesOf(records: readonly object[]): Iterable<string> {
+  for (let at = 0; at < records.length; ) {
+    const piece: string[] = [];
+    let size = 0;
+    while (at < records.length && size < pieceSize) {
+      const json = JSON.stringify(records[at]);
+      size += json.length;
+      piece.push(json);
+      at += 1;
+    }
+    yield `[${piece.join(",")}]`;
+  }
+}
