@@ -239,7 +239,8 @@ class Child {
       });
       if (request !== undefined && value instanceof Response) await this.#respond(attempt, value);
       else {
-        const answer = { value: jsonOf(value, this.#options.bodyLimit), ...(recorder && { reads: recorder.reads }) };
+        const { reads = [] } = recorder ?? {};
+        const answer = { value: jsonOf(value, this.#options.bodyLimit), ...(reads.length > 0 && { reads }) };
         this.#answer(attempt, { outcome: { status: "answered", ...answer } });
       }
     } catch (thrown) {
