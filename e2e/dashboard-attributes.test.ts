@@ -99,3 +99,40 @@ test("an import asks for no default and no number", async () => {
   expect(items.map(({ number }) => Number(number)).toSorted((a, b) => a - b)).toEqual([1, 2]);
   expect(complaintsOf(page)).toEqual([]);
 });
+
+test("a value, a type and a collection get another name or type, with the records", async () => {
+  await api("POST", "/api/admin/collections", {
+    name: "jobs",
+    fields: [
+      { name: "state", type: "string", values: ["new", "wip"] },
+      { name: "size", type: "integer" },
+    ],
+  });
+  await api("POST", "/api/jobs", { state: "wip", size: 3 });
+  const page = await dashboard.open("/collections/jobs/schema");
+  await page.getByRole("button", { name: "Options of state" }).click();
+  await page.getByRole("textbox", { name: "Values" }).fill("new\ndoing");
+  await page.getByRole("combobox", { name: "“doing” was called" }).click();
+  await page.getByRole("option", { name: "wip" }).click();
+  await page.getByRole("button", { name: "Type of size" }).click();
+  await page.getByRole("menuitem", { name: "Float" }).click();
+  await settled(page);
+  expect([await violationsOf(page), await overflowOf(page)]).toEqual([[], 0]);
+  await page.getByRole("button", { name: "Review changes" }).click();
+  await page.getByText("wip becomes doing in every record").waitFor();
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByText("Collection jobs was changed").waitFor();
+  await page.getByRole("button", { name: "Actions of the collection" }).click();
+  await page.getByRole("menuitem", { name: "Rename…" }).click();
+  await page.getByRole("textbox", { name: "New name" }).fill("tasks");
+  await page.getByText('There is a collection "tasks" already.').waitFor();
+  await page.getByRole("textbox", { name: "New name" }).fill("runs");
+  expect(await violationsOf(page)).toEqual([]);
+  await page.getByRole("dialog").getByRole("button", { name: "Review changes" }).click();
+  await page.getByText("the paths of its API change").waitFor();
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByText("Collection jobs is runs now").waitFor();
+  await page.waitForURL("**/collections/runs/schema");
+  expect((await api("GET", "/api/runs")) as RecordList).toMatchObject({ items: [{ state: "doing", size: 3 }] });
+  expect(complaintsOf(page)).toEqual([]);
+});

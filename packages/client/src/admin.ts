@@ -89,6 +89,9 @@ export interface QueueQuery extends PageQuery {
 }
 
 export interface CollectionChange {
+  /** Another name, beside the present name in `renamedFrom`. */
+  name?: string;
+  renamedFrom?: string;
   fields?: ChangedField[];
   permissions?: Permissions | null;
   indexes?: IndexDefinition[] | null;

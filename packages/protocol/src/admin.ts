@@ -43,6 +43,8 @@ export interface MigrationStep {
     | "add"
     | "drop"
     | "rename"
+    | "renameCollection"
+    | "follow"
     | "owner"
     | "require"
     | "unique"
@@ -63,9 +65,9 @@ export interface MigrationStep {
   fields?: string[];
   /** Of an index: whether no two records may have the same values in the fields. */
   unique?: boolean;
-  /** For a rename: the old name. For a relation: the former target collection. For a type: the former type. */
+  /** For a rename: the old name. For a relation: the former target collection. For a collection: the former name. For a type: the former type. */
   from?: string;
-  /** For a relation: the new target collection. For a type: the new type. */
+  /** For a relation: the new target collection. For a collection: the new name. For a type: the new type. */
   to?: string;
   /** For values: the values that take the place of other values. */
   renamed?: readonly { from: string; to: string }[];

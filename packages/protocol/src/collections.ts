@@ -125,6 +125,8 @@ export interface ChangedField extends Omit<FieldDefinition, "values"> {
 }
 
 export interface ChangedDefinition extends Omit<CollectionDefinition, "fields"> {
+  /** The former name of the collection. */
+  renamedFrom?: string;
   fields: ChangedField[];
 }
 

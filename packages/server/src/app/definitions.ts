@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import type { Logger } from "../base/logging/index.ts";
-import { changedDefinitions, planChange, type SchemaChange } from "../data/collections/index.ts";
+import { type CollectionPlan, changedDefinitions, planChange, type SchemaChange } from "../data/collections/index.ts";
 import { userTable } from "../people/auth/index.ts";
 import { doServiceWork } from "./control.ts";
 import { buildService, type Service } from "./service.ts";
@@ -15,8 +15,8 @@ import { buildService, type Service } from "./service.ts";
  */
 export async function readDefinitions(config: Config, logger: Logger): Promise<CollectionDefinition[]> {
   if (!existsSync(config.database)) {
-    const plan = (change: SchemaChange): unknown => planChange(change, new Map(), userTable);
-    return byName(await changedDefinitions(folderOf(config), null, plan));
+    const plan = (change: SchemaChange): CollectionPlan[] => planChange(change, new Map(), userTable);
+    return inForce([], await changedDefinitions(folderOf(config), null, plan));
   }
   return doServiceWork({
     config,
@@ -34,17 +34,21 @@ export async function readDefinitions(config: Config, logger: Logger): Promise<C
 export async function definitionsOf(service: Service, config: Config): Promise<CollectionDefinition[]> {
   const { collections, database } = service;
   const stored = collections.all().map(({ definition }) => definition);
-  const plan = (change: SchemaChange): unknown => collections.plan(change);
-  const changed = await changedDefinitions(folderOf(config), database.reader, plan);
-  return byName([...stored, ...changed]);
+  const plan = (change: SchemaChange): CollectionPlan[] => collections.plan(change);
+  return inForce(stored, await changedDefinitions(folderOf(config), database.reader, plan));
 }
 
 function folderOf({ folder }: Config): string {
   return join(folder, "collections");
 }
 
-/** The last definition of each name, in the order of names. */
-function byName(definitions: readonly CollectionDefinition[]): CollectionDefinition[] {
+/** The definitions after some plans, in the order of names. */
+function inForce(
+  definitions: readonly CollectionDefinition[],
+  plans: readonly CollectionPlan[],
+): CollectionDefinition[] {
   const latest = new Map(definitions.map((definition) => [definition.name, definition]));
+  for (const { before } of plans) if (before !== null) latest.delete(before.name);
+  for (const { after } of plans) latest.set(after.name, after);
   return [...latest.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -9,6 +9,7 @@ import { migrate, openApi, quietLogger } from "../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../test/random.ts";
 import { Clock, newId } from "../base/kernel/index.ts";
 import { LimitMeter } from "../base/logging/index.ts";
+import { followCollection } from "../code/functions/index.ts";
 import { JobTable } from "../code/jobs/job-table.ts";
 import { type Collection, Collections } from "../data/collections/index.ts";
 import type { Decision } from "../data/permissions/index.ts";
@@ -51,7 +52,13 @@ class State {
     const clock = new Clock();
     this.#database = database;
     this.events = new EventLog({ database, clock, logger });
-    this.collections = new Collections({ database, events: this.events, clock, users: userTable });
+    this.collections = new Collections({
+      database,
+      events: this.events,
+      clock,
+      users: userTable,
+      renamed: followCollection,
+    });
     this.#counts = new RecordCounts({ database });
     this.#versions = new Versions(database.projection);
     const limits = new LimitMeter(logger);

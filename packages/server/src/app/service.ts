@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Config } from "../base/config/index.ts";
 import { Clock, SetupError, threadEntry, toTimestamp } from "../base/kernel/index.ts";
 import { LimitMeter, type Logger } from "../base/logging/index.ts";
-import { functionSchema } from "../code/functions/index.ts";
+import { followCollection, functionSchema } from "../code/functions/index.ts";
 import { jobSchema } from "../code/jobs/index.ts";
 import { applyDefinitionFiles, Collections, collectionSchema } from "../data/collections/index.ts";
 import { Queries, ShownFiles } from "../data/queries/index.ts";
@@ -116,7 +116,7 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
     const clock = given ?? new Clock(warnOfStepsBack(logger.for("clock")));
     const events = new EventLog({ database, clock, logger: logger.for("events") });
     const core = { database, events, clock };
-    const collections = new Collections({ ...core, users: userTable });
+    const collections = new Collections({ ...core, users: userTable, renamed: followCollection });
     const auth = new Auth({
       ...core,
       logger: logger.for("auth"),

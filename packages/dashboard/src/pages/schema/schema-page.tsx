@@ -2,7 +2,15 @@
 import { Box, Code, Kbd, Menu } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
 import type { CollectionEntry } from "@socle/protocol";
-import { IconClipboard, IconCopyPlus, IconDatabaseOff, IconDots, IconTable, IconTrash } from "@tabler/icons-react";
+import {
+  IconClipboard,
+  IconCopyPlus,
+  IconDatabaseOff,
+  IconDots,
+  IconPencil,
+  IconTable,
+  IconTrash,
+} from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
@@ -30,6 +38,7 @@ import { fieldStatus } from "./fields/field-row.tsx";
 import { jsonOf } from "./json/json-tab.tsx";
 import { ChangeBar, ChangedNotice, GoneNotice, RestoredNotice } from "./notices.tsx";
 import { DeleteDialog } from "./review/delete-dialog.tsx";
+import { RenameDialog } from "./review/rename-dialog.tsx";
 import { ReviewDialog } from "./review/review-dialog.tsx";
 import classes from "./schema.module.css";
 import { type SchemaTab, SchemaTabs, tabOf, useTabChange } from "./schema-tabs.tsx";
@@ -67,7 +76,7 @@ function SchemaEditor(props: { entry: CollectionEntry; isDeleted: boolean; tab: 
     surroundings,
   });
   const { draft, base, change, isDirty, problems, reset } = form;
-  const [dialog, setDialog] = useState<"review" | "delete" | null>(null);
+  const [dialog, setDialog] = useState<"review" | "rename" | "delete" | null>(null);
 
   const isChanged = base !== null && base.updatedAt !== entry.updatedAt;
   const isOther = isChanged && isDirty && !isSameDefinition(base.definition, entry.definition);
@@ -93,6 +102,14 @@ function SchemaEditor(props: { entry: CollectionEntry; isDeleted: boolean; tab: 
     notifyDone(text.schema.applied(name));
     void queryClient.invalidateQueries();
   };
+  const renamed = (next: CollectionEntry): void => {
+    form.forget();
+    notifyDone(text.schema.renaming.done(name, next.name));
+    queryClient.setQueryData(collectionQuery(next.name).queryKey, next);
+    void navigate({ to: "/collections/$name/schema", params: { name: next.name } });
+    queryClient.removeQueries({ queryKey: collectionQuery(name).queryKey });
+    void queryClient.invalidateQueries();
+  };
   const deleted = (): void => {
     form.forget();
     notifyDone(text.schema.deletion.done(name));
@@ -112,7 +129,14 @@ function SchemaEditor(props: { entry: CollectionEntry; isDeleted: boolean; tab: 
     <FilledPage
       title={name}
       note={`${text.schema.title} · ${text.collections.records(entry.records)}`}
-      actions={<SchemaActions name={name} json={() => jsonOf(draft)} onDelete={() => setDialog("delete")} />}
+      actions={
+        <SchemaActions
+          name={name}
+          json={() => jsonOf(draft)}
+          onRename={isDirty || isDeleted ? null : () => setDialog("rename")}
+          onDelete={() => setDialog("delete")}
+        />
+      }
     >
       {(isOther || isDeleted || form.wasRestored) && (
         <Box px={16} py={12}>
@@ -144,6 +168,17 @@ function SchemaEditor(props: { entry: CollectionEntry; isDeleted: boolean; tab: 
           change={change}
           onClose={closeReview}
           onApplied={applied}
+        />
+      )}
+      {dialog === "rename" && (
+        <RenameDialog
+          base={stored}
+          names={names}
+          onClose={() => {
+            setDialog(null);
+            focusPage();
+          }}
+          onRenamed={renamed}
         />
       )}
       {dialog === "delete" && (
@@ -196,7 +231,15 @@ export function ShortcutKeys() {
   );
 }
 
-function SchemaActions({ name, json, onDelete }: { name: string; json: () => string; onDelete: () => void }) {
+interface SchemaActionsProps {
+  name: string;
+  json: () => string;
+  /** Null while the form has changes, which would stay behind under the old name. */
+  onRename: (() => void) | null;
+  onDelete: () => void;
+}
+
+function SchemaActions({ name, json, onRename, onDelete }: SchemaActionsProps) {
   const navigate = useNavigate();
   const clipboard = useClipboard();
   return (
@@ -207,6 +250,9 @@ function SchemaActions({ name, json, onDelete }: { name: string; json: () => str
           <IconAction icon={IconDots} iconSize={16} variant="default" size={30} label={text.schema.actions} />
         </Menu.Target>
         <Menu.Dropdown>
+          <Menu.Item leftSection={<IconPencil size={16} />} onClick={() => onRename?.()} disabled={onRename === null}>
+            {text.schema.rename}
+          </Menu.Item>
           <Menu.Item
             leftSection={<IconCopyPlus size={16} />}
             onClick={() => void navigate({ to: "/collections/-/new", search: { from: name } })}

@@ -7,7 +7,7 @@ import type { SchemaDraft } from "./draft/draft.ts";
 import { type Edit, edited } from "./draft/edits.ts";
 
 /** Counted up with each change of the shape of a draft: older drafts are not read any more. */
-const version = 5;
+const version = 6;
 
 interface Kept {
   readonly draft: SchemaDraft;

@@ -42,7 +42,7 @@ export const json = {
   notObject: "A definition is a JSON object.",
   unknownKey: (key: string) => `A definition has no "${key}".`,
   noName: `A definition needs a "name", a string.`,
-  nameFixed: (name: string) => `The name of a collection cannot change; it is "${name}".`,
+  nameFixed: (name: string) => `The name is "${name}" here; "Rename…" in the menu of the page changes it.`,
   noFields: `A definition needs "fields", an array.`,
   fieldNotObject: "A field is an object.",
   fieldName: `A field needs a "name", a string.`,
@@ -143,6 +143,10 @@ export const plan = {
   noLoss: "No record has a value in it",
   ownersStay: "The owners of the records stay, hidden",
   rename: (from: string, to: string) => `Rename field \`${from}\` to \`${to}\``,
+  renameCollection: (from: string, to: string) =>
+    `Rename collection \`${from}\` to \`${to}\`: the paths of its API change`,
+  follow: (field: string, from: string, to: string) =>
+    `Let \`${field}\` point to \`${to}\`, as \`${from}\` is called then`,
   keepValues: (records: number) =>
     `${count(records, "record")} keep the values`.replace(/^1 record keep/, "1 record keeps"),
   require: (field: string) => `Require a value in \`${field}\``,
@@ -183,6 +187,13 @@ export const plan = {
       : `Search the words of ${fields.map((field) => `\`${field}\``).join(", ")}`,
   permissions: "Change the permissions",
   order: "Write the definition in another order",
+};
+
+export const renaming = {
+  title: (name: string) => `Rename ${name}`,
+  body: "Records, relations and rules follow. The old path answers 404, and functions stay in the folder of the old name until you rename it.",
+  name: "New name",
+  done: (from: string, to: string) => `Collection ${from} is ${to} now`,
 };
 
 export const deletion = {

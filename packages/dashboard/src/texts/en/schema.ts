@@ -1,6 +1,6 @@
 /** Texts of the page on which a collection is defined, and of the diagram. */
 import { count } from "./count.ts";
-import { deletion, indexes, json, plan, problems, search } from "./schema-changes.ts";
+import { deletion, indexes, json, plan, problems, renaming, search } from "./schema-changes.ts";
 import { fields, types } from "./schema-fields.ts";
 import { permissions, trial } from "./schema-permissions.ts";
 
@@ -27,6 +27,7 @@ export const schema = {
   shortcutAdd: "Add a field",
   group: "Schema",
   actions: "Actions of the collection",
+  rename: "Rename…",
   duplicate: "Duplicate",
   copyJson: "Copy definition as JSON",
   jsonCopied: "The definition is in the clipboard",
@@ -63,6 +64,7 @@ export const schema = {
   problems,
   plan,
   deletion,
+  renaming,
 };
 
 export const diagram = {

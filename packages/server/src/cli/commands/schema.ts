@@ -132,7 +132,9 @@ async function localSchema(
         );
       return { ...field, renamedFrom: null };
     });
-    return { ...definition, fields };
+    const from = file?.collectionFrom;
+    const isPending = from !== undefined && there.has(from) && !there.has(definition.name);
+    return { ...definition, fields, ...(isPending && { renamedFrom: from }) };
   });
   return { schema: { collections }, notes };
 }
@@ -183,6 +185,10 @@ function describe({
       return `- ${field}: ${count(records, "record")} ${records === 1 ? "has" : "have"} a value, which is lost`;
     case "rename":
       return `> ${from} becomes ${field}`;
+    case "renameCollection":
+      return `> ${from} becomes ${to}`;
+    case "follow":
+      return `~ ${field} points to ${to}, which was ${from}`;
     case "owner":
       return `~ ${field} ${on === true ? "shows" : "no longer shows"} the owner`;
     case "require":

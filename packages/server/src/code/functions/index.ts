@@ -2,4 +2,5 @@
 
 export { triggersOf } from "./function-file.ts";
 export { Functions } from "./functions.ts";
+export { followCollection } from "./renamed-folder.ts";
 export { functionSchema } from "./schema.ts";

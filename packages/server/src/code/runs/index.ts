@@ -17,6 +17,7 @@ export {
 export {
   type HandlerName,
   handlerTable,
+  moveRuns,
   type Postponement,
   type RunHead,
   type RunRow,

@@ -54,6 +54,27 @@ function handlerNumber(tx: Transactor, { path, handler }: HandlerName): number {
   return row.id;
 }
 
+/**
+ * Gives the runs of the files of a folder to the files of the same names in another folder.
+ * @param table the name of a table of runs. @param folders both end with a slash.
+ */
+export function moveRuns(tx: Transactor, table: string, folders: { from: string; to: string }): void {
+  const { from, to } = folders;
+  const rest = from.length + 1;
+  // A handler of the new folder may have a number already.
+  tx.run(
+    `UPDATE ${table} SET handler = twin.id
+     FROM _handlers AS former JOIN _handlers AS twin ON twin.path = ? || substr(former.path, ?) AND twin.handler = former.handler
+     WHERE ${table}.handler = former.id AND substr(former.path, 1, ?) = ?`,
+    to,
+    rest,
+    from.length,
+    from,
+  );
+  const rename = "UPDATE OR IGNORE _handlers SET path = ? || substr(path, ?) WHERE substr(path, 1, ?) = ?";
+  tx.run(rename, to, rest, from.length, from);
+}
+
 /** The columns of a run that every kind has. */
 export interface RunHead extends HandlerName, Postponement {
   readonly id: number;

@@ -39,6 +39,8 @@ export interface LogMarks {
    * fields hid, or values that were renamed.
    */
   readonly fields: number;
+  /** Events up to here have the type of a former name of the collection. Absent for a collection that was never renamed. */
+  readonly renamed?: number;
   /** For each read rule, the last seq before a wider rule replaced the rule. */
   readonly widened: { readonly [rule in PermissionRule]?: number };
 }

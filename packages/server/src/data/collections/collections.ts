@@ -42,9 +42,10 @@ import {
   storedDefinitions,
   updateMarks,
 } from "./definition-table.ts";
+import { rethrow } from "./migration-error.ts";
 import { storedPattern } from "./pattern.ts";
 import type { CollectionPlan, Definitions } from "./plan.ts";
-import { planChange, rethrow, type SchemaChange } from "./plan-change.ts";
+import { planChange, type SchemaChange } from "./plan-change.ts";
 import { parseRule, type RuleSite, ruleAt, ruleSource } from "./rules.ts";
 import { DataCheck } from "./sql/data-check.ts";
 import { lacksIndexes, lastNumber, Table, touchesRecords } from "./table.ts";
@@ -60,7 +61,8 @@ interface DefinitionChange {
   readonly dropped: readonly string[];
 }
 
-const definitionsChanged = noteKind<DefinitionChange>("definitions.changed");
+/** Definitions have changed; `dropped` has the former names of renamed collections, too. */
+export const definitionsChanged = noteKind<DefinitionChange>("definitions.changed");
 
 /** The expression of a rule of a definition, by all definitions in force. */
 type ExpressionOf = (definition: CollectionDefinition, site: RuleSite) => Expression;
@@ -69,6 +71,7 @@ export class Collections {
   readonly #database: Database;
   readonly #events: EventLog;
   readonly #clock: Clock;
+  readonly #renamed: (tx: Transactor, names: { from: string; to: string }) => void;
   readonly users: UserTable;
   readonly #source: SchemaSource;
   readonly #byName = new Map<string, Collection>();
@@ -77,7 +80,15 @@ export class Collections {
   #epoch = 0;
   #queryTables: readonly QueryTable[] | null = null;
 
-  constructor(options: { database: Database; events: EventLog; clock: Clock; users: UserTable }) {
+  constructor(options: {
+    database: Database;
+    events: EventLog;
+    clock: Clock;
+    users: UserTable;
+    /** Called in the transaction that renames a collection. */
+    renamed: (tx: Transactor, names: { from: string; to: string }) => void;
+  }) {
+    this.#renamed = options.renamed;
     this.users = options.users;
     this.#source = ruleSource(options.users, (name) => this.#byName.get(name)?.definition);
     this.#database = options.database;
@@ -218,13 +229,20 @@ export class Collections {
     const rows: DefinitionRow[] = [];
     const after = new Map(this.#byName);
     for (const name of change.drop) await this.#drop(tx, this.named(name), principal);
+    const renamed: string[] = [];
     for (const plan of plans) {
-      const before = this.#byName.get(plan.after.name) ?? null;
+      const before = this.#byName.get(plan.before?.name ?? "") ?? null;
       if (plan.steps.length === 0) continue;
-      await new Table(tx.slow, plan.after.name, now).apply(plan);
+      const { name } = plan.after;
+      await new Table(tx.slow, name, now).apply(plan);
+      if (before !== null && before.name !== name) {
+        deleteDefinition(tx, before.name);
+        this.#renamed(tx, { from: before.name, to: name });
+        renamed.push(before.name);
+      }
       rows.push(this.#store(tx, { before, plan }, principal));
     }
-    const changed = { rows, dropped: change.drop };
+    const changed = { rows, dropped: [...change.drop, ...renamed] };
     this.#apply(changed, after);
     tx.note(definitionsChanged.of(changed));
     return { plans, after };
@@ -234,7 +252,8 @@ export class Collections {
   async siteOf({ drop }: SchemaChange, plans: readonly CollectionPlan[]): Promise<MigrationSite> {
     const { database, log } = this.#database.sizes();
     const limit = database + log > manyBytes ? fewRecords : manyRecords;
-    for (const name of [...drop, ...plans.filter(touchesRecords).map(({ after }) => after.name)]) {
+    const touched = plans.filter(touchesRecords).map(({ before, after }) => (before ?? after).name);
+    for (const name of [...drop, ...touched]) {
       if ((await lastNumber(asSlowReader(this.#database.reader), name)) > limit) return "thread";
     }
     return "event-loop";
@@ -252,7 +271,9 @@ export class Collections {
     principal: Principal,
   ): DefinitionRow {
     const { after } = plan;
-    this.#announce(tx, { type: before === null ? "created" : "updated", name: after.name }, principal);
+    const isRenamed = before !== null && before.name !== after.name;
+    const type = before === null ? "created" : "updated";
+    this.#announce(tx, { type, name: after.name, ...(isRenamed && { renamedFrom: before.name }) }, principal);
     const marks = marksAfter(plan, before, this.#events.lastSeq(tx));
     const now = this.#now();
     const row: DefinitionRow = {
@@ -269,10 +290,12 @@ export class Collections {
     return toTimestamp(this.#clock.now());
   }
 
-  #announce(tx: Transactor, change: { type: string; name: string }, principal: Principal): void {
-    const type = `system.collection.${change.type}`;
-    const { name } = change;
-    this.#events.append(tx, { type, source: "collections", payload: { name }, principal });
+  #announce(
+    tx: Transactor,
+    { type, ...payload }: { type: string; name: string; renamedFrom?: string },
+    principal: Principal,
+  ): void {
+    this.#events.append(tx, { type: `system.collection.${type}`, source: "collections", payload, principal });
   }
 }
 
@@ -320,7 +343,9 @@ function toCollection(row: DefinitionRow, expressionOf: ExpressionOf): Collectio
 /** The marks of a collection after a migration whose event has a seq. */
 function marksAfter({ after, steps }: CollectionPlan, before: Collection | null, seq: number): LogMarks {
   if (before === null) return { created: seq, fields: seq, widened: {} };
-  const { created, fields, widened } = before.logMarks;
+  // Older events have the old name; events of the new name are of a collection that is gone.
+  if (before.name !== after.name) return { created: seq, fields: seq, widened: {}, renamed: seq };
+  const { created, fields, widened, renamed } = before.logMarks;
   // Older events may hold values that the new rules of a field hide.
   const movesFields = steps.some(
     (each) =>
@@ -335,5 +360,6 @@ function marksAfter({ after, steps }: CollectionPlan, before: Collection | null,
     created,
     fields: movesFields ? seq : fields,
     widened: isWidened ? { ...widened, [word]: seq } : widened,
+    ...(renamed !== undefined && { renamed }),
   };
 }

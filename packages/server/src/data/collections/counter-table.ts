@@ -58,6 +58,11 @@ export class Counters {
     await this.#tx.run(sql, this.#collection, field);
   }
 
+  async takeOver(collection: string): Promise<void> {
+    await this.drop();
+    await this.#tx.run("UPDATE _sequences SET collection = ? WHERE collection = ?", this.#collection, collection);
+  }
+
   async rename(from: string, to: string): Promise<void> {
     const sql = "UPDATE _sequences SET field = ? WHERE collection = ? AND field = ?";
     await this.#tx.run(sql, to, this.#collection, from);

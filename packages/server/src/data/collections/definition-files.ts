@@ -4,14 +4,14 @@
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { CollectionDefinition } from "@socle/protocol";
 import { AppError, isObject, messageOf, readJsonFile, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Migration, Reader } from "../../store/database/index.ts";
 import type { Collections } from "./collections.ts";
 import { type AppliedFile, appliedFiles, putAppliedFile } from "./definition-table.ts";
+import { MigrationError } from "./migration-error.ts";
 import type { CollectionPlan, ParsedDefinition } from "./plan.ts";
-import { MigrationError, type SchemaChange } from "./plan-change.ts";
+import type { SchemaChange } from "./plan-change.ts";
 
 /**
  * Reads a collection definition from JSON. A service without changed definitions never loads the validator, and
@@ -70,6 +70,7 @@ function refuseTwins(files: readonly DefinitionFile[]): void {
 
 function describe(plan: CollectionPlan): string {
   const steps = plan.steps.map((step) => {
+    if (step.step === "renameCollection") return `rename ${step.from} to ${step.to}`;
     if (step.step === "rename") return `rename ${step.from} to ${step.field}`;
     if (step.step === "index") return `${step.on ? "" : "drop "}index ${step.fields.join(" and ")}`;
     return "field" in step ? `${step.step} ${step.field}` : step.step;
@@ -91,15 +92,21 @@ function withoutDone(parsed: ParsedDefinition, doneRenames: string): ParsedDefin
       field,
       renames.filter(({ from, to }) => done.get(valueKey(field, to)) !== from),
     );
-  return { ...parsed, renamedFrom, renamedValues };
+  const { collectionFrom, ...rest } = { ...parsed, renamedFrom, renamedValues };
+  if (collectionFrom === undefined || done.get(ownKey) === collectionFrom) return rest;
+  return { ...rest, collectionFrom };
 }
 
+/** The key of the rename of the collection itself: no field has this name. */
+const ownKey = "";
+
 /** The renames of a definition as `AppliedFile` keeps the renames. */
-function renamesIn({ renamedFrom, renamedValues = new Map() }: ParsedDefinition): string {
+function renamesIn({ collectionFrom, renamedFrom, renamedValues = new Map() }: ParsedDefinition): string {
+  const own = collectionFrom === undefined ? [] : [[ownKey, collectionFrom]];
   const values = [...renamedValues].flatMap(([field, renames]) =>
     renames.map(({ from, to }) => [valueKey(field, to), from]),
   );
-  return JSON.stringify([...renamedFrom, ...values]);
+  return JSON.stringify([...own, ...renamedFrom, ...values]);
 }
 
 /** No name of a field has a dot. */
@@ -132,22 +139,21 @@ async function readChanged(
 }
 
 /**
- * The definitions of the files that a start would apply.
+ * The plans of the files that a start would apply.
  * @param plan plans the change beside the definitions of the database, as `Collections.plan` does.
  * @throws SetupError with the file and the reason.
  */
 export async function changedDefinitions(
   folder: string,
   reader: Reader | null,
-  plan: (change: SchemaChange) => unknown,
-): Promise<CollectionDefinition[]> {
+  plan: (change: SchemaChange) => CollectionPlan[],
+): Promise<CollectionPlan[]> {
   const { changed, applied } = await readChanged(folder, reader);
   try {
-    plan({ define: definitionsIn(changed, applied), drop: [] });
+    return plan({ define: definitionsIn(changed, applied), drop: [] });
   } catch (thrown) {
     throw asSetupError(thrown, changed);
   }
-  return changed.map(({ parsed }) => parsed.definition);
 }
 
 function definitionsIn(changed: readonly ParsedFile[], applied: ReadonlyMap<string, AppliedFile>): ParsedDefinition[] {
@@ -191,9 +197,10 @@ export async function applyDefinitionFiles(options: {
   for (const [i, plan] of plans.entries()) {
     if (plan.steps.length === 0) continue;
     const fields = { collection: plan.after.name, changes: describe(plan) };
+    const cause = changed[i] === undefined ? "The names in the collection follow" : `Applied ${changed[i].file}`;
     // The field may have come through the API since the file was applied last.
     const isLossy = plan.steps.some(({ step }) => step === "drop");
-    if (isLossy) options.logger.warn(`Applied ${changed[i]?.file}, which dropped what it does not name`, fields);
-    else options.logger.info(`Applied ${changed[i]?.file}`, fields);
+    if (isLossy) options.logger.warn(`${cause}, which dropped what it does not name`, fields);
+    else options.logger.info(cause, fields);
   }
 }

@@ -63,7 +63,7 @@ const fieldSchema = z.object({
   permissions: z.optional(z.nullable(z.looseObject({}, "must be an object"))),
   renamedFrom: z.optional(z.nullable(z.string("must be the name of a field, or null"))),
 });
-const definitionAttributes = ["name", "fields", "permissions", "indexes", "search", "$schema"];
+const definitionAttributes = ["name", "fields", "permissions", "indexes", "search", "renamedFrom", "$schema"];
 
 const indexSchema = z.object({
   fields: z.array(z.unknown(), "must be an array of names of fields"),
@@ -370,6 +370,9 @@ export function parseDefinition(input: unknown): ParsedDefinition {
   const types = fieldTypes(given);
   const indexes = parseIndexes(input["indexes"], types, problems);
   const search = parseSearch(input["search"], types, problems);
+  const { renamedFrom: collectionFrom = null } = input;
+  if (collectionFrom !== null && typeof collectionFrom !== "string")
+    problems.push(`"renamedFrom" must be the former name of the collection, not ${quote(collectionFrom)}`);
   const definition: CollectionDefinition = { name: String(input["name"]), fields };
   if (permissions !== undefined) definition.permissions = permissions;
   if (indexes.length > 0) definition.indexes = indexes;
@@ -377,5 +380,6 @@ export function parseDefinition(input: unknown): ParsedDefinition {
   if (problems.length > maxProblems)
     problems.splice(maxProblems, Infinity, `and ${problems.length - maxProblems} more`);
   if (problems.length > 0) throw new AppError("bad_request", problems.join("; "));
-  return { definition, renamedFrom, renamedValues };
+  const parsed = { definition, renamedFrom, renamedValues };
+  return typeof collectionFrom === "string" ? { ...parsed, collectionFrom } : parsed;
 }

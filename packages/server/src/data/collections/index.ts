@@ -18,10 +18,12 @@ export {
   tableName,
   type UserTable,
 } from "./collection.ts";
-export { Collections } from "./collections.ts";
+export { collectionRenames, withNewTargets } from "./collection-renames.ts";
+export { Collections, definitionsChanged } from "./collections.ts";
 export { type Counter, counterKey, keepNumber, lastNumber } from "./counter-table.ts";
 export { applyDefinitionFiles, changedDefinitions, parseDefinition, readDefinitionFiles } from "./definition-files.ts";
 export { collectionSchema } from "./definition-table.ts";
+export { MigrationError } from "./migration-error.ts";
 export { type CollectionPlan, type Definitions, keepUnsent, type ParsedDefinition, type ValueRename } from "./plan.ts";
-export { MigrationError, planChange, type SchemaChange } from "./plan-change.ts";
+export { planChange, type SchemaChange } from "./plan-change.ts";
 export { type RuleSite, rulesAt } from "./rules.ts";

@@ -1,10 +1,17 @@
 /**
  * The plans of a schema change: each definition beside the former definition, and the contradictions between definitions.
  */
-import type { CollectionDefinition, ErrorDetail } from "@socle/protocol";
+import type { CollectionDefinition } from "@socle/protocol";
 import { AppError, nearest, quote } from "../../base/kernel/index.ts";
 import { isWord } from "../permissions/index.ts";
 import { type SchemaSource, searchTableName, type UserTable } from "./collection.ts";
+import {
+  type CollectionRenames,
+  collectionRenames,
+  withCollectionRenames,
+  withNewTargets,
+} from "./collection-renames.ts";
+import { MigrationError, rethrow } from "./migration-error.ts";
 import { type CollectionPlan, type Definitions, type ParsedDefinition, planMigration } from "./plan.ts";
 import { followRenames } from "./rule-renames.ts";
 import { givenRules, parseRule, RuleError, ruleSource } from "./rules.ts";
@@ -13,22 +20,6 @@ export interface SchemaChange {
   readonly define: readonly ParsedDefinition[];
   /** The names of the collections to delete, with the records. */
   readonly drop: readonly string[];
-}
-
-/** A migration that was refused, because of a definition. */
-export class MigrationError extends AppError {
-  readonly collection: string;
-
-  constructor(collection: string, message: string, details?: ErrorDetail[]) {
-    super("bad_request", message, details === undefined ? {} : { details });
-    this.collection = collection;
-  }
-}
-
-/** Adds the collection to a refusal of the definition; other errors pass unchanged. */
-export function rethrow(collection: string, thrown: unknown): never {
-  const isRefusal = thrown instanceof AppError && thrown.code === "bad_request";
-  throw isRefusal ? new MigrationError(collection, thrown.message, thrown.details) : thrown;
 }
 
 /**
@@ -50,14 +41,17 @@ function checkRules(definition: CollectionDefinition, source: SchemaSource, isAs
  * @throws AppError `bad_request` when definitions contradict; `not_found` for an unknown collection to delete.
  */
 export function planChange({ define, drop }: SchemaChange, current: Definitions, users: UserTable): CollectionPlan[] {
-  const plans = planDefinitions({ define, drop }, current);
+  const renames = collectionRenames(define, current);
+  const plans = planDefinitions({ define, drop }, current, renames);
   const future = new Map(current);
   for (const name of drop) future.delete(name);
+  plans.push(...relationsThatFollow(plans, future, renames));
   const following = followRenames(
     plans,
     future,
     ruleSource(users, (name) => current.get(name)),
   );
+  for (const name of renames.keys()) future.delete(name);
   for (const { after } of [...plans, ...following]) future.set(after.name, after);
   const source = ruleSource(users, (name) => future.get(name));
   const asked = new Set(define.map(({ definition }) => definition.name));
@@ -65,23 +59,47 @@ export function planChange({ define, drop }: SchemaChange, current: Definitions,
   return [...plans, ...following];
 }
 
-function planDefinitions({ define, drop }: SchemaChange, current: Definitions): CollectionPlan[] {
+/** The plans of the collections with relations to renamed collections, as far as the change does not define the collections. */
+function relationsThatFollow(
+  plans: readonly CollectionPlan[],
+  kept: Definitions,
+  renames: CollectionRenames,
+): CollectionPlan[] {
+  const planned = new Set(plans.map(({ before }) => before?.name));
+  return [...kept.values()].flatMap((before) => {
+    const after = withNewTargets(before, renames);
+    if (after === before || planned.has(before.name)) return [];
+    return withCollectionRenames({ before, after, steps: [] }, before, renames);
+  });
+}
+
+function planDefinitions(
+  { define, drop }: SchemaChange,
+  current: Definitions,
+  renames: CollectionRenames,
+): CollectionPlan[] {
   const future = new Map(current);
   for (const name of drop)
     if (!future.delete(name)) throw new AppError("not_found", `There is no collection ${quote(name)}.`);
+  for (const name of renames.keys()) future.delete(name);
+  const oldNames = new Map([...renames].map(([from, to]) => [to, from]));
   const plans: CollectionPlan[] = [];
   for (const item of define) {
     const { definition } = item;
     if (!future.has(definition.name)) refuseTwin(definition.name, future.keys());
     future.set(definition.name, definition);
-    const before = current.get(definition.name) ?? null;
+    const before = current.get(oldNames.get(definition.name) ?? definition.name) ?? null;
+    const renamed = before && { ...withNewTargets(before, renames), name: definition.name };
     try {
-      plans.push(planMigration(before, item));
+      plans.push(withCollectionRenames(planMigration(renamed, item), before, renames));
     } catch (thrown) {
       rethrow(definition.name, thrown);
     }
   }
-  for (const definition of future.values()) refuseDanglingRelations(definition, future, drop);
+  const defined = new Set(define.map(({ definition }) => definition.name));
+  for (const [name, definition] of future)
+    if (!defined.has(name)) future.set(name, withNewTargets(definition, renames));
+  for (const definition of future.values()) refuseDanglingRelations(definition, future, { drop, renames });
   refuseSearchNamesakes([...future.values()].filter(({ search }) => search !== undefined).map(({ name }) => name));
   return plans;
 }
@@ -108,12 +126,12 @@ function refuseSearchNamesakes(searched: readonly string[]): void {
 
 function refuseDanglingRelations(
   definition: CollectionDefinition,
-  future: ReadonlyMap<string, CollectionDefinition>,
-  dropped: readonly string[],
+  future: Definitions,
+  { drop, renames }: { drop: readonly string[]; renames: CollectionRenames },
 ): void {
   for (const { name, collection: target } of definition.fields) {
     if (target === undefined || target === "users" || future.has(target)) continue;
-    if (dropped.includes(target)) {
+    if (drop.includes(target)) {
       const pointing = [...future.values()].flatMap((other) =>
         other.fields.filter((field) => field.collection === target).map((field) => `${other.name}.${field.name}`),
       );
@@ -123,10 +141,13 @@ function refuseDanglingRelations(
         `collection "${target}" cannot be deleted: ${pointing.join(", ")} ${verb} to it`,
       );
     }
-    const near = nearest(target, [...future.keys(), "users"]);
+    const renamed = renames.get(target);
+    const near = renamed ?? nearest(target, [...future.keys(), "users"]);
+    const hint =
+      near === null ? "" : renamed === undefined ? `; did you mean "${near}"?` : `; it is "${near}" from now on`;
     throw new MigrationError(
       definition.name,
-      `field "${name}": there is no collection ${quote(target)} to point to${near === null ? "" : `; did you mean "${near}"?`}`,
+      `field "${name}": there is no collection ${quote(target)} to point to${hint}`,
     );
   }
 }

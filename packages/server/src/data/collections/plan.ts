@@ -12,6 +12,8 @@ export type Definitions = ReadonlyMap<string, CollectionDefinition>;
 /** A definition as sent: with its renames, which are not stored. */
 export interface ParsedDefinition {
   definition: CollectionDefinition;
+  /** The old name of a renamed collection. Absent without a rename. */
+  collectionFrom?: string;
   /** New name → old name, or null for a field that is new on purpose. */
   renamedFrom: ReadonlyMap<string, string | null>;
   /** By field: the values that take the place of other values. Absent without renamed values. */
@@ -27,6 +29,9 @@ export interface ValueRename {
 /** One change of a collection's table or rules, in the words of the spec's table "Schema migration". */
 export type PlanStep =
   | { step: "create" }
+  | { step: "renameCollection"; from: string; to: string }
+  /** The target of a relation is renamed. */
+  | { step: "follow"; field: string; from: string; to: string }
   | { step: "rename"; field: string; from: string }
   | { step: "drop"; field: string }
   /** `default`: the value that existing records get. */

@@ -1,4 +1,4 @@
-/** Rules that follow renames: the new names of fields and values in the rules of all collections. */
+/** Rules that follow renames: the new names of collections, fields and values in the rules of all collections. */
 import type { CollectionDefinition, Rule } from "@socle/protocol";
 import { type FieldReference, referencesOf } from "../expressions/index.ts";
 import { isWord } from "../permissions/index.ts";
@@ -15,6 +15,7 @@ import { givenRuleAt, givenRules, withRule } from "./rules.ts";
 
 /** The renames of a change, by the old names of collections and fields. */
 interface Renames {
+  readonly collections: ReadonlyMap<string, string>;
   readonly fields: ReadonlyMap<string, ReadonlyMap<string, string>>;
   readonly values: ReadonlyMap<string, ReadonlyMap<string, readonly ValueRename[]>>;
 }
@@ -22,28 +23,29 @@ interface Renames {
 function renamesOf(plans: readonly CollectionPlan[]): Renames {
   const fields = new Map<string, Map<string, string>>();
   const values = new Map<string, Map<string, readonly ValueRename[]>>();
+  const collections = new Map<string, string>();
   for (const plan of plans)
     for (const step of plan.steps) {
-      const { name } = plan.after;
+      const { name } = plan.before ?? plan.after;
+      if (step.step === "renameCollection") collections.set(step.from, step.to);
       if (step.step === "rename") fields.getOrInsertComputed(name, () => new Map()).set(step.from, step.field);
       if (step.step === "values" && step.renamed !== undefined)
         values.getOrInsertComputed(name, () => new Map()).set(originOf(plan, step.field), step.renamed);
     }
-  return { fields, values };
+  return { collections, fields, values };
 }
 
 /**
- * Puts the new names of renamed fields and values into every rule that names the fields and values, also into rules of
- * other collections. Replaces the plans of these collections; answers plans for collections without a plan.
+ * Puts the new names into every rule that has the old names, also into rules of other collections. Replaces the plans of these collections; answers plans for collections without a plan.
  * @param kept the present definitions of the collections that stay.
  * @param source the present definitions of all collections: a former rule may enter a collection that goes.
  */
 export function followRenames(plans: CollectionPlan[], kept: Definitions, source: SchemaSource): CollectionPlan[] {
   const renames = renamesOf(plans);
-  if (renames.fields.size === 0 && renames.values.size === 0) return [];
+  if (Object.values(renames).every(({ size }) => size === 0)) return [];
   const following: CollectionPlan[] = [];
   for (const definition of kept.values()) {
-    const at = plans.findIndex(({ after }) => after.name === definition.name);
+    const at = plans.findIndex(({ before }) => before?.name === definition.name);
     const plan = plans[at] ?? { before: definition, after: definition, steps: [] };
     const next = withRenamed(plan, definition, (rule) => {
       return renameIn(rule, referencesOf(rule, expressionSchema(definition, source)), renames);
@@ -87,8 +89,12 @@ function renameIn(rule: string, references: readonly FieldReference[], renames: 
   return renamed;
 }
 
-function replacementsOf({ collection, field, offset, texts }: FieldReference, renames: Renames): Replacement[] {
+function replacementsOf(reference: FieldReference, renames: Renames): Replacement[] {
+  const { collection, field, offset, texts, collectionOffset: start } = reference;
   const found: Replacement[] = [];
+  const newName = renames.collections.get(collection);
+  if (start !== undefined && newName !== undefined)
+    found.push({ offset: start, end: start + collection.length, text: newName });
   const name = renames.fields.get(collection)?.get(field);
   if (name !== undefined) found.push({ offset, end: offset + field.length, text: name });
   const values = renames.values.get(collection)?.get(field) ?? [];

@@ -48,6 +48,14 @@ export class ItemTables {
     }
   }
 
+  /** Takes the item tables of a collection with another name. */
+  async takeOver({ name, fields }: CollectionDefinition): Promise<void> {
+    for (const field of fields.filter(isMultiple)) {
+      const old = identifier(itemTableName(name, field.name));
+      await this.#tx.run(`ALTER TABLE ${old} RENAME TO ${this.#table(field.name)}`);
+    }
+  }
+
   async drop({ fields }: CollectionDefinition): Promise<void> {
     for (const { name } of fields.filter(isMultiple)) await this.#tx.run(`DROP TABLE ${this.#table(name)}`);
   }
@@ -119,6 +127,12 @@ export class SearchTable {
     const columns = search.map(plainColumn);
     if (!isSame) await this.#fill(columns);
     await this.#watch(columns);
+  }
+
+  /** Takes the search table of a collection with another name. */
+  async takeOver(collection: string): Promise<void> {
+    const old = identifier(searchTableName(collection));
+    await this.#tx.run(`ALTER TABLE ${old} RENAME TO ${identifier(this.#name)}`);
   }
 
   async drop(): Promise<void> {

@@ -26,7 +26,7 @@ export async function lastNumber(reader: SlowReader, collection: string): Promis
 export function touchesRecords(plan: CollectionPlan): boolean {
   if (plan.before === null) return false;
   const isLight = (step: PlanStep): boolean =>
-    ["permissions", "order", "rename", "default", "onDelete"].includes(step.step) ||
+    ["permissions", "order", "rename", "renameCollection", "follow", "default", "onDelete"].includes(step.step) ||
     (step.step === "rules" && step.stricter.length === 0) ||
     (step.step === "index" && !step.on);
   return !plan.steps.every(isLight) || makesIndex(plan.before, plan);
@@ -103,7 +103,8 @@ export class Table {
   /** Changes the table. Whether the records allow the change was asked before. */
   async apply(plan: CollectionPlan): Promise<void> {
     const { before, after } = plan;
-    await this.#dropTriggers();
+    await this.#dropTriggers(tableName(before?.name ?? after.name));
+    if (before !== null && before.name !== after.name) await this.#takeOver(before);
     if (before === null) await this.#create(after);
     else await this.#change(before, plan);
     await this.reconcileIndexes(after);
@@ -112,10 +113,18 @@ export class Table {
   }
 
   /** Drops the triggers of the searched words and of the items: triggers name columns, which may change. */
-  async #dropTriggers(): Promise<void> {
+  async #dropTriggers(table: string): Promise<void> {
     const sql = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?";
-    for (const { name } of await this.#tx.all<{ name: string }>(sql, this.#name))
+    for (const { name } of await this.#tx.all<{ name: string }>(sql, table))
       await this.#tx.run(`DROP TRIGGER ${identifier(name)}`);
+  }
+
+  /** Gives the table and the side tables of a collection with another name to this collection. */
+  async #takeOver(before: CollectionDefinition): Promise<void> {
+    await this.#tx.run(`ALTER TABLE ${identifier(tableName(before.name))} RENAME TO ${this.#sqlName}`);
+    if (before.search !== undefined) await this.#search.takeOver(before.name);
+    await this.#items.takeOver(before);
+    await this.#counters.takeOver(before.name);
   }
 
   async #create(definition: CollectionDefinition): Promise<void> {

@@ -283,6 +283,8 @@ export interface FieldReference {
   readonly collection: string;
   readonly field: string;
   readonly offset: number;
+  /** The place of the name of the collection, for a backward step, which names the collection. */
+  readonly collectionOffset?: number;
   /** The texts that the expression compares with the field, without the texts of `~` and of calls. */
   readonly texts: TextPlace[];
 }

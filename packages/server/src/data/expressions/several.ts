@@ -66,7 +66,8 @@ function someRecord(path: PathFrom, compared: Compared): Expression {
   const found = at.back(step.collection, step.field);
   if (typeof found === "string") throw new ExpressionError(step.offset, found);
   const { references } = scope;
-  noteField(scope, { collection: step.collection, field: step.field, offset: step.fieldOffset });
+  const { collection, field, fieldOffset: offset, offset: collectionOffset } = step;
+  noteField(scope, { collection, field, offset, collectionOffset });
   const inner: LookupScope = { schema: found.target, hops, references };
   const item = within({ ...path, scope: inner, steps: further, up: path.up + 1 }, step.filter, compared);
   return { type: "some", from, ...found, item };

@@ -6,7 +6,7 @@ import type { JsonValue, StoredRecord } from "@socle/protocol";
 import { isAdmin, type JsonText, type Principal } from "../../base/kernel/index.ts";
 import { type Database, noteKind, type Projection, type Transactor } from "../../store/database/index.ts";
 import type { EventBasis, EventLog } from "../../store/events/index.ts";
-import type { Collection } from "../collections/index.ts";
+import { type Collection, definitionsChanged } from "../collections/index.ts";
 import { type Expression, ownColumnsIn } from "../expressions/index.ts";
 import { type Decision, ownerColumn } from "../permissions/index.ts";
 import { type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
@@ -148,6 +148,10 @@ export class RecordCounts {
     options.database.projection.on(recordsChanged, ({ collection, by }) => {
       const counted = this.#counted.get(collection);
       if (counted !== undefined) counted.records += by;
+    });
+    // A collection may take a former name again.
+    options.database.projection.on(definitionsChanged, ({ dropped }) => {
+      for (const name of dropped) this.#counted.delete(name);
     });
   }
 

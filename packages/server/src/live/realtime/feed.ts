@@ -32,7 +32,7 @@ export interface ListeningSocket extends Buffered {
   readonly listener: Listener;
   join(topic: string): void;
   leave(topic: string): void;
-  /** A collection has been made: subscriptions without a filter that waited for the collection join its topics. */
+  /** A collection has been made, or has another name: subscriptions without a filter that waited for the collection join its topics. */
   appear(collection: string): void;
 }
 
@@ -243,7 +243,8 @@ export class Feed {
   }
 
   #publishOfService(event: LoggedEvent): Promise<unknown> | undefined {
-    if (event.type === "system.collection.created")
+    const isRenamed = event.type === "system.collection.updated" && "renamedFrom" in event.payload;
+    if (event.type === "system.collection.created" || isRenamed)
       for (const socket of this.#sockets) socket.appear(String(event.payload["name"]));
     const audience = this.visibility.audience(event, null);
     const reserved = audience === "users" ? reservedOf(event) : null;

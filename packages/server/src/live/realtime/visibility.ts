@@ -86,11 +86,15 @@ export class Visibility {
     return type.startsWith("auth.") || type.startsWith("storage.") ? "owner" : "admins";
   }
 
-  /** Whether some events after a seq were closed to this listener when written, and would be open now. */
+  /**
+   * Whether some events after a seq were closed to this listener when written, and would be open now, or have the type of a
+   * former name of the collection.
+   */
   isClosedAfter(seq: number, listener: Listener, name: string | null): boolean {
     const collection = name === null ? undefined : this.#options.collections.get(name);
     if (collection === undefined) return false;
-    const { widened } = collection.logMarks;
+    const { widened, renamed = 0 } = collection.logMarks;
+    if (seq < renamed) return true;
     // An owner could hear changes of own records; other records were closed.
     return narrowerThan(collection.policies.read.rule).some(
       (rule) => seq < (widened[rule] ?? 0) && !mayHear(listener, audienceOf(rule), null),

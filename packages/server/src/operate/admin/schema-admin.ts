@@ -16,6 +16,7 @@ import {
   type Collection,
   type CollectionPlan,
   type Collections,
+  collectionRenames,
   type Definitions,
   keepUnsent,
   MigrationError,
@@ -24,6 +25,7 @@ import {
   type RuleSite,
   rulesAt,
   type SchemaChange,
+  withNewTargets,
 } from "../../data/collections/index.ts";
 import type { Records } from "../../data/records/index.ts";
 import {
@@ -42,7 +44,7 @@ type ChangeBuilder = (definitions: Definitions) => SchemaChange | Promise<Schema
 type Expected = readonly string[] | null;
 
 /** The attributes that PUT of a collection takes. */
-const attributes = ["name", "fields", "permissions", "indexes", "search"];
+const attributes = ["name", "renamedFrom", "fields", "permissions", "indexes", "search"];
 /**
  * Attributes that GET answers beside the attributes of a definition. PUT ignores the attributes, so that an answer can
  * be sent back.
@@ -50,7 +52,10 @@ const attributes = ["name", "fields", "permissions", "indexes", "search"];
 const answered = ["$schema", "definition", "createdAt", "updatedAt", "records"];
 
 interface CollectionChange {
+  /** The name of the collection after the change. */
   readonly name: string;
+  /** The former name of a collection that the change renames. Absent without a rename. */
+  readonly from?: string;
   /** @throws AppError as the change says. */
   readonly build: ChangeBuilder;
 }
@@ -64,6 +69,8 @@ export async function additionOf(body: unknown): Promise<CollectionChange> {
     build(definitions) {
       if (definitions.has(name))
         throw new AppError("bad_request", `There is a collection "${name}" already; PUT changes it.`);
+      for (const from of collectionRenames([parsed], definitions).keys())
+        throw new AppError("bad_request", `PUT /api/admin/collections/${from} renames the collection "${from}".`);
       return { define: [parsed], drop: [] };
     },
   };
@@ -76,18 +83,29 @@ export function removalOf(name: string): CollectionChange {
   return { name, build: (definitions) => ({ define: [], drop: [existing(definitions, name).name] }) };
 }
 
-/** Attributes that the body leaves out are unchanged. `build` throws `not_found` and `bad_request`. */
-export function changeOf(name: string, body: Record<string, unknown>): CollectionChange {
+/**
+ * Attributes that the body leaves out are unchanged. A `name` beside `"renamedFrom"`, the present name, renames the
+ * collection. `build` throws `not_found` and `bad_request`.
+ */
+export function changeOf(present: string, body: Record<string, unknown>): CollectionChange {
+  const { name: asked = present, renamedFrom } = body;
+  const isRename = asked !== present;
+  const name = String(asked);
   return {
     name,
+    ...(isRename && { from: present }),
     async build(definitions) {
-      const definition = existing(definitions, name);
+      const stored = existing(definitions, present);
       refuseUnknown(body, attributes, answered);
-      if (body["name"] !== undefined && body["name"] !== name)
-        throw new AppError("bad_request", `"name" must be "${name}" or left out: a collection cannot be renamed.`);
+      if (isRename && renamedFrom !== present)
+        throw new AppError(
+          "bad_request",
+          `"name" must be "${present}" or left out; to rename the collection, send "renamedFrom": "${present}" beside its new name.`,
+        );
+      const definition = isRename ? withNewTargets(stored, new Map([[present, name]])) : stored;
       const { fields = definition.fields, permissions = definition.permissions, indexes, search } = body;
       const kept = permissions === undefined ? {} : { permissions };
-      const parsed = await parseDefinition({ name, fields, ...kept, indexes, search });
+      const parsed = await parseDefinition({ name: asked, renamedFrom, fields, ...kept, indexes, search });
       return { define: [keepUnsent(definition, parsed, { indexes, search })], drop: [] };
     },
   };
@@ -99,7 +117,8 @@ function wholeChange(define: ParsedDefinition[], expected: Expected): ChangeBuil
   return (definitions) => {
     if (expected !== null && !expected.includes(fingerprintOf(definitions)))
       throw new AppError("conflict", "The schema has changed since it was read.");
-    return { define, drop: [...definitions.keys()].filter((name) => !names.has(name)) };
+    const renames = collectionRenames(define, definitions);
+    return { define, drop: [...definitions.keys()].filter((name) => !names.has(name) && !renames.has(name)) };
   };
 }
 
@@ -185,10 +204,10 @@ export class SchemaAdmin {
   }
 
   /** Migrates a collection. Answers the collection as of the moment of the commit. */
-  async migrate({ name, build }: CollectionChange, admin: SignedIn): Promise<CollectionEntry> {
+  async migrate({ name, from = name, build }: CollectionChange, admin: SignedIn): Promise<CollectionEntry> {
     let records = 0;
     const after = await this.#migrate(admin, build, () => {
-      records = this.#recordsOf(name);
+      records = this.#recordsOf(from);
     });
     const collection = after.get(name);
     if (collection === undefined) throw new Error("A migration without its collection");
@@ -288,7 +307,7 @@ export class SchemaAdmin {
       told.push({ collection: name, action: "delete", steps: [{ step: "delete", records }], records });
     }
     for (const plan of plans) {
-      const all = this.#recordsOf(plan.after.name);
+      const all = this.#recordsOf((plan.before ?? plan.after).name);
       const steps: MigrationStep[] = [];
       for (const step of plan.steps) {
         const { stricter: _, ...shown } = { stricter: null, ...step };

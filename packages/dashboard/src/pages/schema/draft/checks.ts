@@ -59,8 +59,8 @@ function nameProblem(name: string): string | null {
   return name.length > 63 ? words.nameLong : words.namePattern;
 }
 
-function collectionProblem(name: string, { collections, isNew }: Surroundings): string | null {
-  if (!isNew) return null;
+/** The problem of a new name of a collection, beside the names of other collections. */
+export function collectionProblem(name: string, collections: readonly string[]): string | null {
   if (isReservedCollectionName(name)) return words.reserved(name);
   const twin = collections.find((other) => other.toLowerCase() === name.toLowerCase());
   return twin === undefined ? nameProblem(name) : words.collectionTaken(twin);
@@ -211,7 +211,7 @@ function searchProblems(draft: SchemaDraft): Problem[] {
 export function problemsOf(draft: SchemaDraft, surroundings: Surroundings): readonly Problem[] {
   const fields = keptFields(draft);
   const problems: Problem[] = [];
-  const nameMessage = collectionProblem(draft.name.trim(), surroundings);
+  const nameMessage = surroundings.isNew ? collectionProblem(draft.name.trim(), surroundings.collections) : null;
   if (nameMessage !== null) problems.push({ key: null, part: "name", message: nameMessage });
   if (fields.length > maxFields) problems.push({ key: null, part: "fields", message: words.manyFields(maxFields) });
   if (draft.indexes.length > maxIndexes)

@@ -28,7 +28,7 @@ export type Reading =
   | { readonly definition: null; readonly mistakes: readonly Mistake[] };
 
 const words = text.schema.json;
-const definitionKeys = ["$schema", "name", "fields", "permissions", "indexes", "search"];
+const definitionKeys = ["$schema", "name", "fields", "permissions", "indexes", "search", "renamedFrom"];
 
 function areTexts(value: JsonValue): value is string[] {
   return Array.isArray(value) && value.every((each) => typeof each === "string");

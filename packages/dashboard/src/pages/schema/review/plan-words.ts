@@ -84,6 +84,8 @@ const wordsBy: { readonly [step: string]: (facts: Facts) => Words } = {
     if (records > 0) return [words.dropLoss(field, records)];
     return [words.drop(field), fieldIn(context.before, field)?.owner === true ? words.ownersStay : words.noLoss];
   },
+  renameCollection: ({ from, to, records }) => [words.renameCollection(from, to), words.keepValues(records)],
+  follow: ({ field, from, to }) => [words.follow(field, from, to)],
   rename: ({ field, from, records }) => [words.rename(from, field), words.keepValues(records)],
   require: ({ field, records }) => [words.require(field), words.checked(records)],
   unique: ({ field, on, records }) => (on ? [words.unique(field), words.checked(records)] : [words.notUnique(field)]),

@@ -53,7 +53,7 @@ export class DataCheck {
   constructor(reader: SlowReader, plan: CollectionPlan) {
     this.#reader = reader;
     this.#plan = plan;
-    this.#table = identifier(tableName(plan.after.name));
+    this.#table = identifier(tableName((plan.before ?? plan.after).name));
     this.#before = byName(plan.before?.fields ?? []);
     this.#after = byName(plan.after.fields);
     this.#added = new Set(plan.steps.flatMap((step) => (step.step === "add" ? [step.field] : [])));
