@@ -33,7 +33,7 @@ const faults: { readonly [name: string]: readonly [code: string, statuses: reado
   throwsNothing: ["throw undefined;", [500]],
   throwsProxy: ["throw new Proxy({}, { get() { throw new Error('trap'); } });", [500]],
   deepError: ["throw Object.assign(new Error('x'.repeat(5_000_000)), { cause: 'y' });", [500]],
-  hugeBody: ["await context.db.collection('done').create({ n: 'x'.repeat(50_000_000) });", [500]],
+  hugeBody: ["await context.db.collection('done').create({ n: 'x'.repeat(50_000_000) });", [413]],
   endlessQuery: [
     "await context.db.query('WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n');",
     [504, 500],
@@ -199,7 +199,8 @@ describe("faults", () => {
     expect(statuses).toContain(answer.status);
     if (answer.status !== 200) {
       const { error } = (await answer.json()) as { error: { code: string } };
-      expect(error.code).toBe(answer.status === 500 ? "internal_error" : "unavailable");
+      const codes: { readonly [status: number]: string } = { 413: "payload_too_large", 500: "internal_error" };
+      expect(error.code).toBe(codes[answer.status] ?? "unavailable");
     }
     expect(ms).toBeLessThan(10_000);
     await endpointsAnswer();

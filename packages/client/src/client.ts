@@ -125,8 +125,10 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
   readonly admin: AdminClient;
   readonly #transport: Transport;
   readonly #realtime: Realtime;
+  readonly #endpointsPrefix: string;
 
   constructor(options: ClientOptions) {
+    this.#endpointsPrefix = (options.endpointsPrefix ?? "/api/function").replace(/\/$/, "");
     this.#transport = new Transport(options);
     this.#realtime = new Realtime(this.#transport, options.webSocket);
     this.storage = new StorageClient(this.#transport);
@@ -154,7 +156,7 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
    */
   function(path: string, options: EndpointCall = {}): Promise<Response> {
     const { method = options.body === undefined ? "GET" : "POST", ...others } = options;
-    return this.#transport.fetch(method, `/api/function/${path.replace(/^\/+/, "")}`, others);
+    return this.#transport.fetch(method, `${this.#endpointsPrefix}/${path.replace(/^\/+/, "")}`, others);
   }
 
   health(): Promise<Health> {

@@ -31,7 +31,7 @@ async function ask(request: TestRequest): Promise<unknown> {
   return answer.value;
 }
 
-const { service: id, url } = (await ask({ kind: "open" })) as TestServiceAddress;
+const { service: id, url, endpointsPrefix } = (await ask({ kind: "open" })) as TestServiceAddress;
 const clients: SocleClient[] = [];
 let offset = 0;
 
@@ -55,7 +55,7 @@ async function call(asked: TestCall): Promise<unknown> {
 
 /** A client of the service. See `TestService` in `packages/server/src/code/script-host/test-types.txt`. */
 async function signIn(user: string | TestUser): Promise<SocleClient> {
-  const client = new SocleClient({ baseUrl: url });
+  const client = new SocleClient({ baseUrl: url, endpointsPrefix });
   clients.push(client);
   const asked = typeof user === "string" ? userNamed(user) : user;
   const credentials = (await call({ name: "user", user: asked })) as Credentials;
@@ -74,7 +74,7 @@ export const service = {
   url,
   async client(user?: string | TestUser): Promise<SocleClient> {
     if (user !== undefined) return signIn(user);
-    const client = new SocleClient({ baseUrl: url });
+    const client = new SocleClient({ baseUrl: url, endpointsPrefix });
     clients.push(client);
     return client;
   },

@@ -7,6 +7,8 @@ import type { WebSocketConstructor } from "./socket.ts";
 export interface ClientOptions {
   /** The address of the service: `https://api.example.com`. */
   baseUrl: string;
+  /** The service's `endpoints.prefix`; `/api/function` by default. */
+  endpointsPrefix?: string;
   /** Tokens of an earlier session. */
   tokens?: Tokens;
   /** For runtimes without a WebSocket, for example Node 20: the WebSocket of the package `ws`. */

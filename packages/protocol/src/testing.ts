@@ -30,6 +30,7 @@ export type TestRequest =
 export interface TestServiceAddress {
   readonly service: number;
   readonly url: string;
+  readonly endpointsPrefix: string;
 }
 
 /** The variables that give a test file the address of `socle test`, and the token that `socle test` expects. */

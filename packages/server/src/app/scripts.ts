@@ -82,7 +82,8 @@ export class Scripts {
       maxPayload: config["limits.payload"],
       now,
     });
-    this.endpoints = new Endpoints({ ...shared, logger: logger.for("endpoints") });
+    const prefix = config["endpoints.prefix"];
+    this.endpoints = new Endpoints({ ...shared, prefix, logger: logger.for("endpoints") });
     this.#owners = {
       kinds: [this.functions, this.jobs, this.endpoints],
       calls: new ServiceApi({ ...service, reads, queues: this.jobs.queues }),
@@ -251,12 +252,13 @@ export async function checkScripts(
 ): Promise<{ problems: ReturnType<ScriptHost["problems"]>; missing: readonly string[] }> {
   const { config, logger, environment } = options;
   const timeoutMs = config["scripts.timeout"];
+  const prefix = config["endpoints.prefix"];
   const host = new ScriptHost({ ...scriptProcess(config, environment), processes: 1, logger });
   const owners = {
     kinds: [
       kindOf("functions", (script) => triggersOf(script, timeoutMs)),
       kindOf("jobs", (script) => jobOf(script, timeoutMs)),
-      kindOf("endpoints", (script, files) => checkEndpoint(script, files, timeoutMs)),
+      kindOf("endpoints", (script, files) => checkEndpoint(script, files, { timeoutMs, prefix })),
     ],
     calls: { answer: () => Promise.reject(new AppError("unavailable", "No service runs during a check.")) },
   };

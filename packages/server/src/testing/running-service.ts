@@ -2,7 +2,7 @@
  * The command's side of a service under test: the process, the calls that wait for an answer, the end; and the protocol
  * between the command and the service, over the channel of a child process.
  */
-import type { TestCall } from "@socle/protocol";
+import type { TestCall, TestServiceAddress } from "@socle/protocol";
 import { SetupError } from "../base/kernel/index.ts";
 import { dispatch, type Handlers, SpawnedProcess, type SpawnOptions } from "../code/script-host/index.ts";
 
@@ -22,7 +22,7 @@ export interface ToService {
 }
 
 export type FromService =
-  | { readonly type: "ready"; readonly url: string }
+  | { readonly type: "ready"; readonly url: string; readonly endpointsPrefix: string }
   /** The service does not start: a line for each reason. */
   | { readonly type: "failed"; readonly message: string }
   | { readonly type: "answer"; readonly id: number; readonly value: unknown }
@@ -31,18 +31,18 @@ export type FromService =
 
 export class RunningService {
   readonly #process: SpawnedProcess<ToService, FromService>;
-  readonly #url = Promise.withResolvers<string>();
+  readonly #address = Promise.withResolvers<Omit<TestServiceAddress, "service">>();
   /** Resolves when the service answers requests. Rejects with a `SetupError` that has a line for each reason of the failure. */
-  readonly url = this.#url.promise;
+  readonly address = this.#address.promise;
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
   readonly #onLog: (line: string) => void;
   #lastCall = 0;
   #hasEnded = false;
   #isDone = false;
   readonly #handlers: Handlers<FromService> = {
-    ready: ({ url }) => this.#url.resolve(url),
+    ready: ({ url, endpointsPrefix }) => this.#address.resolve({ url, endpointsPrefix }),
     failed: ({ message }) => {
-      this.#url.reject(new SetupError(message));
+      this.#address.reject(new SetupError(message));
       this.kill();
     },
     log: ({ line }) => this.#onLog(line),
@@ -88,7 +88,7 @@ export class RunningService {
     this.#hasEnded = true;
     const why = this.#isDone ? "the tests of its file are over" : how;
     const error = new SetupError(`The service under test has ended: ${why}`);
-    this.#url.reject(error);
+    this.#address.reject(error);
     for (const waiting of this.#waiting.values()) waiting.reject(error);
     this.#waiting.clear();
   }

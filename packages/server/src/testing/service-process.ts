@@ -37,7 +37,7 @@ export async function runTestService(options: TestServiceOptions, environment: E
   try {
     const service = await start(options, environment, toCommand);
     process.on("message", async (message: ToService) => toCommand(await answerTo(message, service)));
-    toCommand({ type: "ready", url: service.app.url });
+    toCommand({ type: "ready", url: service.app.url, endpointsPrefix: service.endpointsPrefix });
   } catch (thrown) {
     toCommand({ type: "failed", message: messageOf(thrown) });
   }
@@ -48,6 +48,7 @@ interface TestService {
   readonly clock: TestClock;
   /** The folder of the project. */
   readonly folder: string;
+  readonly endpointsPrefix: string;
 }
 
 /** @throws SetupError for a configuration, a definition or a file of code that does not load. */
@@ -84,7 +85,7 @@ async function start(
   const problems = app.scripts.host.problems().map(({ path, message }) => `${path} does not load: ${message}`);
   if (problems.length > 0) throw new SetupError(problems.join("\n"));
   isStarted = true;
-  return { app, clock, folder };
+  return { app, clock, folder, endpointsPrefix: config["endpoints.prefix"] };
 }
 
 async function answerTo({ id, call }: ToService, service: TestService): Promise<FromService> {
@@ -158,6 +159,7 @@ async function testConfig({ config: file, data }: TestServiceOptions): Promise<L
     "limits.rate.register": null,
     "limits.rate.login": null,
     "limits.rate.refresh": null,
+    "limits.requests": [],
     // Each client that a test asks for is a session, and no session may end another session.
     "limits.sessionsPerUser": 10_000,
     "tls.cert": undefined,

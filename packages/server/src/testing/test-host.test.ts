@@ -76,6 +76,7 @@ describe("a service under test", () => {
     const { value } = await ask(open);
     const { url, service } = value as { url: string; service: number };
     expect(url).toStartWith("http://127.0.0.1:");
+    expect(value).toMatchObject({ endpointsPrefix: "/api/function" });
     const call = (user: object) => ask({ kind: "call", service, call: { name: "user", user } });
     expect(await call({ email: "root@example.com", role: "admin", password: "another password" })).toMatchObject({
       value: { email: "root@example.com", password: "another password" },

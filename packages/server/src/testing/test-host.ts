@@ -101,7 +101,7 @@ export class TestHost {
     mkdirSync(data);
     const service = new RunningService({ options: { ...options, data }, cwd, environment }, onLog);
     this.#services.set(id, service);
-    return { service: id, url: await service.url };
+    return { service: id, ...(await service.address) };
   }
 
   #folderOf(id: number): string {

@@ -39,6 +39,13 @@ test("values as the configuration is written", () => {
   expect(written({ value: 8080, unit: null })).toBe(8080);
 });
 
+test("a list of objects is JSON", () => {
+  const limits = entry("limits.requests", [{ routes: "*", max: 5 }]);
+  expect(readable(limits)).toBe('{"routes":"*","max":5}');
+  expect(asVariable(limits)).toBe(`SERVICE_LIMITS_REQUESTS='[{"routes":"*","max":5}]'`);
+  expect(asVariable(entry("limits.requests", []))).toBe("SERVICE_LIMITS_REQUESTS=");
+});
+
 test("a line of the environment and a piece of config.json", () => {
   const body = entry("limits.body", 2_097_152, { unit: "bytes" });
   expect(asVariable(body)).toBe("SERVICE_LIMITS_BODY=2MiB");

@@ -41,7 +41,7 @@ export function readable({ value, unit }: Valued): string {
     // A port is no quantity, and users copy a count into a file: digits without separators.
     return String(value);
   }
-  if (Array.isArray(value)) return value.map(String).join(", ");
+  if (Array.isArray(value)) return value.map((item) => readable({ value: item, unit: null })).join(", ");
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
@@ -56,7 +56,8 @@ export function written({ value, unit }: Valued): JsonValue {
 export function asVariable(entry: ConfigEntry): string {
   const value = entry.isSecret ? null : written(entry);
   if (value === null) return `${entry.variable}=`;
-  const plain = Array.isArray(value) ? value.map(String).join(",") : String(value);
+  const isTexts = Array.isArray(value) && value.every((item) => typeof item === "string");
+  const plain = isTexts ? value.join(",") : typeof value === "object" ? JSON.stringify(value) : String(value);
   return `${entry.variable}=${/^[\w./:@+-]*$/.test(plain) ? plain : shellWord(plain)}`;
 }
 

@@ -38,6 +38,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "links.ttl": ["10m", "600", 600_000],
   public: ["site", "./site", join(folder, "site")],
   publicFallback: [true, "yes", true],
+  "endpoints.prefix": ["/app/v1", "/app/v1", "/app/v1"],
   "dashboard.enabled": [false, "No", false],
   "dashboard.path": ["dashboard", "./dashboard", join(folder, "dashboard")],
   "auth.jwtSecret": ["s".repeat(32), "s".repeat(32), "s".repeat(32)],
@@ -84,6 +85,11 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "limits.rate.setup": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
   "limits.rate.upload": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
   "limits.rate.records": ["off", "Off", null],
+  "limits.requests": [
+    [{ routes: "POST /api/orders", per: "user", max: 10, window: "1m" }],
+    '[{ "routes": "POST /api/orders", "per": "user", "max": 10, "window": "1m" }]',
+    [{ routes: "POST /api/orders", per: "user", max: 10, windowMs: 60_000 }],
+  ],
   "realtime.bufferLimit": ["2MiB", "2097152", 2_097_152],
   "realtime.bufferTotal": ["2MiB", "2097152", 2_097_152],
   "realtime.serviceEvents": ["own", "own", "own"],
@@ -157,6 +163,12 @@ test.each(["true", "1", "YES", "on"])("%s is true", async (text) => {
   expect((await load({}, { SERVICE_DASHBOARD_ENABLED: text })).config["dashboard.enabled"]).toBe(true);
 });
 
+/** A file with an entry of `limits.requests`, which is right but for the changes. */
+function limitOf(changes: object, times = 1): object {
+  const entry = { routes: "POST /api/x", per: "user", max: 1, window: "1m", ...changes };
+  return { limits: { requests: Array(times).fill(entry) } };
+}
+
 describe("bad values are one line with key, value and what is allowed", () => {
   const cases: [unknown, Record<string, string>, RegExp][] = [
     [{ port: "80" }, {}, /config\.json: "80" is not valid for "port"; allowed: a whole number from 0 to 65535/],
@@ -169,6 +181,68 @@ describe("bad values are one line with key, value and what is allowed", () => {
     [{ auth: { accessTokenTtl: -1 } }, {}, /"auth.accessTokenTtl"/],
     [{ limits: { rate: { login: "often" } } }, {}, /"often" is not valid for "limits.rate.login"; allowed: a rate/],
     [{ limits: { rate: { login: "0/s" } } }, {}, /"limits.rate.login"/],
+    ...[
+      "app",
+      "/app/",
+      "/api",
+      "/api/own",
+      "/api/functions",
+      "/_",
+      "/_/x",
+      "//",
+      "/a//b",
+      "/a b",
+      "/..",
+      "/a/../b",
+      "/ä",
+      "",
+      5,
+    ].map((prefix): [unknown, Record<string, string>, RegExp] => [
+      { endpoints: { prefix } },
+      {},
+      /is not valid for "endpoints.prefix"; allowed: \/api\/function, \/, or a path such as \/app outside \/api and \/_/,
+    ]),
+    ...[
+      [
+        { limits: { requests: "no" } },
+        /"no" is not valid for "limits.requests"; allowed: a list of at most 32 entries/,
+      ],
+      [limitOf({}, 33), /"limits.requests"; allowed: a list of at most 32 entries/],
+      [
+        { limits: { requests: [5] } },
+        /config.json: limits.requests\[0\]: 5 is not valid; allowed: an object with routes, per, max, window/,
+      ],
+      [limitOf({ per: "key" }), /limits.requests\[0\].per: callers have no API keys; allowed: user or address/],
+      [limitOf({ per: "ip" }), /limits.requests\[0\].per: "ip" is not valid; allowed: user or address/],
+      [limitOf({ max: 0 }), /limits.requests\[0\].max: 0 is not valid; allowed: a whole number from 1/],
+      [
+        limitOf({ window: "0s" }),
+        /limits.requests\[0\].window: "0s" is not valid; allowed: a time like .*, at least 1s, at most 720h/,
+      ],
+      [limitOf({ burst: 1 }), /limits.requests\[0\].burst is unknown; allowed: routes, per, max or window/],
+      ...[
+        "",
+        "GET",
+        "OPTIONS /a",
+        "get /a",
+        "/a/*/b",
+        "/a*",
+        "/a?b",
+        "a/b",
+        "GET  /a",
+        "/a//b",
+        "/a/",
+        "/:id/ x",
+        5,
+      ].map(
+        (routes) =>
+          [
+            limitOf({ routes }),
+            /limits.requests\[0\].routes: .* is not valid; allowed: a path with or without a method/,
+          ] as const,
+      ),
+    ].map(([file, message]): [unknown, Record<string, string>, RegExp] => [file, {}, message as RegExp]),
+    [{}, { SERVICE_LIMITS_REQUESTS: "[" }, /SERVICE_LIMITS_REQUESTS: "\[" is not valid for "limits.requests"/],
     [{ metrics: { token: ["123456"] } }, {}, /its value is not valid for "metrics.token"/],
     [{ port: "http" }, { SERVICE_PORT: "1" }, /config\.json: "http" is not valid for "port"/],
     [{ auth: { jwtSecret: 123456 } }, {}, /its value is not valid for "auth.jwtSecret"/],
@@ -264,6 +338,12 @@ describe("the configuration as admins see it", () => {
       "limits.rate.login",
       { environment: { SERVICE_LIMITS_RATE_LOGIN: "7 / m" } },
       { value: "7/m", default: "10/s" },
+    ],
+    [
+      "limits of requests",
+      "limits.requests",
+      { environment: { SERVICE_LIMITS_REQUESTS: '[{"routes":"*","per":"address","max":5,"window":"2m"}]' } },
+      { value: [{ routes: "*", per: "address", max: 5, window: "120s" }], default: [] },
     ],
     ["no rate", "limits.rate.records", {}, { value: "off", default: "off", isSet: true }],
     ["a list", "cors.origins", { environment: { SERVICE_CORS_ORIGINS: "a,b" } }, { value: ["a", "b"], default: ["*"] }],

@@ -1,10 +1,12 @@
 /** Configuration keys: the name, type, default and meaning of each key. */
 import { LOG_LEVELS, type LogFormat, type LogLevel } from "../logging/index.ts";
+import { requestLimits } from "./request-limits.ts";
 import {
   boolean,
   duration,
   email,
   httpUrl,
+  pathPrefix,
   rate,
   secret,
   size,
@@ -80,6 +82,11 @@ export const keys = {
     boolean,
     false,
     "a browser gets index.html for a path without a file (single-page apps); needs public",
+  ),
+  "endpoints.prefix": key(
+    pathPrefix,
+    "/api/function",
+    "beginning of the paths of endpoints; a file in public and the routes of the service go before an endpoint",
   ),
   "dashboard.enabled": key(boolean, true, "serve the admin dashboard under /_/"),
   "dashboard.path": optional(
@@ -193,6 +200,11 @@ export const keys = {
   ),
   "limits.rate.upload": key(rate, "off", "uploads of one address; the burst is as for registrations"),
   "limits.rate.records": key(rate, "off", "requests of one address for records; the burst is as for registrations"),
+  "limits.requests": key(
+    requestLimits,
+    [],
+    "further limits on requests: each entry names routes, the caller who counts (per user or address), and the most requests in a window of time",
+  ),
   "realtime.bufferLimit": key(
     size(64 * 1024, 1024 ** 3),
     "1MiB",

@@ -2,10 +2,11 @@
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { ConfigEntry, ConfigSource, EffectiveConfig, JsonValue } from "@socle/protocol";
-import { isObject, nearest, quote, readJsonFile, SetupError } from "../kernel/index.ts";
+import { isObject, messageOf, nearest, quote, readJsonFile, SetupError } from "../kernel/index.ts";
 import type { LogFormat } from "../logging/index.ts";
 import { type Config, environmentName, type KeyPath, keys, type Values } from "./keys.ts";
-import { rateText, secret } from "./values.ts";
+import { type RequestLimit, requestLimitEntries } from "./request-limits.ts";
+import { rateText, secret, type ValueKind } from "./values.ts";
 
 export interface LoadOptions {
   /** The configuration file that was asked for, or null for `./config.json`, which may be missing. */
@@ -100,10 +101,19 @@ function fromText(path: KeyPath, text: string): unknown {
 }
 
 function parseValue(path: KeyPath, value: unknown, where: string): unknown {
-  const parsed = keys[path].kind.parse(value);
+  const parsed = parsedBy(keys[path].kind, value, `${where}: ${path}`);
   if (parsed !== undefined) return parsed;
   const shown = keys[path].kind === secret ? "its value" : quote(value);
   throw new SetupError(`${where}: ${shown} is not valid for "${path}"; allowed: ${keys[path].kind.allowed}`);
+}
+
+/** @throws SetupError that begins with the place. */
+function parsedBy(kind: ValueKind<unknown>, value: unknown, place: string): unknown {
+  try {
+    return kind.parse(value);
+  } catch (thrown) {
+    throw new SetupError(`${place}${messageOf(thrown)}`);
+  }
 }
 
 /**
@@ -169,9 +179,10 @@ function describeKey({ path, value, fallback, source }: KeyState): ConfigEntry {
   };
 }
 
-/** A value as JSON; a rate as in the file. */
+/** A value as JSON; rates and limits of requests as in the file. */
 function shown(path: KeyPath, value: unknown): JsonValue {
   if (value === undefined) return null;
+  if (path === "limits.requests") return requestLimitEntries(value as readonly RequestLimit[]);
   if (path.startsWith("limits.rate.")) return rateText(value);
   if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return value;
   if (Array.isArray(value)) return value.map((item) => shown(path, item));

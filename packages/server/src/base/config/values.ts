@@ -3,7 +3,10 @@ import { isObject, Secret } from "../kernel/index.ts";
 
 /** How the value of a key is written, in the file and in the environment. */
 export interface ValueKind<T> {
-  /** The value as the service uses the value, from the value in the file; undefined for a value that is not allowed. */
+  /**
+   * The value as the service uses the value, from the value in the file; undefined for a value that is not allowed.
+   * @throws SetupError that begins with the place inside the value, for a list with a wrong entry.
+   */
   parse(value: unknown): T | undefined;
   /** Turns the text of an environment variable into the value that the file would have. By default, that is the text. */
   fromText?(text: string): unknown;
@@ -46,6 +49,17 @@ export const boolean: ValueKind<boolean> = {
 };
 
 export const text: ValueKind<string> = { parse: filledText, allowed: "a text that is not empty" };
+
+/** The path that the paths of endpoints begin with: the usual path, or a path that the service does not use. */
+export const pathPrefix: ValueKind<string> = {
+  parse(value) {
+    const isFree = typeof value === "string" && /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)+$/.test(value);
+    const isOwn = isFree && !/^\/(?:api|_)(?:\/|$)/.test(value);
+    return isOwn || value === "/" || value === "/api/function" ? String(value) : undefined;
+  },
+  allowed:
+    "/api/function, /, or a path such as /app outside /api and /_ (letters, digits and . _ ~ -, no slash at the end)",
+};
 
 /** A folder, or a bucket with an optional prefix. */
 export const storagePlace: ValueKind<string> = {

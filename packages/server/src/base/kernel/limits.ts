@@ -39,7 +39,7 @@ export const LIMITS = [
   "hooks",
   /** Live streams of the log and of events. */
   "streams",
-  /** Requests per second of an address (`limits.rate.*`). */
+  /** Requests of an address or a user (`limits.rate.*`, `limits.requests`). */
   "rate",
 ] as const;
 

@@ -25,13 +25,26 @@ export interface Endpoint {
   readonly timeoutMs: number;
 }
 
+/** Paths outside `/api` and `/_` that the service answers itself, with a prefix such as `/` too. */
+const servicePaths: readonly string[] = ["/", "/health", "/health/ready", "/metrics"];
+
 /** Letters that a path has without encoding (RFC 3986, 2.3). */
 const wordPattern = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/;
 const paramPattern = /^\[(\.\.\.)?([A-Za-z_][A-Za-z0-9_]*)\]$/;
 
+/** The configuration of endpoints. */
+export interface EndpointDefaults {
+  readonly timeoutMs: number;
+  /** The beginning of all paths. */
+  readonly prefix: string;
+}
+
 /** @throws Error that names the fault of the file, and the allowed values. */
-export function endpointOf({ file, exports }: Script, defaultTimeoutMs: number): Endpoint {
+export function endpointOf({ file, exports }: Script, { prefix, timeoutMs }: EndpointDefaults): Endpoint {
   const parts = pathParts(file.path);
+  const route = `${prefix === "/" ? "" : prefix}/${parts.map(shownPart).join("/")}`.replace(/(?<=.)\/$/, "");
+  const isOfService = servicePaths.includes(route) || (prefix === "/" && /^\/api(?:\/|$)/.test(route));
+  if (isOfService) throw new Error(`has the path ${route}, which the service answers itself`);
   const methods = ENDPOINT_METHODS.filter((method) => exports.functions.includes(method));
   if (methods.length === 0)
     throw new Error(`exports none of ${oneOf(ENDPOINT_METHODS)}${exportAdvice(exports.functions, ENDPOINT_METHODS)}`);
@@ -46,11 +59,11 @@ export function endpointOf({ file, exports }: Script, defaultTimeoutMs: number):
   return {
     path: file.path,
     parts,
-    route: ["/api/function", ...parts.map(shownPart)].join("/"),
+    route,
     methods,
     access: parseAccess("access", exports.values["access"] ?? "authenticated"),
     methodAccess: Object.fromEntries(own),
-    timeoutMs: parseTimeout(timeout, defaultTimeoutMs),
+    timeoutMs: parseTimeout(timeout, timeoutMs),
   };
 }
 

@@ -1,5 +1,5 @@
 /**
- * Endpoints: handlers of requests at `/api/function/…`. Each call runs in a process of the user's code, within the
+ * Endpoints: handlers of requests at `/api/function/…` or another prefix. Each call runs in a process of the user's code, within the
  * timeout; failures are in the log, in the metrics and in the list of runs.
  */
 import type { User } from "@socle/protocol";
@@ -19,6 +19,7 @@ import {
 } from "../script-host/index.ts";
 import {
   type Endpoint,
+  type EndpointDefaults,
   type EndpointMethod,
   endpointOf,
   type PathParams,
@@ -28,12 +29,11 @@ import {
   routeKey,
 } from "./endpoint-file.ts";
 
-export interface EndpointsOptions {
+export interface EndpointsOptions extends EndpointDefaults {
   readonly database: Database;
   readonly events: EventLog;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly timeoutMs: number;
   readonly host: Pick<ScriptHost, "call">;
 }
 
@@ -80,11 +80,11 @@ export class Endpoints implements ScriptKind {
   }
 
   check(script: Script, files: readonly string[]): void {
-    checkEndpoint(script, files, this.#options.timeoutMs);
+    checkEndpoint(script, files, this.#options);
   }
 
   async use(scripts: readonly Script[], broken: readonly BrokenScript[]): Promise<void> {
-    this.#endpoints = scripts.map((script) => endpointOf(script, this.#options.timeoutMs));
+    this.#endpoints = scripts.map((script) => endpointOf(script, this.#options));
     const entries: RouteEntry[] = this.#endpoints.map((endpoint) => ({ parts: endpoint.parts, endpoint }));
     const keys = new Set(entries.map(({ parts }) => routeKey(parts)));
     for (const { file } of broken) {
@@ -211,8 +211,8 @@ const statusOfEnd: { readonly [end in CallOutcome["status"]]?: number } = {
 };
 
 /** @throws Error that says why a file is no endpoint. @param files the paths of all files of endpoints. */
-export function checkEndpoint(script: Script, files: readonly string[], timeoutMs: number): void {
-  const { path, parts } = endpointOf(script, timeoutMs);
+export function checkEndpoint(script: Script, files: readonly string[], defaults: EndpointDefaults): void {
+  const { path, parts } = endpointOf(script, defaults);
   const key = routeKey(parts);
   const others = files.filter((other) => {
     const found = other === path ? null : partsOf(other);

@@ -15,7 +15,8 @@ import type { Dashboard } from "./dashboard.ts";
 import { Cors } from "./headers.ts";
 import { InFlight } from "./in-flight.ts";
 import type { LiveStreams } from "./live-streams.ts";
-import { RateLimiter, Router } from "./router.ts";
+import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
+import { Router } from "./router.ts";
 import { adminRoutes } from "./routes/admin/index.ts";
 import { authRoutes } from "./routes/auth.ts";
 import { batchRoutes } from "./routes/batch.ts";
@@ -63,8 +64,13 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
   const { config, auth, limits } = parts;
   const cors = new Cors(config["cors.origins"]);
   const options = { ...parts, ...connections, cors, rates: new RateLimiter(config) };
+  const requestLimits = config["limits.requests"];
+  const limiter = requestLimits.length === 0 ? null : new RequestLimiter(requestLimits);
+  const endpoints = endpointRoutes(options);
   return new Router({
     ...parts,
+    endpoints: endpoints.besideFiles,
+    limit: limiter && ((exchange) => limiter.take(exchange)),
     accessPercent: config["log.access"],
     routes: {
       ...healthRoutes(options),
@@ -75,7 +81,7 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
       ...realtimeRoutes(options),
       ...batchRoutes(options),
       ...transferRoutes(options),
-      ...endpointRoutes(options),
+      ...endpoints.routes,
       ...recordRoutes(options),
     },
     service: {

@@ -2,7 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
 import type { Exchange } from "./exchange.ts";
-import { type Methods, RateLimiter } from "./router.ts";
+import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
+import type { Methods } from "./router.ts";
 
 const route: Methods = { GET: () => new Response("fine") };
 
@@ -122,5 +123,78 @@ describe("over HTTP", () => {
       expect((await request("GET", "/api/notes")).status).toBe(200);
       expect((await request("POST", "/api/storage/upload")).status).toBe(401);
     }
+  });
+});
+
+describe("limits.requests", () => {
+  const notes = { name: "notes", fields: [], permissions: { read: "public", create: "public", update: "public" } };
+  const open = (limits: readonly object[]) =>
+    openApi({ collections: [notes], settings: { SERVICE_LIMITS_REQUESTS: JSON.stringify(limits) } });
+
+  test("counts the requests of each address to a route, however the path is written", async () => {
+    const { request, service } = await open([{ routes: "GET /api/notes", per: "address", max: 3, window: "1h" }]);
+    const paths = ["/api/notes", "/api/notes/", "/api/%6eotes?limit=1", "/api/notes"];
+    const answers = [];
+    for (const path of paths) answers.push(await request("GET", path));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+    const refused = await request("HEAD", "/api/notes");
+    expect([refused.status, Number(refused.headers.get("retry-after")) > 1_000]).toEqual([429, true]);
+    expect(answers[3]?.body["error"]).toMatchObject({ code: "rate_limited" });
+    // Other routes, methods and addresses do not count.
+    const statuses = await Promise.all([
+      request("POST", "/api/notes", { body: {} }),
+      request("OPTIONS", "/api/notes"),
+      request("GET", "/api/notes/rec_x"),
+      request("GET", "/api/notes", { headers: { "x-test-address": "other" } }),
+    ]);
+    expect(statuses.map(({ status }) => status)).toEqual([201, 204, 404, 200]);
+    expect(new Map(service.limits.totals()).get("rate")).toBe(2);
+  });
+
+  test("counts a user under all addresses, and a caller without a valid token by the address", async () => {
+    const { request, register } = await open([{ routes: "/api/notes/*", per: "user", max: 2, window: "1h" }]);
+    const { accessToken: eva } = await register("eva@example.com");
+    const { accessToken: bob } = await register("bob@example.com");
+    const ask = async (address: string, token?: string): Promise<number> => {
+      const options = { headers: { "x-test-address": address }, ...(token !== undefined && { token }) };
+      return (await request("GET", "/api/notes/rec_x", options)).status;
+    };
+    expect([await ask("a", eva), await ask("b", eva), await ask("c", eva)]).toEqual([404, 404, 429]);
+    expect([await ask("a", bob), await ask("a"), await ask("a", "wrong"), await ask("a")]).toEqual([
+      404, 404, 401, 429,
+    ]);
+    expect((await request("GET", "/api/notes", { token: eva })).status).toBe(200);
+  });
+
+  test("counts every request, also to paths without a route; several entries count alike", async () => {
+    const { request } = await open([
+      { routes: "*", per: "address", max: 4, window: "1h" },
+      { routes: "DELETE *", per: "address", max: 1, window: "1h" },
+    ]);
+    const asked = [
+      await request("DELETE", "/nothing"),
+      await request("DELETE", "/nothing"),
+      await request("GET", "/health"),
+      await request("GET", "/api/admin/users"),
+      await request("GET", "/health"),
+      await request("GET", "/api/admin/users"),
+    ];
+    expect(asked.map(({ status }) => status)).toEqual([404, 429, 200, 401, 429, 429]);
+  });
+
+  test("fills a bucket evenly, and does not let bursts of a second through", async () => {
+    let now = 0;
+    const entry = { routes: "/x", per: "address", max: 2, windowMs: 1_000 } as const;
+    const limiter = new RequestLimiter([entry], () => now);
+    const ask = () =>
+      limiter.take({ address: "a", request: new Request("http://a/x") } as unknown as Exchange).then(
+        () => true,
+        () => false,
+      );
+    expect([await ask(), await ask(), await ask()]).toEqual([true, true, false]);
+    now += 500;
+    expect([await ask(), await ask()]).toEqual([true, false]);
+    now += 60_000;
+    expect([await ask(), await ask(), await ask()]).toEqual([true, true, false]);
   });
 });

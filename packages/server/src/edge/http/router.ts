@@ -1,9 +1,5 @@
-/**
- * Router: matches a request to the route, and answers 404, 405 and OPTIONS without a handler; and the rate limiter of
- * routes: a token bucket for each address and group of routes (`limits.rate.*`).
- */
-import type { Rate } from "../../base/config/index.ts";
-import { AppError, BoundedMap, excerpt, isObject, messageOf } from "../../base/kernel/index.ts";
+/** Router: matches a request to the route, and answers 404, 405 and OPTIONS without a handler. */
+import { AppError, excerpt, isObject, messageOf } from "../../base/kernel/index.ts";
 import { type LimitMeter, type Logger, Repeats, type RequestMeter } from "../../base/logging/index.ts";
 import { Dashboard } from "./dashboard.ts";
 import { Exchange, type ExchangeService } from "./exchange.ts";
@@ -96,6 +92,10 @@ interface RouterOptions {
   readonly logger: Logger;
   readonly files: StaticFiles | null;
   readonly dashboard: Dashboard | null;
+  /** The handlers of the endpoint at a path without a route; null for no endpoint, and without such endpoints. */
+  readonly endpoints: ((exchange: Exchange) => Methods | null) | null;
+  /** Counts a request against `limits.requests`; null without limits. */
+  readonly limit: ((exchange: Exchange) => Promise<void>) | null;
   readonly meter: RequestMeter;
   /** The part of the requests that the access log has, in percent. */
   readonly accessPercent: number;
@@ -164,11 +164,17 @@ export class Router {
     return this.#run(request, noParams, this.#guarded(path, handler));
   }
 
-  /** The dashboard or a static file, for a path without a route. */
+  /** The dashboard, a static file, an endpoint or the page of a single-page app, for a path without a route. */
   async #file(exchange: Exchange, pathname: string): Promise<Answer> {
-    const { files, dashboard } = this.#options;
+    const { files, dashboard, endpoints } = this.#options;
     if (dashboard !== null && Dashboard.owns(pathname))
       return this.#byMethod({ GET: () => dashboard.answer(exchange, pathname) }, exchange);
+    const endpoint = endpoints?.(exchange) ?? null;
+    if (endpoint !== null) {
+      const isRead = exchange.request.method === "GET" || exchange.request.method === "HEAD";
+      const hasPage = isRead && files !== null && (await files.find(pathname)) !== null;
+      if (!hasPage) return this.#byMethod(endpoint, exchange);
+    }
     if (files === null || (await files.findFor(exchange.request, pathname)) === null) throw nothingHere();
     return this.#byMethod({ GET: () => files.answer(exchange, pathname) }, exchange);
   }
@@ -214,6 +220,7 @@ export class Router {
     try {
       dropUnreadBody(request);
       this.#service.inFlight.enter(exchange);
+      if (this.#options.limit !== null) await this.#options.limit(exchange);
       answer = await exchange.run(handler);
     } catch (thrown) {
       answer =
@@ -297,79 +304,5 @@ export class Router {
     if (thrown.limit !== undefined) this.#options.limits.reached(thrown.limit, { address: exchange.address });
     else if (thrown.code === "unavailable") this.#turnedAway(exchange, thrown);
     return exchange.error(thrown);
-  }
-}
-
-const groups = ["register", "login", "refresh", "setup", "upload", "records"] as const;
-type RateGroup = (typeof groups)[number];
-
-/** The rates by the keys of the configuration; null for no limit. */
-type Rates = { readonly [key in `limits.rate.${RateGroup}`]?: Rate | null };
-
-/** Addresses that a group remembers; the address that asked longest ago is forgotten first, and has a full bucket then. */
-const capacity = 10_000;
-
-/** The buckets of one rate. A full bucket holds ten seconds' worth of a rate per second, and `count` of any other. */
-class Buckets {
-  readonly #rate: Rate;
-  readonly #size: number;
-  /** The tokens of each address, and the time of that number by the clock of the limiter. */
-  readonly #buckets = new BoundedMap<string, { tokens: number; at: number }>(capacity);
-
-  constructor(rate: Rate) {
-    this.#rate = rate;
-    this.#size = rate.perMs === 1_000 ? rate.count * 10 : rate.count;
-  }
-
-  /** Takes a token of an address. @throws AppError `rate_limited` for a bucket without a token. */
-  take(address: string, now: number): void {
-    const { count, perMs } = this.#rate;
-    const bucket = this.#buckets.get(address) ?? { tokens: this.#size, at: now };
-    const tokens = Math.min(this.#size, bucket.tokens + ((now - bucket.at) * count) / perMs);
-    const isThere = tokens >= 1;
-    this.#buckets.set(address, { tokens: isThere ? tokens - 1 : tokens, at: now });
-    if (isThere) return;
-    const retryAfter = Math.max(1, Math.ceil(((1 - tokens) * perMs) / count / 1_000));
-    throw new AppError("rate_limited", `Too many requests from this address; try again in ${retryAfter} s.`, {
-      limit: "rate",
-      retryAfter,
-    });
-  }
-
-  /** Takes further tokens of an address, also tokens of the future: the next request has to wait. */
-  charge(address: string, tokens: number): void {
-    const bucket = this.#buckets.get(address);
-    if (bucket !== undefined) this.#buckets.set(address, { ...bucket, tokens: bucket.tokens - tokens });
-  }
-}
-
-/** Limits the requests of an address to groups of routes. The check comes before the body and the token are read. */
-export class RateLimiter {
-  readonly #buckets = new Map<RateGroup, Buckets>();
-  readonly #now: () => number;
-
-  /** @param now milliseconds that never run backwards. */
-  constructor(rates: Rates, now: () => number = () => performance.now()) {
-    this.#now = now;
-    for (const group of groups) {
-      const rate = rates[`limits.rate.${group}`];
-      if (rate) this.#buckets.set(group, new Buckets(rate));
-    }
-  }
-
-  /** Handlers with requests that count for a group; the same handlers when the group's rate is off. */
-  limit(group: RateGroup, methods: Methods): Methods {
-    const buckets = this.#buckets.get(group);
-    if (buckets === undefined) return methods;
-    return mapMethods(methods, (handler) => (exchange) => {
-      if (!exchange.isRateCounted) buckets.take(exchange.address, this.#now());
-      exchange.isRateCounted = true;
-      return handler(exchange);
-    });
-  }
-
-  /** Counts a request that was let in as so many further requests. */
-  charge(group: RateGroup, exchange: Exchange, more: number): void {
-    this.#buckets.get(group)?.charge(exchange.address, Math.max(0, more));
   }
 }

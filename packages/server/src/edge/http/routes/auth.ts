@@ -3,7 +3,8 @@
 import { AppError } from "../../../base/kernel/index.ts";
 import type { Admin } from "../../../operate/admin/index.ts";
 import { type Auth, readCredentials } from "../../../people/auth/index.ts";
-import type { RateLimiter, Routes } from "../router.ts";
+import type { RateLimiter } from "../rate-limiter.ts";
+import type { Routes } from "../router.ts";
 
 /** The path of the set-up link in the start log. */
 export const firstAdminPath = "/api/auth/setup";

@@ -3,7 +3,8 @@ import type { Config } from "../../../base/config/index.ts";
 import { Admission, JsonText } from "../../../base/kernel/index.ts";
 import { parseBatch, type Records } from "../../../data/records/index.ts";
 import { requireJsonType } from "../bodies.ts";
-import type { RateLimiter, Routes } from "../router.ts";
+import type { RateLimiter } from "../rate-limiter.ts";
+import type { Routes } from "../router.ts";
 
 /** Bodies from this many bytes on wait for the turn: the changes keep the writer from others for some milliseconds. */
 const largeBytes = 32 * 1024;

@@ -1,4 +1,4 @@
-/** `/api/function/…`: requests to the endpoints of the user's code. */
+/** Requests to the endpoints of the user's code, at `/api/function/…` or another prefix. */
 import type { Config } from "../../../base/config/index.ts";
 import { Admission, AppError, callerGone, isAdmin, type SignedIn } from "../../../base/kernel/index.ts";
 import {
@@ -20,7 +20,8 @@ import type { Exchange } from "../exchange.ts";
 import { decodePart, nothingHere, pathIn } from "../headers.ts";
 import { type Methods, type Routes, withBody } from "../router.ts";
 
-const prefix = "/api/function";
+/** First parts of paths that are the service's, also behind the prefix `/`. */
+const reserved: readonly string[] = ["api", "_"];
 /** A body up to this size is read before the handler is called. */
 const wholeBytes = 64 * 1024;
 
@@ -35,8 +36,16 @@ const ofConnection: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-export function endpointRoutes(options: { endpoints: Endpoints; auth: Auth; config: Config }): Routes {
+/** The handlers of a path; null for a path without an endpoint. */
+type FindMethods = (exchange: Exchange) => Methods | null;
+
+/** The routes of endpoints. Endpoints outside `/api` are no routes: `besideFiles` finds these after the files of `public`. */
+export function endpointRoutes(options: { endpoints: Endpoints; auth: Auth; config: Config }): {
+  routes: Routes;
+  besideFiles: FindMethods | null;
+} {
   const { endpoints, auth, config } = options;
+  const prefix = config["endpoints.prefix"];
   const width = config["limits.endpoints"];
   const admission = new Admission({
     limit: "endpoints",
@@ -85,14 +94,21 @@ export function endpointRoutes(options: { endpoints: Endpoints; auth: Auth; conf
     }
   }
 
-  function methodsOf(exchange: Exchange): Methods {
-    const found = endpoints.find(partsOf(exchange));
-    if (found === null) throw nothingHere();
+  function methodsOf(exchange: Exchange): Methods | null {
+    const parts = partsBehind(prefix, exchange);
+    const found = parts === null ? null : endpoints.find(parts);
+    if (found === null) return null;
     if (found === "broken") return Object.fromEntries(ENDPOINT_METHODS.map((method) => [method, notLoaded]));
     return Object.fromEntries(found.endpoint.methods.map((method) => [method, () => call(exchange, found, method)]));
   }
 
-  return { [prefix]: methodsOf, [`${prefix}/*`]: methodsOf };
+  if (!prefix.startsWith("/api/")) return { routes: {}, besideFiles: methodsOf };
+  const route = (exchange: Exchange): Methods => {
+    const methods = methodsOf(exchange);
+    if (methods === null) throw nothingHere();
+    return methods;
+  };
+  return { routes: { [prefix]: route, [`${prefix}/*`]: route }, besideFiles: null };
 }
 
 /** The answer for a file without a version that loads. The log had the reason at the load. */
@@ -100,18 +116,16 @@ function notLoaded(exchange: Exchange): Response {
   return exchange.error(new AppError("internal_error", "The endpoint does not load; the log of the service says why."));
 }
 
-/** The decoded parts of the path behind the prefix. @throws AppError `not_found` for a part that no endpoint can have. */
-function partsOf(exchange: Exchange): string[] {
-  const path = pathIn(exchange.request.url).slice(prefix.length).replace(/\/$/, "");
-  if (path === "") return [];
-  return path
-    .slice(1)
-    .split("/")
-    .map((part) => {
-      const text = decodePart(part);
-      if (text === null || text === "" || text.includes("/") || text.includes("\0")) throw nothingHere();
-      return text;
-    });
+/** The decoded parts of the path behind a prefix; null for another path, and with a part that no endpoint can have. */
+function partsBehind(prefix: string, exchange: Exchange): string[] | null {
+  const path = pathIn(exchange.request.url).replace(/\/$/, "");
+  const start = prefix === "/" ? "" : prefix;
+  if (path === start) return [];
+  if (!path.startsWith(`${start}/`)) return null;
+  const sent = path.slice(start.length + 1).split("/");
+  const parts = sent.map((part) => decodePart(part) ?? "");
+  if (parts.some((part) => part === "" || /[/\0]/.test(part))) return null;
+  return prefix === "/" && reserved.includes(parts[0] ?? "") ? null : parts;
 }
 
 /** The URL for the handler, without an odd Host header. */

@@ -9,7 +9,8 @@ import { requireJsonType } from "../bodies.ts";
 import type { Exchange } from "../exchange.ts";
 import { jsonType, nothingHere } from "../headers.ts";
 import { Lists } from "../lists.ts";
-import type { RateLimiter, Routes } from "../router.ts";
+import type { RateLimiter } from "../rate-limiter.ts";
+import type { Routes } from "../router.ts";
 
 /** Two callers may be answered different fields under one tag. */
 const recordHeaders = { "Content-Type": jsonType, Vary: "Authorization" };

@@ -6,7 +6,8 @@ import { missingFile, nameOfSize, parseThumbSize, type Storage, type Upload } fr
 import { BodyReadLimiter } from "../body-read-limiter.ts";
 import type { Exchange } from "../exchange.ts";
 import { type AnswerableFile, answerFile, disposition, uploadedType } from "../file-answer.ts";
-import type { RateLimiter, Routes } from "../router.ts";
+import type { RateLimiter } from "../rate-limiter.ts";
+import type { Routes } from "../router.ts";
 import { leastFileSize, readUploadForm } from "../upload-form.ts";
 
 /** Uploads that are read at a time. */

@@ -1,0 +1,60 @@
+/** The entries of `limits.requests`: bounds on the requests to routes, for each user or address. */
+import { isObject, oneOf, quote, SetupError } from "../kernel/index.ts";
+import { duration, type ValueKind, wholeNumber } from "./values.ts";
+
+/** A bound: `max` requests in `windowMs` milliseconds, for each user or address. */
+export interface RequestLimit {
+  /** `POST /api/orders`, `/api/function/*` or `*`: a method or all methods, and a path, the paths below a path, or all paths. */
+  readonly routes: string;
+  readonly per: "user" | "address";
+  readonly max: number;
+  readonly windowMs: number;
+}
+
+const maxEntries = 32;
+const names = ["routes", "per", "max", "window"];
+const routesPattern = /^(?:(?:GET|POST|PUT|PATCH|DELETE) )?(?:\*|\/|(?:\/[^\s/*?#]+)+(?:\/\*)?|\/\*)$/;
+const max = wholeNumber(1, 1_000_000_000);
+const window = duration(1_000, 2_592_000_000);
+
+export const requestLimits: ValueKind<readonly RequestLimit[]> = {
+  parse: (value) => (Array.isArray(value) && value.length <= maxEntries ? value.map(limitOf) : undefined),
+  fromText(text) {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return text;
+    }
+  },
+  allowed: `a list of at most ${maxEntries} entries such as { "routes": "POST /api/orders", "per": "user", "max": 10, "window": "1m" } (in the environment: JSON)`,
+};
+
+/** @throws SetupError. */
+function limitOf(entry: unknown, index: number): RequestLimit {
+  const refuse = (name: string, value: unknown, allowed: string): never => {
+    throw new SetupError(`[${index}]${name}: ${quote(value)} is not valid; allowed: ${allowed}`);
+  };
+  if (!isObject(entry)) return refuse("", entry, `an object with ${names.join(", ")}`);
+  const unknown = Object.keys(entry).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new SetupError(`[${index}].${unknown} is unknown; allowed: ${oneOf(names)}`);
+  const { routes, per } = entry;
+  if (typeof routes !== "string" || !routesPattern.test(routes))
+    return refuse(
+      ".routes",
+      routes,
+      'a path with or without a method, such as "POST /api/orders", "/api/function/*" or "*"',
+    );
+  if (per === "key") throw new SetupError(`[${index}].per: callers have no API keys; allowed: user or address`);
+  if (per !== "user" && per !== "address") return refuse(".per", per, "user or address");
+  return {
+    routes,
+    per,
+    max: max.parse(entry["max"]) ?? refuse(".max", entry["max"], max.allowed),
+    windowMs: window.parse(entry["window"]) ?? refuse(".window", entry["window"], window.allowed),
+  };
+}
+
+/** The limits as in the configuration file: the inverse of `requestLimits.parse`. */
+export function requestLimitEntries(limits: readonly RequestLimit[]): { [name: string]: string | number }[] {
+  return limits.map(({ windowMs, ...others }) => ({ ...others, window: `${windowMs / 1_000}s` }));
+}
