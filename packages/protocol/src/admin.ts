@@ -131,8 +131,11 @@ export interface TriedRule {
 
 /** A part of a rule's text, from `start` up to `end` (UTF-16 units from 0). */
 export interface RulePart {
-  /** `some` has brackets: each part below holds if a record fulfils the part and the parts that `&&` joins before the part. */
-  kind: "and" | "or" | "not" | "some" | "comparison";
+  /**
+   * `some` has brackets: each part below holds if a record fulfils the part and the parts that `&&` joins before the part. Each
+   * part below `every` holds if all records fulfil the part.
+   */
+  kind: "and" | "or" | "not" | "some" | "every" | "comparison";
   start: number;
   end: number;
   /** Null if a compared value is missing. */

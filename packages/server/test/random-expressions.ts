@@ -1,6 +1,6 @@
 /** For the property tests of expressions: random records and expressions, and the records that an expression finds, by SQL and by predicate. */
 import fc from "fast-check";
-import type { EvaluationContext } from "../src/data/expressions/expression.ts";
+import { type EvaluationContext, ExpressionError } from "../src/data/expressions/expression.ts";
 import { parseExpression } from "../src/data/expressions/parse.ts";
 import { type Fields, toPredicate } from "../src/data/expressions/predicate.ts";
 import { toSql } from "../src/data/expressions/sql/conditions.ts";
@@ -332,6 +332,98 @@ const ofItems = fc
       .map(([where, tail, operator, side]) => [`links${where}${tail}`, operator, side]),
   )
   .map((parts) => parts.join(" ").replace(/ \[/, "["));
+
+/** Paths from the record of the expression, which lead to texts. */
+const recordText = fc.constantFrom(
+  "@record.title",
+  "@record.slug",
+  "@record.id",
+  "@record.author.name",
+  "@record.parent.title",
+  "lower(@record.title)",
+);
+/** Paths to posts, for brackets and for `every`. */
+const toPosts = fc.constantFrom(
+  "links",
+  "parent.links",
+  "links.links",
+  "posts(parent)",
+  "posts(links)",
+  "author.posts(author)",
+  "@record.links",
+  "@record.posts(parent)",
+  "@record.parent.links",
+);
+const ofRecord = fc
+  .oneof(
+    fc.tuple(textPath, fc.oneof(ordered, contains), recordText),
+    fc.tuple(recordText, fc.oneof(ordered, contains), textSide),
+    fc.tuple(textPath, fc.constant("in"), list(recordText)),
+    fc.tuple(numberPath, ordered, fc.constantFrom("@record.count", "@record.parent.count", "length(@record.links)")),
+    fc.tuple(fc.constantFrom("status", "@record.status"), ordered, fc.oneof(status, fc.constant("@record.before"))),
+    fc.tuple(fc.constantFrom("@record.meta.a", "@record.meta[*]", "meta.a"), ordered, textSide),
+    fc.tuple(jsonPath, equal, recordText),
+    fc.tuple(severalPath, equal, fc.oneof(recordText, fc.constant("null"))),
+    fc.tuple(
+      fc.constantFrom("@record.tags", "@record.links", "@record.links.title", "@record.posts(parent).slug"),
+      fc.oneof(ordered, contains),
+      fc.oneof(textSide, recordText),
+    ),
+    // An index finds the records in these brackets, which SQL must not look up: a step begins at the record outside.
+    fc
+      .tuple(
+        fc.constantFrom("links", "posts(parent)", "parent.posts(parent)"),
+        fc.oneof(
+          text.map((each) => `slug = ${literal(each)}`),
+          fc.constantFrom(...postIds).map((id) => `id = "${id}"`),
+        ),
+        fc.constantFrom("@record.posts(parent)", '@record.tags = "a"', "@record.links.title = title"),
+      )
+      .map(([path, found, other]) => [`${path}[${found} && ${other}]`]),
+    fc
+      .tuple(
+        fc.constantFrom("links", "posts(parent)", "parent.posts(parent)"),
+        fc.constantFrom("@record.links", "@record.posts(parent)", "@record.parent.links"),
+        fc.oneof(
+          text.map((each) => `slug = ${literal(each)}`),
+          fc.constantFrom(...postIds).map((id) => `id = "${id}"`),
+        ),
+      )
+      .map(([path, other, found]) => [`${path}[${other}[${found}]]`]),
+    fc.constantFrom(["@record.posts(parent)"], ["every(fans, age > 0)"], ["every(@record.fans, name = @record.title)"]),
+  )
+  .map((parts) => parts.join(" "));
+
+/** A condition in brackets. Behind a name, brackets that begin with a value are the number of an item. */
+const inBrackets = (condition: string): string => (/^["\d-]/.test(condition) ? `[(${condition})]` : `[${condition}]`);
+
+/** `@record` and `every`, in brackets inside brackets. */
+const nested: fc.Arbitrary<string> = fc.letrec<{ nested: string }>((tie) => ({
+  nested: fc.oneof(
+    { maxDepth: 3, depthIdentifier: "nested" },
+    fc.oneof(ofRecord, term),
+    fc.tuple(toPosts, tie("nested")).map(([path, inner]) => path + inBrackets(inner)),
+    fc.tuple(toPosts, tie("nested")).map(([path, inner]) => `every(${path}, ${inner})`),
+    fc
+      .tuple(toPosts, tie("nested"), tie("nested"))
+      .map(([path, filter, inner]) => `every(${path}${inBrackets(filter)}, ${inner})`),
+    fc.tuple(tie("nested"), fc.constantFrom("&&", "||"), tie("nested")).map((parts) => `(${parts.join(" ")})`),
+    tie("nested").map((inner) => `!(${inner})`),
+  ),
+})).nested;
+
+/** Whether a path of an expression is not longer than paths may be. */
+function isWithinBounds(text: string): boolean {
+  try {
+    parseExpression(text, schemaOf("posts"));
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof ExpressionError && thrown.problem.includes("5 relations")) return false;
+    throw thrown;
+  }
+}
+
+export const nestedExpression = nested.filter(isWithinBounds);
 
 export const expression: fc.Arbitrary<string> = fc.letrec<{ expression: string }>((tie) => ({
   expression: fc.oneof(

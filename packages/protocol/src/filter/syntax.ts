@@ -18,7 +18,9 @@ type SyntaxNode =
    * A path that ends with records of another collection, for example `members(workspace)[role = "owner"]` and
    * `labels[color = "red"]`: some record is found.
    */
-  | { readonly type: "exists"; readonly path: PathTerm };
+  | { readonly type: "exists"; readonly path: PathTerm }
+  /** `every(path, condition)`: of the records that the path leads to, no record fails the condition. */
+  | { readonly type: "every"; readonly path: PathTerm; readonly condition: Syntax };
 
 /** One step of a path; `offset` is the place, from 0. */
 export type Step = { readonly offset: number } /** A field, or a member of an object in JSON. */ & (
@@ -39,6 +41,8 @@ export type Step = { readonly offset: number } /** A field, or a member of an ob
 
 export interface PathTerm {
   readonly type: "path";
+  /** Whether the path begins with `@record`: at the record that the filter is about, also in brackets. */
+  readonly isOfRecord: boolean;
   readonly steps: readonly Step[];
   readonly offset: number;
 }
@@ -61,7 +65,9 @@ export type Term =
 
 export const macros = ["now", "today", "user.id", "user.role", "user.email"] as const;
 export type Macro = (typeof macros)[number];
-const macroNames = "@now, @today, @user.id, @user.role or @user.email";
+const macroNames = "@now, @today, @user.id, @user.role, @user.email or @record";
+/** The macro that begins a path. */
+const recordMacro = "record";
 
 export const calls = ["lower", "length"] as const;
 export type Call = (typeof calls)[number];
@@ -121,6 +127,7 @@ class Parser {
   }
 
   #comparison(level: number): Syntax {
+    if (this.#isEveryAhead()) return this.#every(level);
     const left = this.#term(level);
     this.#count(left.offset);
     const token = this.#peek();
@@ -137,6 +144,27 @@ class Parser {
     if (left.type === "path" && (last === "backward" || last === "items"))
       return { type: "exists", path: left, ...this.#spanFrom(left.offset) };
     throw expected(`${comparisons.join(" ")} or in`, token);
+  }
+
+  /** Whether a call of `every` begins here. `every(field)` leads back to the records of a collection with that name. */
+  #isEveryAhead(): boolean {
+    if (!isWord(this.#peek(), "every") || !this.#isAt("(", 1)) return false;
+    const argument = this.#peek(2);
+    return argument.type !== "path" || argument.names.length > 1 || !this.#isAt(")", 3);
+  }
+
+  #every(level: number): Syntax {
+    const start = this.#next().offset;
+    this.#count(start);
+    this.#descend(level);
+    this.#take("(", '"("');
+    const path = this.#term(level + 1);
+    if (path.type !== "path")
+      throw new FilterSyntaxError(path.offset, "every(path, condition) takes a path to records first");
+    this.#take(",", '"," and a condition');
+    const condition = this.#or(level + 1);
+    this.#take(")", "&&, || or )");
+    return { type: "every", path, condition, ...this.#spanFrom(start) };
   }
 
   #count(offset: number): void {
@@ -167,7 +195,7 @@ class Parser {
     const token = this.#next();
     const { offset, end } = token;
     if (token.type === "text" || token.type === "number") return { type: "value", value: token.value, offset, end };
-    if (token.type === "macro") return this.#macro(token);
+    if (token.type === "macro") return this.#macro(token, level);
     if (token.type !== "path") throw expected('a field, a value such as "text", 5, true or null, or @now', token);
     const [word = ""] = token.names;
     const literal = token.names.length === 1 ? literals.get(word) : undefined;
@@ -176,7 +204,8 @@ class Parser {
     return call === undefined ? this.#path(token, level) : this.#call(call, offset, level);
   }
 
-  #macro(token: Token & { type: "macro" }): Term {
+  #macro(token: Token & { type: "macro" }, level: number): Term {
+    if (token.name === recordMacro) return this.#ofRecord(token, level);
     const name = macros.find((one) => one === token.name);
     if (name === undefined) throw expected(macroNames, token);
     const shift = this.#peek();
@@ -195,6 +224,13 @@ class Parser {
     return { type: "call", call, argument, offset };
   }
 
+  #ofRecord({ offset }: Token, level: number): PathTerm {
+    this.#take(".", '"." and a field after @record');
+    const first = this.#next();
+    if (first.type !== "path") throw expected("a field after @record", first);
+    return { ...this.#path(first, level), isOfRecord: true, offset };
+  }
+
   /** The names of a token, and the steps that follow. */
   #path(first: Token & { type: "path" }, level: number): PathTerm {
     const steps: Step[] = [...namesOf(first)];
@@ -209,7 +245,7 @@ class Parser {
         const token = this.#next();
         if (token.type !== "path") throw expected("a field", token);
         steps.push(...namesOf(token));
-      } else return { type: "path", steps, offset: first.offset };
+      } else return { type: "path", isOfRecord: false, steps, offset: first.offset };
     }
   }
 
@@ -236,7 +272,8 @@ class Parser {
   /** Whether a bracket begins a condition, and not the number of an item. */
   #isFilterAhead(): boolean {
     const token = this.#tokens[this.#at + 1];
-    return token?.type === "path" || (token?.type === "symbol" && (token.symbol === "(" || token.symbol === "!"));
+    if (token?.type === "symbol") return token.symbol === "(" || token.symbol === "!";
+    return token?.type === "path" || token?.type === "macro";
   }
 
   #item(): Step {
@@ -249,9 +286,10 @@ class Parser {
     return { type: "item", index: isIndex ? token.value : null, offset };
   }
 
-  #peek(): Token {
+  /** @param ahead counts the tokens in between. */
+  #peek(ahead = 0): Token {
     // The last token is the end, and no step goes beyond the end.
-    return this.#tokens[this.#at] ?? { type: "end", offset: 0, end: 0 };
+    return this.#tokens[this.#at + ahead] ?? { type: "end", offset: 0, end: 0 };
   }
 
   /** From a place up to the end of the last token that was taken. */
@@ -265,12 +303,12 @@ class Parser {
     return token;
   }
 
-  #isAt(symbol: string): boolean {
-    const token = this.#peek();
+  #isAt(symbol: string, ahead = 0): boolean {
+    const token = this.#peek(ahead);
     return token.type === "symbol" && token.symbol === symbol;
   }
 
-  #take(symbol: "(" | ")" | "]", wanted: string): void {
+  #take(symbol: "(" | ")" | "]" | "," | ".", wanted: string): void {
     const token = this.#next();
     if (token.type !== "symbol" || token.symbol !== symbol) throw expected(wanted, token);
   }
@@ -309,7 +347,8 @@ export function parseSyntax(text: string): Syntax {
 /** The text of a path alone, for example `author.name`, for a sort. @throws FilterSyntaxError. */
 export function parsePathSyntax(text: string): PathTerm {
   const syntax = new Parser([...tokensWithin(`${text} = null`)]).parse();
-  if (syntax.type !== "compare" || syntax.left.type !== "path") throw new FilterSyntaxError(0, "expected a field");
+  if (syntax.type !== "compare" || syntax.left.type !== "path" || syntax.left.isOfRecord)
+    throw new FilterSyntaxError(0, "expected a field");
   return syntax.left;
 }
 
@@ -322,12 +361,13 @@ function tokensWithin(text: string): Token[] {
 }
 
 /** A path as written. */
-export function textOf({ steps }: PathTerm): string {
-  return steps
+export function textOf({ steps, isOfRecord }: PathTerm): string {
+  const text = steps
     .map((step, i) => {
       if (step.type === "item") return `[${step.index ?? "*"}]`;
       const text = step.type === "backward" ? `${step.collection}(${step.field})` : step.name;
       return i === 0 ? text : `.${text}`;
     })
     .join("");
+  return isOfRecord ? `@record.${text}` : text;
 }

@@ -31,7 +31,7 @@ type Piece = { readonly offset: number } & (
   | { readonly type: "path"; readonly names: readonly string[] }
   /** `+ 7d` or `- 90m` after a time, in milliseconds. */
   | { readonly type: "offset"; readonly ms: number; readonly text: string }
-  /** `@now`, `@user.id`, …, without the `@`. */
+  /** `@now`, `@user.id`, …, without the `@`. A path behind `@record` is a token of its own, behind a dot. */
   | { readonly type: "macro"; readonly name: string }
   | { readonly type: "end" }
 );
@@ -43,7 +43,7 @@ const number = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\p{L}\p{N}_.])/uy;
 /** Names of fields are narrower; members of JSON have names of many alphabets, with dashes. */
 const path = /[\p{L}_$][\p{L}\p{N}_$-]*(?:\.[\p{L}_$][\p{L}\p{N}_$-]*)*/uy;
 const name = /^[\p{L}_$][\p{L}\p{N}_$-]*$/u;
-const macro = /@([A-Za-z][A-Za-z.]*)?/y;
+const macro = /@(record(?![\p{L}\p{N}_$-])|[A-Za-z][A-Za-z.]*)?/uy;
 const offsetPattern = /([+-])\s*(\d{1,9})([smhdw])(?![\p{L}\p{N}_.])/uy;
 const string = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/suy;
 

@@ -9,6 +9,7 @@ import {
   userItems,
 } from "./model.ts";
 import {
+  type Backward,
   type Condition,
   type Literal,
   type Operator,
@@ -37,6 +38,13 @@ const relations = ["r0", "r1"] as const;
 const pointers = [...relations, recordItems] as const;
 /** The searched fields of collections. */
 const searches = [["t"], ["t", "s"], ["s"], null] as const;
+
+/** The room that a condition has: levels, relations, and in brackets the collection of the record of the whole condition. */
+interface Room {
+  readonly depth: number;
+  readonly hops: number;
+  readonly root?: string;
+}
 
 /** The ids of users and files, which records may point to. */
 interface References {
@@ -144,16 +152,18 @@ export class Generator {
     return { read, update: this.rarely(2) ? this.rule(collection) : null };
   }
 
-  condition(collection: string, left: { depth: number; hops: number }): Condition {
-    const { depth, hops } = left;
-    const kind = depth === 0 ? this.#choose(3) : this.#choose(8);
+  condition(collection: string, left: Room): Condition {
+    const { depth, hops, root } = left;
+    const kind = depth === 0 ? this.#choose(3) : this.#choose(9);
     if (kind === 3 || kind === 4) {
-      const parts = Array.from({ length: 2 }, () => this.condition(collection, { depth: depth - 1, hops }));
+      const parts = Array.from({ length: 2 }, () => this.condition(collection, { ...left, depth: depth - 1 }));
       return { kind: kind === 3 ? "and" : "or", parts };
     }
-    if (kind === 5) return { kind: "not", part: this.condition(collection, { depth: depth - 1, hops }) };
-    if (kind >= 6) return this.#backward(collection, left) ?? this.#comparison(collection, hops);
-    return this.#comparison(collection, hops);
+    if (kind === 5) return { kind: "not", part: this.condition(collection, { ...left, depth: depth - 1 }) };
+    if (root !== undefined && this.rarely(3)) return this.#ofRecord(collection, root, hops);
+    if (kind === 6) return this.#every(collection, left) ?? this.#comparison(collection, hops, root);
+    if (kind > 6) return this.#backward(collection, left) ?? this.#comparison(collection, hops, root);
+    return this.#comparison(collection, hops, root);
   }
 
   /** The way through some relations, and the collection at its end. */
@@ -187,8 +197,47 @@ export class Generator {
     return Array.from({ length: 1 + Number(this.rarely(3)) }, word);
   }
 
-  #comparison(collection: string, most: number): Condition {
-    if (this.rarely(3)) return this.#ofItems(collection, most);
+  /** A comparison in brackets with the record of the whole condition. */
+  #ofRecord(collection: string, root: string, most: number): Condition {
+    const ofRecord = (field: string): Path => ({
+      ofRecord: true,
+      hops: this.#way(root, Math.min(1, most)).hops,
+      field,
+    });
+    const field = this.of(plain).name;
+    const operator = this.of(["=", "!="] as const);
+    switch (this.#choose(3)) {
+      case 0: {
+        const right: Term = { kind: "path", path: { hops: [], field: "u" } };
+        return { kind: "compare", left: ofRecord(userItems), operator, right };
+      }
+      case 1: {
+        const { left, ...comparison } = this.#plainComparison([]);
+        return { kind: "compare", left: ofRecord(left.field), ...comparison };
+      }
+      default: {
+        const { hops } = this.#way(collection, Math.min(1, most));
+        return { kind: "compare", left: { hops, field }, operator, right: { kind: "path", path: ofRecord(field) } };
+      }
+    }
+  }
+
+  #every(collection: string, left: Room): Condition | null {
+    const { depth, hops: most, root = collection } = left;
+    if (most < 1) return null;
+    const backward = this.rarely(2) ? null : this.#backward(collection, left);
+    const { hops, end } = this.#way(collection, Math.min(1, most - 1));
+    const named = this.targets.get(end)?.get(recordItems) ?? end;
+    const of =
+      backward === null
+        ? ({ kind: "named", hops, field: recordItems, where: null } as const)
+        : { ...backward, tail: null };
+    const room = { depth: depth - 1, hops: Math.min(1, most - of.hops.length - 1), root };
+    return { kind: "every", of, check: this.condition(backward?.collection ?? named, room) };
+  }
+
+  #comparison(collection: string, most: number, root = collection): Condition {
+    if (this.rarely(3)) return this.#ofItems(collection, most, root);
     const { hops } = this.#way(collection, Math.min(2, most));
     switch (this.#choose(7)) {
       case 0:
@@ -218,13 +267,13 @@ export class Generator {
   }
 
   /** A comparison of the items of a multiple field, or of the records that the items name. */
-  #ofItems(collection: string, most: number): Condition {
+  #ofItems(collection: string, most: number, root: string): Condition {
     const { hops, end } = this.#way(collection, Math.min(1, most));
     const isBeyond = hops.length < most && this.rarely(2);
     const beyond = isBeyond ? [...hops, recordItems] : hops;
     if (isBeyond && this.rarely(3)) {
       const named = this.targets.get(end)?.get(recordItems) ?? end;
-      const where = this.condition(named, { depth: 1, hops: Math.min(1, most - beyond.length) });
+      const where = this.condition(named, { depth: 1, hops: Math.min(1, most - beyond.length), root });
       return { kind: "named", hops, field: recordItems, where };
     }
     const operator = this.rarely(3) ? "!=" : "=";
@@ -265,7 +314,7 @@ export class Generator {
     return { left, operator: this.of(["=", "!=", "~", ">="]), right: literal(this.of(texts)) };
   }
 
-  #backward(collection: string, { depth, hops: most }: { depth: number; hops: number }): Condition | null {
+  #backward(collection: string, { depth, hops: most, root = collection }: Room): Backward | null {
     if (most < 1) return null;
     const { hops, end } = this.#way(collection, Math.min(1, most - 1));
     const pointing = this.names.flatMap((name) =>
@@ -276,7 +325,7 @@ export class Generator {
     const left = most - hops.length - 1;
     const where = this.rarely(3)
       ? null
-      : this.condition(name, { depth: Math.max(0, depth - 1), hops: Math.min(left, 1) });
+      : this.condition(name, { depth: Math.max(0, depth - 1), hops: Math.min(left, 1), root });
     const isTailed = where === null || this.rarely(3);
     const tail = isTailed ? this.#tail(collection) : null;
     return { kind: "backward", hops, collection: name, pointer, where, tail };

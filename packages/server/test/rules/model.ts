@@ -115,7 +115,7 @@ export class Model {
     const standing = this.standing(rule, caller);
     if (standing !== "some") return standing === "all";
     if (typeof rule === "string") return caller.id !== null && at.record[ownerField] === caller.id;
-    return this.#holds(rule, at, { caller, enters: () => true });
+    return this.#holds(rule, at, { caller, root: at, enters: () => true });
   }
 
   canRead(caller: ModelCaller, collection: string, record: ModelRecord): boolean {
@@ -124,12 +124,18 @@ export class Model {
 
   /** Whether a filter of a caller holds: through relations the filter sees the records that the caller may read. */
   matches(filter: Condition, caller: ModelCaller, at: { collection: string; record: ModelRecord }): boolean {
-    return this.#holds(filter, at, { caller, enters: (name, record) => this.canRead(caller, name, record) });
+    return this.#holds(filter, at, { caller, root: at, enters: (name, record) => this.canRead(caller, name, record) });
   }
 
   /** The value at the end of a path of a caller's query. */
   valueFor(path: Path, caller: ModelCaller, at: { collection: string; record: ModelRecord }): Literal {
-    return this.#value(path, at, { caller, enters: (name, record) => this.canRead(caller, name, record) });
+    const [value = null] = this.valuesFor(path, caller, at);
+    return value;
+  }
+
+  /** The values at the end of a path of a caller's query: see `#values`. */
+  valuesFor(path: Path, caller: ModelCaller, at: { collection: string; record: ModelRecord }): Literal[] {
+    return this.#values(path, at, { caller, root: at, enters: (name, record) => this.canRead(caller, name, record) });
   }
 
   /** The fields of a record that a caller may read. */
@@ -229,16 +235,17 @@ export class Model {
   }
 
   /** The values at the end of a path: a single value, or a value for each item of the multiple fields on the path. */
-  #values({ hops, field }: Path, at: At, view: View): Literal[] {
-    return this.#follow(hops, at, view).flatMap((end): Literal[] => {
+  #values({ ofRecord, hops, field }: Path, at: At, view: View): Literal[] {
+    return this.#follow(hops, ofRecord === true ? view.root : at, view).flatMap((end): Literal[] => {
       if (end.record === null) return this.field(end.collection, field)?.multiple === true ? [] : [null];
       return itemsIn(end.record[field]);
     });
   }
 
   /** Whether a path ends at a multiple field. */
-  #endsAtItems({ hops, field }: Path, collection: string): boolean {
-    const end = hops.reduce((at, hop) => this.target(at, hop), collection);
+  #endsAtItems({ ofRecord, hops, field }: Path, collection: string, view: View): boolean {
+    const start = ofRecord === true ? view.root.collection : collection;
+    const end = hops.reduce((at, hop) => this.target(at, hop), start);
     return this.field(end, field)?.multiple === true;
   }
 
@@ -271,32 +278,48 @@ export class Model {
         return this.#compares(condition, { inner: at, outer: at }, view);
       case "in":
         return this.#values(condition.left, at, view).some((value) => condition.values.includes(value));
-      case "named": {
-        const named = this.#follow([...condition.hops, condition.field], at, view);
-        return named.some(
-          ({ collection, record }) => record !== null && this.#holds(condition.where, { collection, record }, view),
+      case "named":
+        return this.#named(condition, at, view).some((each) => this.#holds(condition.where, each, view));
+      case "backward":
+        return this.#pointing(condition, at, view).some(
+          (inner) => condition.tail === null || this.#compares(condition.tail, { inner, outer: at }, view),
         );
-      }
-      case "backward": {
-        const [end] = this.#follow(condition.hops, at, view);
-        const id = end?.record?.id;
-        if (id === undefined) return false;
-        return this.records(condition.collection).some((record) => {
-          const inner = { collection: condition.collection, record };
-          if (!itemsIn(record[condition.pointer]).includes(id) || !view.enters(condition.collection, record))
-            return false;
-          if (condition.where !== null && !this.#holds(condition.where, inner, view)) return false;
-          return condition.tail === null || this.#compares(condition.tail, { inner, outer: at }, view);
-        });
+      case "every": {
+        const { of, check } = condition;
+        const found = of.kind === "named" ? this.#named(of, at, view) : this.#pointing(of, at, view);
+        const filtered = found.filter((each) => of.where === null || this.#holds(of.where, each, view));
+        return filtered.every((each) => this.#holds(check, each, view));
       }
     }
+  }
+
+  /** The readable records that the items of a multiple relation name. */
+  #named({ hops, field }: { hops: readonly string[]; field: string }, at: At, view: View): At[] {
+    const ends = this.#follow([...hops, field], at, view);
+    return ends.flatMap(({ collection, record }) => (record === null ? [] : [{ collection, record }]));
+  }
+
+  /** The readable records that point to the end of a way, and fulfil `where`. */
+  #pointing(
+    step: { hops: readonly string[]; collection: string; pointer: string; where: Condition | null },
+    at: At,
+    view: View,
+  ): At[] {
+    const { collection, where } = step;
+    const [end] = this.#follow(step.hops, at, view);
+    const id = end?.record?.id;
+    if (id === undefined) return [];
+    return this.records(collection)
+      .filter((record) => itemsIn(record[step.pointer]).includes(id) && view.enters(collection, record))
+      .map((record) => ({ collection, record }))
+      .filter((each) => where === null || this.#holds(where, each, view));
   }
 
   /** @param at.inner the begin of the left side. @param at.outer the begin of the right side. */
   #compares({ left, operator, right }: Omit<Comparison, "kind">, at: { inner: At; outer: At }, view: View): boolean {
     const values = this.#values(left, at.inner, view);
     const wanted = this.#term(right, at.outer, view);
-    const isEmpty = wanted === null && right.kind === "literal" && this.#endsAtItems(left, at.inner.collection);
+    const isEmpty = wanted === null && right.kind === "literal" && this.#endsAtItems(left, at.inner.collection, view);
     const holds = (value: Literal): boolean => {
       switch (operator) {
         case "=":
@@ -363,6 +386,8 @@ export function itemsIn(value: Value | undefined): Literal[] {
 
 interface View {
   readonly caller: ModelCaller;
+  /** The record that the whole condition is about. */
+  readonly root: At;
   enters(collection: string, record: ModelRecord): boolean;
 }
 

@@ -6,6 +6,8 @@ export type Value = Literal | readonly string[];
 
 /** A way from a record to a value: through relations, to a field. */
 export interface Path {
+  /** Whether the path begins at the record of the whole condition. */
+  readonly ofRecord?: boolean;
   readonly hops: readonly string[];
   readonly field: string;
 }
@@ -25,7 +27,7 @@ export interface Comparison {
 }
 
 /** A record of `collection` points to the end of `hops`, and fulfils `where` and `tail`. The right side of `tail` belongs to the outer record. */
-interface Backward {
+export interface Backward {
   readonly kind: "backward";
   readonly hops: readonly string[];
   readonly collection: string;
@@ -42,19 +44,27 @@ interface Named {
   readonly where: Condition;
 }
 
+/** All records that `of` leads to fulfil `check`. */
+interface Every {
+  readonly kind: "every";
+  readonly of: (Backward & { readonly tail: null }) | (Omit<Named, "where"> & { readonly where: Condition | null });
+  readonly check: Condition;
+}
+
 export type Condition =
   | { readonly kind: "and" | "or"; readonly parts: readonly Condition[] }
   | { readonly kind: "not"; readonly part: Condition }
   | Comparison
   | { readonly kind: "in"; readonly left: Path; readonly values: readonly Literal[] }
   | Backward
-  | Named;
+  | Named
+  | Every;
 
 export type Word = "public" | "authenticated" | "owner" | "admin";
 export type Rule = Word | Condition;
 
-export function textOfPath({ hops, field }: Path): string {
-  return [...hops, field].join(".");
+export function textOfPath({ ofRecord, hops, field }: Path): string {
+  return [...(ofRecord === true ? ["@record"] : []), ...hops, field].join(".");
 }
 
 function textOfTerm(term: Term): string {
@@ -74,7 +84,11 @@ function textOf(condition: Condition): string {
     case "in":
       return `${textOfPath(condition.left)} in (${condition.values.map((value) => JSON.stringify(value)).join(", ")})`;
     case "named":
-      return `${textOfPath(condition)}[${textOf(condition.where)}]`;
+      return textOfNamed(condition);
+    case "every": {
+      const { of, check } = condition;
+      return `every(${of.kind === "named" ? textOfNamed(of) : textOf(of)}, ${textOf(check)})`;
+    }
     case "backward": {
       const { hops, collection, pointer, where, tail } = condition;
       const step = `${collection}(${pointer})${where === null ? "" : `[${textOf(where)}]`}`;
@@ -84,10 +98,17 @@ function textOf(condition: Condition): string {
   }
 }
 
+function textOfNamed({ where, ...path }: Omit<Named, "where"> & { where: Condition | null }): string {
+  return `${textOfPath(path)}${where === null ? "" : `[${textOf(where)}]`}`;
+}
+
 /** The text of a rule in a definition. */
 export function textOfRule(rule: Rule): string {
   return typeof rule === "string" ? rule : textOf(rule);
 }
+
+/** A condition without names. */
+const nothing: Condition = { kind: "and", parts: [] };
 
 /** The paths that a condition compares, and the relations on the way, each with the collection at its begin. */
 export interface Mentions {
@@ -111,8 +132,8 @@ export function mentionsOf(
     }
     return at;
   };
-  const path = (from: string, { hops, field }: Path): void => {
-    mentions.fields.push({ collection: follow(from, hops), field });
+  const path = (from: string, { ofRecord, hops, field }: Path): void => {
+    mentions.fields.push({ collection: follow(ofRecord === true ? root : from, hops), field });
   };
   const term = (from: string, right: Term): void => {
     if (right.kind === "path") path(from, right.path);
@@ -135,6 +156,13 @@ export function mentionsOf(
         return;
       case "named":
         visit(each.where, follow(from, [...each.hops, each.field]));
+        return;
+      case "every":
+        visit(each.of.kind === "named" ? { ...each.of, where: each.of.where ?? nothing } : each.of, from);
+        visit(
+          each.check,
+          each.of.kind === "named" ? follow(from, [...each.of.hops, each.of.field]) : each.of.collection,
+        );
         return;
       case "backward": {
         follow(from, each.hops);

@@ -10,6 +10,7 @@ const schemas: { [name: string]: FieldDefinition[] } = {
     { name: "due", type: "datetime" },
     { name: "meta", type: "json" },
     { name: "author", type: "relation", collection: "authors" },
+    { name: "editors", type: "relation", collection: "authors", multiple: true },
   ],
   authors: [
     { name: "name", type: "string" },
@@ -68,10 +69,44 @@ test("ways back: to their field, into their brackets, and on from them", () => {
   expect(at("authors(post)[")).not.toContain("published");
   expect(at("authors(post)[account = ")).toContain("@user.id");
   expect(at("authors(post)[account = @user.id && ra")).toContain("rank");
-  expect(at("authors(post)[rank = ")).toEqual(['"chief"', '"writer"', "null", "@user.id", "@user.email"]);
+  expect(at("authors(post)[rank = ")).toEqual(['"chief"', '"writer"', "null", "@user.id", "@user.email", "@record."]);
   expect(at("authors(post)[rank = 'chief'] ")).toEqual(["[", ".", "&&", "||"]);
   expect(at("authors(post)[rank = 'chief'] && ")).toContain("published");
   expect(at("author.posts(author).authors(post).account.")).toContain("account.role");
+});
+
+test("the record itself in brackets, and nowhere else", () => {
+  expect(at("editors[")).toContain("@record.");
+  expect(at("editors[")).toContain("rank");
+  expect(at("editors[name = ")).toContain("@record.");
+  expect(at("editors[name = @record.")).toContain("@record.title");
+  expect(at("editors[name = @record.")).not.toContain("@record.rank");
+  expect(at("editors[post = @record.author.")).toContain("@record.author.rank");
+  expect(at("editors[post = @record.author.post ")).toEqual(["&&", "||"]);
+  expect(at("editors[@record.title ")).toContain("~");
+  expect(at("editors[@record.editors[")).toContain("rank");
+  expect(at("")).not.toContain("@record.");
+  expect(at("title = ")).not.toContain("@record.");
+  expect(at("editors[@record ")).toBeNull();
+});
+
+test("the path and the condition of every", () => {
+  expect(at("")).toContain("every(");
+  expect(at("every(")).toContain("editors");
+  expect(at("every(")).not.toContain("every(");
+  expect(at("every(editors ")).toEqual(["[", ".", ","]);
+  expect(at("every(authors(post) ")).toEqual(["[", ".", ","]);
+  expect(at("every(authors(")).toEqual(["post)"]);
+  expect(at("every(editors, ")).toContain("rank");
+  expect(at("every(editors, ")).toContain("@record.");
+  expect(at("every(editors, ")).not.toContain("published");
+  expect(at("every(editors[name = 'a'], rank ")).toContain("~");
+  expect(at("every(editors, rank = ")).toContain('"chief"');
+  expect(at("every(editors, post = @record.")).toContain("@record.title");
+  expect(at("every(editors, rank = 'chief') ")).toEqual(["&&", "||"]);
+  expect(at("every(editors, rank = 'chief') && ")).toContain("published");
+  expect(at("every(editors, rank = 'chief') && ")).not.toContain("@record.");
+  expect(at("every(title, ")).toBeNull();
 });
 
 test("functions, times and the caller", () => {

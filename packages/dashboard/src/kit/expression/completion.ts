@@ -28,7 +28,11 @@ const caller: Texts = [callerId, ["@user.role", "their role"], callerEmail];
 const functions: Texts = [
   ["lower(", "a text in lower case"],
   ["length(", "characters of a text, items of an array"],
+  ["every(", "all records at the end of a path fulfil a condition"],
 ];
+
+/** The beginning of a path from the record of the whole expression. */
+const ofRecord = "@record";
 
 const operatorDetails: { readonly [operator: string]: string } = {
   "=": "equal",
@@ -106,16 +110,18 @@ export function completionsAt(before: string, schema: Schema, collection: string
     from,
     options: texts.map(([label, detail]) => ({ label, kind, detail })),
   });
+  const hops = typed.split(".").slice(0, -1);
+  const isOfRecord = hops[0] === ofRecord && expected !== "step";
+  const start = isOfRecord ? collection : place.at;
+  const at = start === null ? null : follow(schema, start, isOfRecord ? hops.slice(1) : hops);
+  const paths = at === null ? [] : names(schema, at, hops.map((hop) => `${hop}.`).join(""));
+  const root: Texts = place.isInside ? [[`${ofRecord}.`, "the record itself, outside of the brackets"]] : [];
   switch (expected) {
     case "operand":
     case "step": {
-      const hops = typed.split(".").slice(0, -1);
-      const at = place.at === null ? null : follow(schema, place.at, hops);
-      const known = at === null ? [] : names(schema, at, hops.map((hop) => `${hop}.`).join(""));
-      return options("field", [
-        ...known,
-        ...(hops.length === 0 && expected === "operand" ? [...functions, ...caller] : []),
-      ]);
+      const isFirst = hops.length === 0 && expected === "operand";
+      if (place.isPathOfEvery) return options("field", [...paths, ...(isFirst ? root : [])]);
+      return options("field", [...paths, ...(isFirst ? [...functions, ...caller, ...root] : [])]);
     }
     case "pointer": {
       const fields = pointersTo(schema, place.at ?? "").filter((pointer) => pointer.from === place.from);
@@ -130,12 +136,13 @@ export function completionsAt(before: string, schema: Schema, collection: string
         operatorsFor(left).map((label) => [label, operatorDetails[label] ?? ""]),
       );
     case "value":
-      return options("value", [...valuesFor(left), ...alike(schema, collection, left)]);
+      if (isOfRecord) return options("field", paths);
+      return options("value", [...valuesFor(left), ...alike(schema, collection, left), ...root]);
     case "after":
       return options("operator", [
         ["[", "one record that fulfils all of it"],
         [".", "a field of such a record"],
-        ...joins,
+        ...(place.isPathOfEvery ? [[",", "the condition that every record fulfils"] as const] : joins),
       ]);
     case "join":
       return options("operator", joins);

@@ -15,11 +15,15 @@ export interface Place {
   readonly left: FieldDefinition | undefined;
   /** For `pointer`: the collection of the field. */
   readonly from: string | null;
+  /** Whether the place is in brackets or in the condition of `every`, where `@record` differs from the record of the names. */
+  readonly isInside: boolean;
+  /** Whether the place is in the path of `every(path, condition)`. */
+  readonly isPathOfEvery: boolean;
 }
 
 interface Frame {
   readonly closing: ")" | "]";
-  readonly kind: "group" | "list" | "call" | "brackets";
+  readonly kind: "group" | "list" | "call" | "brackets" | "every" | "condition";
   readonly scope: string | null;
   readonly isRight: boolean;
 }
@@ -31,6 +35,8 @@ const calls: ReadonlyMap<string, FieldDefinition["type"]> = new Map([
 
 class Scanner {
   readonly #schema: Schema;
+  /** The collection of the record that the expression is about. */
+  readonly #root: string;
   readonly #tokens: readonly Token[];
   readonly #frames: Frame[] = [];
   #i = 0;
@@ -45,7 +51,7 @@ class Scanner {
 
   constructor(schema: Schema, collection: string, tokens: readonly Token[]) {
     this.#schema = schema;
-    this.#scope = collection;
+    [this.#root, this.#scope] = [collection, collection];
     this.#tokens = tokens.filter(({ type }) => type !== "end");
   }
 
@@ -58,9 +64,10 @@ class Scanner {
 
   scan(): Place {
     while (this.#i < this.#tokens.length && this.#expected !== "none" && this.#expected !== "pointer") {
-      const type = this.#tokens[this.#i]?.type;
+      const token = this.#tokens[this.#i];
       this.#i += 1;
-      if (type !== undefined) this.#take(type, this.#textAt(this.#i - 1));
+      if (token?.type === "macro" && token.name === "record") this.#ofRecord();
+      else if (token !== undefined) this.#take(token.type, this.#textAt(this.#i - 1));
     }
     const isFurther = this.#expected === "step" || this.#expected === "after" || this.#expected === "pointer";
     return {
@@ -68,6 +75,8 @@ class Scanner {
       at: isFurther ? this.#at : this.#scope,
       left: this.#left,
       from: this.#from,
+      isInside: this.#frames.some(({ kind }) => kind === "brackets" || kind === "condition"),
+      isPathOfEvery: this.#frames.at(-1)?.kind === "every",
     };
   }
 
@@ -87,9 +96,27 @@ class Scanner {
     else if (text === ")" || text === "]") this.#close(text);
     else if (text === "[") this.#bracket();
     else if (text === ".") this.#expected = this.#expected === "after" ? "step" : "none";
-    else if (text === ",") this.#expected = "value";
+    else if (text === ",") this.#comma();
     else if (comparisons.some((each) => each === text)) [this.#expected, this.#isRight] = ["value", true];
     else this.#expected = "none";
+  }
+
+  /** The next item of a list, or the condition of `every`. */
+  #comma(): void {
+    const frame = this.#frames.at(-1);
+    if (frame?.kind !== "every" || this.#expected !== "after") {
+      this.#expected = frame?.kind === "every" ? "none" : "value";
+      return;
+    }
+    this.#frames.splice(-1, 1, { ...frame, kind: "condition" });
+    this.#scope = this.#at;
+    this.#begin();
+  }
+
+  #ofRecord(): void {
+    const isPath = ["operand", "value"].includes(this.#expected) && this.#textAt(this.#i) === ".";
+    this.#i += 1;
+    [this.#at, this.#expected] = [this.#root, isPath ? "step" : "none"];
   }
 
   #begin(): void {
@@ -138,10 +165,16 @@ class Scanner {
   #path(text: string): void {
     const start = this.#expected === "step" ? this.#at : this.#scope;
     if (this.#textAt(this.#i) !== "(") {
-      this.#endOperand(start === null ? undefined : fieldOfPath(this.#schema, start, text));
+      this.#field(start === null ? undefined : fieldOfPath(this.#schema, start, text));
       return;
     }
     this.#i += 1;
+    // A collection may have the name, too: its backward step has a single name.
+    if (text === "every" && this.#textAt(this.#i + 1) !== ")") {
+      this.#open("every", ")");
+      this.#expected = "operand";
+      return;
+    }
     const type = calls.get(text);
     if (type !== undefined) {
       this.#open("call", ")");
@@ -156,6 +189,14 @@ class Scanner {
       this.#i += 2;
       [this.#at, this.#expected] = [this.#from, "after"];
     } else [this.#at, this.#expected] = [to, "pointer"];
+  }
+
+  /** A field: a multiple relation leads on to the records of the items, in brackets and in `every`. */
+  #field(field: FieldDefinition | undefined): void {
+    const isOfRecords = this.#textAt(this.#i) === "[" || this.#frames.at(-1)?.kind === "every";
+    if (field?.type === "relation" && field.multiple === true && isOfRecords)
+      [this.#at, this.#expected] = [field.collection ?? null, "after"];
+    else this.#endOperand(field);
   }
 
   #endOperand(field: FieldDefinition | undefined): void {

@@ -97,5 +97,6 @@ export const trial = {
   bypassed: "No rule holds an admin back.",
   kinds: { and: "all of these", or: "any of these", not: "not this" },
   some: (path: string) => `some of ${path} fulfils all of these`,
+  every: (path: string) => `each of ${path} fulfils all of these`,
   outcomes: { yes: "true", no: "false", unknown: "unknown: a value is missing" },
 };

@@ -1,9 +1,9 @@
 /**
- * Expressions: conditions over a record, with known names and types that fit, and the operands of conditions. The names
- * of a path are looked up from a record through relations to a value and into the JSON.
+ * Expressions: conditions over a record, with known names and types that fit, and the operands of conditions. `lookup.ts`
+ * looks up the names.
  */
-import type { Call, Comparison, Macro, Step } from "@socle/protocol/filter";
-import { AppError, nearest, quote } from "../../base/kernel/index.ts";
+import type { Call, Comparison, Macro } from "@socle/protocol/filter";
+import { AppError } from "../../base/kernel/index.ts";
 import type { ValueType } from "../fields/index.ts";
 
 /** An error in the text of an expression: the message names the position and the problem. */
@@ -68,6 +68,8 @@ export interface Path {
   readonly type: "path";
   /** How many steps to several, backward or to items, lie between the record of the path and the compared value. */
   readonly up: number;
+  /** Whether the path climbs out of brackets by `@record`. */
+  readonly isOfRecord?: boolean;
   readonly hops: readonly Hop[];
   readonly field: SchemaField;
   /** From the outermost, with at most a single `null`. */
@@ -109,6 +111,8 @@ export type Expression =
 /** Some record of `target` fulfils `item`, and points with the field `pointer` to the record at the end of `from`. */
 export interface Some {
   readonly type: "some";
+  /** How many steps to several lie between the record that `from` begins at and here. */
+  readonly up: number;
   readonly from: readonly Hop[];
   readonly target: ExpressionSchema;
   readonly pointer: SchemaField;
@@ -119,6 +123,8 @@ export interface Some {
 /** Some item of the multiple field `field`, of the record at the end of `from`, or the record of the item, fulfils `item`. */
 export interface SomeItem {
   readonly type: "someItem";
+  /** See `Some`. */
+  readonly up: number;
   readonly from: readonly Hop[];
   readonly field: SchemaField & { readonly items: NonNullable<SchemaField["items"]> };
   /** The records of the items, for an `item` about records; null for an `item` about the items. */
@@ -238,8 +244,8 @@ export function ownColumnsIn(expression: Expression): Set<string> {
       const path = pathOf(operand);
       if (path?.up === steps) columns.add(path.hops[0]?.field.column ?? path.field.column);
     }
-    if (each.type === "some" && steps === 0) columns.add(each.from[0]?.field.column ?? "id");
-    if (each.type === "someItem" && steps === 0) columns.add(each.from[0]?.field.column ?? each.field.column);
+    if (each.type === "some" && each.up === steps) columns.add(each.from[0]?.field.column ?? "id");
+    if (each.type === "someItem" && each.up === steps) columns.add(each.from[0]?.field.column ?? each.field.column);
   }
   return columns;
 }
@@ -267,9 +273,6 @@ export function namesCaller(expression: Expression): boolean {
   return operandsIn(expression).some((operand) => operand.type === "macro" && operand.name.startsWith("user."));
 }
 
-/** The relations that a path may go through, forward and backward. */
-const maxHops = 5;
-
 export const valueTypeNames: { readonly [valueType in ValueType]: string } = {
   text: "a text",
   number: "a number",
@@ -277,125 +280,3 @@ export const valueTypeNames: { readonly [valueType in ValueType]: string } = {
   datetime: "a datetime",
   json: "JSON",
 };
-
-/** A field that an expression names, and the place of the name in the text, from 0. */
-export interface FieldReference {
-  readonly collection: string;
-  readonly field: string;
-  readonly offset: number;
-  /** The place of the name of the collection, for a backward step, which names the collection. */
-  readonly collectionOffset?: number;
-  /** The texts that the expression compares with the field, without the texts of `~` and of calls. */
-  readonly texts: TextPlace[];
-}
-
-/** A text in an expression, with the quotation marks from `offset` up to `end`, from 0. */
-interface TextPlace {
-  readonly text: string;
-  readonly offset: number;
-  readonly end: number;
-}
-
-/** Notes that an expression names a field. */
-export function noteField({ references }: Pick<LookupScope, "references">, field: Omit<FieldReference, "texts">): void {
-  references.push({ ...field, texts: [] });
-}
-
-/** The collection in which a comparison is looked up: of the record, or of the last backward step or step to items. */
-export interface LookupScope {
-  /** The fields that were looked up so far. */
-  readonly references: FieldReference[];
-  readonly schema: ExpressionSchema;
-  /** Relations that lie between the record and here. */
-  readonly hops: number;
-}
-
-/** The part of a path that leads forward. `rest` begins with a backward step, or is empty. */
-export interface Forward {
-  readonly hops: Hop[];
-  readonly at: ExpressionSchema;
-  readonly rest: readonly Step[];
-}
-
-/** Goes through relations to a single record as long as another step follows. */
-export function followRelations(scope: LookupScope, steps: readonly Step[]): Forward {
-  const hops: Hop[] = [];
-  let at = scope.schema;
-  for (const [i, step] of steps.entries()) {
-    const next = steps[i + 1];
-    if (step.type !== "name" || next === undefined || next.type === "item") return { hops, at, rest: steps.slice(i) };
-    const field = at.field(step.name);
-    if (field === undefined) throw unknownField(at, step);
-    if (!field.isRelation || field.items !== undefined) return { hops, at, rest: steps.slice(i) };
-    noteField(scope, { collection: at.name, field: step.name, offset: step.offset });
-    refuseLong(scope.hops + hops.length + 1, next);
-    const target = at.follow(field);
-    hops.push({ field, target });
-    at = target;
-  }
-  return { hops, at, rest: [] };
-}
-
-export function refuseLong(hops: number, { offset }: Step): void {
-  if (hops > maxHops) throw new ExpressionError(offset, `a path may go through ${maxHops} relations, not more`);
-}
-
-/**
- * Looks up a path to a single value. With `isWhole`, a path to a multiple field stands for the JSON of the items.
- * @throws ExpressionError for an unknown name; the errors of the schema.
- */
-export function pathIn(
-  scope: LookupScope,
-  steps: readonly Step[],
-  { up, offset, isWhole = false }: { up: number; offset: number; isWhole?: boolean },
-): Path {
-  const { hops, at, rest } = followRelations(scope, steps);
-  const [step, ...further] = rest;
-  if (step === undefined) throw new ExpressionError(offset, "expected a field");
-  if (step.type === "backward" || step.type === "items")
-    throw new ExpressionError(
-      step.offset,
-      "a path that leads back to several records can stand only left of a comparison",
-    );
-  if (step.type === "item") throw new ExpressionError(step.offset, "only an array in json has items");
-  const field = at.field(step.name);
-  if (field === undefined) throw unknownField(at, step);
-  noteField(scope, { collection: at.name, field: step.name, offset: step.offset });
-  const [next] = further;
-  if (field.items !== undefined) {
-    if (isWhole && next === undefined) return { type: "path", up, hops, field, members: [], valueType: "json" };
-    throw new ExpressionError(
-      step.offset,
-      `${quote(step.name)} has several items; only the left side of a comparison can name it`,
-    );
-  }
-  if (next !== undefined && field.valueType !== "json") {
-    const what = `${quote(step.name)} is ${valueTypeNames[field.valueType]}`;
-    throw new ExpressionError(next.offset, `${what}: only relations and json have something in them`);
-  }
-  const members = further.map(memberOf);
-  if (members.filter((member) => member === null).length > 1)
-    throw new ExpressionError(offset, "a path may name any item, [*], once");
-  return { type: "path", up, hops, field, members, valueType: field.valueType };
-}
-
-function memberOf(step: Step): Member {
-  if (step.type === "name") return step.name;
-  if (step.type === "item") return step.index;
-  throw new ExpressionError(step.offset, "no relation leads on from json");
-}
-
-export function unknownField(
-  schema: ExpressionSchema,
-  { name, offset }: Pick<Step & { type: "name" }, "name" | "offset">,
-): ExpressionError {
-  const hint = hintFor(name, schema.fieldNames());
-  return new ExpressionError(offset, `"${schema.name}" has no field ${quote(name)}${hint}`);
-}
-
-/** "title" → `; did you mean "title"?`, or the known names. */
-export function hintFor(name: string, names: readonly string[]): string {
-  const near = nearest(name, names);
-  if (near !== null) return `; did you mean "${near}"?`;
-  return `; there are: ${names.slice(0, 20).join(", ")}${names.length > 20 ? ", …" : ""}`;
-}

@@ -7,8 +7,6 @@ export {
   type ExpressionCaller,
   ExpressionError,
   type ExpressionSchema,
-  type FieldReference,
-  hintFor,
   inOrder,
   isCaller,
   isConstant,
@@ -20,8 +18,10 @@ export {
   type Path,
   type SchemaField,
 } from "./expression.ts";
-export { parseExpression, parsePath, referencesOf, syntaxOf } from "./parse.ts";
+export { type FieldReference, hintFor } from "./lookup.ts";
+export { parseExpression, referencesOf, syntaxOf } from "./parse.ts";
 export { type ExpressionPart, parseParts } from "./parts.ts";
+export { parseItemPath, parsePath } from "./paths.ts";
 export { toPredicate } from "./predicate.ts";
 export { pathSql, toSql } from "./sql/conditions.ts";
 export { lookedUpColumn } from "./sql/related.ts";

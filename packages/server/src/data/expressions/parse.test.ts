@@ -52,7 +52,7 @@ describe("what is wrong is told with its position, and what was expected", () =>
     ["count = .5", `at position 9: expected ${operand}, found "."`],
     [
       "due > @yesterday",
-      'at position 7: expected @now, @today, @user.id, @user.role or @user.email, found "@yesterday"',
+      'at position 7: expected @now, @today, @user.id, @user.role, @user.email or @record, found "@yesterday"',
     ],
     ["titel = 1", 'at position 1: "posts" has no field "titel"; did you mean "title"?'],
     ["author.nam = 1", 'at position 8: "authors" has no field "nam"; did you mean "name"?'],
@@ -107,15 +107,15 @@ describe("what is wrong is told with its position, and what was expected", () =>
     ],
     [
       "title[count = 1]",
-      'at position 1: "title" is none: only a multiple relation, or collection(field), has records for a condition in brackets',
+      'at position 1: "title" is none: only a multiple relation, or collection(field), has records for a condition',
     ],
     [
       "tags[title = 'a']",
-      'at position 1: "tags" is none: only a multiple relation, or collection(field), has records for a condition in brackets',
+      'at position 1: "tags" is none: only a multiple relation, or collection(field), has records for a condition',
     ],
     [
       "author[age = 1]",
-      'at position 1: "author" is none: only a multiple relation, or collection(field), has records for a condition in brackets',
+      'at position 1: "author" is none: only a multiple relation, or collection(field), has records for a condition',
     ],
     ["links[tilte = 'a']", 'at position 7: "posts" has no field "tilte"; did you mean "title"?'],
     ["lniks[title = 'a']", 'at position 1: "posts" has no field "lniks"; did you mean "links"?'],
@@ -139,6 +139,67 @@ describe("what is wrong is told with its position, and what was expected", () =>
     ],
     ["kinds > 'todo'", 'at position 9: > means nothing for the items of a field with "values"'],
     ["links.links.links.links.links.links.title = 'x'", "at position 37: a path may go through 5 relations, not more"],
+    ["@record", 'at position 8: expected "." and a field after @record, the end came'],
+    ["title = @record", 'at position 16: expected "." and a field after @record, the end came'],
+    ["title = @record && count = 1", 'at position 17: expected "." and a field after @record, found "&&"'],
+    ["links[@record = id]", 'at position 15: expected "." and a field after @record, found "="'],
+    ["title = @record.", "at position 17: expected a field after @record, the end came"],
+    ["title = @record.5", "at position 17: expected a field after @record, found 5"],
+    [
+      "title = @records.title",
+      'at position 9: expected @now, @today, @user.id, @user.role, @user.email or @record, found "@records.title"',
+    ],
+    ["links[title = @record.tilte]", 'at position 23: "posts" has no field "tilte"; did you mean "title"?'],
+    [
+      "fans[name = @record.name]",
+      'at position 21: "posts" has no field "name"; there are: id, title, slug, count, score, published, createdAt, due, status, before, meta, author, parent, vault, tags, kinds, links, fans',
+    ],
+    ["fans[name = @record.author.nam]", 'at position 28: "authors" has no field "nam"; did you mean "name"?'],
+    [
+      "count = @record.title",
+      'at position 9: "count", a number, cannot be compared with "@record.title", a text; expected a number such as 5',
+    ],
+    [
+      "links[title = @record.tags]",
+      'at position 23: "tags" has several items; only the left side of a comparison can name it',
+    ],
+    [
+      "posts(parent)[parent.parent.parent.parent.title = @record.parent.parent.parent.parent.parent.title]",
+      "at position 94: a path may go through 5 relations, not more",
+    ],
+    ["every", `at position 6: expected ${operators}, the end came`],
+    ["every()", `at position 7: expected ${operand}, found ")"`],
+    [
+      "every(links)",
+      'at position 1: "every(links)" does not point to "posts"; every(path, condition) needs a condition',
+    ],
+    ["every(links,)", `at position 13: expected ${operand}, found ")"`],
+    ["every(links, count = 1", "at position 23: expected &&, || or ), the end came"],
+    ["every(links, count = 1, count = 2)", 'at position 23: expected &&, || or ), found ","'],
+    ["every(links count = 1)", 'at position 13: expected "," and a condition, found "count"'],
+    [
+      "every(links[count = 1].title, count = 1)",
+      'at position 24: "title" is none: only a multiple relation, or collection(field), has records for a condition',
+    ],
+    ["every(5, count = 1)", "at position 7: every(path, condition) takes a path to records first"],
+    ["every(lower(title), count = 1)", "at position 7: every(path, condition) takes a path to records first"],
+    [
+      "every(meta[*], count = 1)",
+      "at position 11: every(path, condition) takes a path to records, not to items of JSON",
+    ],
+    [
+      "every(tags, title = 'a')",
+      'at position 7: "tags" is none: only a multiple relation, or collection(field), has records for a condition',
+    ],
+    [
+      "every(author, age = 1)",
+      'at position 7: "author" is none: only a multiple relation, or collection(field), has records for a condition',
+    ],
+    ["every(links, tilte = 'a')", 'at position 14: "posts" has no field "tilte"; did you mean "title"?'],
+    ["every(lniks, title = 'a')", 'at position 7: "posts" has no field "lniks"; did you mean "links"?'],
+    ["every(comments(post), title = 'a')", 'at position 7: "comments(post)" does not point to "posts"'],
+    ["every(links, count = 1) = true", 'at position 25: expected && or ||, or the end, found "="'],
+    ["true = every(links, count = 1)", 'at position 19: expected ")", found ","'],
     ["title = #", 'at position 9: "#" means nothing here'],
     [
       "__proto__ = 1",
@@ -163,6 +224,11 @@ test.each([
   ['parent.tags = "a" || length(kinds) = 1', ["parent", "kinds"]],
   ['links[tags = "a" && title = slug]', ["links"]],
   ["posts(links).tags = title", ["id", "title"]],
+  ["@record.title = 'a'", ["title"]],
+  ["links[title = @record.slug && every(fans, name = @record.parent.title)]", ["links", "slug", "parent"]],
+  ["posts(parent)[@record.tags = title && @record.posts(links)[slug = @record.slug]]", ["id", "tags", "slug"]],
+  ["every(posts(parent), title = 'a')", ["id"]],
+  ["!every(links, tags = 'a')", ["links"]],
 ])("the columns of the record that %s asks about", (text, columns) => {
   expect([...ownColumnsIn(parseExpression(text, posts))]).toEqual(columns);
 });
@@ -171,6 +237,7 @@ describe("limits", () => {
   const terms = (n: number): string => Array.from({ length: n }, () => "count=1").join("||");
   const levels = (n: number): string => `${"(".repeat(n)}count = 1${")".repeat(n)}`;
   const nots = (n: number): string => `${"!".repeat(n)}(count = 1)`;
+  const everies = (n: number): string => `${"every(links, ".repeat(n)}count = 1${")".repeat(n)}`;
   const bytes = (n: number): string => `title = "${"é".repeat((n - 10) / 2)}"`;
 
   test.each([
@@ -186,6 +253,18 @@ describe("limits", () => {
     ["101 comparisons", terms(101), "at position 901: more than 100 comparisons"],
     ["21 levels", levels(21), "at position 21: more than 20 levels of ( and !"],
     ["21 levels of !", nots(20), "at position 21: more than 20 levels of ( and !"],
+    ["21 levels of every", everies(21), "at position 266: more than 20 levels of ( and !"],
+    ["6 relations of every", everies(6), "at position 72: a path may go through 5 relations, not more"],
+    [
+      "6 relations with @record",
+      `${"links[@record.".repeat(6)}title = "a"${"]".repeat(6)}`,
+      "at position 71: a path may go through 5 relations, not more",
+    ],
+    [
+      "101 comparisons and every",
+      `${terms(50)}||every(links, ${terms(50)})`,
+      "at position 905: more than 100 comparisons",
+    ],
     ["4,098 bytes", bytes(4_098), "at position 1: 4098 bytes are too many; at most 4096 are allowed"],
   ])("%s are not", (_, text, message) => {
     expect(refused(text).message).toBe(message);
@@ -201,6 +280,10 @@ describe("whatever the text", () => {
     "vault.code",
     "due",
     "published",
+    "@record",
+    "@record.title",
+    "every(",
+    "links",
     "@now",
     "@user.id",
     "@x",
@@ -243,6 +326,11 @@ describe("whatever the text", () => {
   const term = fc.constantFrom(
     ...['title = "a"', "count > 5", "author.name ~ 'a'", "meta.a = true", "due < @now", "published != null"],
     ...["count in (5, 6)", '(title in ("a", null))', "@user.id = author", "!(meta.b.c !~ title)", "parent.due >= due"],
+    ...[
+      "every(links, title = @record.title)",
+      "links[every(fans, name != @record.slug)]",
+      "posts(parent)[@record.tags = slug]",
+    ],
   );
   const terms = fc.array(term, { minLength: 1, maxLength: 5 }).map((all) => all.join(" && "));
   const broken = fc

@@ -1,21 +1,12 @@
 /**
- * Parsing: the text of an expression, or of a path, becomes a checked tree. Every name is looked up, and the two sides of every
+ * Parsing: the text of an expression becomes a checked tree. Every name is looked up, and the two sides of every
  * comparison fit.
  *
  * Beside an allowed text, a field with `values` stands for the position of its text, so that `<` and `>` follow the
  * order that sorts, and the same index serves both. Beside anything else the field is a text.
  */
 
-import {
-  type Comparison,
-  FilterSyntaxError,
-  isName,
-  parsePathSyntax,
-  parseSyntax,
-  type Syntax,
-  type Term,
-  textOf,
-} from "@socle/protocol/filter";
+import { type Comparison, type PathTerm, parseSyntax, type Syntax, type Term, textOf } from "@socle/protocol/filter";
 import { nearest, parseDatetime, quote } from "../../base/kernel/index.ts";
 import type { ValueType } from "../fields/index.ts";
 import {
@@ -23,15 +14,14 @@ import {
   type Expression,
   ExpressionError,
   type ExpressionSchema,
-  type FieldReference,
   inOrder,
-  type LookupScope,
   type Operand,
   type Path,
-  pathIn,
   valueTypeNames,
 } from "./expression.ts";
-import { alongPath, type PathFrom } from "./several.ts";
+import { beginOf, type FieldReference, type LookupScope, pathIn, rootScope } from "./lookup.ts";
+import { inForm } from "./paths.ts";
+import { alongPath, failingPath, type PathFrom } from "./several.ts";
 
 /** The tree of an expression's text; no name is looked up. @throws ExpressionError. */
 export function syntaxOf(text: string): Syntax {
@@ -51,7 +41,7 @@ export function parseExpression(text: string, schema: ExpressionSchema): Express
  * @param references gets the fields that the expression names.
  */
 export function checkSyntax(syntax: Syntax, schema: ExpressionSchema, references: FieldReference[] = []): Expression {
-  return check(syntax, { schema, hops: 0, references });
+  return check(syntax, rootScope(schema, references));
 }
 
 /** The fields that an expression names, with the place in the text. Throws as `parseExpression` does. */
@@ -59,22 +49,6 @@ export function referencesOf(text: string, schema: ExpressionSchema): FieldRefer
   const references: FieldReference[] = [];
   checkSyntax(syntaxOf(text), schema, references);
   return references;
-}
-
-/** Looks up a path to a single value, as `author.name`. @throws ExpressionError; the errors of the schema. */
-export function parsePath(text: string, schema: ExpressionSchema): Path {
-  const odd = text.split(".").find((part) => !isName(part.replace(/(\[\d+\])+$/, "")));
-  if (odd !== undefined) throw new ExpressionError(0, `${quote(text)} is no path: ${quote(odd)} is no name`);
-  const { steps, offset } = inForm(parsePathSyntax, text);
-  return pathIn({ schema, hops: 0, references: [] }, steps, { up: 0, offset });
-}
-
-function inForm<T>(parse: (text: string) => T, text: string): T {
-  try {
-    return parse(text);
-  } catch (thrown) {
-    throw thrown instanceof FilterSyntaxError ? new ExpressionError(thrown.offset, thrown.problem) : thrown;
-  }
 }
 
 const examples: { readonly [valueType in ValueType]: string } = {
@@ -103,11 +77,11 @@ function noteText({ reference }: Side, { term }: Side): void {
   reference?.texts.push({ text: term.value, offset: term.offset, end: term.end });
 }
 
-/** Looks a term up in a scope. `up` backward steps lie between that scope and the comparison. */
-function operandOf(term: Term, scope: LookupScope, up: number): Operand {
+/** Looks a term up in a scope. `passed` steps to several lie between that scope and the comparison. */
+function operandOf(term: Term, scope: LookupScope, passed: number): Operand {
   switch (term.type) {
     case "path":
-      return pathIn(scope, term.steps, { up, offset: term.offset });
+      return singleValue(term, scope, { passed });
     case "macro": {
       const valueType = term.name === "now" || term.name === "today" ? "datetime" : "text";
       return { type: "macro", name: term.name, shift: term.shift, valueType };
@@ -120,11 +94,25 @@ function operandOf(term: Term, scope: LookupScope, up: number): Operand {
     }
     case "call": {
       const { argument } = term;
-      if (argument.type !== "path") return callOf(term, operandOf(argument, scope, up));
-      const isWhole = term.call === "length";
-      return callOf(term, pathIn(scope, argument.steps, { up, offset: argument.offset, isWhole }));
+      if (argument.type !== "path") return callOf(term, operandOf(argument, scope, passed));
+      return callOf(term, singleValue(argument, scope, { passed, isWhole: term.call === "length" }));
     }
   }
+}
+
+function singleValue(
+  path: PathTerm,
+  scope: LookupScope,
+  { passed, isWhole = false }: { passed: number; isWhole?: boolean },
+): Path {
+  const begin = beginOf(path, scope);
+  const value = pathIn(begin.scope, path.steps, { up: begin.up + passed, offset: path.offset, isWhole });
+  return markedPath(value, begin.up);
+}
+
+/** @param up how many steps to several `@record` climbs out of. */
+function markedPath(path: Path, up: number): Path {
+  return up === 0 ? path : { ...path, isOfRecord: true };
 }
 
 function callOf({ call, offset }: Term & { type: "call" }, argument: Operand): CallOperand {
@@ -302,26 +290,38 @@ interface Rest {
 /** The condition of a comparison, for the value or for some of the values that the left side leads to. */
 function comparison(term: Term, scope: LookupScope, { make, isOpposite }: Rest): Expression {
   const sides =
-    (up: number) =>
+    (passed: number) =>
     (other: Term): Side =>
-      sideOf(other, operandOf(other, scope, up), scope);
+      sideOf(other, operandOf(other, scope, passed), scope);
   const call = term.type === "call" ? term : null;
   const path = call === null ? term : call.argument;
   if (path.type !== "path") return make(sideOf(term, operandOf(term, scope, 0), scope), sides(0), false);
   const isWhole = call?.call === "length";
   const atEnd = (end: PathFrom): Expression => {
-    const value = pathIn(end.scope, end.steps, { up: 0, offset: path.offset, isWhole });
+    const value = markedPath(pathIn(end.scope, end.steps, { up: end.up, offset: path.offset, isWhole }), end.up);
     const operand = call === null ? value : callOf(call, value);
-    return make(sideOf(term, operand, end.scope), sides(end.up), isOpposite && end.isOfItem);
+    return make(sideOf(term, operand, end.scope), sides(end.passed), isOpposite && end.isOfItem);
   };
-  const from = { scope, steps: path.steps, up: 0, isOfItem: false };
+  const from = fromStart(path, scope);
   return isOneValue(from) ? atEnd(from) : alongPath(from, { isOpposite, isWhole, check, atEnd });
+}
+
+function fromStart(path: PathTerm, scope: LookupScope): PathFrom {
+  return { ...beginOf(path, scope), steps: path.steps, passed: 0, isOfItem: false };
 }
 
 /** Whether a path is the name of a field with a single value. */
 function isOneValue({ scope, steps }: PathFrom): boolean {
   const [step] = steps;
   return steps.length === 1 && step?.type === "name" && scope.schema.field(step.name)?.items === undefined;
+}
+
+/** Some record is found at the end of a path. */
+function someAlong(path: PathTerm, scope: LookupScope): Expression {
+  const atEnd = (): never => {
+    throw new ExpressionError(path.offset, "expected a comparison");
+  };
+  return alongPath(fromStart(path, scope), { isOpposite: false, isWhole: false, check, atEnd });
 }
 
 const opposites: { readonly [operator in Comparison]?: Comparison } = { "!=": "=", "!~": "~" };
@@ -333,13 +333,13 @@ function check(syntax: Syntax, scope: LookupScope): Expression {
       return { type: syntax.type, items: syntax.items.map((item) => check(item, scope)) };
     case "not":
       return { type: "not", item: check(syntax.item, scope) };
-    case "exists": {
-      const { offset, steps } = syntax.path;
-      const atEnd = (): never => {
-        throw new ExpressionError(offset, "expected a comparison");
+    case "exists":
+      return someAlong(syntax.path, scope);
+    case "every":
+      return {
+        type: "not",
+        item: someAlong({ ...syntax.path, steps: failingPath(syntax.path, syntax.condition) }, scope),
       };
-      return alongPath({ scope, steps, up: 0, isOfItem: false }, { isOpposite: false, isWhole: false, check, atEnd });
-    }
     case "compare": {
       const opposite = opposites[syntax.operator];
       return comparison(syntax.left, scope, {

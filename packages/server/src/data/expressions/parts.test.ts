@@ -48,6 +48,19 @@ describe("the places of parts", () => {
         ["not: !(title = 'a')", "comparison: title = 'a'"],
       ],
     ],
+    ["every(links, count = 1)", ["every: every(links, count = 1)", "comparison: count = 1"]],
+    [
+      "!every(posts(parent)[slug = 'a'], count = @record.count && (title = 'a' || title = 'b'))",
+      [
+        "not: !every(posts(parent)[slug = 'a'], count = @record.count && (title = 'a' || title = 'b'))",
+        [
+          "every: every(posts(parent)[slug = 'a'], count = @record.count && (title = 'a' || title = 'b'))",
+          "comparison: count = @record.count",
+          ["or: title = 'a' || title = 'b'", "comparison: title = 'a'", "comparison: title = 'b'"],
+        ],
+      ],
+    ],
+    ["every(links.links, count = 1)", "every: every(links.links, count = 1)"],
   ])("%s", (text, expected) => {
     expect(texts(text)).toEqual(expected);
   });
@@ -58,4 +71,14 @@ test("what stands in brackets is a condition on some record there, together with
   const [isOne, isA] = [{ type: "compare", left: { field: { name: "count" } } }, { type: "compare" }];
   expect(count?.condition).toMatchObject({ type: "some", item: isOne });
   expect(title?.condition).toMatchObject({ type: "some", item: { type: "and", items: [isOne, isA] } });
+});
+
+test("a part of every is a condition on all records there, after the condition in the brackets", () => {
+  const [count] = parseParts("every(links[slug = 'a'], count = 1 && title = 'a')", schemaOf("posts")).parts;
+  const [isSlug, isOne] = [
+    { type: "compare", left: { field: { name: "slug" } } },
+    { left: { field: { name: "count" } } },
+  ];
+  const failing = { type: "and", items: [isSlug, { type: "not", item: isOne }] };
+  expect(count?.condition).toMatchObject({ type: "not", item: { type: "someItem", item: failing } });
 });

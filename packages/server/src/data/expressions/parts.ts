@@ -9,12 +9,13 @@ const kinds = {
   or: "or",
   not: "not",
   exists: "some",
+  every: "every",
   compare: "comparison",
   in: "comparison",
 } as const;
 
 export interface ExpressionPart extends Span {
-  /** The parts of `some` are the parts in the brackets: see `within`. */
+  /** The parts of `some` are the parts in the brackets: see `within`. The parts of `every` are the parts of its condition: see `ofAll`. */
   readonly kind: (typeof kinds)[Syntax["type"]];
   readonly condition: Expression;
   readonly parts: readonly ExpressionPart[];
@@ -39,13 +40,34 @@ function partsBelow(syntax: Syntax, condition: Expression): ExpressionPart[] {
       const inner = condition.items[i];
       return inner === undefined ? [] : [partOf(item, inner)];
     });
+  if (syntax.type === "every" && condition.type === "not") return partsOfEvery(syntax.condition, condition.item);
   if (syntax.type !== "exists" || (condition.type !== "some" && condition.type !== "someItem")) return [];
   const backward = syntax.path.steps.filter((step) => step.type === "backward" || step.type === "items");
   const [step] = backward;
   // A way through several collections would need the records of each collection.
   if (backward.length !== 1 || step === undefined || step.filter === null || condition.item === null) return [];
-  const inner = within(condition, partOf(step.filter, condition.item), []);
-  return inner.kind === "and" ? [...inner.parts] : [inner];
+  return withoutAnd(within(condition, partOf(step.filter, condition.item), []));
+}
+
+/** @param some that some record fails the condition: the last term is the failed condition. */
+function partsOfEvery(checked: Syntax, some: Expression): ExpressionPart[] {
+  if ((some.type !== "some" && some.type !== "someItem") || some.item === null) return [];
+  const terms = some.item.type === "and" ? some.item.items : [some.item];
+  const failed = terms.at(-1);
+  // A way through several collections ends with a step to several.
+  if (failed?.type !== "not") return [];
+  return withoutAnd(ofAll(some, partOf(checked, failed.item), terms.slice(0, -1)));
+}
+
+function withoutAnd(part: ExpressionPart): ExpressionPart[] {
+  return part.kind === "and" ? [...part.parts] : [part];
+}
+
+/** The condition that no record fails the part. @param filter of the records. */
+function ofAll(some: Some | SomeItem, part: ExpressionPart, filter: readonly Expression[]): ExpressionPart {
+  const item: Expression = { type: "and", items: [...filter, { type: "not", item: part.condition }] };
+  const parts = part.parts.map((each) => ofAll(some, each, filter));
+  return { ...part, condition: { type: "not", item: { ...some, item } }, parts };
 }
 
 /**

@@ -49,10 +49,14 @@ function recordAt(hops: readonly Hop[], record: Fields, surroundings: Surroundin
   return at;
 }
 
+/** The record that a path begins at, `up` steps to several before a record. */
+function recordUp(up: number, record: Fields, { outer }: Surroundings): Fields {
+  return up === 0 ? record : (outer?.at(-up) ?? record);
+}
+
 /** The value that a path leads to, or the values of all items of an array. */
 function valuesOf(path: Path, record: Fields, surroundings: Surroundings): JsonValue[] {
-  const root = path.up === 0 ? record : (surroundings.outer?.at(-path.up) ?? record);
-  const at = recordAt(path.hops, root, surroundings);
+  const at = recordAt(path.hops, recordUp(path.up, record, surroundings), surroundings);
   let values: JsonValue[] = [at === null ? null : memberOf(at, path.field.name)];
   for (const member of path.members)
     values = values.flatMap((value): JsonValue[] => {
@@ -155,12 +159,12 @@ function forAnyItem(left: Operand, make: (left: Operand) => Predicate): Predicat
 
 /** Some of the records, or items, that are found at the end of a path fulfils a condition. */
 function someOf(
-  { from, item }: Some | SomeItem,
+  { up, from, item }: Some | SomeItem,
   find: (at: Fields, surroundings: Surroundings) => readonly Fields[],
 ): Predicate {
   const fulfils = item === null ? () => true : toPredicate(item);
   return (record, surroundings) => {
-    const at = recordAt(from, record, surroundings);
+    const at = recordAt(from, recordUp(up, record, surroundings), surroundings);
     if (at === null) return false;
     const outer = [...(surroundings.outer ?? []), record];
     return find(at, surroundings).some((each) => fulfils(each, { ...surroundings, outer }));

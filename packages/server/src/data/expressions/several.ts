@@ -4,29 +4,27 @@
  * `=` and `~`.
  */
 
-import type { Step, Syntax } from "@socle/protocol/filter";
+import type { PathTerm, Step, Syntax } from "@socle/protocol/filter";
 import { quote } from "../../base/kernel/index.ts";
 import {
   type Expression,
   ExpressionError,
   type ExpressionSchema,
-  type Forward,
-  followRelations,
   isNull,
   itemOf,
-  type LookupScope,
-  noteField,
   type Operand,
-  refuseLong,
   type SomeItem,
-  unknownField,
 } from "./expression.ts";
+import { type Forward, followRelations, type LookupScope, noteField, refuseLong, unknownField } from "./lookup.ts";
 
-/** A path from the records of a scope, which `up` steps to several have reached. */
+/** A path from the records of a scope. */
 export interface PathFrom {
   readonly scope: LookupScope;
   readonly steps: readonly Step[];
+  /** How many steps to several lie between the record that `steps` begin at and here: see `beginOf`. */
   readonly up: number;
+  /** How many steps to several the path has passed. */
+  readonly passed: number;
   /** Whether a step to items was passed. */
   readonly isOfItem: boolean;
 }
@@ -57,20 +55,45 @@ export function alongPath(path: PathFrom, compared: Compared): Expression {
 }
 
 function someRecord(path: PathFrom, compared: Compared): Expression {
-  const { scope, steps } = path;
+  const { scope, steps, up, passed } = path;
   const { hops: from, at, rest } = followRelations(scope, steps);
   const [step, ...further] = rest;
   if (step?.type !== "backward") throw new Error("The path has no backward step");
   const hops = scope.hops + from.length + 1;
   refuseLong(hops, step);
   const found = at.back(step.collection, step.field);
-  if (typeof found === "string") throw new ExpressionError(step.offset, found);
-  const { references } = scope;
+  if (typeof found === "string") {
+    const hint = step.collection === "every" ? "; every(path, condition) needs a condition" : "";
+    throw new ExpressionError(step.offset, `${found}${hint}`);
+  }
   const { collection, field, fieldOffset: offset, offset: collectionOffset } = step;
   noteField(scope, { collection, field, offset, collectionOffset });
-  const inner: LookupScope = { schema: found.target, hops, references };
-  const item = within({ ...path, scope: inner, steps: further, up: path.up + 1 }, step.filter, compared);
-  return { type: "some", from, ...found, item };
+  const inner: LookupScope = { ...scope, schema: found.target, hops, depth: scope.depth + 1 };
+  const item = within({ ...path, scope: inner, steps: further, up: 0, passed: passed + 1 }, step.filter, compared);
+  return { type: "some", up, from, ...found, item };
+}
+
+/**
+ * The path of `every(path, condition)`, so that some record at the end fails the condition.
+ * @throws ExpressionError for a path that ends inside JSON.
+ */
+export function failingPath({ steps }: PathTerm, condition: Syntax): Step[] {
+  const { start, end } = condition;
+  const failing: Syntax = { type: "not", item: condition, start, end };
+  const last = steps.at(-1);
+  if (last === undefined || last.type === "item")
+    throw new ExpressionError(
+      last?.offset ?? 0,
+      "every(path, condition) takes a path to records, not to items of JSON",
+    );
+  const filter = last.type === "name" ? null : last.filter;
+  const both: Syntax =
+    filter === null ? failing : { type: "and", items: [filter, failing], start: filter.start, end: failing.end };
+  const step: Step =
+    last.type === "name"
+      ? { type: "items", name: last.name, filter: both, offset: last.offset }
+      : { ...last, filter: both };
+  return [...steps.slice(0, -1), step];
 }
 
 /** The condition in brackets, and the condition of the path behind the brackets. */
@@ -84,38 +107,39 @@ function within(path: PathFrom, filter: Syntax | null, compared: Compared): Expr
 
 /** A multiple relation with a condition in brackets: some readable record of the relation. */
 function someNamed(path: PathFrom, compared: Compared): Expression {
-  const { scope, steps, up, isOfItem } = path;
+  const { scope, steps, up, passed, isOfItem } = path;
   const { hops: from, at, rest } = followRelations(scope, steps);
   const [step, ...further] = rest;
   if (step?.type !== "items") throw new Error("The path has no brackets");
   const field = at.field(step.name);
   if (field === undefined) throw unknownField(at, step);
   if (field.items === undefined || !field.isRelation) {
-    const why = "only a multiple relation, or collection(field), has records for a condition in brackets";
+    const why = "only a multiple relation, or collection(field), has records for a condition";
     throw new ExpressionError(step.offset, `${quote(step.name)} is none: ${why}`);
   }
-  const { references } = scope;
   noteField(scope, { collection: at.name, field: step.name, offset: step.offset });
   const hops = scope.hops + from.length + 1;
   refuseLong(hops, step);
   const record = at.follow(field);
-  const inner = { schema: record, hops, references };
-  const item = within({ scope: inner, steps: further, up: up + 1, isOfItem: true }, step.filter, compared);
-  const some: SomeItem = { type: "someItem", from, field: { ...field, items: field.items }, record, item };
+  const inner: LookupScope = { ...scope, schema: record, hops, depth: scope.depth + 1 };
+  const end: PathFrom = { scope: inner, steps: further, up: 0, passed: passed + 1, isOfItem: true };
+  const item = within(end, step.filter, compared);
+  const some: SomeItem = { type: "someItem", up, from, field: { ...field, items: field.items }, record, item };
   return compared.isOpposite && !isOfItem ? { type: "not", item: some } : some;
 }
 
 function someOf(path: PathFrom, field: SomeItem["field"], compared: Compared): Expression {
-  const { scope, steps, up, isOfItem } = path;
+  const { scope, steps, up, passed, isOfItem } = path;
   const forward = followRelations(scope, steps);
-  const inner: LookupScope = { ...scope, schema: itemsOf(forward, field), hops: scope.hops + forward.hops.length };
-  const item = alongPath({ scope: inner, steps: forward.rest, up: up + 1, isOfItem: true }, compared);
-  const some = withNull({ type: "someItem", from: forward.hops, field, record: null, item });
+  const hops = scope.hops + forward.hops.length;
+  const inner: LookupScope = { ...scope, schema: itemsOf(forward, field), hops, depth: scope.depth + 1 };
+  const item = alongPath({ scope: inner, steps: forward.rest, up: 0, passed: passed + 1, isOfItem: true }, compared);
+  const some = withNull({ type: "someItem", up, from: forward.hops, field, record: null, item });
   return compared.isOpposite && !isOfItem ? { type: "not", item: some } : some;
 }
 
 /** The schema of the items of a field: the name of the field stands for the item. */
-function itemsOf({ at }: Forward, field: SomeItem["field"]): ExpressionSchema {
+export function itemsOf({ at }: Forward, field: SomeItem["field"]): ExpressionSchema {
   const item = itemOf(field);
   return {
     name: at.name,

@@ -59,7 +59,7 @@ function operandOf(term: Term): Operand | null {
 
 function conditionOf(node: Syntax): Condition | null {
   if ((node.type !== "compare" && node.type !== "in") || node.left.type !== "path") return null;
-  if (!node.left.steps.every(({ type }) => type === "name")) return null;
+  if (node.left.isOfRecord || !node.left.steps.every(({ type }) => type === "name")) return null;
   const values = (node.type === "in" ? node.items : [node.right]).map(operandOf).filter((each) => each !== null);
   if (values.length < (node.type === "in" ? node.items.length : 1)) return null;
   return { path: textOfPath(node.left), operator: node.type === "in" ? "in" : node.operator, values };

@@ -175,6 +175,7 @@ function labelOf(rule: string, { kind, start, end, parts }: RulePart): string {
   const [first] = parts;
   if (first === undefined) return rule.slice(start, end);
   if (kind === "some") return words.some(rule.slice(start, rule.indexOf("[", start)));
+  if (kind === "every") return words.every(rule.slice(start, first.start).replace(/^every\s*\(\s*|\s*,[\s(!]*$/g, ""));
   return kind === "comparison" ? rule.slice(start, end) : words.kinds[kind];
 }
 

@@ -122,7 +122,16 @@ function positiveSql(scope: Scope, { operator, left, right }: Positive): SqlPart
   // Two fields without a value are equal; a missing caller equals no field.
   const areFields = !isConstant(left) && !isConstant(right);
   const sign = operator === "=" && areFields ? "IS" : operator;
-  return sqlPart`${valueSql(scope, left)} ${sign} ${valueSql(scope, right)}`;
+  return sqlPart`${besideRecord(left, right)}${valueSql(scope, left)} ${sign} ${besideRecord(right, left)}${valueSql(scope, right)}`;
+}
+
+/**
+ * The sign before a value in brackets that is compared with a value of the record. SQLite then finds the records in the
+ * brackets by the path that leads to the brackets; an index of the compared field may find many more.
+ */
+function besideRecord(operand: Operand, other: Operand): "+" | "" {
+  const isInBrackets = operand.type === "path" && operand.isOfRecord !== true && operand.members.length === 0;
+  return isInBrackets && other.type === "path" && other.isOfRecord === true ? "+" : "";
 }
 
 function isNullSql(scope: Scope, operand: Operand): SqlPart {

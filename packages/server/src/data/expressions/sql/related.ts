@@ -47,8 +47,8 @@ function enter(scope: Scope, some: Some | SomeItem): Entered {
 }
 
 /** The readable records that point to the end of `from`. */
-function enterPointing(scope: Scope, { from, target, pointer }: Some): Entered {
-  const { tables, conditions, alias } = scope.enter(from);
+function enterPointing(scope: Scope, { up, from, target, pointer }: Some): Entered {
+  const { tables, conditions, alias } = scope.enter(from, up);
   const inner = scope.inside();
   const table = `${identifier(target.table)} ${inner.alias}`;
   const shared = [...inner.probes(), ...conditions];
@@ -66,8 +66,8 @@ function enterPointing(scope: Scope, { from, target, pointer }: Some): Entered {
  * The items of the record at the end of `from`, or the records of the items. The number of items is bounded, so the statement has stop
  * probes only for items that lead to several records.
  */
-function enterItems(scope: Scope, { from, field, record, item }: SomeItem): Entered {
-  const { tables, conditions, alias } = scope.enter(from);
+function enterItems(scope: Scope, { up, from, field, record, item }: SomeItem): Entered {
+  const { tables, conditions, alias } = scope.enter(from, up);
   const inner = scope.inside();
   if (record !== null) {
     const each = scope.newAlias();
@@ -154,16 +154,22 @@ export function lookedUpColumn(some: Some): string | null {
 
 /** Whether an index finds the records, or the items, that fulfil the condition of a step. */
 function isSought(some: Some | SomeItem): boolean {
-  const { item } = some;
-  if (item === null) return false;
+  const { up, item } = some;
+  if (item === null || up > 0) return false;
   return some.type === "someItem" && some.record === null ? isSelective(item, isItemFound) : isSelective(item);
 }
 
 /** Whether an index finds the records: a term compares an indexed field with a constant, and no term begins elsewhere. */
 function isSelective(item: Expression, isFound = isIndexedField): boolean {
-  const isInside = operandsIn(item).every((operand) => (pathOf(operand)?.up ?? 0) === 0);
+  const isInside = operandsIn(item).every((operand) => (pathOf(operand)?.up ?? 0) === 0) && !leadsFromOutside(item);
   const terms = item.type === "and" ? item.items : [item];
   return isInside && terms.some((term) => findsByIndex(term, isFound));
+}
+
+/** Whether a step to several begins at a record outside. */
+function leadsFromOutside(expression: Expression): boolean {
+  const isOfSeveral = expression.type === "some" || expression.type === "someItem";
+  return (isOfSeveral && expression.up > 0) || partsOf(expression).some(leadsFromOutside);
 }
 
 /** Whether a term compares a path that `isFound` accepts with constants. */

@@ -170,10 +170,10 @@ export class Scope {
     return [this.#statement.compile(condition, new Scope(alias, {}, this.#statement))];
   }
 
-  /** The tables along relations, from this record on, and the joins. */
-  enter(hops: readonly Hop[]): { tables: string[]; conditions: SqlPart[]; alias: string } {
+  /** The tables along relations, from the record `up` steps to several before this record on, and the joins. */
+  enter(hops: readonly Hop[], up = 0): { tables: string[]; conditions: SqlPart[]; alias: string } {
     const [tables, conditions]: [string[], SqlPart[]] = [[], []];
-    let from = this.alias;
+    let from = this.#climb(up).alias;
     for (const { field, target } of hops) {
       const alias = this.newAlias();
       tables.push(`${identifier(target.table)} ${alias}`);

@@ -74,6 +74,27 @@ test("an issue neither leaves for another workspace nor comes from there, also b
   expect(list.body.items.map(({ id }) => id)).toEqual([ours.issue]);
 });
 
+test("an issue has labels of its own workspace alone, also by a member of both", async () => {
+  const both = await api.register("both@example.com");
+  for (const { workspace } of [ours, theirs])
+    await made("members", { workspace, user: both.user.id, role: "member" }, admin);
+  const label = (name: string, workspace: string): Promise<string> =>
+    made("labels", { name, workspace }, both.accessToken);
+  const [own, foreign] = [await label("bug", ours.workspace), await label("bug", theirs.workspace)];
+  const create = async (labels: string[]): Promise<number> => {
+    const body = { title: "labelled", project: ours.project, labels };
+    return (await api.request("POST", "/api/issues", { token: both.accessToken, body })).status;
+  };
+  expect([await create([]), await create([own]), await create([foreign]), await create([own, foreign])]).toEqual([
+    201, 201, 403, 403,
+  ]);
+  const issue = await made("issues", { title: "stays", project: ours.project, labels: [own] }, both.accessToken);
+  const change = async (body: object): Promise<number> =>
+    (await api.request("PUT", `/api/issues/${issue}`, { token: both.accessToken, body })).status;
+  expect([await change({ labels: [own, foreign] }), await change({ project: theirs.project })]).toEqual([403, 403]);
+  expect(await change({ project: theirs.project, labels: [foreign] })).toBe(200);
+});
+
 test("who is no member any more changes nothing, also what is theirs", async () => {
   const author = await api.register("author@example.com");
   const membership = await made("members", { workspace: ours.workspace, user: author.user.id, role: "member" }, token);
