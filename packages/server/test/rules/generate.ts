@@ -185,7 +185,7 @@ export class Generator {
   /** Different paths that records are grouped by. */
   keys(collection: string): Path[] {
     const keys = Array.from({ length: this.#choose(3) }, (): Path => {
-      const own = this.of(["s", "u", ownerField, fileField, ...relations]);
+      const own = this.of(["s", "u", ownerField, fileField, userItems, fileItems, recordItems, ...relations]);
       return this.rarely(3) ? { hops: [], field: own } : this.path(collection);
     });
     return [...new Map(keys.map((key) => [textOfPath(key), key])).values()];

@@ -37,7 +37,11 @@ export function groupQuestion(model: Model, name: string, generator: Generator):
         .filter((record) => filter === null || model.matches(filter, caller, { collection: name, record }));
       const valueAt = (path: Path, record: ModelRecord): Literal =>
         model.valueFor(path, caller, { collection: name, record });
-      const items = groupsOf(records, keys, valueAt).map(({ values, members }) => ({
+      const valuesAt = (path: Path, record: ModelRecord): Literal[] => {
+        const values = model.valuesFor(path, caller, { collection: name, record });
+        return values.length === 0 ? [null] : values;
+      };
+      const items = groupsOf(records, keys, valuesAt).map(({ values, members }) => ({
         ...Object.fromEntries(keys.map((key, i) => [textOfPath(key), values[i]])),
         count: members.length,
         ...Object.fromEntries(
@@ -74,20 +78,26 @@ interface Group {
   readonly members: ModelRecord[];
 }
 
-/** The groups in the order of their values. Without a key, all records are a single group. */
+/**
+ * The groups in the order of their values. Without a key, all records are a single group. By a multiple field, a record is in the
+ * group of each item.
+ */
 function groupsOf(
   records: readonly ModelRecord[],
   keys: readonly Path[],
-  valueAt: (path: Path, record: ModelRecord) => Literal,
+  valuesAt: (path: Path, record: ModelRecord) => readonly Literal[],
 ): Group[] {
   const groups = new Map<string, Group>();
   if (keys.length === 0) groups.set("[]", { values: [], members: [] });
   for (const record of records) {
-    const values = keys.map((key) => valueAt(key, record));
-    const id = JSON.stringify(values);
-    const group = groups.get(id) ?? { values, members: [] };
-    group.members.push(record);
-    groups.set(id, group);
+    let tuples: (readonly Literal[])[] = [[]];
+    for (const key of keys) tuples = tuples.flatMap((tuple) => valuesAt(key, record).map((value) => [...tuple, value]));
+    for (const values of tuples) {
+      const id = JSON.stringify(values);
+      const group = groups.get(id) ?? { values, members: [] };
+      group.members.push(record);
+      groups.set(id, group);
+    }
   }
   return [...groups.values()].sort((a, b) => {
     for (const [i, value] of a.values.entries()) {

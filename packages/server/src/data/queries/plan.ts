@@ -123,6 +123,8 @@ export interface GroupsPlan {
   readonly type: "groups";
   /** The quoted SQL name of the table. */
   readonly table: string;
+  /** For each multiple field of the keys, in order: the JSON of the items. The rows of the items are named `_i0`, `_i1`, …. */
+  readonly items: readonly SqlPart[];
   readonly where: SqlPart | null;
   /** The keys, then the aggregates, named `_c0`, `_c1`, … in SQL: no field begins with an underscore. */
   readonly columns: readonly GroupColumn[];

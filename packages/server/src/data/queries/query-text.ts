@@ -51,8 +51,13 @@ export function nameIn(part: string): string {
 }
 
 export function pathOf(text: string, name: QueryParameter, schema: ExpressionSchema): Path {
+  return refusing(name, () => parsePath(text, schema));
+}
+
+/** Parses the path of a parameter. @throws AppError `bad_request` with the problem. */
+export function refusing<T>(name: QueryParameter, parse: () => T): T {
   try {
-    return parsePath(text, schema);
+    return parse();
   } catch (thrown) {
     throw thrown instanceof ExpressionError ? refuseParameter(name, thrown.problem) : thrown;
   }

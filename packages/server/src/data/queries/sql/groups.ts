@@ -1,6 +1,7 @@
 /**
  * The parameters `group` and `aggregate`: a list of groups in place of records. A group has the values that the records
- * of the group share, and aggregates over these records: `group=status,createdAt:month&aggregate=count,sum(points)`.
+ * of the group share, and aggregates over these records: `group=status,createdAt:month&aggregate=count,sum(points)`. By a
+ * multiple field, a record is in the group of each item: a row of the record for each item is joined from the JSON.
  * SQLite makes all groups, and the page is cut out of the ordered groups.
  */
 import { oneOf, quote } from "../../../base/kernel/index.ts";
@@ -9,6 +10,7 @@ import {
   type ExpressionSchema,
   inOrder,
   type Path,
+  parseItemPath,
   pathSql,
   plain,
   type SqlOptions,
@@ -17,7 +19,7 @@ import {
   sqlPart,
   whereSql,
 } from "../../expressions/index.ts";
-import type { ValueType } from "../../fields/index.ts";
+import { positionSql, type ValueType } from "../../fields/index.ts";
 import { digestOf, segmentsAfter } from "../cursor.ts";
 import type { CursorPosition, GroupColumn, GroupsPlan, KeyPlan, PageOutcome, SearchPlan } from "../plan.ts";
 import {
@@ -27,6 +29,7 @@ import {
   type QueryParameter,
   type QueryText,
   refuseParameter,
+  refusing,
 } from "../query-text.ts";
 import { direction, maxPageBytes, type Run } from "./rows.ts";
 
@@ -66,30 +69,45 @@ const strangers: readonly QueryParameter[] = ["offset", "count", "fields", "expa
 export function parseGroups(text: QueryText, at: GroupsOf): GroupsPlan {
   const stranger = strangers.find((name) => text[name] !== undefined);
   if (stranger !== undefined) throw refuseParameter(stranger, 'it cannot stand beside "group" and "aggregate"');
-  const keys = columnsIn(text.group, "group", maxKeys).map((part) => parseKey(part, at));
+  const items: SqlPart[] = [];
+  const keys = columnsIn(text.group, "group", maxKeys).map((part) => parseKey(part, at, items));
   const aggregates = columnsIn(text.aggregate, "aggregate", maxAggregates).map((part) => parseAggregate(part, at));
   const columns = [...keys, ...aggregates];
   const { table, where, limit } = at;
   const sort = parseOrder(text.sort, columns, keys.length);
-  return { type: "groups", table, where, columns, keys: keys.length, sort, limit };
+  return { type: "groups", table, items, where, columns, keys: keys.length, sort, limit };
 }
 
 function columnsIn(text: string | undefined, parameter: "group" | "aggregate" | "sort", most: number): string[] {
   return text === undefined ? [] : distinctPartsOf(text, parameter, { most, kind: "columns" });
 }
 
-function parseKey(name: string, at: GroupsOf): GroupColumn {
+/** @param items gets the items that the key goes through. */
+function parseKey(name: string, at: GroupsOf, items: SqlPart[]): GroupColumn {
   const [field = "", unit, ...rest] = name.split(":");
-  const path = inOrder(columnPath(field, "group", at));
-  const { text, values } = pathSql(path, at.table, at.options);
-  const texts = path.field.order?.values ?? null;
-  if (unit === undefined) return { name, text, values, valueType: path.valueType, texts, isNullable: true };
+  const parsed = refusing("group", () => parseItemPath(field, at.schema));
+  const path = inOrder(asColumn(parsed.value, field, "group"));
+  const table = parsed.items === null ? at.table : `_i${placeIn(items, pathSql(parsed.items, at.table, at.options))}`;
+  const sql = pathSql(path, table, at.options);
+  const { values } = sql;
+  // An item has no column for the position.
+  const itemTexts = path.hops.length === 0 ? path.field.allowed : undefined;
+  const text = itemTexts === undefined ? sql.text : positionSql(itemTexts, sql.text);
+  const texts = itemTexts ?? path.field.order?.values ?? null;
+  const valueType = itemTexts === undefined ? path.valueType : "number";
+  if (unit === undefined) return { name, text, values, valueType, texts, isNullable: true };
   const unitSql = Object.hasOwn(units, unit) && rest.length === 0 ? units[unit] : undefined;
   if (unitSql === undefined)
     throw refuseParameter("group", `${quote(name)}: the unit must be ${oneOf(Object.keys(units))}`);
   if (path.valueType !== "datetime")
     throw refuseParameter("group", `${quote(name)}: only a datetime has units of time, and ${quote(field)} is none`);
   return { name, text: unitSql(text), values, valueType: "datetime", texts: null, isNullable: true };
+}
+
+/** The place of the JSON of items; the keys of the same items share a place, and so an item. */
+function placeIn(items: SqlPart[], json: SqlPart): number {
+  const place = items.findIndex(({ text }) => text === json.text);
+  return place >= 0 ? place : items.push(json) - 1;
 }
 
 function parseAggregate(name: string, at: GroupsOf): GroupColumn {
@@ -101,7 +119,7 @@ function parseAggregate(name: string, at: GroupsOf): GroupColumn {
     const known = ["count", ...Object.keys(functions).map((each) => `${each}(field)`)];
     throw refuseParameter("aggregate", `${quote(name)} must be ${oneOf(known)}`);
   }
-  const path = columnPath(field.trim(), "aggregate", at);
+  const path = asColumn(pathOf(field.trim(), "aggregate", at.schema), field.trim(), "aggregate");
   if (!found.takes.includes(path.valueType) || path.field.isRelation || path.field.order !== undefined)
     throw refuseParameter(
       "aggregate",
@@ -111,8 +129,7 @@ function parseAggregate(name: string, at: GroupsOf): GroupColumn {
   return { name, text: found.sql(text), values, valueType: path.valueType, texts: null, isNullable: true };
 }
 
-function columnPath(name: string, parameter: "group" | "aggregate", { schema }: GroupsOf): Path {
-  const path = pathOf(name, parameter, schema);
+function asColumn(path: Path, name: string, parameter: "group" | "aggregate"): Path {
   // Members of JSON have no type: each record would decide equality and sum.
   if (path.valueType === "json" || path.members.length > 0)
     throw refuseParameter(parameter, `${quote(name)} is JSON, which has no groups and no sums`);
@@ -144,15 +161,25 @@ const probeEvery = 256;
 
 type GroupRow = { readonly [column: string]: Value };
 
+/** A condition that is always true, and a stop probe at some of the rows. */
+function probeAt(place: string, probe: string): SqlPart {
+  return plain(`(${place} % ${probeEvery} <> 0 OR ${probe})`);
+}
+
 /** The statement of a plan: the groups behind a position, in order. */
 export function groupsSql({ isProbed }: Run, plan: GroupsPlan, after: readonly Value[] | null): SqlPart {
-  const { table, where, columns, keys, sort } = plan;
+  const { table, items, where, columns, keys, sort } = plan;
   const selected = columns.map((column, i) => sqlPart`${column} AS _c${i}`);
-  const probe = isProbed ? [plain(`(${table}._seq % ${probeEvery} <> 0 OR ${stopProbe(table)})`)] : [];
-  const condition = whereSql(where === null ? probe : [...probe, sqlPart`(${where})`]);
+  // The items of one field are few; the rows of several fields are the product of the items.
+  const ofItems = items.slice(1).map((_, i) => probeAt(`_i${i + 1}.key`, stopProbe(`_i${i + 1}`, "key")));
+  const probes = isProbed ? [probeAt(`${table}._seq`, stopProbe(table)), ...ofItems] : [];
+  const condition = whereSql(where === null ? probes : [...probes, sqlPart`(${where})`]);
   const names = columns.slice(0, keys).map((_, i) => `_c${i}`);
   const grouped = keys === 0 ? "" : ` GROUP BY ${names.join(", ")}`;
-  const groups = sqlPart`SELECT ${separated(selected, ", ")} FROM ${table}${condition}${grouped}`;
+  // A record without items is in the group of null.
+  const joins = items.map((json, i) => sqlPart` LEFT JOIN json_each(${json}) _i${i}`);
+  const from = sqlPart`${table}${separated(joins, "")}`;
+  const groups = sqlPart`SELECT ${separated(selected, ", ")} FROM ${from}${condition}${grouped}`;
   const rest = whereSql(after === null ? [] : behind(plan, after));
   const order = sort.map(({ text, isDescending }) => `${text} ${direction(isDescending)}`);
   return sqlPart`SELECT * FROM (${groups})${rest}${order.length === 0 ? "" : ` ORDER BY ${order.join(", ")}`}`;

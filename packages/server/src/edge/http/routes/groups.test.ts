@@ -9,6 +9,7 @@ const statuses = ["todo", "doing", "done"];
 const api = await openApi({
   collections: [
     { name: "teams", fields: [{ name: "name", type: "string" }] },
+    { name: "labels", fields: [{ name: "kin", type: "relation", collection: "labels", multiple: true }] },
     {
       name: "issues",
       fields: [
@@ -23,6 +24,9 @@ const api = await openApi({
         { name: "team", type: "relation", collection: "teams" },
         { name: "by", type: "relation", collection: "users", owner: true },
         { name: "secret", type: "integer", permissions: { read: "admin" } },
+        { name: "tags", type: "string", multiple: true },
+        { name: "kinds", type: "string", values: statuses, multiple: true },
+        { name: "labels", type: "relation", collection: "labels", multiple: true },
       ],
       permissions: { read: "by = @user.id", create: "authenticated" },
       indexes: [["status"]],
@@ -230,6 +234,17 @@ describe("refused", () => {
     [{ group: "due:month:day" }, "the unit must be"],
     [{ group: "data" }, "JSON"],
     [{ group: "data.x" }, "JSON"],
+    [{ group: "tags.x" }, '"tags" is a text'],
+    [{ group: "labels.kin" }, '"kin" has several items'],
+    [{ group: "labels.gone" }, '"labels" has no field "gone"'],
+    [{ group: "tags:month" }, "only a datetime"],
+    [{ group: "tags[0]" }, "only relations and json have something in them"],
+    [{ group: "tags[*]" }, "is no path"],
+    [{ group: "issues(parent)" }, "is no path"],
+    [{ group: "every(labels)" }, "is no path"],
+    [{ group: "@record.status" }, "is no path"],
+    [{ aggregate: "max(tags)" }, "several items"],
+    [{ aggregate: "sum(labels)" }, "several items"],
     [{ aggregate: "sum(data.x)" }, "JSON"],
     [{ aggregate: "sum" }, '"sum" must be'],
     [{ aggregate: "sum()" }, "must be"],
@@ -292,20 +307,30 @@ test("random records are grouped as a model does", async () => {
     status: fc.constantFrom(null, ...statuses),
     points: fc.constantFrom(null, -1, 0, 1, 2),
     open: fc.constantFrom(null, true, false),
+    tags: fc.uniqueArray(fc.constantFrom("a", "b", "c"), { maxLength: 3 }),
+    kinds: fc.uniqueArray(fc.constantFrom(...statuses), { maxLength: 3 }),
   });
-  const key = fc.constantFrom("label", "status", "open", "points");
+  const key = fc.constantFrom("label", "status", "open", "points", "tags", "kinds");
+  /** The values of a key: of a multiple field the items, or null. */
+  const valuesOf = (value: JsonValue): JsonValue[] =>
+    !Array.isArray(value) ? [value] : value.length === 0 ? [null] : value;
   await fc.assert(
     fc.asyncProperty(
       fc.array(record, { maxLength: 30 }),
-      fc.uniqueArray(key, { minLength: 1 }),
+      fc.uniqueArray(key, { minLength: 1, maxLength: 5 }),
       async (records, keys) => {
         await clear();
         if (records.length > 0) await make(records);
         const expected = new Map<string, { count: number; sum: number }>();
         for (const each of records) {
-          const id = JSON.stringify(keys.map((name) => each[name]));
-          const group = expected.get(id) ?? { count: 0, sum: 0 };
-          expected.set(id, { count: group.count + 1, sum: group.sum + (each.points ?? 0) });
+          let tuples: JsonValue[][] = [[]];
+          for (const name of keys)
+            tuples = tuples.flatMap((tuple) => valuesOf(each[name]).map((value) => [...tuple, value]));
+          for (const tuple of tuples) {
+            const id = JSON.stringify(tuple);
+            const group = expected.get(id) ?? { count: 0, sum: 0 };
+            expected.set(id, { count: group.count + 1, sum: group.sum + (each.points ?? 0) });
+          }
         }
         const { items } = await groups({ group: keys.join(), aggregate: "count,sum(points)" });
         const found = items.map((item): [string, { count: number; sum: number }] => [
