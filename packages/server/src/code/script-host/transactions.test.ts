@@ -270,6 +270,20 @@ describe("the reads of a hook are looked at again:", () => {
     expect(await all(api, "orders")).toHaveLength(10);
   });
 
+  test("50 decrements of one stock at once, each asked about by a hook: exactly 10 pass, and none ends in a conflict", async () => {
+    const api = await open("export const POST = () => Response.json(1);", {
+      "functions/items/see.ts": "export const beforeUpdate = ({ record }) => ({ title: 'left ' + record.stock });",
+    });
+    const { body } = await api.request("POST", "/api/items", { body: { title: "seat", stock: 10 } });
+    const change = { body: { stock: { $increment: -1 } } };
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => api.request("PUT", `/api/items/${body["id"]}`, change)),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(10);
+    expect(answers.filter(({ status }) => status === 400)).toHaveLength(40);
+    expect(await all(api, "items")).toMatchObject([{ stock: 0, title: "left 0" }]);
+  });
+
   test("also inside a transaction that has read the same", async () => {
     const api = await open(
       handler(`

@@ -287,7 +287,7 @@ export class Records {
     try {
       for (;;) {
         try {
-          return await (short !== null && hooks.keys.length === 0
+          return await (short !== null && !hooks.hasReads
             ? database.transactFor(principal, short)
             : database.transactLongFor(principal, long, { makesRoom }));
         } catch (thrown) {

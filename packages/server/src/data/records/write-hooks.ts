@@ -71,6 +71,8 @@ interface Answered {
   readonly seen: string;
   readonly values: Values;
   readonly reads: HookReads | null;
+  /** The key of the turn of the record. */
+  readonly key: string;
   /** How often hooks were asked about the change. */
   readonly times: number;
 }
@@ -82,11 +84,9 @@ export interface HookFailure {
 }
 
 /** The most questions about a change. */
-const maxTimes = 3;
-/** How often the reads of the hooks of a write may be changed by others. */
-const maxConflicts = 20;
+const maxTimes = 20;
 /** The most transactions of a write. A batch may change a record many times, and each change waits for the change before. */
-const maxRounds = 32;
+const maxRounds = 64;
 /** The most changes of a write about which hooks are asked at the same time. */
 const width = 32;
 /** The time after which no further hooks of a write are asked: the caller's connection would end. */
@@ -108,7 +108,6 @@ export class WriteHooks {
   #created = 0;
   #rounds = 0;
   #conflict: string | null = null;
-  #conflicts = 0;
   /** The part of the write that the next changes belong to: an operation of a batch. */
   part = 0;
 
@@ -131,28 +130,32 @@ export class WriteHooks {
     return this.#pending.size > 0;
   }
 
-  /** The keys of all reads by which hooks have decided. */
-  get keys(): readonly string[] {
-    return [...this.#answers.values()].flatMap(({ reads }) => reads?.keys ?? []);
+  /** Whether hooks have decided by reads. */
+  get hasReads(): boolean {
+    return this.#answers.values().some(({ reads }) => reads !== null);
   }
 
-  /** The key of the last read that was found changed; null without a change. */
+  /** The keys of the turns of the changed records, and of all reads by which hooks have decided. */
+  get keys(): readonly string[] {
+    return [...this.#answers.values()].flatMap(({ reads, key }) => [key, ...(reads?.keys ?? [])]);
+  }
+
+  /** The key of the first record or read that others have changed; null without a change. */
   get conflict(): string | null {
     return this.#conflict;
   }
 
   /**
    * Looks at the reads of the hooks again, before the first change of a long transaction. Hooks with a read that has
-   * changed are asked again. @throws AppError `conflict` after many changes.
+   * changed are asked again.
    */
   async look(): Promise<void> {
-    for (const [position, { reads }] of this.#answers) {
-      const key = (await reads?.changed()) ?? null;
+    for (const [position, answered] of this.#answers) {
+      const key = (await answered.reads?.changed()) ?? null;
       if (key === null) continue;
       this.#conflict = key;
-      this.#conflicts += 1;
-      if (this.#conflicts > maxConflicts) throw changedAgain();
-      this.#answers.delete(position);
+      // No change looks like this: the hooks are asked again, and the number of the questions stays.
+      this.#answers.set(position, { ...answered, seen: "", reads: null });
     }
   }
 
@@ -182,6 +185,8 @@ export class WriteHooks {
     const answered = this.#answers.get(position);
     if (answered?.collection === change.table.collection && answered.seen === seen) return answered.values;
     const { id } = change.record;
+    // Others have changed the record since the hooks have seen the record.
+    if (answered !== undefined) this.#conflict ??= answered.key;
     // The hooks of an earlier change of this record have not answered, so the record is unknown: the next round asks.
     if (this.#pendingIds.has(id)) return {};
     this.#pending.set(position, { ...change, seen, part: this.part });
@@ -231,12 +236,16 @@ export class WriteHooks {
     };
     const asked = { collection, operation, record, previous, principal, bytes: seen.length, accept };
     const reads = await this.#hooks.run(asked);
-    return { collection: table.collection, seen, values, reads, times: times + 1 };
+    const key = `${collection}/${String(record["id"])}`;
+    return { collection: table.collection, seen, values, reads, key, times: times + 1 };
   }
 }
 
 function changedAgain(): AppError {
-  return new AppError("conflict", "The record was changed again and again while hooks looked at it. Try again.");
+  return new AppError(
+    "conflict",
+    "The record, or a record that the hooks read, was changed by others again and again. Try again later.",
+  );
 }
 
 /**
