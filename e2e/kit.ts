@@ -28,7 +28,7 @@ export function temporaryFolder(): string {
  * Copies an example, without the files that a service or a command has left there: the socket of a running service cannot
  * be copied.
  */
-export function copyExample(name: "blog" | "chat" | "tracker", to: string): void {
+export function copyExample(name: "blog" | "chat" | "tracker" | "shop", to: string): void {
   const from = join(root, "examples", name);
   const left = ["data", "node_modules", ".socle"].map((folder) => join(from, folder));
   cpSync(from, to, { recursive: true, filter: (path) => !left.includes(path) });

@@ -195,7 +195,7 @@ test("a service neither loads tests nor follows their changes", async () => {
   expect(await (await fetch(`${server.url}/api/function/d.test`)).status).toBe(404);
 });
 
-test.each(["blog", "tracker"] as const)(
+test.each(["blog", "tracker", "shop"] as const)(
   "the tests of examples/%s pass",
   async (name) => {
     const cwd = temporaryFolder();

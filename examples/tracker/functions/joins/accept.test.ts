@@ -46,6 +46,14 @@ test("an invitation lasts a week", async () => {
   expect(await join(bob, late)).toBe("refused");
 });
 
+test("30 users who join at once: 24 become members beside the owner", async () => {
+  const tokens = await Promise.all(Array.from({ length: 30 }, () => invite()));
+  const users = await Promise.all(tokens.map((_, user) => service.client(`many${n}-${user}@example.com`)));
+  const outcomes = await Promise.all(users.map((user, i) => join(user, tokens[i] ?? "")));
+  expect(outcomes.filter((outcome) => outcome === "accepted")).toHaveLength(24);
+  expect(outcomes.filter((outcome) => outcome === "refused")).toHaveLength(6);
+});
+
 test("an invitation by email is for its address alone", async () => {
   const token = await invite({ email: `eva${n}@example.com` });
   expect(await join(await service.client(`bob${n}@example.com`), token)).toBe("refused");

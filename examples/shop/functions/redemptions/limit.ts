@@ -1,0 +1,14 @@
+/**
+ * A coupon is used as often as it allows. The service looks at the count again when the record is written, so the limit also
+ * holds for customers who order at the same moment.
+ */
+export const beforeCreate: BeforeCreate<"redemptions"> = async ({ record, db }) => {
+  const coupon = await db.collection("coupons").get(record.coupon);
+  const used = await db.collection("redemptions").list({
+    filter: `coupon = "${record.coupon}"`,
+    count: "exact",
+    limit: 1,
+  });
+  if (coupon === null || (used.total ?? 0) >= coupon.uses)
+    throw new Refusal("This coupon is used up.", { field: "coupon" });
+};
