@@ -119,6 +119,7 @@ describe("docs/functions.md", async () => {
       "collections/payments.json",
       "functions/posts/slug.ts",
       "functions/orders/check.ts",
+      "functions/payments/limit.ts",
       "functions/orders/pay.ts",
       "jobs/clean-up.ts",
       "jobs/mail.ts",

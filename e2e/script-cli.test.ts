@@ -1,6 +1,6 @@
 /** The commands for functions and jobs: types, type checking, packages, running by hand. */
 import { describe, expect, test } from "bun:test";
-import { cpSync, existsSync } from "node:fs";
+import { cpSync, existsSync, readFileSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { StoredRecord } from "@socle/protocol";
@@ -348,6 +348,8 @@ test("dev applies definition files that come and change; one that is refused cha
   await until(() => server.output().includes("Collections stay as they are: "));
   expect((await post(`${server.url}/api/b`, { n: 2 })).status).toBe(201);
   expect(await Bun.file(join(cwd, ".socle/types.d.ts")).text()).toContain("  b: {");
+  await write(cwd, { "jobs/late.ts": "export const queue = {};\nexport default () => undefined;\n" });
+  await until(() => readFileSync(join(cwd, ".socle/files.d.ts"), "utf8").includes('"../jobs/late.ts"'));
 });
 
 test("a stop leaves everything in the database file, also after a function has asked it", async () => {

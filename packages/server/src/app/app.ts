@@ -207,7 +207,7 @@ async function develop(options: {
   service.events.listen(({ type }) => {
     if (type.startsWith("system.collection.")) void write();
   });
-  scripts.watch();
+  scripts.watch(() => void write());
   const { collections, database } = service;
   const folder = join(config.folder, "collections");
   const apply = (): Promise<void> =>

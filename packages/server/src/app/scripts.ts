@@ -110,13 +110,15 @@ export class Scripts {
     this.#tell("Reloaded", { ms: Math.round(performance.now() - start) });
   }
 
-  /** Reloads whenever a file has changed, until `stop`. */
-  watch(): void {
+  /** Reloads whenever a file has changed, until `stop`. `onReload` is called after each reload. */
+  watch(onReload: () => void): void {
     watchFiles({
       stateOf: () => fingerprint(this.#root()),
       applied: this.#loaded,
       apply: () =>
-        this.reload().catch((error) => this.#logger.error("Functions and jobs could not be loaded again", { error })),
+        this.reload()
+          .catch((error) => this.#logger.error("Functions and jobs could not be loaded again", { error }))
+          .then(onReload),
       signal: this.#stopping.signal,
     });
   }

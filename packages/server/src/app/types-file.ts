@@ -4,12 +4,22 @@ import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
-import { testDeclarations, typeDeclarations } from "../code/script-host/index.ts";
+import { routeOf } from "../code/endpoints/index.ts";
+import { jobNameOf } from "../code/jobs/index.ts";
+import {
+  fileDeclarations,
+  findScripts,
+  type ScriptFolder,
+  testDeclarations,
+  typeDeclarations,
+} from "../code/script-host/index.ts";
 import { usualUmask } from "./file-modes.ts";
 import { findTestKit } from "./test-kit.ts";
 
 /** The types for an editor, relative to the project. */
 export const typesFile = ".socle/types.d.ts";
+/** The types that follow from the modules of jobs and endpoints. */
+const fileTypesFile = ".socle/files.d.ts";
 const testTypesFile = ".socle/test.d.ts";
 /** The declarations that the declarations of tests use. */
 const testFolder = ".socle/test";
@@ -46,12 +56,24 @@ async function makeFolder(path: string, umask: number): Promise<void> {
   await chmod(path, 0o777 & ~umask);
 }
 
-/** Writes the types of functions and jobs, and the types of tests, beside the configuration. */
+/** Writes the types of functions, jobs and endpoints, and the types of tests, beside the configuration. */
 export async function writeTypes(
-  { folder, "scripts.env": env }: Pick<Config, "folder" | "scripts.env">,
+  {
+    folder,
+    "scripts.env": env,
+    "endpoints.prefix": prefix,
+  }: Pick<Config, "folder" | "scripts.env" | "endpoints.prefix">,
   definitions: readonly CollectionDefinition[],
 ): Promise<void> {
+  const paths = Map.groupBy(findScripts(folder).scripts, (script) => script.folder);
+  const filesBy = (kind: ScriptFolder, name: (path: string) => string): Map<string, string> =>
+    new Map(paths.get(kind)?.map(({ path }) => [name(path), path]));
+  const files = fileDeclarations(
+    filesBy("jobs", jobNameOf),
+    filesBy("endpoints", (path) => routeOf(path, prefix)),
+  );
   await writeIfChanged(join(folder, typesFile), typeDeclarations(definitions, env));
+  await writeIfChanged(join(folder, fileTypesFile), files);
   const kit = await findTestKit();
   if (kit === null) return;
   for (const [path, text] of Object.entries(kit.types)) {

@@ -42,7 +42,7 @@ export interface EndpointDefaults {
 /** @throws Error that names the fault of the file, and the allowed values. */
 export function endpointOf({ file, exports }: Script, { prefix, timeoutMs }: EndpointDefaults): Endpoint {
   const parts = pathParts(file.path);
-  const route = `${prefix === "/" ? "" : prefix}/${parts.map(shownPart).join("/")}`.replace(/(?<=.)\/$/, "");
+  const route = routeOf(file.path, prefix);
   const isOfService = servicePaths.includes(route) || (prefix === "/" && /^\/api(?:\/|$)/.test(route));
   if (isOfService) throw new Error(`has the path ${route}, which the service answers itself`);
   const methods = ENDPOINT_METHODS.filter((method) => exports.functions.includes(method));
@@ -73,7 +73,13 @@ function parseAccess(name: string, given: unknown): EndpointAccess {
   throw new Error(`${name}: ${quote(given)} is not valid; allowed: ${oneOf(accesses)}`);
 }
 
-/** The path of a file in `endpoints/`. @throws Error for names that no path can have. */
+/** The path that a file in `endpoints/` answers, for people: `/api/function/orders/[id]`. */
+export function routeOf(path: string, prefix: string): string {
+  const names = path.slice("endpoints/".length, -".ts".length).replace(/(?:^|\/)index$/, "");
+  return `${prefix === "/" ? "" : prefix}/${names}`.replace(/(?<=.)\/$/, "");
+}
+
+/** The parts of the path of a file in `endpoints/`. @throws Error for names that no path can have. */
 export function pathParts(path: string): PathPart[] {
   const names = path.slice("endpoints/".length, -".ts".length).split("/");
   if (names.at(-1) === "index") names.pop();

@@ -70,7 +70,7 @@ function scheduledJob({ file: { path }, exports: { values } }: Script, defaultTi
     throw new Error(`schedule: ${quote(schedule)} never comes: there is no such day in any month it names`);
   return {
     kind: "schedule",
-    name: nameOf(path),
+    name: jobNameOf(path),
     path,
     timeoutMs: parseTimeout(options["timeout"], defaultTimeoutMs),
     policy: linear(parseRetries(options["retries"], defaultRetries)),
@@ -92,10 +92,11 @@ function queueJob({ file: { path }, exports: { values } }: Script, defaultTimeou
   const timeoutMs = parseTimeout(timeout, defaultTimeoutMs);
   const policy = backoffs[backoff](parseRetries(retries, defaultRetries, "queue.retries"));
   const concurrency = concurrencyOf(queue["concurrency"]);
-  return { kind: "queue", name: nameOf(path), path, timeoutMs, policy, concurrency, schedule: null, backoff };
+  return { kind: "queue", name: jobNameOf(path), path, timeoutMs, policy, concurrency, schedule: null, backoff };
 }
 
-function nameOf(path: string): string {
+/** The name of a job: the name of the file. */
+export function jobNameOf(path: string): string {
   return path.slice("jobs/".length, -".ts".length);
 }
 

@@ -17,7 +17,7 @@ export { appErrorOf, type Read, type ScriptError, type ScriptExports } from "./p
 export { QueryPool } from "./query-pool.ts";
 export { keyOf, Reads } from "./reads.ts";
 export { exportAdvice, parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
-export { type FileState, findScripts, fingerprint, listTests } from "./script-files.ts";
+export { type FileState, findScripts, fingerprint, listTests, type ScriptFolder } from "./script-files.ts";
 export {
   type BrokenScript,
   type Lane,
@@ -28,7 +28,7 @@ export {
   type ScriptOwners,
 } from "./script-host.ts";
 export { ServiceApi } from "./service-api.ts";
-export { testDeclarations, typeDeclarations } from "./type-declarations.ts";
+export { fileDeclarations, testDeclarations, typeDeclarations } from "./type-declarations.ts";
 
 /** Makes this process a script process. The modules of a script process are loaded only then. */
 export async function startChild(options: ChildOptions): Promise<void> {

@@ -91,3 +91,25 @@ ${variables.join("")}}
 
 ${contextTypes}`;
 }
+
+/** A file of the project as a member of an interface. The declarations are in a folder of the project. */
+function fileType([name, path]: readonly [name: string, path: string]): string {
+  return `  ${JSON.stringify(name)}: typeof import(${JSON.stringify(`../${path}`)});\n`;
+}
+
+/**
+ * The modules of jobs and endpoints, from which the types of queues and endpoints follow. These declarations are in a file of
+ * their own: who reads the declarations has the compiler read the modules, too.
+ * @param jobs paths of files by the names of the jobs
+ * @param endpoints paths of files by route, such as `/api/function/orders/[id]`
+ */
+export function fileDeclarations(jobs: ReadonlyMap<string, string>, endpoints: ReadonlyMap<string, string>): string {
+  return `// Written by socle from the names of files, again with each change. Do not edit.
+
+interface JobFiles {
+${[...jobs].map(fileType).join("")}}
+
+interface EndpointFiles {
+${[...endpoints].map(fileType).join("")}}
+`;
+}

@@ -1,0 +1,133 @@
+/** The generated types of a project, as the compiler reads the types: queues and payloads, endpoints, variables. */
+import { expect, test } from "bun:test";
+import { cpSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { temporaryFolder } from "../../test/kit.ts";
+import { checkFile, writeCheckSettings, writeTypes } from "./types-file.ts";
+
+const modules = join(import.meta.dir, "../../../../node_modules");
+
+/** Without a `@ts-expect-error` that is not used, and without an error elsewhere, the compiler is silent. */
+const project: { readonly [path: string]: string } = {
+  "jobs/mail.ts": `export const queue: QueueOptions = { concurrency: 4 };
+const job: QueueJob<{ order: string; lines?: string[] }> = async ({ payload, jobs }) => {
+  await jobs.enqueue("mail", payload);
+};
+export default job;
+`,
+  "jobs/any.ts": `export const queue = {};
+const job: QueueJob = ({ payload }) => payload;
+export default job;
+`,
+  "jobs/nightly.ts": `export const schedule = "0 3 * * *";
+const job: Job = async ({ jobs }) => jobs.enqueue("any");
+export default job;
+`,
+  "endpoints/orders/[id].ts": `import { z } from "zod";
+export const GET: Endpoint<"id"> = (_request, { params }) => Response.json(params.id);
+export const POST = endpoint(
+  { query: z.object({ notify: z.stringbool() }), body: z.object({ amount: z.int() }) },
+  async ({ body, query, params, jobs }) => {
+    if (body.amount === 0) return new Response("Nothing");
+    if (query.notify) await jobs.enqueue("mail", { order: String(params.id) });
+    return { amount: body.amount, at: new Date() };
+  },
+);
+export const PUT = endpoint({ params: z.object({ id: z.string() }), answer: z.object({ id: z.string() }) }, ({ params }) => params);
+// @ts-expect-error: the schema of answer asks for an id
+export const DELETE = endpoint({ answer: z.object({ id: z.string() }) }, async () => ({ name: "x" }));
+`,
+  "endpoints/files/[...rest].ts": `export const GET: Endpoint<"...rest"> = (_request, { params }) => Response.json(params.rest);
+`,
+  "endpoints/index.ts": `export const GET: Endpoint = () => new Response();
+export const helper = 1;
+`,
+  "endpoints/use.ts": `export const POST: Endpoint = async (_request, { db, env, jobs }) => {
+  const at = new Date();
+  await jobs.enqueue("mail", { order: "a" }, { at, key: "k" });
+  await jobs.enqueue("any");
+  await jobs.enqueue("any", [1]);
+  const name: string = env.QUEUE;
+  await jobs.enqueue(name as QueueName, { order: "a" });
+  // @ts-expect-error: no literal
+  await jobs.enqueue(name, { order: "a" });
+  // @ts-expect-error: no queue of this name
+  await jobs.enqueue("mial", { order: "a" });
+  // @ts-expect-error: a schedule is no queue
+  await jobs.enqueue("nightly", { order: "a" });
+  // @ts-expect-error: the wrong type of a field
+  await jobs.enqueue("mail", { order: 5 });
+  // @ts-expect-error: an unknown field
+  await jobs.enqueue("mail", { order: "a", extra: 1 });
+  // @ts-expect-error: no payload
+  await jobs.enqueue("mail");
+  await db.transaction(async (tx) => {
+    await tx.jobs.enqueue("mail", { order: "a" });
+    // @ts-expect-error: no queue of this name
+    await tx.jobs.enqueue("mial", { order: "a" });
+    // @ts-expect-error: the wrong type of a field
+    await tx.jobs.enqueue("mail", { order: 5 });
+  });
+  await db.batch([], { enqueue: [{ name: "mail", payload: { order: { $ref: 0 }, lines: ["a", { $ref: 1 }] }, at }] });
+  await db.batch([], { enqueue: [{ name: "any" }] });
+  // @ts-expect-error: no queue of this name
+  await db.batch([], { enqueue: [{ name: "mial", payload: { order: "a" } }] });
+  // @ts-expect-error: the wrong type of a field
+  await db.batch([], { enqueue: [{ name: "mail", payload: { order: 5 } }] });
+  // @ts-expect-error: no payload
+  await db.batch([], { enqueue: [{ name: "mail" }] });
+  // @ts-expect-error: not declared
+  return new Response(env.OTHER);
+};
+
+type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
+const isTrue = <_ extends true>(): void => undefined;
+isTrue<Same<keyof Endpoints & \`\${string} /api/function/orders/[id]\`, \`\${"GET" | "POST" | "PUT" | "DELETE"} /api/function/orders/[id]\`>>();
+isTrue<Same<Exclude<keyof Endpoints, \`\${string}/orders/\${string}\`>, "GET /api/function" | "GET /api/function/files/[...rest]" | "POST /api/function/use">>();
+type Post = Endpoints["POST /api/function/orders/[id]"];
+isTrue<Same<Post["params"], { id: string }>>();
+isTrue<Same<Post["query"], { notify: string }>>();
+isTrue<Same<Post["body"], { amount: number }>>();
+isTrue<Same<Post["answer"], { amount: number; at: string }>>();
+isTrue<Same<Endpoints["PUT /api/function/orders/[id]"]["answer"], { id: string }>>();
+isTrue<Same<Endpoints["GET /api/function/files/[...rest]"]["params"], { rest: string[] }>>();
+isTrue<Same<unknown, Endpoints["GET /api/function"]["body"]>>();
+// @ts-expect-error: not the type of the answer
+isTrue<Same<Post["answer"], { amount: string; at: string }>>();
+`,
+};
+
+function write(folder: string, files: typeof project): void {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(folder, dirname(path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+}
+
+async function compiled(folder: string): Promise<string> {
+  await writeTypes({ folder, "scripts.env": ["QUEUE"], "endpoints.prefix": "/api/function" }, []);
+  await writeCheckSettings(folder);
+  const { stdout } = Bun.spawnSync([join(modules, ".bin/tsc"), "-p", join(folder, checkFile)], { cwd: folder });
+  return stdout.toString();
+}
+
+test("queues, payloads, variables and endpoints have the types of the files", async () => {
+  const folder = temporaryFolder();
+  write(folder, project);
+  cpSync(join(modules, "zod"), join(folder, "node_modules/zod"), { recursive: true });
+  expect(await compiled(folder)).toBe("");
+});
+
+test("a project without queues and endpoints type-checks, and has no queue", async () => {
+  const folder = temporaryFolder();
+  write(folder, {
+    "functions/users/a.ts": `export const onCreate: OnCreate<"users"> = async ({ jobs }) => {
+  // @ts-expect-error: no queue of this name
+  await jobs.enqueue("mail");
+};
+const none: keyof Endpoints extends never ? true : false = true;
+console.log(none);
+`,
+  });
+  expect(await compiled(folder)).toBe("");
+});
