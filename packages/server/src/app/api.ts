@@ -2,7 +2,7 @@
 import type { EffectiveConfig } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import { type EventLoopLag, type Logger, type LogRing, RequestMeter } from "../base/logging/index.ts";
-import type { ApiParts, Dashboard, StaticFiles } from "../edge/http/index.ts";
+import { type ApiParts, type Dashboard, KeptAnswers, type StaticFiles } from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { Realtime } from "../live/realtime/index.ts";
 import { buildAdmin } from "../operate/admin/index.ts";
@@ -61,7 +61,8 @@ export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backu
     processesLost: () => scripts.host.processesLost,
     scriptFiles: () => scripts.host.states(),
   });
-  return { parts: { ...core, admin, endpoints, logger: logger.for("http") }, backups };
+  const keptAnswers = new KeptAnswers({ ...service, logger: logger.for("http") });
+  return { parts: { ...core, admin, endpoints, keptAnswers, logger: logger.for("http") }, backups };
 }
 
 /** Paths on disks that the service writes to: the database, and the files unless the files are in a bucket. */

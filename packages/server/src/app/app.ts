@@ -87,6 +87,8 @@ async function start(options: AppOptions) {
   const http = new HttpServer({ ...parts, ...https, stopping: signal });
   starting.defer(() => stopHttp(http, service, leftMs()));
   retention.start(signal);
+  starting.defer(() => parts.keptAnswers.settled());
+  parts.keptAnswers.start(signal);
   starting.defer(() => stopping.abort());
   const control = openControl(config.database, controlAnswer({ config, service, scripts, backups }), logger);
   starting.defer(() => control?.stop());

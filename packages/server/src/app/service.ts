@@ -10,6 +10,7 @@ import { applyDefinitionFiles, Collections, collectionSchema } from "../data/col
 import { Queries, ShownFiles } from "../data/queries/index.ts";
 import { Records } from "../data/records/index.ts";
 import { Transfers } from "../data/transfer/index.ts";
+import { keptAnswerSchema } from "../edge/http/index.ts";
 import { isBucket, isReadableFile, openDriver, Storage, storageSchema } from "../files/storage/index.ts";
 import { type DataPaths, hasMoves, putRight } from "../operate/backup/index.ts";
 import { Auth, authSchema, userTable } from "../people/auth/index.ts";
@@ -36,6 +37,7 @@ const schemas: readonly ModuleSchema[] = [
   storageSchema,
   functionSchema,
   jobSchema,
+  keptAnswerSchema,
 ];
 
 /** The version of each module's tables that this build makes and knows. */

@@ -171,6 +171,11 @@ export const keys = {
     100,
     "sessions of one user; a further login ends the oldest session",
   ),
+  "limits.idempotencyKeys": key(
+    wholeNumber(1, 100_000_000),
+    100_000,
+    "answers to requests with an `Idempotency-Key` that are kept for one caller, each for 24 h; an answer counts once for each 4 KiB; beyond, requests with a new key are refused",
+  ),
   "limits.cascade": key(
     wholeNumber(0, 10_000_000),
     100_000,

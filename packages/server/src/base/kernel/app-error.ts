@@ -70,9 +70,11 @@ export function overloaded(limit: LimitName, message: string): AppError {
   return new AppError("unavailable", message, { limit, retryAfter });
 }
 
-/** The error for work of a caller that has disconnected. The error has no receiver. */
-export function callerGone(): AppError {
-  return new AppError("bad_request", "The client has disconnected.");
+/** The error for work of a caller that has disconnected: no answer, because the error has no receiver. */
+export class CallerGone extends AppError {}
+
+export function callerGone(): CallerGone {
+  return new CallerGone("bad_request", "The client has disconnected.");
 }
 
 /** An error that may last: while a fault like a damaged table lasts, every request meets the same error. */

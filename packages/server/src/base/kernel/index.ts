@@ -1,6 +1,15 @@
 /** The vocabulary of all modules: errors, principals, ids, the clock, JSON, admission to scarce work, limits, the machine. */
 export { Admission, type Holder, type Place } from "./admission.ts";
-export { AppError, callerGone, LastingFault, messageOf, overloaded, reasonsOf, SetupError } from "./app-error.ts";
+export {
+  AppError,
+  CallerGone,
+  callerGone,
+  LastingFault,
+  messageOf,
+  overloaded,
+  reasonsOf,
+  SetupError,
+} from "./app-error.ts";
 export { BoundedMap } from "./bounded-map.ts";
 export {
   type Alarm,

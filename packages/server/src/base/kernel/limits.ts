@@ -33,6 +33,7 @@ export const LIMITS = [
   "logins",
   /** Sessions of a user (`limits.sessionsPerUser`): the oldest ends. */
   "sessionsPerUser",
+  "idempotencyKeys",
   "endpoints",
   "queuedRuns",
   "cascade",

@@ -53,6 +53,12 @@ interface BatchOptions {
   readonly hooks: WriteHooks | null;
 }
 
+/** More work of a batch's transaction: before the first change; and after the last, with the ids of the records and the JSON of the results. */
+export interface WorkBeside {
+  readonly before?: () => Promise<void>;
+  readonly after?: (tx: Transactor, ids: readonly string[], results: JsonText) => void;
+}
+
 export class Batch {
   readonly #options: BatchOptions;
   /** The JSON of each result. */

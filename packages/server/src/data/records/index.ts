@@ -1,7 +1,8 @@
 /** Records: create, read, update and delete, batches and imports, with validation, permissions, hooks and events. */
 
-export { type Operation, parseBatch, referencesIn, resolve } from "./batch.ts";
+export { type Operation, parseBatch, referencesIn, resolve, type WorkBeside } from "./batch.ts";
 export type { RecordVersion } from "./changes.ts";
+export type { ImportedRecord } from "./imports.ts";
 export { touchesReadRule } from "./record-effects.ts";
 export {
   fieldLimits,
@@ -15,5 +16,5 @@ export {
   type TaggedRecord,
   withoutFields,
 } from "./record-table.ts";
-export { type ImportedRecord, Records } from "./records.ts";
+export { Records } from "./records.ts";
 export type { HookedChange, HookReads, RecordHooks } from "./write-hooks.ts";

@@ -1,11 +1,10 @@
 /** Records of every collection: create, read, update, delete, batches and imports, with permissions, rules, hooks and events. */
-import type { ErrorDetail, Operation as RecordOperation, StoredRecord } from "@socle/protocol";
+import type { Operation as RecordOperation, StoredRecord } from "@socle/protocol";
 import {
   AppError,
   type Clock,
   isAdmin,
   type JsonText,
-  LoopTurns,
   messageOf,
   type Place,
   type Principal,
@@ -22,7 +21,7 @@ import {
 import type { EventBasis, EventLog, LoggedEvent } from "../../store/events/index.ts";
 import type { Collection, Collections } from "../collections/index.ts";
 import { typeOf } from "../fields/index.ts";
-import { Batch, hookRefusal, type Operation } from "./batch.ts";
+import { Batch, hookRefusal, type Operation, type WorkBeside } from "./batch.ts";
 import {
   mayNameManyFiles,
   type NewRecord,
@@ -32,6 +31,7 @@ import {
   type SavedRecord,
 } from "./changes.ts";
 import { Deletions } from "./deletions.ts";
+import { type ImportedRecord, importIn, type Rejection } from "./imports.ts";
 import { RecordCounts, RecordEffects, Versions } from "./record-effects.ts";
 import { fieldLimits, isRecordId, missingRecord, recordTableOf } from "./record-table.ts";
 import type { Body, Lookups } from "./references.ts";
@@ -39,8 +39,6 @@ import { Rights } from "./rights.ts";
 import { Trials } from "./trials.ts";
 import { ConflictTurns } from "./turns.ts";
 import { type HookedOperation, type RecordHooks, WriteHooks } from "./write-hooks.ts";
-
-export type ImportedRecord = Required<Pick<NewRecord, "body" | "given">>;
 
 /** A write in a long transaction. */
 interface LongWrite<T> {
@@ -53,11 +51,7 @@ interface LongWrite<T> {
   readonly hasTurns?: boolean;
 }
 
-/** More work of a batch's transaction: before the first change, and after the last, with the ids of the records. */
-interface WorkBeside {
-  readonly before?: () => Promise<void>;
-  readonly after?: (tx: Transactor, ids: readonly string[]) => void;
-}
+type AfterCreate = (tx: Transactor, saved: SavedRecord) => void;
 
 interface RecordsOptions {
   readonly database: Database;
@@ -68,12 +62,6 @@ interface RecordsOptions {
   readonly logger: Logger;
   /** See `Deletions`. */
   readonly maxCascade: number;
-}
-
-/** A refused record, by the position among the given records. */
-interface Rejection {
-  readonly position: number;
-  readonly details: readonly ErrorDetail[];
 }
 
 /** A create and an update refuse before the first write, so a second call is safe. */
@@ -202,9 +190,20 @@ export class Records {
   }
 
   create(collection: string, principal: Principal, body: Body): Promise<SavedRecord> {
+    return this.createWith(principal, { collection, body, after: null });
+  }
+
+  /** @param after more work of the transaction, with the record. */
+  createWith(
+    principal: Principal,
+    { collection, body, after }: Pick<NewRecord, "collection" | "body"> & { after: AfterCreate | null },
+  ): Promise<SavedRecord> {
     const hooks = this.#hooksBefore(collection, "create");
-    const work: CallersWork<SavedRecord> = (tx, caller) =>
-      this.#changes.create(tx, caller, { collection, body, hooks });
+    const work: CallersWork<SavedRecord> = (tx, caller) => {
+      const saved = this.#changes.create(tx, caller, { collection, body, hooks });
+      if (after !== null && hooks?.isPending !== true) after(tx, saved);
+      return saved;
+    };
     return this.#save(principal, { hooks, change: { collection, id: null, body } }, work);
   }
 
@@ -319,7 +318,7 @@ export class Records {
       await beside.before?.();
       const batch = new Batch({ operations, changes, hooks });
       const results = await batch.run(tx, caller);
-      beside.after?.(tx, batch.ids);
+      beside.after?.(tx, batch.ids, results);
       return results;
     });
   }
@@ -368,19 +367,7 @@ export class Records {
   importAll(principal: Principal, collection: string, records: readonly ImportedRecord[]): Promise<Rejection[]> {
     return this.#options.database.transactLongFor(principal, async (tx, caller) => {
       if (!isAdmin(caller)) throw new AppError("forbidden", "Only admins may import records.");
-      const turns = new LoopTurns();
-      const rejections: Rejection[] = [];
-      for (const [position, record] of records.entries()) {
-        try {
-          // An import goes around hooks (docs/functions.md): the records were checked by the source.
-          this.#changes.create(tx, caller, { collection, ...record, hooks: null });
-        } catch (thrown) {
-          if (!(thrown instanceof AppError) || thrown.code !== "validation_error") throw thrown;
-          rejections.push({ position, details: thrown.details ?? [] });
-        }
-        if (turns.isDue()) await turns.next();
-      }
-      return rejections;
+      return importIn(tx, caller, { changes: this.#changes, collection, records });
     });
   }
 

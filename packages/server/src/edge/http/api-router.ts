@@ -10,10 +10,13 @@ import type { Storage } from "../../files/storage/index.ts";
 import type { Realtime } from "../../live/realtime/index.ts";
 import type { Admin } from "../../operate/admin/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
+import type { Database } from "../../store/database/index.ts";
 import { Bodies } from "./bodies.ts";
 import type { Dashboard } from "./dashboard.ts";
 import { Cors } from "./headers.ts";
+import { Idempotency } from "./idempotency.ts";
 import { InFlight } from "./in-flight.ts";
+import type { KeptAnswers } from "./kept-answer-table.ts";
 import type { LiveStreams } from "./live-streams.ts";
 import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
 import { Router } from "./router.ts";
@@ -39,6 +42,9 @@ export interface ApiParts {
   realtime: Realtime;
   admin: Admin;
   endpoints: Endpoints;
+  database: Database;
+  /** The answers to requests with an `Idempotency-Key`. */
+  keptAnswers: KeptAnswers;
   meter: RequestMeter;
   limits: LimitMeter;
   /** Files served for paths without a route; null for no files. */
@@ -63,7 +69,12 @@ export interface Connections {
 export function openRouter(parts: ApiParts, { addressOf, ...connections }: Connections): Router {
   const { config, auth, limits } = parts;
   const cors = new Cors(config["cors.origins"]);
-  const options = { ...parts, ...connections, cors, rates: new RateLimiter(config) };
+  const idempotency = new Idempotency({
+    ...parts,
+    maxKeys: config["limits.idempotencyKeys"],
+    maxBody: config["limits.body"],
+  });
+  const options = { ...parts, ...connections, cors, rates: new RateLimiter(config), idempotency };
   const requestLimits = config["limits.requests"];
   const limiter = requestLimits.length === 0 ? null : new RequestLimiter(requestLimits);
   const endpoints = endpointRoutes(options);

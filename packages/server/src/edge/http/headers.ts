@@ -28,7 +28,10 @@ export function statusOf({ code, isStale }: Pick<AppError, "code" | "isStale">):
 
 /** Headers that a page of another origin may send, beside the headers that the page asks for: an endpoint may want any. */
 const allowedHeaders =
-  "Authorization, Content-Type, If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range";
+  "Authorization, Content-Type, Idempotency-Key, If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range";
+
+/** Headers of an answer that a page of another origin may read. */
+const exposedHeaders = "X-Request-Id, Retry-After, ETag, Idempotency-Replayed, Content-Range, Content-Disposition";
 
 /** Names of headers (RFC 9110, "Tokens"), not more than anybody needs. */
 const namesPattern = /^(?=.{1,1000}$)[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*$/;
@@ -65,7 +68,7 @@ export class Cors {
       if (origin === null || !this.#origins.has(origin.toLowerCase())) return;
       headers["Access-Control-Allow-Origin"] = origin;
     }
-    headers["Access-Control-Expose-Headers"] = "X-Request-Id, Retry-After, ETag, Content-Range, Content-Disposition";
+    headers["Access-Control-Expose-Headers"] = exposedHeaders;
   }
 
   /** Adds the headers of an answer to a preflight, too. */

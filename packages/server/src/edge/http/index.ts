@@ -5,6 +5,7 @@ export { type ApiParts, openRouter } from "./api-router.ts";
 export { Certificate } from "./certificate.ts";
 export { Dashboard, dashboardPath, dashboardSetupPath, EmbeddedFiles } from "./dashboard.ts";
 export { dashboardBuild } from "./dashboard-build.ts";
+export { KeptAnswers, keptAnswerSchema } from "./kept-answer-table.ts";
 export { LiveStreams } from "./live-streams.ts";
 export { firstAdminPath } from "./routes/auth.ts";
 export { HttpServer } from "./server.ts";

@@ -1,8 +1,9 @@
 /** `POST /api/batch`: many changes of records in one transaction (contract, "Batch, search, groups"). */
 import type { Config } from "../../../base/config/index.ts";
 import { Admission, JsonText } from "../../../base/kernel/index.ts";
-import { parseBatch, type Records } from "../../../data/records/index.ts";
+import { parseBatch, type Records, type WorkBeside } from "../../../data/records/index.ts";
 import { requireJsonType } from "../bodies.ts";
+import { type Idempotency, keptJson } from "../idempotency.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
 import type { Routes } from "../router.ts";
 
@@ -11,8 +12,17 @@ const largeBytes = 32 * 1024;
 /** Large batches that are read, run or wait for the flush: a batch is made ready while another batch runs. */
 const width = 2;
 
-export function batchRoutes(options: { records: Records; config: Config; rates: RateLimiter }): Routes {
-  const { records, config, rates } = options;
+function answerOf(results: JsonText): JsonText {
+  return JsonText.from(`{"results":${results.text}}`);
+}
+
+export function batchRoutes(options: {
+  records: Records;
+  config: Config;
+  rates: RateLimiter;
+  idempotency: Idempotency;
+}): Routes {
+  const { records, config, rates, idempotency } = options;
   const admission = new Admission({
     limit: "batches",
     message: "Too many large batches wait. Try again in a moment.",
@@ -26,19 +36,25 @@ export function batchRoutes(options: { records: Records; config: Config; rates: 
     "/api/batch": rates.limit("records", {
       async POST(exchange) {
         const principal = await exchange.principal();
+        const key = idempotency.keyOf(exchange);
         requireJsonType(exchange.request);
         // Until the turn has come, a batch is kept as the bytes that came.
         const bytes = await exchange.body(config["limits.batchBody"]);
-        const run = async (): Promise<JsonText> => {
+        const run = async (beside?: WorkBeside): Promise<JsonText> => {
           const operations = parseBatch(await exchange.parse(bytes));
           rates.charge("records", exchange, operations.length - 1);
-          return records.batch(principal, operations);
+          return records.batch(principal, operations, beside);
         };
-        const results =
-          bytes.byteLength < largeBytes
-            ? await run()
-            : await admission.run(run, { caller: exchange.callerKey(principal), signal: exchange.request.signal });
-        return exchange.json(200, JsonText.from(`{"results":${results.text}}`));
+        const inTurn = (beside?: WorkBeside): Promise<JsonText> => {
+          if (bytes.byteLength < largeBytes) return run(beside);
+          const waiter = { caller: exchange.callerKey(principal), signal: exchange.request.signal };
+          return admission.run(() => run(beside), waiter);
+        };
+        if (key === null) return exchange.json(200, answerOf(await inTurn()));
+        return idempotency.answer(exchange, { key, body: bytes }, async (keep) => {
+          await inTurn({ after: (tx, _ids, results) => keep(tx, keptJson(200, answerOf(results))) });
+          return undefined;
+        });
       },
     }),
   };

@@ -18,6 +18,7 @@ import type { Auth } from "../../../people/auth/index.ts";
 import { brokenOff, declaredLength, tooLarge } from "../bodies.ts";
 import type { Exchange } from "../exchange.ts";
 import { decodePart, nothingHere, pathIn } from "../headers.ts";
+import type { Idempotency, Keep } from "../idempotency.ts";
 import { type Methods, type Routes, withBody } from "../router.ts";
 
 /** First parts of paths that are the service's, also behind the prefix `/`. */
@@ -36,15 +37,26 @@ const ofConnection: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
+/** A call for a request with an `Idempotency-Key`, with the whole body of the request. */
+interface KeyedCall {
+  readonly body: Uint8Array;
+  readonly keep: Keep;
+}
+
 /** The handlers of a path; null for a path without an endpoint. */
 type FindMethods = (exchange: Exchange) => Methods | null;
 
 /** The routes of endpoints. Endpoints outside `/api` are no routes: `besideFiles` finds these after the files of `public`. */
-export function endpointRoutes(options: { endpoints: Endpoints; auth: Auth; config: Config }): {
+export function endpointRoutes(options: {
+  endpoints: Endpoints;
+  auth: Auth;
+  config: Config;
+  idempotency: Idempotency;
+}): {
   routes: Routes;
   besideFiles: FindMethods | null;
 } {
-  const { endpoints, auth, config } = options;
+  const { endpoints, auth, config, idempotency } = options;
   const prefix = config["endpoints.prefix"];
   const width = config["limits.endpoints"];
   const admission = new Admission({
@@ -69,29 +81,57 @@ export function endpointRoutes(options: { endpoints: Endpoints; auth: Auth; conf
     return caller;
   }
 
-  async function call(exchange: Exchange, found: FoundEndpoint, method: EndpointMethod): Promise<Response> {
+  /** Answers undefined if the answer is kept. */
+  async function call(
+    exchange: Exchange,
+    found: FoundEndpoint,
+    { method, keyed }: { method: EndpointMethod; keyed: KeyedCall | null },
+  ): Promise<Response | undefined> {
     const first = await admit(exchange, found, method);
     const place = await admission.take({ caller: first?.userId ?? exchange.address, signal: exchange.request.signal });
     let isGoing = false;
     try {
-      const { body, pieces } = await bodyOf(exchange, config["limits.endpointBody"]);
+      const { body, pieces } =
+        keyed === null
+          ? await bodyOf(exchange, config["limits.endpointBody"])
+          : { body: keyed.body.byteLength === 0 ? null : keyed.body, pieces: null };
       // A right may end while the body comes.
       const second = await admit(exchange, found, method);
       const user = second && auth.users.find(second.userId);
       const headers = [...exchange.request.headers].filter(([name]) => !ofConnection.has(name));
       const request = { method, url: urlOf(exchange), headers, body };
       const { requestId, address } = exchange;
-      const caller = exchange.request.signal;
+      // A client that has left sends a request with a key again: the answer is for that request.
+      const caller = keyed === null ? exchange.request.signal : new AbortController().signal;
       const running = endpoints.call({ found, method, user, address, requestId, request, pieces, caller });
       const answer = await exchange.untilStop(running);
       const first = answer.response === null ? null : await begun(answer.response);
       if (first === null) return failure(exchange, await answer.over);
       isGoing = true;
       void answer.over.then(() => place.release());
-      return exchange.forward(first.status, first.body, first.headers);
+      return keyed === null
+        ? exchange.forward(first.status, first.body, first.headers)
+        : await idempotency.keepResponse(exchange, first, keyed.keep);
     } finally {
       if (!isGoing) place.release();
     }
+  }
+
+  /** Calls the handler, a single time for all requests with the same `Idempotency-Key`. */
+  async function callOnce(
+    exchange: Exchange,
+    found: FoundEndpoint,
+    method: EndpointMethod,
+  ): Promise<Response | undefined> {
+    const key = method === "POST" ? idempotency.keyOf(exchange) : null;
+    if (key === null) return call(exchange, found, { method, keyed: null });
+    await admit(exchange, found, method);
+    const body = await exchange.body(config["limits.endpointBody"]);
+    // A right may end while the body comes.
+    await admit(exchange, found, method);
+    return idempotency.answer(exchange, { key, body }, (keep) =>
+      call(exchange, found, { method, keyed: { body, keep } }),
+    );
   }
 
   function methodsOf(exchange: Exchange): Methods | null {
@@ -99,7 +139,9 @@ export function endpointRoutes(options: { endpoints: Endpoints; auth: Auth; conf
     const found = parts === null ? null : endpoints.find(parts);
     if (found === null) return null;
     if (found === "broken") return Object.fromEntries(ENDPOINT_METHODS.map((method) => [method, notLoaded]));
-    return Object.fromEntries(found.endpoint.methods.map((method) => [method, () => call(exchange, found, method)]));
+    return Object.fromEntries(
+      found.endpoint.methods.map((method) => [method, () => callOnce(exchange, found, method)]),
+    );
   }
 
   if (!prefix.startsWith("/api/")) return { routes: {}, besideFiles: methodsOf };

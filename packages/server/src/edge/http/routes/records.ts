@@ -8,6 +8,7 @@ import { type Records, recordTag } from "../../../data/records/index.ts";
 import { requireJsonType } from "../bodies.ts";
 import type { Exchange } from "../exchange.ts";
 import { jsonType, nothingHere } from "../headers.ts";
+import { type Idempotency, keptJson } from "../idempotency.ts";
 import { Lists } from "../lists.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
 import type { Routes } from "../router.ts";
@@ -33,8 +34,9 @@ export function recordRoutes(options: {
   queries: Queries;
   config: Config;
   rates: RateLimiter;
+  idempotency: Idempotency;
 }): Routes {
-  const { records, queries, config, rates } = options;
+  const { records, queries, config, rates, idempotency } = options;
   const lists = new Lists({ queries, cacheSize: config["cache.size"] });
 
   const collectionAt = (exchange: Exchange): Collection => collectionOf(records, exchange.param("collection"));
@@ -50,6 +52,21 @@ export function recordRoutes(options: {
     }
   }
 
+  /** Creates a record for a request with an `Idempotency-Key`: the record and the answer are one transaction. */
+  async function createOnce(exchange: Exchange, key: string): Promise<Response> {
+    requireJsonType(exchange.request);
+    const bytes = await exchange.body(config["limits.body"]);
+    const [{ name }, principal] = admitted("create", collectionAt(exchange), await exchange.principal());
+    return idempotency.answer(exchange, { key, body: bytes }, async (keep) => {
+      await records.createWith(principal, {
+        collection: name,
+        body: await exchange.parse(bytes),
+        after: (tx, { json, tag }) => keep(tx, keptJson(201, json, { ETag: tag() })),
+      });
+      return undefined;
+    });
+  }
+
   return {
     "/api/:collection": rates.limit("records", {
       async GET(exchange) {
@@ -58,6 +75,8 @@ export function recordRoutes(options: {
       },
       async POST(exchange) {
         const [{ name }, principal] = admitted("create", collectionAt(exchange), await exchange.principal());
+        const key = idempotency.keyOf(exchange);
+        if (key !== null) return createOnce(exchange, key);
         const given = await body(exchange);
         if (given instanceof AppError) {
           admitted("create", collectionAt(exchange), await exchange.principal());

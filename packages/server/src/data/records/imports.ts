@@ -1,0 +1,40 @@
+/** Imports: records that another source has checked, created in one transaction. */
+import type { ErrorDetail } from "@socle/protocol";
+import { AppError, LoopTurns, type Principal } from "../../base/kernel/index.ts";
+import type { Transactor } from "../../store/database/index.ts";
+import type { NewRecord, RecordChanges } from "./changes.ts";
+
+export type ImportedRecord = Required<Pick<NewRecord, "body" | "given">>;
+
+/** A refused record, by the position among the given records. */
+export interface Rejection {
+  readonly position: number;
+  readonly details: readonly ErrorDetail[];
+}
+
+interface Import {
+  readonly changes: RecordChanges;
+  readonly collection: string;
+  readonly records: readonly ImportedRecord[];
+}
+
+/** Creates records, in the given transaction. Refused records are left out and reported by the positions. */
+export async function importIn(
+  tx: Transactor,
+  caller: Principal,
+  { changes, collection, records }: Import,
+): Promise<Rejection[]> {
+  const turns = new LoopTurns();
+  const rejections: Rejection[] = [];
+  for (const [position, record] of records.entries()) {
+    try {
+      // An import goes around hooks (docs/functions.md): the records were checked by the source.
+      changes.create(tx, caller, { collection, ...record, hooks: null });
+    } catch (thrown) {
+      if (!(thrown instanceof AppError) || thrown.code !== "validation_error") throw thrown;
+      rejections.push({ position, details: thrown.details ?? [] });
+    }
+    if (turns.isDue()) await turns.next();
+  }
+  return rejections;
+}

@@ -1,0 +1,233 @@
+/**
+ * Idempotency: requests with the header `Idempotency-Key` (docs/api.md, "Requests that are sent again"). The first answer below
+ * 500 is kept for the caller and the key, and given again.
+ *
+ *     unknown ── a request ──► under way ── an answer below 500, in a transaction ──► kept ── 24 h ──► unknown
+ *        ▲                         │
+ *        └── any other end, a crash ┘
+ *
+ * A change and the answer to the change are one transaction, so a key whose change is on disk is never unknown. The keys under
+ * way are in memory: a crash ends the requests, too.
+ */
+import { AppError, CallerGone, count, type JsonText } from "../../base/kernel/index.ts";
+import type { Database, Transactor } from "../../store/database/index.ts";
+import { madePieces, type Pieces } from "./answer-stream.ts";
+import type { Exchange } from "./exchange.ts";
+import { jsonType, pathIn } from "./headers.ts";
+import { countedBytes } from "./in-flight.ts";
+import type { KeptAnswer, KeptAnswers, KeyedRequest } from "./kept-answer-table.ts";
+
+const header = "Idempotency-Key";
+const keyForm = /^[\x21-\x7e]{1,255}$/;
+
+/** Keeps the answer to a request, inside the transaction of the change. Called again, the last answer counts. */
+export type Keep = (tx: Transactor, answer: KeptAnswer) => void;
+
+interface IdempotencyOptions {
+  readonly database: Database;
+  readonly keptAnswers: KeptAnswers;
+  /** See `limits.idempotencyKeys`. */
+  readonly maxKeys: number;
+  /** Bytes of the body of an endpoint's answer that is kept. */
+  readonly maxBody: number;
+}
+
+/** A request with a key, and the body, which has come whole. */
+interface Keyed {
+  readonly key: string;
+  readonly body: Uint8Array;
+}
+
+export class Idempotency {
+  readonly #options: IdempotencyOptions;
+  /** The requests under way, by the hash of caller and key. */
+  readonly #underWay = new Map<string, KeyedRequest>();
+
+  constructor(options: IdempotencyOptions) {
+    this.#options = options;
+  }
+
+  /** The key of a request; null without the header. @throws AppError `bad_request` for a header that is no key. */
+  keyOf({ request }: Exchange): string | null {
+    const key = request.headers.get("idempotency-key");
+    if (key === null || keyForm.test(key)) return key;
+    const found = key.length > 255 ? `${key.length} characters` : key === "" ? "no character" : "other characters";
+    throw new AppError(
+      "bad_request",
+      `The header ${header} must be 1 to 255 visible ASCII characters; it has ${found}.`,
+    );
+  }
+
+  /**
+   * Answers a request with a key: with the kept answer, or by `run`.
+   * @param run makes the change, and calls `keep` in the transaction of the change. A response is the answer if `run` has kept no answer.
+   * @throws AppError `conflict` for a key under way, `bad_request` for the key of another request, `rate_limited` when the
+   * holder's answers reach the bound, and the errors of `run`.
+   */
+  async answer(
+    exchange: Exchange,
+    { key, body }: Keyed,
+    run: (keep: Keep) => Promise<Response | undefined>,
+  ): Promise<Response> {
+    const { keptAnswers } = this.#options;
+    // The caller's session may have ended while the body came.
+    const principal = await exchange.principal();
+    const keyed: KeyedRequest = {
+      key: hashOf(JSON.stringify([principal?.userId ?? null, key])),
+      holder: hashOf(exchange.callerKey(principal)),
+      request: hashOf(`${exchange.request.method} ${pathIn(exchange.request.url)}?${exchange.search}\n`, body),
+    };
+    const underWay = this.#underWay.get(keyed.key);
+    const kept = underWay === undefined ? keptAnswers.find(keyed.key) : null;
+    const known = underWay ?? kept;
+    if (known !== null && known.request !== keyed.request)
+      throw new AppError(
+        "bad_request",
+        `The ${header} belongs to an earlier request with another route or another body.`,
+      );
+    if (underWay !== undefined)
+      throw new AppError("conflict", `A request with this ${header} is under way. Try again in a moment.`, {
+        retryAfter: 1,
+      });
+    if (kept !== null) return give(exchange, { ...kept, headers: [...kept.headers, ["Idempotency-Replayed", "true"]] });
+    this.#admit(keyed.holder);
+    this.#underWay.set(keyed.key, keyed);
+    try {
+      return await this.#first(exchange, keyed, run);
+    } finally {
+      this.#underWay.delete(keyed.key);
+    }
+  }
+
+  async #first(
+    exchange: Exchange,
+    keyed: KeyedRequest,
+    run: (keep: Keep) => Promise<Response | undefined>,
+  ): Promise<Response> {
+    const { keptAnswers, database } = this.#options;
+    let kept: KeptAnswer | null = null;
+    const keep: Keep = (tx, answer) => {
+      keptAnswers.keep(tx, keyed, answer);
+      kept = answer;
+    };
+    const answerOf = async (): Promise<Response | undefined> => {
+      try {
+        return await run(keep);
+      } catch (thrown) {
+        if (!isLasting(thrown)) throw thrown;
+        const refusal = await wholeOf(exchange.error(thrown));
+        await database.transact((tx) => keep(tx, refusal));
+        return undefined;
+      }
+    };
+    const answer = await answerOf();
+    if (answer !== undefined) return answer;
+    if (kept === null) throw new Error("A request with a key has ended without an answer");
+    return give(exchange, kept);
+  }
+
+  /**
+   * Keeps the answer of an endpoint. An answer whose body is longer than the bound leaves as the body comes; a repeated request is
+   * told that the first request was answered.
+   * @returns undefined for a kept answer; otherwise the response for the client, which is not kept from 500 on.
+   */
+  async keepResponse(exchange: Exchange, response: EndpointResponse, keep: Keep): Promise<Response | undefined> {
+    const { status, headers, body } = response;
+    const { database, maxBody } = this.#options;
+    if (status >= 500) return exchange.forward(status, body, headers);
+    const pieces = body instanceof Uint8Array ? madePieces([body]) : (body ?? madePieces([]));
+    const begun = await beginOf(pieces, maxBody).catch(() => null);
+    if (begun === null)
+      return exchange.error(new AppError("unavailable", "The answer of the endpoint broke off."), { status: 502 });
+    const { start, isWhole } = begun;
+    const answer = isWhole ? { status, headers, body: Buffer.concat(start) } : await wholeOf(answeredOnce(exchange));
+    try {
+      await database.transact((tx) => keep(tx, answer));
+    } catch (thrown) {
+      void pieces.return();
+      throw thrown;
+    }
+    return isWhole ? undefined : exchange.forward(status, joined(start, pieces), headers);
+  }
+
+  /**
+   * A refusal, rather than an end of the oldest answers: a client whose answer was lost would make the change a second time.
+   * @throws AppError `rate_limited`.
+   */
+  #admit(holder: string): void {
+    const { keptAnswers, maxKeys } = this.#options;
+    let sum = keptAnswers.sumOf(holder);
+    for (const other of this.#underWay.values()) if (other.holder === holder) sum += 1;
+    if (sum < maxKeys) return;
+    const message = `The answers to ${count(maxKeys, "request")} with an ${header} are kept for this caller, which limits.idempotencyKeys allows for a day.`;
+    throw new AppError("rate_limited", message, {
+      details: [{ field: header, rule: "max", message: "no more keys until earlier keys are a day old" }],
+      limit: "idempotencyKeys",
+      retryAfter: 60,
+    });
+  }
+}
+
+/** The answer of an endpoint, before the headers that every answer carries. */
+interface EndpointResponse extends Pick<KeptAnswer, "status" | "headers"> {
+  readonly body: Uint8Array | Pieces | null;
+}
+
+/** The pieces of a body up to a bound, and whether the body ends there. */
+async function beginOf(pieces: Pieces, limit: number): Promise<{ start: Uint8Array[]; isWhole: boolean }> {
+  const start: Uint8Array[] = [];
+  for (let bytes = 0; bytes <= limit; ) {
+    const { done, value } = await pieces.next();
+    if (done === true) return { start, isWhole: true };
+    start.push(value);
+    bytes += value.byteLength;
+  }
+  return { start, isWhole: false };
+}
+
+function joined(start: Uint8Array[], rest: Pieces): Pieces {
+  return {
+    async next() {
+      const value = start.shift();
+      return value === undefined ? rest.next() : { done: false, value };
+    },
+    return: () => rest.return(),
+  };
+}
+
+/** The kept answer to an endpoint's request whose own answer is too long. */
+function answeredOnce(exchange: Exchange): Response {
+  const message = `The request with this ${header} was answered; the answer was too long to be kept (limits.body).`;
+  return exchange.error(new AppError("conflict", message));
+}
+
+/** A JSON answer in the form that is kept. */
+export function keptJson(status: number, json: JsonText, headers: Readonly<Record<string, string>> = {}): KeptAnswer {
+  return { status, headers: [["Content-Type", jsonType], ...Object.entries(headers)], body: json.bytes };
+}
+
+function hashOf(text: string, bytes: Uint8Array = new Uint8Array()): string {
+  return new Bun.CryptoHasher("sha256").update(text).update(bytes).digest("base64url");
+}
+
+/**
+ * Whether a refusal is the answer of the request: not a failure, not an ended session, for which the client gets a new token and
+ * sends the request again, and not the end of a wait for a client that has left.
+ */
+function isLasting(thrown: unknown): thrown is AppError {
+  if (!(thrown instanceof AppError) || thrown instanceof CallerGone) return false;
+  return !["internal_error", "unavailable", "unauthorized", "rate_limited"].includes(thrown.code);
+}
+
+/** An answer with the body in memory. */
+async function wholeOf(response: Response): Promise<KeptAnswer> {
+  const type = response.headers.get("content-type") ?? "";
+  return { status: response.status, headers: [["Content-Type", type]], body: await response.bytes() };
+}
+
+function give(exchange: Exchange, { status, headers, body }: KeptAnswer): Response {
+  if (body.byteLength <= countedBytes) return exchange.forward(status, body.byteLength === 0 ? null : body, headers);
+  const pieces = madePieces([body]);
+  exchange.reserve(pieces.waiting);
+  return exchange.forward(status, pieces, headers);
+}
