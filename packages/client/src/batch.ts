@@ -8,6 +8,7 @@ import {
   versionOf,
 } from "@socle/protocol";
 import type { CollectionTypes, CreateOf, VersionOptions } from "./client.ts";
+import type { OnceOptions } from "./once.ts";
 import type { Transport } from "./transport.ts";
 
 /** Values in which a reference may stand for an id, also in an array and in the arrays of operators. */
@@ -55,14 +56,13 @@ export type RecordsOf<Collections, Operations> = {
 export async function sendBatch<Records>(
   transport: Transport,
   operations: readonly OperationOn<string, object, object>[],
+  options?: OnceOptions,
 ): Promise<Records> {
   const sent = operations.map((operation): BatchOperation<object> => {
     if (operation.method === "create" || operation.ifMatch === undefined) return operation as BatchOperation<object>;
     const { ifMatch } = operation;
     return { ...operation, ifMatch: typeof ifMatch === "string" ? ifMatch : versionOf(ifMatch) };
   });
-  const { results } = await transport.call<{ results: BatchResult[] }>("POST", "/api/batch", {
-    body: { operations: sent },
-  });
+  const { results } = await transport.callOnce<{ results: BatchResult[] }>("/api/batch", { operations: sent }, options);
   return results.map(({ body }) => body) as Records;
 }

@@ -21,6 +21,7 @@ import {
 } from "@socle/protocol";
 import { AdminClient } from "./admin.ts";
 import { type Operation, type RecordsOf, sendBatch } from "./batch.ts";
+import type { OnceOptions } from "./once.ts";
 import { type Listener, Realtime, type SubscribeOptions } from "./realtime.ts";
 import { searchOf } from "./search.ts";
 import { StorageClient } from "./storage.ts";
@@ -67,7 +68,8 @@ export interface CollectionClient<T extends SystemFields, Create = NewRecord<T>,
   /** A page of groups, with counts and sums over each group. */
   groups<R = GroupPage["items"][number]>(query: GroupQuery, options?: { signal?: AbortSignal }): Promise<GroupPage<R>>;
   get<R = T>(id: string, selection?: RecordSelection): Promise<R>;
-  create(values: Create): Promise<T>;
+  /** Creates a record, a single time also if the answer is lost: see `ClientOptions.retries`. */
+  create(values: Create, options?: OnceOptions): Promise<T>;
   /**
    * Changes only the given fields; null clears a field. Operators start from the present value: `{ $increment: 1 }` for a
    * number, `{ $add: ["x"], $remove: ["y"] }` for a multiple field.
@@ -220,7 +222,7 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
         transport.call("GET", `${path}${searchOf({ limit, ...query })}`, { signal }),
       groups: (query, { signal } = {}) => transport.call("GET", `${path}${searchOf({ ...query })}`, { signal }),
       get: (id, selection = {}) => transport.call("GET", `${recordPath(id)}${searchOf(selection)}`),
-      create: (values) => transport.call("POST", path, { body: values }),
+      create: (values, options) => transport.callOnce(path, values, options),
       update: (id, values, options = {}) =>
         transport.call("PUT", recordPath(id), { body: values, headers: versionHeaders(options) }),
       delete: async (id, options = {}) => {
@@ -232,13 +234,15 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
 
   /**
    * Makes up to 1,000 changes of any collections in a transaction: all or no change. `{ $ref: 0 }` stands for the id of the record of
-   * the first operation, in later operations. Answers the records in the order of the operations; null for a delete.
+   * the first operation, in later operations. Answers the records in the order of the operations; null for a delete. The batch is
+   * made a single time also if the answer is lost: see `ClientOptions.retries`.
    * @throws SocleError of the operation that failed; `details` has the number as `operation`.
    */
   batch<const Operations extends readonly Operation<Collections>[]>(
     operations: Operations,
+    options?: OnceOptions,
   ): Promise<RecordsOf<Collections, Operations>> {
-    return sendBatch(this.#transport, operations);
+    return sendBatch(this.#transport, operations, options);
   }
 
   /**

@@ -26,6 +26,7 @@ export {
 } from "./client.ts";
 export { SocleError } from "./error.ts";
 export { type FilterValue, filter } from "./filter.ts";
+export type { OnceOptions } from "./once.ts";
 export type { Listener, SubscribeOptions } from "./realtime.ts";
 export type { WebSocketConstructor, WebSocketLike } from "./socket.ts";
 export type { StorageClient, UploadOptions } from "./storage.ts";

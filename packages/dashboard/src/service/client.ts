@@ -46,6 +46,8 @@ export const client = new SocleClient({
   baseUrl: globalThis.location?.origin ?? "",
   ...(tokens !== null && { tokens }),
   webSocket: ObservedSocket,
+  // Somebody looks at the page and can press the button again, with the values still there.
+  retries: 2,
   onTokens: (next) => {
     changed(next);
     tell(next);

@@ -1,0 +1,74 @@
+/**
+ * Changes that are made once: a create or a batch whose answer was lost is sent again with the same `Idempotency-Key`, for which
+ * the service makes the change a single time.
+ */
+import { SocleError } from "./error.ts";
+
+/** Options of a create and of a batch. */
+export interface OnceOptions {
+  /**
+   * The key of the change, for an application that sends the change again itself, also after a restart: 1 to 255 visible ASCII
+   * characters that nobody guesses. By default, a random key.
+   */
+  idempotencyKey?: string;
+}
+
+/** How often a change is sent again, unless the client's options say otherwise. */
+export const defaultRetries = 5;
+/** The wait before the second try; each further wait is twice as long. */
+const firstWaitMs = 500;
+/** A service that asks for a longer wait is not waited for. */
+const longestWaitMs = 60_000;
+
+const answersOfOutage: readonly number[] = [502, 503, 504];
+
+/**
+ * Sends a change until an answer comes.
+ * @param send sends the change with a key, or with null without a key.
+ * @throws the error of the last try.
+ */
+export async function once<T>(
+  send: (key: string | null) => Promise<T>,
+  { idempotencyKey, retries }: OnceOptions & { retries: number },
+): Promise<T> {
+  if (idempotencyKey === undefined && retries === 0) return send(null);
+  const key = idempotencyKey ?? randomKey();
+  for (let failures = 0; ; failures++) {
+    try {
+      return await send(key);
+    } catch (thrown) {
+      if (failures === 0 && idempotencyKey === undefined && hasNoKeyLeft(thrown)) return send(null);
+      const waitMs = failures < retries ? waitAfter(thrown, failures) : null;
+      if (waitMs === null) throw thrown;
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+    }
+  }
+}
+
+/** Milliseconds until the next try; null for an error that another try does not change. */
+function waitAfter(thrown: unknown, failures: number): number | null {
+  // Waits of different lengths: clients that lost the same service do not come back at the same moment.
+  const ownMs = firstWaitMs * 2 ** failures * (0.75 + Math.random() / 2);
+  // Without an answer, nobody knows whether the change was made.
+  if (!(thrown instanceof SocleError)) return ownMs;
+  const { status, retryAfter } = thrown;
+  // The service asks to wait while the first request with the key is under way. Other conflicts are answers.
+  const isUnderWay = status === 409 && retryAfter !== null;
+  if (!isUnderWay && !answersOfOutage.includes(status)) return null;
+  const askedMs = (retryAfter ?? 0) * 1_000;
+  return askedMs > longestWaitMs ? null : Math.max(ownMs, askedMs || 0);
+}
+
+/** Whether the service keeps no more keys of this caller (`limits.idempotencyKeys`). The change was not made. */
+function hasNoKeyLeft(thrown: unknown): boolean {
+  return (
+    thrown instanceof SocleError &&
+    thrown.status === 429 &&
+    thrown.details.some(({ field }) => field === "Idempotency-Key")
+  );
+}
+
+/** 128 random bits. `crypto.randomUUID` is missing on pages without HTTPS. */
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
