@@ -1,29 +1,11 @@
 /** The files that the pages of docs/ print: a project of these files loads, type-checks, and does as the page says. */
 import { describe, expect, test } from "bun:test";
-import { mkdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
 import type { RecordList, RecordPage, StoredRecord } from "@socle/protocol";
 import { SocleClient, type SocleError } from "../packages/client/src/index.ts";
-import { post, project, root, serve, socle, until } from "./kit.ts";
+import { post, printedProject, root, serve, socle, until } from "./kit.ts";
 import { RunEvents } from "./scripts-kit.ts";
-
-/** A project of the files that a page prints: blocks of code, also in lists, with the first line `// path`. */
-async function projectOf(page: string): Promise<{ cwd: string; paths: string[] }> {
-  const printed = await Bun.file(join(root, "docs", page)).text();
-  const cwd = await project();
-  const paths: string[] = [];
-  for (const [, indent = "", path = "", code = ""] of printed.matchAll(
-    /^( *)```(?:json|ts)\n *\/\/ (\S+\.\w+)\n([\s\S]*?)^ *```/gm,
-  )) {
-    // With the line that names the file, as the page prints the file.
-    const text = `// ${path}\n${code.replaceAll(new RegExp(`^${indent}`, "gm"), "")}`;
-    const content = path === "config.json" ? text.replace("{", '{ "port": 0,') : text;
-    await mkdir(dirname(join(cwd, path)), { recursive: true });
-    await Bun.write(join(cwd, path), content);
-    paths.push(path);
-  }
-  return { cwd, paths };
-}
 
 async function made(url: string, body: object): Promise<StoredRecord> {
   const answer = await post(url, body);
@@ -32,13 +14,15 @@ async function made(url: string, body: object): Promise<StoredRecord> {
 }
 
 describe("docs/endpoints.md", async () => {
-  const { cwd, paths } = await projectOf("endpoints.md");
+  const { cwd, paths } = await printedProject("endpoints.md");
+  symlinkSync(join(root, "node_modules"), join(cwd, "node_modules"));
 
   test("prints a project that type-checks", async () => {
     expect(paths).toEqual([
       "endpoints/hello.ts",
       "endpoints/orders/[id].ts",
       "collections/orders.json",
+      "endpoints/orders/index.ts",
       "endpoints/orders/_middleware.ts",
       "endpoints/payments.ts",
       "jobs/receipt.ts",
@@ -59,6 +43,10 @@ describe("docs/endpoints.md", async () => {
     const { id } = await client.collection("orders").create({ amount: 5 });
     expect(await (await client.function(`orders/${id}`)).json()).toMatchObject({ id, amount: 5, paid: null });
     expect((await client.function(`orders/${id}`)).headers.get("server-timing")).toStartWith("handler;dur=");
+    const own = await client.function("orders?notify=true", { body: { amount: 7 } });
+    expect(await own.json()).toEqual({ id: expect.any(String), amount: 7 });
+    const refused = await client.function("orders?notify=perhaps", { body: { amount: 0 } }).catch((error) => error);
+    expect(refused).toMatchObject({ status: 400, details: [{ field: "query.notify" }, { field: "body.amount" }] });
     expect((await fetch(`${url}/orders/${id}`)).status).toBe(401);
     await client.register({ email: "bob@example.com", password: "correct horse" });
     expect(await client.function(`orders/${id}`).catch(({ status }: SocleError) => status)).toBe(404);
@@ -80,7 +68,7 @@ describe("docs/endpoints.md", async () => {
 
 describe("docs/batch.md", async () => {
   const password = "correct horse";
-  const { cwd, paths } = await projectOf("batch.md");
+  const { cwd, paths } = await printedProject("batch.md");
 
   test("prints a project that type-checks", async () => {
     expect(paths).toEqual(["collections/shows.json", "collections/bookings.json", "endpoints/book.ts"]);
@@ -109,7 +97,7 @@ describe("docs/batch.md", async () => {
 });
 
 describe("docs/functions.md", async () => {
-  const { cwd, paths } = await projectOf("functions.md");
+  const { cwd, paths } = await printedProject("functions.md");
 
   test("prints a project that type-checks", async () => {
     expect(paths).toEqual([
@@ -170,7 +158,7 @@ describe("docs/functions.md", async () => {
 });
 
 test("docs/queries.md prints collections that load and records that socle seed takes", async () => {
-  const { cwd, paths } = await projectOf("queries.md");
+  const { cwd, paths } = await printedProject("queries.md");
   expect(paths).toEqual([
     "collections/authors.json",
     "collections/posts.json",
@@ -190,7 +178,7 @@ test("docs/queries.md prints collections that load and records that socle seed t
 });
 
 describe("docs/testing.md", async () => {
-  const { cwd, paths } = await projectOf("testing.md");
+  const { cwd, paths } = await printedProject("testing.md");
 
   test("prints a project that type-checks, and whose tests pass", async () => {
     expect(paths).toHaveLength(6);

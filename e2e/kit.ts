@@ -3,7 +3,7 @@ import { afterAll } from "bun:test";
 import { closeSync, cpSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { built, isolatedExecutable } from "../scripts/isolated.ts";
 
 export const root = join(import.meta.dir, "..");
@@ -42,6 +42,24 @@ export async function project(options: { collections?: readonly object[]; config
     await Bun.write(join(folder, "collections", `${Reflect.get(definition, "name")}.json`), JSON.stringify(definition));
   await Bun.write(join(folder, "config.json"), JSON.stringify({ port: 0, ...options.config }));
   return folder;
+}
+
+/** A project of the files that a page prints: blocks of code, also in lists, with the first line `// path`. */
+export async function printedProject(page: string): Promise<{ cwd: string; paths: string[] }> {
+  const printed = await Bun.file(join(root, "docs", page)).text();
+  const cwd = await project();
+  const paths: string[] = [];
+  for (const [, indent = "", path = "", code = ""] of printed.matchAll(
+    /^( *)```(?:json|ts)\n *\/\/ (\S+\.\w+)\n([\s\S]*?)^ *```/gm,
+  )) {
+    // With the line that names the file, as the page prints the file.
+    const text = `// ${path}\n${code.replaceAll(new RegExp(`^${indent}`, "gm"), "")}`;
+    const content = path === "config.json" ? text.replace("{", '{ "port": 0,') : text;
+    await mkdir(dirname(join(cwd, path)), { recursive: true });
+    await Bun.write(join(cwd, path), content);
+    paths.push(path);
+  }
+  return { cwd, paths };
 }
 
 /** Only the variables of a user's machine: no variable of the test run decides anything. */

@@ -262,7 +262,7 @@ describe("endpoint()", () => {
   test.each([
     ["GET", "The schema of query threw an error: secret4711"],
     ["POST", "The schema of body threw an error: secret4711"],
-    ["PUT", "The schema of body gave a string, which is no result of a schema"],
+    ["PUT", "The schema of body gave a string, which is no result of Standard Schema"],
     ["PATCH", "the schema of answer refuses: answer.a.0: secret4711"],
   ])("a schema that fails is 500, and only the log has the reason: %s", async (method, message) => {
     const answer = await request(method, `${api}/typed/faults/x`, method === "GET" ? {} : { body: {} });
@@ -271,6 +271,22 @@ describe("endpoint()", () => {
     expect(
       log.some((line) => line.startsWith(`ERROR ${method} of endpoints/typed/faults`) && line.includes(message)),
     ).toBe(true);
+  });
+
+  test.each<[result: string, status: number]>([
+    ["{}", 500],
+    ["[]", 500],
+    ["null", 500],
+    ["{ issues: 'no' }", 500],
+    ["{ issues: [] }", 400],
+    ["{ issues: [null, 5, { message: 5, path: 5 }] }", 400],
+    ["Object.assign([], { issues: [{ message: 'no', path: [Symbol('s')] }] })", 400],
+    ["{ value: undefined }", 204],
+  ])("a result %s of a schema is %i", async (result, status) => {
+    await opened.save({
+      "endpoints/result.ts": typed(`export const GET = endpoint({ query: raw(() => (${result})) }, () => {});`, "./"),
+    });
+    expect((await request("GET", `${api}/result`)).status).toBe(status);
   });
 
   test("tells a bounded number of problems", async () => {

@@ -88,11 +88,13 @@ async function validated(
 ): Promise<{ value: unknown; issues: readonly unknown[] }> {
   if (schema === undefined) return { value: given, issues: [] };
   const result = await validationOf(part, schema, given);
-  if (!isObject(result))
-    throw new Error(`The schema of ${part} gave ${kindOf(result)}, which is no result of a schema`);
-  const { value, issues = [] } = result;
-  if (Array.isArray(issues)) return { value, issues };
-  throw new Error(`The schema of ${part} gave ${kindOf(issues)} as issues, which must be an array`);
+  // The failure of some libraries is an array that has the issues.
+  if (typeof result === "object" && result !== null) {
+    const issues: unknown = Reflect.get(result, "issues");
+    if (issues === undefined && "value" in result) return { value: result.value, issues: [] };
+    if (Array.isArray(issues)) return { value: undefined, issues: issues.length === 0 ? [null] : issues };
+  }
+  throw new Error(`The schema of ${part} gave ${kindOf(result)}, which is no result of Standard Schema`);
 }
 
 async function validationOf(part: Part, schema: Schema, given: unknown): Promise<unknown> {
