@@ -38,10 +38,11 @@ export class FakeProcesses {
   }
 
   /** Opens a process for runs. */
-  open({ log = [] as string[], memoryLimit = 1_000 } = {}): ScriptProcess {
+  open({ log = [] as string[], memoryLimit = 1_000, onSilent = (): void => undefined } = {}): ScriptProcess {
     const contents = "functions and jobs";
-    const common = { calls, spawn: this.spawn, code: [], contents, isAwaited: false };
-    return new ScriptProcess({ ...common, memoryLimit, logger: quietLogger(log) });
+    const common = { calls, spawn: this.spawn, code: [], contents, isAwaited: false, isAskedAgain: false };
+    const listener = { onEnded: () => undefined, onSilent };
+    return new ScriptProcess({ ...common, memoryLimit, logger: quietLogger(log) }, listener);
   }
 }
 

@@ -256,7 +256,7 @@ export const keys = {
   "scripts.hookTimeout": key(
     duration(100),
     "5s",
-    "how long a hook may take, including the time that the hook waits for its turn",
+    "how long the hooks of a change may take together; the time that a hook waits for its start does not count",
   ),
   "scripts.memory": key(
     size(64 * 1024 ** 2, 1024 ** 4),

@@ -41,6 +41,8 @@ const maxWaiting = 4_096;
  * hooks wait for the result.
  */
 const maxNested = 1_024;
+/** How long a change waits for a turn, and then each hook for the start of the handler. The time of handlers has another bound. */
+const patienceMs = 5_000;
 /** Bytes that a change takes beside the record. */
 const baseBytes = 4_096;
 
@@ -50,7 +52,7 @@ export interface HooksOptions {
   readonly auth: Auth;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** How long the hooks of a change may take together, in milliseconds. */
+  /** How long the handlers of a change may take together, in milliseconds; waiting does not count. */
   readonly timeoutMs: number;
   readonly processes: number;
   /** Bytes of all records that wait for hooks. */
@@ -90,11 +92,11 @@ export class Hooks implements RecordHooks, AuthHooks {
   constructor(options: HooksOptions) {
     this.timeoutMs = options.timeoutMs;
     this.#options = options;
-    const { processes, maxBytes, timeoutMs } = options;
+    const { processes, maxBytes } = options;
     const width = widthPerProcess * processes;
     const bound = { limit: "hooks", message: tooMany } as const;
     this.#bytes = new Admission({ ...bound, width: maxBytes, share: maxBytes / 2, maxWaiting: 0 });
-    const waiting = { maxWaiting, waitingShare: maxWaiting / 2, patienceMs: timeoutMs };
+    const waiting = { maxWaiting, waitingShare: maxWaiting / 2, patienceMs };
     this.#turns = new Admission({ ...bound, width, share: width * 0.75, ...waiting });
   }
 
@@ -135,21 +137,21 @@ export class Hooks implements RecordHooks, AuthHooks {
   /** A change of a hook waits for no turn: the hook waits for the change. */
   #askInShare(question: Question): Promise<readonly Read[]> {
     const { principal, caller, bytes } = question;
-    const deadline = performance.now() + this.timeoutMs;
     const isOfHook = principal !== null && "isHook" in principal && principal.isHook;
     const turns = isOfHook ? this.#nested : this.#turns;
-    const ask = (): Promise<readonly Read[]> => turns.run(() => this.#ask(question, deadline), { caller });
+    const ask = (): Promise<readonly Read[]> => turns.run(() => this.#ask(question), { caller });
     return this.#bytes.run(ask, { caller, size: bytes + baseBytes });
   }
 
   /** Asks the hooks in order. Answers the reads of all hooks. */
-  async #ask(question: Question, deadline: number): Promise<readonly Read[]> {
+  async #ask(question: Question): Promise<readonly Read[]> {
     const { collection, operation, previous } = question;
     const chain = chainOf(question.principal);
     const actor = actorOf(question.principal);
     const user = actor === null ? null : this.#options.auth.users.find(actor);
     let { record } = question;
     const reads: Read[] = [];
+    let leftMs = this.timeoutMs;
     for (const hook of this.#hooks) {
       if (hook.collection !== collection || hook.operation !== operation) continue;
       const { path, handler, isBroken } = hook;
@@ -159,17 +161,26 @@ export class Hooks implements RecordHooks, AuthHooks {
         );
       const runId = newId("run", this.#options.clock.now());
       if (isBroken) throw this.#fail(hook, { runId, reason: "its file does not load" });
-      const startedAt = performance.now();
+      const calledAt = performance.now();
+      const start: { at: number | null } = { at: null };
       const outcome = await this.#options.host.call("hooks", {
         path,
         handler,
-        timeoutMs: Math.max(1, deadline - performance.now()),
+        timeoutMs: Math.max(1, leftMs),
+        patienceMs,
+        onStart: () => {
+          start.at = performance.now();
+        },
         input: { runId, attempt: 1, user, chain, record, previous },
         principal: hookFor(question.principal, `${path}:${handler}`),
       });
       // The file was deleted a moment ago.
       if (outcome.status === "gone" && !this.#hooks.includes(hook)) continue;
-      hook.durations.observe(performance.now() - startedAt);
+      const endedAt = performance.now();
+      leftMs -= endedAt - (start.at ?? endedAt);
+      hook.durations.observe(endedAt - calledAt);
+      if (outcome.status === "late" && start.at === null)
+        throw this.#fail(hook, { runId, reason: `it waited longer than ${patienceMs / 1_000} s for its start` });
       const returned = this.#returned(hook, runId, outcome);
       if (returned !== null) record = this.#accepted(hook, runId, () => question.accept(returned));
       if (outcome.status === "answered") reads.push(...(outcome.reads ?? []));

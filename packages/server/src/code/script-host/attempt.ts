@@ -19,8 +19,10 @@ export interface ScriptTask {
   readonly path: string;
   /** The name of the export. */
   readonly handler: string;
-  /** Counted from the start of the handler; for a caller that waits, from the call on. */
+  /** Counted from the start of the handler; for a caller that waits without `patienceMs`, from the call on. */
   readonly timeoutMs: number;
+  /** The time that a caller waits for the start of the handler. */
+  readonly patienceMs?: number;
   readonly input: RunInput;
   /** The principal that the handler acts as. */
   readonly principal: System;
@@ -28,6 +30,8 @@ export interface ScriptTask {
   readonly caller?: AbortSignal;
   /** For the handler of an endpoint. */
   readonly exchange?: ScriptExchange;
+  /** Called when the handler starts; again when the handler starts again in another process. */
+  onStart?(): void;
   /** Called with the first error that the handler's code throws after the attempt has completed. */
   onStray?(error: ScriptError): void;
   /** Called with each log entry until the attempt has ended. The service logs each entry, also after the end. */
@@ -83,6 +87,10 @@ export class Attempt {
   /** Polls of the limits since the attempt was sent and has not started, or was aborted and has not ended. */
   silentPolls = 0;
   isAborted = false;
+  /** The time from which the attempt waits for a start (`performance.now`). */
+  waitsSince = performance.now();
+  /** Whether the attempt had begun in a process that did not answer, and begins again in another process. */
+  isAskedAgain = false;
   /** Whether the attempt has ended for the caller. */
   isSettled = false;
   /** Times that the attempt could not be made in quarantine, because the file did not load. */
@@ -108,7 +116,35 @@ export class Attempt {
     this.startedAt = null;
     this.silentPolls = 0;
     this.isAborted = false;
+    this.waitsSince = performance.now();
   }
+}
+
+/**
+ * A caller waits for the attempt, and may leave. The time runs from now on; with `patienceMs`, the time of the handler runs in the
+ * process, and the caller waits so long for a start.
+ */
+export function limitWait(attempt: Attempt): void {
+  const { caller, timeoutMs, patienceMs } = attempt.task;
+  const leave = (): void => attempt.settle({ status: "left" });
+  if (caller?.aborted === true) {
+    leave();
+    return;
+  }
+  const end = (): void => {
+    if (patienceMs === undefined || isImpatient(attempt, patienceMs)) attempt.settle({ status: "late" });
+  };
+  const timer = setInterval(end, patienceMs ?? timeoutMs);
+  caller?.addEventListener("abort", leave, { once: true });
+  void attempt.outcome.then(() => {
+    clearInterval(timer);
+    caller?.removeEventListener("abort", leave);
+  });
+}
+
+function isImpatient({ startedAt, waitsSince }: Attempt, patienceMs: number): boolean {
+  // A timer may be early by a millisecond.
+  return startedAt === null && performance.now() - waitsSince >= patienceMs - 1;
 }
 
 /** The failure of the user's code: an error, a process that is lost, or time that is up. Null for an end with another cause. */

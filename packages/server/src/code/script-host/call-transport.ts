@@ -4,6 +4,7 @@ import type { Logger } from "../../base/logging/index.ts";
 import type { Attempt, ScriptTask } from "./attempt.ts";
 import type { HostProcess } from "./host-process.ts";
 import { type CallError, type CallMessage, callErrorOf, type ToChild } from "./protocol.ts";
+import { longQueryMs } from "./query-pool.ts";
 
 /** The service, which answers the calls of the user's code. */
 export interface CallAnswers {
@@ -24,13 +25,15 @@ export interface Caller {
 /** Methods with large arguments or answers. */
 const large: ReadonlySet<string> = new Set(["db.list", "db.page", "db.query", "storage.read", "storage.put"]);
 /** Calls of these methods that are answered at a time, for each process. */
-const maxLarge = 2;
+const maxLarge = 3;
+/** Calls of these methods of a file that are answered at a time. */
+const maxLargeOfFile = 2;
 const processLost = new Error("The process ended while an answer was on its way");
 
 export class CallTransport {
   readonly #process: HostProcess<ToChild>;
   readonly #options: { readonly calls: CallAnswers; readonly logger: Logger };
-  readonly #admission = new Admission({ width: maxLarge });
+  readonly #admission = new Admission({ width: maxLarge, share: maxLargeOfFile });
   /** Calls that wait until the process has taken a part. */
   readonly #parts = new Map<number, PromiseWithResolvers<void>>();
   #isOver = false;
@@ -47,7 +50,7 @@ export class CallTransport {
       if (attempt === null) throw new AppError("unavailable", `${method} was called after the end of its run.`);
       const caller = this.#callerOf(attempt, call);
       const work = (): Promise<unknown> => this.#options.calls.answer(message, caller);
-      const value = await (large.has(method) ? this.#admission.run(() => this.#answerLarge(caller, work)) : work());
+      const value = await (large.has(method) ? this.#answerLarge(caller, method, work) : work());
       this.#process.send({ type: "answer", call, value });
     } catch (thrown) {
       if (thrown !== processLost)
@@ -55,11 +58,20 @@ export class CallTransport {
     }
   }
 
-  /** The place of a large answer is free when the process has taken the answer. */
-  async #answerLarge({ part }: Caller, work: () => Promise<unknown>): Promise<void> {
-    if (this.#isOver) throw processLost;
-    const value = await work();
-    if (value !== undefined) await part(value);
+  /** The place of a large answer is free when the process has taken the answer, and while a long query runs. */
+  async #answerLarge({ task, part }: Caller, method: string, work: () => Promise<unknown>): Promise<void> {
+    let place = await this.#admission.take({ caller: task.path });
+    const timer = method === "db.query" ? setTimeout(() => place.release(), longQueryMs) : undefined;
+    try {
+      if (this.#isOver) throw processLost;
+      const value = await work();
+      clearTimeout(timer);
+      if (place.size === 0) place = await this.#admission.takeAgain({ caller: task.path });
+      if (value !== undefined) await part(value);
+    } finally {
+      clearTimeout(timer);
+      place.release();
+    }
   }
 
   /** The error for the user's code. An error that is no `AppError` is a defect; the details go to the log alone. */

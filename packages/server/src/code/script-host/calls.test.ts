@@ -7,7 +7,7 @@ import { until } from "../../../test/sockets.ts";
 import type { HandlerOutcome } from "./protocol.ts";
 import { Supervisor } from "./supervisor.ts";
 
-async function open({ isRepeatable = true } = {}) {
+async function open({ isRepeatable = true, isAskedAgain = false } = {}) {
   const processes = new FakeProcesses();
   const supervisor = new Supervisor({
     calls,
@@ -15,6 +15,7 @@ async function open({ isRepeatable = true } = {}) {
     capacity: 64,
     isAwaited: true,
     isRepeatable,
+    isAskedAgain,
     spawn: processes.spawn,
     code: [],
     memoryLimit: 64 * 1024 ** 2,
@@ -131,7 +132,7 @@ describe("a process that is lost with", () => {
     const { supervisor, processes } = await open();
     const outcomes = ["a", "b"].map((id) => supervisor.call(task(id)));
     const { process } = await holding(processes, "b");
-    process.say({ type: "started", attempts: [...process.runs().values()].map((each) => each.attempt) });
+    for (const { attempt } of process.runs().values()) process.say({ type: "started", attempts: [attempt] });
     process.end("exit code 3");
     for (const id of ["a", "b"]) await answer(processes, id, value("1"));
     expect(await Promise.all(outcomes)).toEqual([value("1"), value("1")]);
@@ -144,7 +145,7 @@ describe("a process that is lost with", () => {
     const { supervisor, processes } = await open({ isRepeatable: false });
     const outcomes = ["a", "b"].map((id) => supervisor.call(task(id)));
     const { process } = await holding(processes, "b");
-    process.say({ type: "started", attempts: [...process.runs().values()].map((each) => each.attempt) });
+    for (const { attempt } of process.runs().values()) process.say({ type: "started", attempts: [attempt] });
     process.end("exit code 3");
     const lost = { status: "lost", message: "ended the process (exit code 3)" } as const;
     expect(await Promise.all(outcomes)).toEqual([lost, lost]);

@@ -15,7 +15,11 @@ afterEach(() => {
 
 function open(attempts: readonly Attempt[], log: string[] = []) {
   const processes = new FakeProcesses();
-  const process = processes.open({ log });
+  let silences = 0;
+  const onSilent = (): void => {
+    silences += 1;
+  };
+  const process = processes.open({ log, onSilent });
   opened.push(process);
   for (const each of attempts) process.call(each);
   const fake = processes.last;
@@ -23,6 +27,7 @@ function open(attempts: readonly Attempt[], log: string[] = []) {
     process,
     fake,
     aborted: () => fake.sent.flatMap((message) => (message.type === "abort" ? [message.attempt] : [])),
+    silences: () => silences,
     poll: (times: number) => Array.from({ length: times }, () => process.poll()),
   };
 }
@@ -71,6 +76,46 @@ describe("time", () => {
     expect(fake.hasExited).toBeFalse();
     poll(1);
     expect(fake.hasExited).toBeTrue();
+  });
+});
+
+describe("a process that does not answer", () => {
+  test("is told of after a second of silence, however old the silence of an idle time is", async () => {
+    const { fake, poll, silences } = open([started("a", { timeoutMs: 60_000 })]);
+    poll(10);
+    fake.say({ type: "pong" });
+    poll(10);
+    expect(silences()).toBe(0);
+    poll(1);
+    expect(silences()).toBe(1);
+    await fake.answer("a", "completed");
+    poll(30);
+    expect(silences()).toBe(1);
+  });
+
+  test("is not told of if no attempt has begun: nothing of the process is worth the wait", () => {
+    const { fake, poll, silences } = open([attempt("a")]);
+    poll(11);
+    expect([silences(), fake.hasExited]).toEqual([0, true]);
+  });
+
+  test("gives back the attempts that have not begun, and may begin none of them later", async () => {
+    const begun = started("a", { timeoutMs: 60_000 });
+    const [sent, unsent] = [attempt("b"), attempt("c")];
+    const { fake, poll, process } = open([begun, sent]);
+    await until(() => fake.runs().has("b"));
+    fake.say({ type: "doubt", doubt: 1 });
+    process.call(unsent);
+    expect(process.takeBack()).toEqual([sent, unsent]);
+    expect([process.load, process.begun]).toEqual([1, [begun]]);
+    fake.say({ type: "doubt", doubt: 2 });
+    poll(1);
+    await until(() => fake.sent.some(({ type }) => type === "ping"));
+    expect(fake.sent.filter(({ type }) => type === "go")).toEqual([{ type: "go", doubt: 1 }]);
+    expect([...fake.runs().keys()]).toEqual(["a", "b"]);
+    // A process that breaks the promise changes nothing.
+    await fake.answer("b", "completed");
+    expect(sent.isSettled).toBeFalse();
   });
 });
 

@@ -2,6 +2,11 @@
  * A script process: a host process that has the user's code, loads files, and makes attempts within limits. An attempt beyond the
  * timeout is aborted: the signal fires, and the process confirms. A process that does not confirm in time computes without giving
  * way, and is killed. So is a process that starts nothing that was sent, and a process that has more memory than the limit.
+ *
+ * While attempts are under way, the process is pinged. A process that has begun attempts and says nothing for a second does not
+ * answer (an endless loop, a long computation): the supervisor takes back the attempts that have not begun, and these never begin
+ * here. The process, too, notices that it has read nothing for long, and then begins no attempt without a `go`, which a process
+ * that has lost attempts never gets.
  */
 import { BoundedMap, isTimeMovable, timeOffset } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
@@ -9,6 +14,7 @@ import { type Attempt, BodyExchange, type CallOutcome, type ScriptTask } from ".
 import { type CallAnswers, CallTransport } from "./call-transport.ts";
 import { dispatch, type Handlers, type HostProcess, type ProcessEnd } from "./host-process.ts";
 import {
+  type CallMessage,
   type CodeFile,
   type FromChild,
   type HandlerAnswer,
@@ -25,6 +31,8 @@ import {
 const pollMs = 100;
 /** Polls in which a process must start a sent attempt, or confirm an abort. */
 const gracePolls = 10;
+/** Polls without a message after which a process with begun attempts does not answer. */
+const silentLimit = 10;
 /** Polls after which a process that has not answered a load counts as computing without end. */
 const maxLoadPolls = (loadLimitMs + 3_000) / pollMs;
 /** Attempts that have ended and are remembered for late entries of the log and late errors. */
@@ -40,6 +48,8 @@ export interface ScriptProcessOptions {
   readonly contents: string;
   /** Whether callers wait for the values of the handlers. */
   readonly isAwaited: boolean;
+  /** Whether a begun attempt may begin again elsewhere while the first process lives and does not answer. */
+  readonly isAskedAgain: boolean;
   /** Bytes of resident memory. */
   readonly memoryLimit: number;
   readonly logger: Logger;
@@ -69,6 +79,14 @@ export interface Loss {
   readonly signal: string | null;
 }
 
+/** The supervisor of a process hears of changes. */
+export interface ProcessListener {
+  /** An attempt has ended, or has left the process. */
+  onEnded(): void;
+  /** The process does not answer. Called with each further poll, until attempts are taken back or the process answers. */
+  onSilent(): void;
+}
+
 /** The task of an attempt that has ended. Its input is not kept. */
 interface EndedTask extends Pick<ScriptTask, "path" | "onStray"> {
   readonly input: Pick<RunInput, "runId">;
@@ -79,7 +97,7 @@ export class ScriptProcess {
   readonly #host: HostProcess<ToChild>;
   readonly exited: Promise<ProcessEnd>;
   readonly #calls: CallTransport;
-  readonly #onEnded: () => void;
+  readonly #listener: ProcessListener | null;
   /** The unanswered loads, by path. */
   readonly #loading = new Map<string, Load>();
   /** Attempts that were sent and have not ended, by id. */
@@ -92,15 +110,27 @@ export class ScriptProcess {
   /** The limit for which the process was killed. `hang`: the process does not answer any more. */
   #exceeded: "hang" | "memory" | null = null;
   #timer: Timer | null = null;
+  /** Polls since the last message of the process, or since the process was idle. */
+  #silence = 0;
+  /** Whether attempts were taken back: no further attempt begins here. */
+  #isAside = false;
+  /** The attempt that went on last, as far as known: started, or got the answer of a call. */
+  #last: Attempt | null = null;
   #isClosed = false;
 
   readonly #handlers: Handlers<FromChild> = {
     loaded: ({ path, loaded }) => this.#loading.get(path)?.end({ loaded, lost: null }),
     log: (message) => this.#log(message),
     stray: ({ attempt, error }) => this.#stray(attempt, error),
-    call: (message) => void this.#calls.answer(message, this.#underWay.get(message.attempt) ?? null),
+    call: (message) => void this.#call(message),
     taken: ({ call }) => this.#calls.taken(call),
-    started: ({ attempts }) => this.#started(attempts),
+    started: ({ attempts }) => {
+      for (const attempt of attempts) this.#started(attempt);
+    },
+    pong: () => undefined,
+    doubt: ({ doubt }) => {
+      if (!this.#isAside) this.#host.send({ type: "go", doubt });
+    },
     answers: ({ answers }) => {
       for (const answer of answers) this.#answered(answer);
     },
@@ -109,11 +139,12 @@ export class ScriptProcess {
     aborted: ({ attempt }) => this.#end(attempt, { status: "late" }),
   };
 
-  constructor(options: ScriptProcessOptions, onEnded: () => void = () => undefined) {
+  constructor(options: ScriptProcessOptions, listener: ProcessListener | null = null) {
     this.#options = options;
-    this.#onEnded = onEnded;
+    this.#listener = listener;
     this.#host = options.spawn((message) => {
       if (this.#isClosed) return;
+      this.#silence = 0;
       try {
         dispatch(this.#handlers, message);
       } catch (error) {
@@ -165,14 +196,16 @@ export class ScriptProcess {
     this.#underWay.set(id, attempt);
     if (exchange !== undefined) this.#exchanges.set(id, new BodyExchange(attempt, exchange, this.#host));
     const request = exchange && { request: exchange.request };
-    this.#invocations.push({ attempt: id, path, handler, input: JSON.stringify(input), ...request });
+    void attempt.outcome.then(() => this.#abort(attempt));
+    const isExact = !this.#options.isAskedAgain || attempt.isAskedAgain;
+    this.#invocations.push({ attempt: id, path, handler, input: JSON.stringify(input), isExact, ...request });
     if (this.#invocations.length === 1) setImmediate(() => this.#sendInvocations());
     this.#watch();
   }
 
   /** The attempt's time is up, or the caller has left. Does nothing for an attempt that is not under way. */
-  abort(attempt: Attempt): void {
-    if (attempt.isAborted || !this.#underWay.has(attempt.id)) return;
+  #abort(attempt: Attempt): void {
+    if (attempt.isAborted || this.#underWay.get(attempt.id) !== attempt) return;
     attempt.isAborted = true;
     // The invocation may wait to be sent.
     this.#sendInvocations();
@@ -203,6 +236,30 @@ export class ScriptProcess {
     return { started, unstarted, everSent: this.#everSent, message: this.#messageOf(end), signal };
   }
 
+  /** The attempts under way with a handler that has started. */
+  get begun(): readonly Attempt[] {
+    return [...this.#underWay.values()].filter(({ startedAt }) => startedAt !== null);
+  }
+
+  /** The begun attempt that probably keeps the process from answering: the attempt that went on last. */
+  get suspect(): Attempt | null {
+    const { begun } = this;
+    return begun.find((attempt) => attempt === this.#last) ?? begun.at(-1) ?? null;
+  }
+
+  /** Takes back the attempts that have not begun, of a process that does not answer. Answers the attempts, which wait again. */
+  takeBack(): readonly Attempt[] {
+    this.#isAside = true;
+    this.#invocations.length = 0;
+    const unbegun = [...this.#underWay.values()].filter(({ startedAt }) => startedAt === null);
+    for (const attempt of unbegun) {
+      this.#underWay.delete(attempt.id);
+      this.#exchanges.delete(attempt.id);
+      attempt.reset();
+    }
+    return unbegun;
+  }
+
   /** Looks at the limits once. Answers whether the process has something to do. */
   poll(): boolean {
     if ((this.#host.residentBytes ?? 0) > this.#options.memoryLimit) this.#kill("memory");
@@ -213,7 +270,15 @@ export class ScriptProcess {
       load.end({ loaded: { error: { message: lateLoad } }, lost: "late" });
       this.#host.kill();
     }
+    if (this.#underWay.size === 0) this.#silence = 0;
+    else this.#ping();
     return this.#underWay.size > 0 || this.#loading.size > 0;
+  }
+
+  #ping(): void {
+    this.#host.send({ type: "ping" });
+    this.#silence += 1;
+    if (this.#silence > silentLimit && !this.#isAside && this.begun.length > 0) this.#listener?.onSilent();
   }
 
   /** Has the limits looked at ten times a second while the process has something to do. */
@@ -233,11 +298,12 @@ export class ScriptProcess {
   #hangs(): boolean {
     const now = performance.now();
     const attempts = [...this.#underWay.values()];
-    const started = attempts.filter(({ startedAt }) => startedAt !== null);
+    const started = this.begun;
     for (const attempt of started) {
       // A call that the caller left was aborted before the time was up.
       if (!attempt.isAborted && now - (attempt.startedAt ?? now) < attempt.task.timeoutMs) continue;
-      this.abort(attempt);
+      this.#abort(attempt);
+      if (this.#options.isAwaited) attempt.settle({ status: "late" });
       attempt.silentPolls += 1;
     }
     // With no handler under way, the leftovers of an earlier attempt keep the process from starting the sent attempts.
@@ -257,15 +323,20 @@ export class ScriptProcess {
       this.#host.send({ type: "invoke", isAwaited, calls: this.#invocations.splice(0) });
   }
 
-  #started(ids: readonly number[]): void {
-    const now = performance.now();
-    for (const id of ids) {
-      const attempt = this.#underWay.get(id);
-      if (attempt === undefined) continue;
-      attempt.startedAt = now;
-      // The process has still to confirm an earlier abort.
-      if (!attempt.isAborted) attempt.silentPolls = 0;
-    }
+  async #call(message: CallMessage): Promise<void> {
+    const attempt = this.#underWay.get(message.attempt) ?? null;
+    await this.#calls.answer(message, attempt);
+    this.#last = attempt ?? this.#last;
+  }
+
+  #started(id: number): void {
+    const attempt = this.#underWay.get(id);
+    if (attempt === undefined) return;
+    this.#last = attempt;
+    attempt.startedAt = performance.now();
+    // The process has still to confirm an earlier abort.
+    if (!attempt.isAborted) attempt.silentPolls = 0;
+    attempt.task.onStart?.();
   }
 
   #answered(answer: HandlerAnswer): void {
@@ -285,7 +356,7 @@ export class ScriptProcess {
     const { runId } = input;
     this.#ended.set(id, { path, input: { runId }, ...(hasCompleted && onStray !== undefined && { onStray }) });
     attempt.settle(outcome);
-    this.#onEnded();
+    this.#listener?.onEnded();
   }
 
   #log({ attempt: id, level, message, fields }: LogMessage): void {

@@ -32,6 +32,8 @@ export interface Invocation {
   /** The name of the export. */
   readonly handler: string;
   readonly input: string;
+  /** The service must hear of the begin alone: a handler that must not begin twice, and a hook that is asked again. */
+  readonly isExact: boolean;
   /** For the handler of an endpoint, which gets the request before the context and answers a response. */
   readonly request?: RequestData;
 }
@@ -100,6 +102,10 @@ export type ToChild =
   /** The first message: the content of the modules, the same for each replacement of a process. */
   | { readonly type: "code"; readonly files: readonly CodeFile[] }
   | { readonly type: "load"; readonly path: string }
+  /** Asks whether the process reads messages. Sent ten times a second while an attempt is under way. */
+  | { readonly type: "ping" }
+  /** The process may begin attempts again: the answer to `doubt` with the same number. */
+  | { readonly type: "go"; readonly doubt: number }
   /** From now on, `Date` is so many milliseconds ahead of the machine's clock (`socle test`). */
   | { readonly type: "time"; readonly offset: number }
   /** Calls handlers: at once if callers wait for the values, otherwise in turn. */
@@ -200,6 +206,13 @@ export type Loaded = { readonly exports: ScriptExports } | { readonly error: Scr
 
 export type FromChild =
   | { readonly type: "loaded"; readonly path: string; readonly loaded: Loaded }
+  /** The answer to `ping`. */
+  | { readonly type: "pong" }
+  /**
+   * The process has read no message for long. The service may have given the attempts that have not begun to another process, so
+   * no attempt begins before `go`. Doubts are counted from 1 on.
+   */
+  | { readonly type: "doubt"; readonly doubt: number }
   /** Sent before the handlers are called: the service then knows which attempt blocks the process. */
   | { readonly type: "started"; readonly attempts: readonly number[] }
   | { readonly type: "answers"; readonly answers: readonly HandlerAnswer[] }

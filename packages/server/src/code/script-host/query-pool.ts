@@ -4,8 +4,13 @@ import type { PausableReads, QueryTable } from "../../store/database/index.ts";
 import { type HostProcess, SpawnedProcess, type SpawnOptions } from "./host-process.ts";
 import type { CallError } from "./protocol.ts";
 
-/** Processes at most, with a single query at a time. */
-const width = 2;
+/** Queries at a time, each in a process, beside long queries. A file has two, so that other files always find a process. */
+const width = 3;
+const share = 2;
+/** A query that runs for so long is a long query, and leaves the place to another query. */
+export const longQueryMs = 1_000;
+/** Long queries that have left the place. */
+const maxLong = 3;
 /** The time after which a process without a query is ended. */
 const idleMs = 10_000;
 /** Processes that may end under a query. A query changes nothing, so the query is asked again. */
@@ -57,7 +62,9 @@ interface QueryPoolOptions extends Omit<SpawnOptions, "word"> {
 /** SQLite does not let go of the thread before a query ends, so a query beyond the time is ended with the process. */
 export class QueryPool implements PausableReads {
   readonly #options: QueryPoolOptions;
-  readonly #admission = new Admission({ width });
+  readonly #admission = new Admission({ width, share });
+  /** The long queries that have left the place. */
+  #long = 0;
   readonly #all = new Set<PooledProcess>();
   /** The ends of processes that were killed and have not gone yet. */
   readonly #ending = new Set<Promise<unknown>>();
@@ -69,16 +76,39 @@ export class QueryPool implements PausableReads {
     this.#options = options;
   }
 
-  /** The rows of a query. @throws AppError `bad_request`, also when the query runs longer than the time. */
-  query(query: QueryMessage, timeoutMs: number): Promise<QueryRows> {
-    return this.#admission.run(async () => {
-      for (let ends = 1; ; ends += 1) {
-        const answer = await this.#attempt(query, timeoutMs);
-        if ("rows" in answer) return answer;
-        if ("error" in answer) throw new AppError(answer.error.code, answer.error.message);
-        if (ends === maxEnds) throw new AppError("bad_request", `db.query: its process ended (${answer.ended})`);
-      }
-    });
+  /**
+   * The rows of a query.
+   * @param from the file that asks, and the time of the query in milliseconds.
+   * @throws AppError `bad_request`, also when the query runs longer than the time.
+   */
+  async query(
+    query: QueryMessage,
+    { file, timeoutMs }: { file: string | null; timeoutMs: number },
+  ): Promise<QueryRows> {
+    const place = await this.#admission.take({ caller: file });
+    let isLong = false;
+    const look = setInterval(() => {
+      if (isLong || this.#long >= maxLong) return;
+      isLong = true;
+      this.#long += 1;
+      place.release();
+    }, longQueryMs);
+    try {
+      return await this.#rows(query, timeoutMs);
+    } finally {
+      clearInterval(look);
+      if (isLong) this.#long -= 1;
+      place.release();
+    }
+  }
+
+  async #rows(query: QueryMessage, timeoutMs: number): Promise<QueryRows> {
+    for (let ends = 1; ; ends += 1) {
+      const answer = await this.#attempt(query, timeoutMs);
+      if ("rows" in answer) return answer;
+      if ("error" in answer) throw new AppError(answer.error.code, answer.error.message);
+      if (ends === maxEnds) throw new AppError("bad_request", `db.query: its process ended (${answer.ended})`);
+    }
   }
 
   async #attempt(query: QueryMessage, timeoutMs: number): Promise<QueryEnd> {

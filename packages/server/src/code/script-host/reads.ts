@@ -31,6 +31,8 @@ interface ReadsOptions {
 /** The bounds of a read: the pieces of a large answer, and the milliseconds that are left. */
 interface Reading {
   readonly remainingMs: number;
+  /** The file that reads; null when the service looks at a read again. */
+  readonly file: string | null;
   part(text: string): Promise<void>;
 }
 
@@ -46,7 +48,7 @@ export class Reads {
     "db.get": ([name = "", id = ""]) => this.#record(name, id),
     "db.page": ([name = "", search = ""], { remainingMs }) => this.#page(name, search, remainingMs),
     "db.list": ([name = ""], { part }) => this.#list(name, part),
-    "db.query": ([sql = "", params = ""], { remainingMs }) => this.#query(sql, params, remainingMs),
+    "db.query": ([sql = "", params = ""], reading) => this.#query({ sql, params }, reading),
   };
 
   constructor(options: ReadsOptions) {
@@ -59,7 +61,7 @@ export class Reads {
     const { now } = this;
     const head = (): string => `${now} ${version ?? ""}\n`;
     const part = (text: string): Promise<void> => reading.part(head() + text);
-    const text = await this.#methods[method](args, { remainingMs: reading.remainingMs, part });
+    const text = await this.#methods[method](args, { ...reading, part });
     // The tables of a query are known after the query.
     if (method === "db.query" && version === null && this.now === now) version = this.#version(method, args);
     return text === undefined ? undefined : head() + text;
@@ -128,7 +130,11 @@ export class Reads {
       const remainingMs = until - performance.now();
       if (hash === "" || remainingMs <= 0) return false;
       const hasher = new AnswerHash();
-      const text = await this.#methods[method](args, { remainingMs, part: async (piece) => hasher.add(piece) });
+      const text = await this.#methods[method](args, {
+        remainingMs,
+        file: null,
+        part: async (piece) => hasher.add(piece),
+      });
       if (text !== undefined) hasher.add(text);
       return hasher.text === hash;
     } catch (thrown) {
@@ -191,12 +197,12 @@ export class Reads {
     }
   }
 
-  async #query(sql: string, params: string, remainingMs: number): Promise<string> {
+  async #query(query: { sql: string; params: string }, { remainingMs, file }: Reading): Promise<string> {
     const { pool, collections } = this.#options;
-    const { rows, tables } = await pool.query({ sql, params }, Math.max(1, remainingMs));
+    const { rows, tables } = await pool.query(query, { file, timeoutMs: Math.max(1, remainingMs) });
     const byTable = new Map(collections.all().map(({ table, name }) => [table, name]));
     const names = tables.map((table) => byTable.get(table));
-    this.#read.set(sql, names.includes(undefined) ? null : names.filter((name) => name !== undefined));
+    this.#read.set(query.sql, names.includes(undefined) ? null : names.filter((name) => name !== undefined));
     return rows;
   }
 }

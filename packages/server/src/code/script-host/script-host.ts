@@ -27,11 +27,14 @@ export type Lane = (typeof LANES)[number];
 
 /** `runs`: 48 of functions, 48 of jobs, and some runs beyond that width. */
 const laneOptions: {
-  readonly [lane in Lane]: Pick<SupervisorOptions, "contents" | "capacity" | "isAwaited" | "isRepeatable">;
+  readonly [lane in Lane]: Pick<
+    SupervisorOptions,
+    "contents" | "capacity" | "isAwaited" | "isRepeatable" | "isAskedAgain"
+  >;
 } = {
-  runs: { contents: "functions and jobs", capacity: 112, isAwaited: false, isRepeatable: true },
-  hooks: { contents: "hooks", capacity: 1_024, isAwaited: true, isRepeatable: true },
-  endpoints: { contents: "endpoints", capacity: 1_024, isAwaited: true, isRepeatable: false },
+  runs: { contents: "functions and jobs", capacity: 112, isAwaited: false, isRepeatable: true, isAskedAgain: false },
+  hooks: { contents: "hooks", capacity: 1_024, isAwaited: true, isRepeatable: true, isAskedAgain: true },
+  endpoints: { contents: "endpoints", capacity: 1_024, isAwaited: true, isRepeatable: false, isAskedAgain: false },
 };
 
 /** A loaded file: the newest version without a load error. */

@@ -109,7 +109,8 @@ export class ServiceApi implements CallAnswers {
 
   #read(method: Read["method"]): Method {
     const { reads } = this.#options;
-    return (_principal, args, { remainingMs, part }) => reads.answer(readOf(method, args), { remainingMs, part });
+    return (_principal, args, { remainingMs, part, task }) =>
+      reads.answer(readOf(method, args), { remainingMs, part, file: task.path });
   }
 
   #userMethods(): Record<string, Method> {

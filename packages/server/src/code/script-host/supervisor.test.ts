@@ -8,7 +8,7 @@ import { until } from "../../../test/sockets.ts";
 import { nextTurn } from "../../base/kernel/index.ts";
 import { Supervisor } from "./supervisor.ts";
 
-function open(answerLoad?: AnswerLoad, capacity = 64) {
+function open(answerLoad?: AnswerLoad, { capacity = 64, isAskedAgain = false } = {}) {
   const processes = new FakeProcesses();
   processes.answerLoad = answerLoad;
   const log: string[] = [];
@@ -21,6 +21,7 @@ function open(answerLoad?: AnswerLoad, capacity = 64) {
     capacity,
     isAwaited: false,
     isRepeatable: true,
+    isAskedAgain,
     memoryLimit: 64 * 1024 ** 2,
     logger: quietLogger(log),
     onLost: () => {
@@ -39,7 +40,7 @@ async function withRuns(processes: FakeProcesses, ...runIds: string[]): Promise<
 }
 
 test("attempts wait until the process is ready, and while it is full; an end makes room", async () => {
-  const { supervisor, processes } = open(undefined, 2);
+  const { supervisor, processes } = open(undefined, { capacity: 2 });
   const outcomes = ["a", "b", "c"].map((id) => supervisor.call(task(id)));
   await supervisor.start(["jobs/a.ts"]);
   const sent = (...ids: string[]): Promise<void> =>
@@ -56,7 +57,7 @@ test("attempts wait until the process is ready, and while it is full; an end mak
 
 describe("a lost process", () => {
   test("has the attempts that it had not started made in the next one, before the others", async () => {
-    const { supervisor, processes } = open(undefined, 2);
+    const { supervisor, processes } = open(undefined, { capacity: 2 });
     await supervisor.start(["jobs/a.ts"]);
     const outcomes = ["a", "b", "c"].map((id) => supervisor.call(task(id)));
     await withRuns(processes, "a", "b");
@@ -151,6 +152,117 @@ describe("a lost process", () => {
     }
     const messages = await Promise.all(outcomes.map(outcomeOf));
     expect(messages).toEqual(["ended the process (exit code 1)", "ended the process (exit code 1)"]);
+    supervisor.stop();
+  });
+});
+
+describe("a process that does not answer", () => {
+  const other = { path: "jobs/b.ts" };
+
+  test("goes aside: the next process has what had not begun, and the first ends with the last begun attempt", async () => {
+    const { supervisor, processes, losses } = open();
+    await supervisor.start(["jobs/a.ts", "jobs/b.ts"]);
+    const outcomes = [supervisor.call(task("awaits")), supervisor.call(task("loops"))];
+    outcomes.push(supervisor.call(task("waits", other)));
+    const first = processes.last;
+    for (const id of ["awaits", "loops"]) await first.answer(id, "started");
+    await until(() => processes.last !== first && processes.last.runs().has("waits"));
+    expect([...processes.last.runs().keys()]).toEqual(["waits"]);
+    await processes.last.answer("waits", "completed");
+    await first.answer("loops", "completed");
+    expect(first.hasExited).toBeFalse();
+    await first.answer("awaits", "completed");
+    expect(first.hasExited).toBeTrue();
+    expect(await Promise.all(outcomes.map(outcomeOf))).toEqual(["completed", "completed", "completed"]);
+    expect([supervisor.load, losses(), processes.all.length]).toEqual([0, 0, 2]);
+    supervisor.stop();
+  });
+
+  test("further attempts of the suspected file go apart, then alone; the other files have the main process", async () => {
+    const { supervisor, processes } = open();
+    await supervisor.start(["jobs/a.ts", "jobs/b.ts"]);
+    const loops = ["1", "2", "3", "4", "5"].map((id) => supervisor.call(task(id)));
+    const calm = supervisor.call(task("calm", other));
+    const holder = (id: string): FakeProcess | undefined =>
+      processes.all.findLast((each) => !each.hasExited && each.runs().has(id));
+    const [first] = await withRuns(processes, "1");
+    await first?.answer("1", "started");
+    await until(() => holder("calm") !== first && holder("2") !== first);
+    const [main, apart] = [holder("calm"), holder("2")];
+    expect([...(main?.runs().keys() ?? [])]).toEqual(["calm"]);
+    expect([...(apart?.runs().keys() ?? [])]).toEqual(["2", "3", "4", "5"]);
+    await main?.answer("calm", "completed");
+    expect(await outcomeOf(calm)).toBe("completed");
+    await apart?.answer("2", "started");
+    await until(() => ["3", "4", "5"].every((id) => holder(id) !== apart));
+    expect(new Set(["3", "4", "5"].map(holder)).size).toBe(3);
+    expect(["3", "4", "5"].map((id) => holder(id)?.runs().size)).toEqual([1, 1, 1]);
+    for (const id of ["1", "2", "3", "4", "5"]) await holder(id)?.answer(id, "completed");
+    expect(await Promise.all(loops.map(outcomeOf))).toEqual(Array(5).fill("completed"));
+    await supervisor.drained();
+    // The main process is left.
+    await until(() => processes.all.filter(({ hasExited }) => !hasExited).length === 1);
+    expect(main?.hasExited).toBeFalse();
+    supervisor.stop();
+  });
+
+  test("hooks that had begun are asked again, the suspected hook alone; a hook that is alone in it goes on", async () => {
+    const { supervisor, processes } = open(undefined, { isAskedAgain: true });
+    await supervisor.start(["jobs/a.ts", "jobs/b.ts"]);
+    const outcomes = [supervisor.call(task("awaits", other)), supervisor.call(task("loops"))];
+    const first = processes.last;
+    for (const id of ["awaits", "loops"]) await first.answer(id, "started");
+    await until(() => first.hasExited);
+    const [again, alone] = await withRuns(processes, "awaits", "loops");
+    expect([again?.runs().size, alone?.runs().size, again === alone]).toEqual([1, 1, false]);
+    for (const [process, id] of [[again, "awaits"] as const, [alone, "loops"] as const])
+      await process?.answer(id, "started");
+    // Neither answers for another second. An attempt that has no other attempt beside it keeps its process.
+    await until(() => processes.all.some((each) => !each.hasExited && each.runs().size === 0));
+    expect([again?.hasExited, alone?.hasExited]).toEqual([false, false]);
+    await again?.answer("awaits", "completed");
+    await alone?.answer("loops", "completed");
+    expect(await Promise.all(outcomes.map(outcomeOf))).toEqual(["completed", "completed"]);
+    supervisor.stop();
+  });
+
+  test("the processes are bounded: a third process that does not answer keeps its attempts until another has ended", async () => {
+    const { supervisor, processes } = open();
+    const files = ["1", "2", "3", "4"].map((name) => `jobs/${name}.ts`);
+    await supervisor.start(files);
+    const held: FakeProcess[] = [];
+    const outcomes = files.map((path) => supervisor.call(task(path, { path })));
+    for (const path of files.slice(0, 3)) {
+      await until(() => processes.all.some((each) => !held.includes(each) && each.runs().has(path)));
+      held.push(processes.last);
+      await processes.last.answer(path, "started");
+    }
+    const third = processes.last;
+    const pings = (): number => third.sent.filter(({ type }) => type === "ping").length;
+    await until(() => pings() > 15);
+    expect(processes.all).toHaveLength(3);
+    await held[0]?.answer("jobs/1.ts", "completed");
+    await until(() => processes.last !== third && processes.last.runs().has("jobs/4.ts"));
+    expect([held[0]?.hasExited, third.hasExited]).toEqual([true, false]);
+    supervisor.stop();
+    expect(await Promise.all(outcomes.map(outcomeOf))).toEqual(["completed", "stopped", "stopped", "stopped"]);
+    await supervisor.drained();
+    expect(processes.all.every(({ hasExited }) => hasExited)).toBeTrue();
+  });
+
+  test("that is killed aside has its begun runs made again, alone, beside the main process", async () => {
+    const { supervisor, processes } = open();
+    await supervisor.start(["jobs/a.ts"]);
+    const outcome = supervisor.call(task("a"));
+    const beside = supervisor.call(task("b"));
+    const first = processes.last;
+    for (const id of ["a", "b"]) await first.answer(id, "started");
+    await until(() => processes.all.length === 2);
+    first.end("signal SIGKILL", "SIGKILL");
+    const [one, two] = await withRuns(processes, "a", "b");
+    expect([one?.runs().size, two?.runs().size]).toEqual([1, 1]);
+    for (const [process, id] of [[one, "a"] as const, [two, "b"] as const]) await process?.answer(id, "completed");
+    expect(await Promise.all([outcome, beside].map(outcomeOf))).toEqual(["completed", "completed"]);
     supervisor.stop();
   });
 });

@@ -1,5 +1,5 @@
 /**
- * The supervisor of one script process: starts the process, and a new process in place of a lost process. States of an attempt:
+ * The supervisor of one script process: starts the process, and a new process in place of a lost process. States of the process:
  *
  *     starting ── files loaded ──► ready ── the process ends ──► lost ── after a pause ──► starting
  *
@@ -16,9 +16,14 @@
  *
  * process.ts carries the messages and aborts, quarantine.ts makes attempts alone. For a caller that waits, an attempt also ends
  * when the time is up, or when the caller leaves; the process is told, and may work on for a moment.
+ *
+ * A process that does not answer goes aside: another process takes the place and the attempts that have not begun, and the begun
+ * attempts keep their time. Begun hooks, which may run again, begin again in the new process. So that a file with several such
+ * attempts does not hold up each new process, the file's further attempts go to a second supervisor, `apart`, until the process
+ * aside has ended; if the file holds up the process apart, too, the further attempts are made alone, in quarantine.
  */
 import { count, messageOf } from "../../base/kernel/index.ts";
-import { Attempt, type CallOutcome, type ScriptTask } from "./attempt.ts";
+import { Attempt, type CallOutcome, limitWait, type ScriptTask } from "./attempt.ts";
 import type { ProcessEnd } from "./host-process.ts";
 import { type LoadResult, type Loss, ScriptProcess, type ScriptProcessOptions } from "./process.ts";
 import type { Loaded } from "./protocol.ts";
@@ -33,6 +38,8 @@ const longestUnloadedPauseMs = 30_000;
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
 
+/** Processes that are aside at a time. While so many are aside, attempts wait for a process that does not answer. */
+const maxAside = 2;
 /** After this time the next file is loaded beside the slow file: files that wait for something wait at the same time. */
 const headStartMs = 250;
 
@@ -48,6 +55,12 @@ export interface SupervisorOptions extends ScriptProcessOptions {
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #quarantine: Quarantine;
+  /** Called when nothing waits or is under way any more. */
+  readonly #onDrained: (() => void) | null;
+  /** Processes that did not answer and end with the last begun attempt, with the file of the suspected attempt. */
+  readonly #aside = new Map<ScriptProcess, string>();
+  /** Has the attempts of the suspected files; null while no file is suspected. */
+  #apart: Supervisor | null = null;
   /** The files that each process loads. */
   #files: readonly string[] = [];
   /** Files of the given list that the current process could not load again. */
@@ -63,14 +76,20 @@ export class Supervisor {
   #pauseMs = firstPauseMs;
   #drained = Promise.withResolvers<void>();
 
-  constructor(options: SupervisorOptions) {
+  constructor(options: SupervisorOptions, onDrained: (() => void) | null = null) {
     this.#options = options;
+    this.#onDrained = onDrained;
     this.#quarantine = new Quarantine(() => new ScriptProcess(options));
   }
 
   /** Attempts that wait or are under way. */
   get load(): number {
-    return this.#waiting.length + (this.#process?.load ?? 0) + this.#suspects.length + this.#isolated.size;
+    const inProcesses = this.#processes().reduce((sum, { load }) => sum + load, this.#apart?.load ?? 0);
+    return this.#waiting.length + inProcesses + this.#suspects.length + this.#isolated.size;
+  }
+
+  #processes(): ScriptProcess[] {
+    return this.#process === null ? [...this.#aside.keys()] : [this.#process, ...this.#aside.keys()];
   }
 
   /** Starts the process and loads files; later processes load the loadable files. @throws Error when no process starts. */
@@ -82,7 +101,8 @@ export class Supervisor {
   }
 
   followTime(): void {
-    this.#process?.followTime();
+    for (const process of this.#processes()) process.followTime();
+    this.#apart?.followTime();
   }
 
   /** Calls a handler. For a caller that waits, the outcome comes within the timeout, whatever the process does. */
@@ -93,14 +113,22 @@ export class Supervisor {
     if (this.#state === "stopped") attempt.settle({ status: "stopped" });
     if (!attempt.isSettled) this.#add(attempt);
     const outcome = await attempt.outcome;
-    // The attempt has ended for the caller, but may wait to be sent, or may still be in the process.
-    const waiting = this.#waiting.indexOf(attempt);
-    if (waiting >= 0) this.#waiting.splice(waiting, 1);
-    this.#process?.abort(attempt);
+    this.#forget(attempt);
     return outcome;
   }
 
+  /** The attempt has ended for the caller, but may wait to be sent. */
+  #forget(attempt: Attempt): void {
+    const waiting = this.#waiting.indexOf(attempt);
+    if (waiting >= 0) this.#waiting.splice(waiting, 1);
+    if (this.#apart !== null) this.#apart.#forget(attempt);
+  }
+
   #add(attempt: Attempt): void {
+    if (this.#isSuspected(attempt.task.path)) {
+      this.#setApart(attempt);
+      return;
+    }
     this.#waiting.push(attempt);
     this.#sendNext();
   }
@@ -114,6 +142,55 @@ export class Supervisor {
     }
   }
 
+  #isSuspected(path: string): boolean {
+    return this.#aside.size > 0 && [...this.#aside.values()].includes(path);
+  }
+
+  #setApart(attempt: Attempt): void {
+    // The supervisor apart has no other supervisor apart.
+    if (this.#onDrained !== null) void this.#isolate(attempt);
+    else this.#apartOf().#add(attempt);
+  }
+
+  #apartOf(): Supervisor {
+    if (this.#apart !== null) return this.#apart;
+    this.#apart = new Supervisor(this.#options, () => this.#checkDrained());
+    this.#apart.#files = this.#files;
+    void this.#apart.#renew();
+    return this.#apart;
+  }
+
+  /** A process has begun attempts and does not answer: the process goes aside, and another process takes the other attempts. */
+  #setAside(process: ScriptProcess): void {
+    const { suspect, begun } = process;
+    if (process !== this.#process || this.#state !== "ready" || suspect === null) return;
+    if (this.#aside.size >= maxAside) return;
+    const { path } = suspect.task;
+    this.#options.logger.warn(
+      `A handler of ${path} computes for more than a second: another process takes the other work of ${this.#options.contents}`,
+    );
+    this.#state = "lost";
+    this.#process = null;
+    this.#aside.set(process, path);
+    const unbegun = process.takeBack().filter(({ isSettled }) => !isSettled);
+    for (const attempt of [...unbegun, ...this.#waiting.splice(0)]) this.#add(attempt);
+    if (this.#options.isAskedAgain && begun.length > 1) this.#askAgain(process, suspect);
+    void this.#renew();
+  }
+
+  /** Ends a process, and lets the begun attempts begin again: an attempt that may hold up the next process, too, alone. */
+  #askAgain(process: ScriptProcess, suspect: Attempt): void {
+    this.#aside.delete(process);
+    for (const attempt of process.close()) {
+      if (attempt.isSettled) continue;
+      const isAlone = attempt === suspect || attempt.isAskedAgain;
+      attempt.reset();
+      attempt.isAskedAgain = true;
+      if (isAlone) void this.#isolate(attempt);
+      else this.#waiting.push(attempt);
+    }
+  }
+
   /** Resolves when nothing waits or is under way any more. */
   async drained(): Promise<void> {
     if (this.load > 0) await this.#drained.promise;
@@ -122,8 +199,11 @@ export class Supervisor {
   /** Ends the process. Attempts that wait or are under way are settled as stopped. */
   stop(): void {
     this.#state = "stopped";
-    const underWay = this.#process?.close() ?? [];
+    const underWay = this.#processes().flatMap((process) => process.close());
     this.#process = null;
+    this.#aside.clear();
+    this.#apart?.stop();
+    this.#apart = null;
     this.#quarantine.stop();
     for (const attempt of [...underWay, ...this.#waiting, ...this.#suspects, ...this.#isolated])
       attempt.settle({ status: "stopped" });
@@ -169,16 +249,30 @@ export class Supervisor {
   #open(): ScriptProcess {
     this.#process?.close();
     this.#process = null;
-    const process = new ScriptProcess(this.#options, () => {
-      this.#pauseMs = firstPauseMs;
-      this.#sendNext();
-      this.#checkDrained();
+    const process: ScriptProcess = new ScriptProcess(this.#options, {
+      onEnded: () => {
+        this.#pauseMs = firstPauseMs;
+        if (this.#aside.has(process) && process.load === 0) this.#endAside(process);
+        this.#sendNext();
+        this.#checkDrained();
+      },
+      onSilent: () => this.#setAside(process),
     });
     this.#process = process;
     process.exited.then((end) => {
       if (this.#process === process && this.#state === "ready") void this.#replace(process, end);
+      if (!this.#aside.has(process)) return;
+      this.#handle(process.release(end));
+      this.#endAside(process);
+      if (this.#state === "ready") this.#isolateSuspects();
     });
     return process;
+  }
+
+  #endAside(process: ScriptProcess): void {
+    this.#aside.delete(process);
+    process.close();
+    this.#checkDrained();
   }
 
   #becomeReady(): void {
@@ -191,8 +285,12 @@ export class Supervisor {
     }
     this.#sendNext();
     // Not before: the main process may need a resource to load, for example a port, that the file of a suspect takes.
-    for (const attempt of this.#suspects.splice(0)) void this.#isolate(attempt);
+    this.#isolateSuspects();
     this.#checkDrained();
+  }
+
+  #isolateSuspects(): void {
+    for (const attempt of this.#suspects.splice(0)) void this.#isolate(attempt);
   }
 
   /** The process has ended: the attempts in the process are settled or made again, and another process takes the place. */
@@ -202,6 +300,11 @@ export class Supervisor {
     if (process !== null) this.#handle(process.release(end));
     // A process that ends again and again with nothing to run must not take all of the machine.
     if (this.load === 0) await Bun.sleep(this.#pauseMs);
+    await this.#renew();
+  }
+
+  /** Starts a process and loads the files. */
+  async #renew(): Promise<void> {
     while (!this.#isStopped()) {
       this.#pauseMs = Math.min(longestPauseMs, this.#pauseMs * 2);
       try {
@@ -267,24 +370,13 @@ export class Supervisor {
   }
 
   #checkDrained(): void {
+    if (this.#apart?.load === 0 && this.#aside.size === 0) {
+      this.#apart.stop();
+      this.#apart = null;
+    }
     if (this.load > 0) return;
     this.#drained.resolve();
     this.#drained = Promise.withResolvers<void>();
+    this.#onDrained?.();
   }
-}
-
-/** A caller waits for the attempt: the time runs from now on, and the caller may leave. */
-function limitWait(attempt: Attempt): void {
-  const { caller, timeoutMs } = attempt.task;
-  const leave = (): void => attempt.settle({ status: "left" });
-  if (caller?.aborted === true) {
-    leave();
-    return;
-  }
-  const timer = setTimeout(() => attempt.settle({ status: "late" }), timeoutMs);
-  caller?.addEventListener("abort", leave, { once: true });
-  void attempt.outcome.then(() => {
-    clearTimeout(timer);
-    caller?.removeEventListener("abort", leave);
-  });
 }

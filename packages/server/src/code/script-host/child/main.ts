@@ -22,6 +22,7 @@ import {
 import { middlewarePaths } from "../script-files.ts";
 import { useCode } from "./code.ts";
 import { makeContext } from "./context.ts";
+import { Doubt, type Invoke } from "./doubt.ts";
 import { RequestBody, type ResponseBody, requestOf, responseOf } from "./endpoint-io.ts";
 import { Errors } from "./errors.ts";
 import { declaredEnvironment, defineGlobals, loadEnvironment, refusalOf } from "./globals.ts";
@@ -89,12 +90,19 @@ class Child {
   readonly #answers: HandlerAnswer[] = [];
   /** The attempt with the handler that was called in this turn of the loop. */
   #entered: number | null = null;
+  readonly #doubt = new Doubt({
+    send: (message) => this.#send(message),
+    isIdle: () => this.#active.size === 0 && this.#queue.length === 0 && this.#answers.length === 0,
+    begin: (message) => this.#begin(message),
+  });
 
   readonly #handlers: Handlers<ToChild> = {
     code: ({ files }) => this.#use(files),
     time: ({ offset }) => moveTime(offset),
     load: ({ path }) => void this.#load(path),
-    invoke: ({ isAwaited, calls }) => (isAwaited ? this.#invokeAll(calls) : this.#enqueue(calls)),
+    ping: () => this.#doubt.heard(),
+    go: ({ doubt }) => this.#doubt.go(doubt),
+    invoke: (message) => this.#doubt.invoke(message),
     want: ({ attempt }) => void this.#give(attempt),
     piece: ({ attempt, bytes }) => this.#active.get(attempt)?.requestBody?.give(bytes),
     abort: ({ attempt }) => this.#abort(attempt),
@@ -118,6 +126,7 @@ class Child {
   receive(message: ToChild): void {
     // The attempt that the message is for runs next, which need not be the attempt of this turn.
     if (resuming.includes(message.type)) this.#entered = null;
+    this.#doubt.look();
     dispatch(this.#handlers, message);
   }
 
@@ -189,6 +198,11 @@ class Child {
     });
   }
 
+  #begin({ isAwaited, calls }: Invoke): void {
+    if (isAwaited) this.#beginAll(calls);
+    else this.#enqueue(calls);
+  }
+
   #enqueue(calls: readonly Invocation[]): void {
     const isIdle = this.#queue.length === 0;
     this.#queue.push(...calls);
@@ -197,6 +211,7 @@ class Child {
 
   /** Calls a single handler in a turn of the loop: a rejection at the end of the turn is that handler's. */
   #next(): void {
+    if (this.#doubt.holds(() => ({ type: "invoke", isAwaited: false, calls: this.#queue.splice(0) }))) return;
     const call = this.#queue[0];
     if (call !== undefined) void this.#run(call);
     setImmediate(() => {
@@ -222,13 +237,19 @@ class Child {
     }
   }
 
-  #invokeAll(calls: readonly Invocation[]): void {
-    this.#send({ type: "started", attempts: calls.map(({ attempt }) => attempt) });
-    for (const call of calls) void this.#invoke(call);
+  #beginAll(calls: readonly Invocation[]): void {
+    // A message costs more than most handlers.
+    const together = calls.filter(({ isExact }) => !isExact).map(({ attempt }) => attempt);
+    if (together.length > 0) this.#send({ type: "started", attempts: together });
+    for (const [begun, call] of calls.entries()) {
+      if (this.#doubt.holds(() => ({ type: "invoke", isAwaited: true, calls: calls.slice(begun) }))) return;
+      if (call.isExact) this.#send({ type: "started", attempts: [call.attempt] });
+      void this.#answerCall(call);
+    }
   }
 
   /** Calls a handler for a caller that waits for the value, or the response. */
-  async #invoke(call: Invocation): Promise<void> {
+  async #answerCall(call: Invocation): Promise<void> {
     const { attempt, path, request } = call;
     // A write waits for a hook: the reads of the hook are looked at again at the commit.
     const recorder = request === undefined ? new ReadRecorder() : null;
@@ -284,7 +305,10 @@ class Child {
   #say(answer: HandlerAnswer): void {
     this.#answers.push(answer);
     if (this.#answers.length > 1) return;
-    setImmediate(() => this.#send({ type: "answers", answers: this.#answers.splice(0) }));
+    setImmediate(() => {
+      this.#doubt.look();
+      this.#send({ type: "answers", answers: this.#answers.splice(0) });
+    });
   }
 
   async #call({ attempt, path, handler, input, request }: Invocation, recorder: ReadRecorder | null): Promise<unknown> {
@@ -308,6 +332,7 @@ class Child {
 
   /** Sends the end of an attempt at once. */
   #end(attempt: number, outcome: HandlerOutcome): void {
+    this.#doubt.look();
     if (this.#close(attempt)) this.#send({ type: "answers", answers: [{ attempt, outcome }] });
   }
 
@@ -325,6 +350,7 @@ class Child {
   #abort(attempt: number): void {
     const active = this.#active.get(attempt);
     this.#active.delete(attempt);
+    this.#doubt.forget(attempt);
     active?.calls.refuseCalls("its time was up");
     this.#send({ type: "aborted", attempt });
     active?.controller.abort(new DOMException("The run's time was up", "TimeoutError"));

@@ -1,0 +1,154 @@
+/** A real process that does not answer: the other attempts complete while a handler loops, and no attempt begins twice. */
+import { afterAll, expect, test } from "bun:test";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
+import { calls, task } from "../../../test/script-attempts.ts";
+import { until } from "../../../test/sockets.ts";
+import type { CallOutcome } from "./attempt.ts";
+import type { ScriptExports } from "./protocol.ts";
+import { type Lane, ScriptHost, type ScriptKind } from "./script-host.ts";
+
+const LANES: readonly Lane[] = ["runs", "hooks", "endpoints"];
+
+const kind: ScriptKind = {
+  folder: "jobs",
+  firstLane: "runs",
+  lanesOf: (_exports: ScriptExports) => LANES,
+  check: () => undefined,
+  use: async () => undefined,
+};
+
+interface Open {
+  readonly host: ScriptHost;
+  readonly log: string[];
+  call(lane: Lane, name: string, handler: string, timeoutMs?: number): Promise<CallOutcome>;
+  /** The ids of the runs that have begun, once for each begin. */
+  begun(): string[];
+  load(): Promise<void>;
+}
+
+/** A project with two files, `a` and `b`, with the same handlers. */
+async function open(): Promise<Open> {
+  const root = temporaryFolder();
+  mkdirSync(join(root, "jobs"));
+  const handlers = `
+    import { appendFileSync } from "node:fs";
+    const begin = (context) => appendFileSync(${JSON.stringify(join(root, "begun"))}, context.runId + "\\n");
+    export const calm = (context) => { begin(context); };
+    export const awaits = async (context) => { begin(context); await Bun.sleep(300); };
+    export const sleeps = async (context) => { begin(context); await Bun.sleep(5_000); };
+    export const loop = (context) => { begin(context); for (;;); };
+    export const three = (context) => { begin(context); const end = performance.now() + 3_000; while (performance.now() < end); };
+  `;
+  for (const name of ["a", "b"]) await Bun.write(join(root, `jobs/${name}.ts`), handlers);
+  await Bun.write(join(root, "begun"), "");
+  const log: string[] = [];
+  const options = { root, env: [], bodyLimit: 1_000, batchBodyLimit: 1_000, umask: 0o022 };
+  const environment = { PATH: process.env["PATH"] };
+  const host = new ScriptHost({
+    root: () => root,
+    env: [],
+    processes: 1,
+    process: () => ({ word: "script-host", options, cwd: root, environment }),
+    memoryLimit: 256 * 1024 ** 2,
+    logger: quietLogger(log),
+  });
+  afterAll(() => host.stop());
+  const load = (): Promise<void> => host.load({ kinds: [kind], calls });
+  await load();
+  return {
+    host,
+    log,
+    load,
+    call: (lane, runId, handler, timeoutMs = 60_000) => {
+      const input = { runId, attempt: 1, user: null };
+      const path = `jobs/${runId[0]}.ts`;
+      const patienceMs = lane === "hooks" ? { patienceMs: 30_000 } : {};
+      return host.call(lane, { ...task(runId), path, handler, input, timeoutMs, ...patienceMs });
+    },
+    begun: () => readFileSync(join(root, "begun"), "utf8").split("\n").filter(Boolean),
+  };
+}
+
+function statuses(outcomes: readonly Promise<CallOutcome>[]): Promise<string[]> {
+  return Promise.all(outcomes.map(async (outcome) => (await outcome).status));
+}
+
+const tenCalm = Array.from({ length: 10 }, (_, n) => `${n % 2 === 0 ? "a" : "b"}-calm-${n}`);
+
+test.each(LANES)("%s: the others of a loop complete before the loop ends, each begun once", async (lane) => {
+  const { call, begun, host } = await open();
+  const before = call(lane, "b-awaits", "awaits");
+  await until(() => begun().length === 1);
+  let isOver = false;
+  const loop = call(lane, "a-loop", "loop");
+  void loop.then(() => {
+    isOver = true;
+  });
+  await until(() => begun().includes("a-loop"));
+  const others = tenCalm.map((id) => call(lane, id, "calm"));
+  expect(await statuses(others)).toEqual(Array(10).fill("answered"));
+  // A hook that had begun is asked again; an endpoint and a run must not begin again.
+  if (lane === "hooks") expect((await before).status).toBe("answered");
+  expect(isOver).toBeFalse();
+  const begins = begun().filter((id) => id !== "b-awaits" && id !== "a-loop");
+  expect(begins.toSorted()).toEqual(tenCalm.toSorted());
+  if (lane !== "hooks") expect(begun().filter((id) => id === "b-awaits" || id === "a-loop")).toHaveLength(2);
+  host.stop();
+  expect((await loop).status).toBe("stopped");
+});
+
+test.each(["runs", "endpoints"] as const)(
+  "%s: a process that comes back begins none of the attempts that another process has",
+  async (lane) => {
+    const { call, begun, log, host } = await open();
+    // Keeps the process alive after the computation.
+    const sleeping = call(lane, "b-sleeps", "sleeps");
+    await until(() => begun().length === 1);
+    const computing = call(lane, "a-three", "three");
+    const others = tenCalm.map((id) => call(lane, id, "calm"));
+    expect(await statuses([computing, ...others])).toEqual(Array(11).fill("answered"));
+    expect(log.filter((line) => line.includes("computes for more than a second"))).toHaveLength(1);
+    expect((await call(lane, "a-last", "calm")).status).toBe("answered");
+    expect((await sleeping).status).toBe("answered");
+    expect(begun().toSorted()).toEqual(["a-last", "a-three", "b-sleeps", ...tenCalm].toSorted());
+    await until(() => host.underWay === 0);
+  },
+);
+
+test.each(LANES)("%s: eight loops of a file keep no other file waiting, and a stop ends all", async (lane) => {
+  const { call, begun, host } = await open();
+  const loops = Array.from({ length: 8 }, (_, n) => call(lane, `a-loop-${n}`, "loop"));
+  const others = Array.from({ length: 8 }, (_, n) => call(lane, `b-calm-${n}`, "calm"));
+  expect(await statuses(others)).toEqual(Array(8).fill("answered"));
+  const loopsOf = (): string[] => begun().filter((id) => id.startsWith("a-loop"));
+  // A loop in the first process, a loop apart, and three alone.
+  await until(() => new Set(loopsOf()).size === 5);
+  expect((await call(lane, "b-calm", "calm")).status).toBe("answered");
+  // Of hooks that begin together, the looping hook is not known: all are asked again.
+  if (lane !== "hooks") expect(new Set(loopsOf()).size).toBe(loopsOf().length);
+  host.stop();
+  expect(await statuses(loops)).toEqual(Array(8).fill("stopped"));
+});
+
+test("a reload while a process does not answer: the next run has the new process, and the loop keeps its time", async () => {
+  const { call, begun, load, host, log } = await open();
+  const loop = call("runs", "a-loop", "loop", 4_000);
+  await until(() => log.some((line) => line.includes("computes for more than a second")));
+  await load();
+  expect((await call("runs", "a-calm", "calm")).status).toBe("answered");
+  expect(await loop).toMatchObject({ status: "lost" });
+  await until(() => host.underWay === 0);
+  expect(begun()).toEqual(["a-loop", "a-calm"]);
+});
+
+test("the time of a hook does not count its waiting for a process", async () => {
+  const { call, begun } = await open();
+  const computing = call("hooks", "b-three", "three");
+  await until(() => begun().length === 1);
+  // Less than the second after which another process takes the hook.
+  const outcome = await call("hooks", "a-calm", "calm", 500);
+  expect(outcome.status).toBe("answered");
+  expect((await computing).status).toBe("answered");
+});
