@@ -20,7 +20,7 @@ const runtimeSettings = {
 const maxLastWords = 2_000;
 
 /** The service's end of a process. `SpawnedProcess` is the real end; unit tests use a fake. */
-export interface HostProcess<Out extends object> {
+export interface HostProcess<Out> {
   /** Resolves when the process has ended, however that happened. */
   readonly exited: Promise<ProcessEnd>;
   readonly hasExited: boolean;
@@ -54,7 +54,7 @@ export interface SpawnOptions extends Surroundings {
 }
 
 /** A process of the same executable, in a process group of its own. */
-export class SpawnedProcess<Out extends object, In> implements HostProcess<Out> {
+export class SpawnedProcess<Out, In> implements HostProcess<Out> {
   readonly #child: Bun.Subprocess<"ignore", "ignore", "pipe">;
   readonly exited: Promise<ProcessEnd>;
 

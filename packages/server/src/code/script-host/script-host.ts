@@ -4,7 +4,8 @@ import type { Logger } from "../../base/logging/index.ts";
 import { type CallOutcome, runOutcome, type ScriptOutcome, type ScriptTask } from "./attempt.ts";
 import type { CallAnswers } from "./call-transport.ts";
 import { missingVariables, readEnvironmentFile, withoutSettings } from "./environment.ts";
-import { SpawnedProcess, type SpawnOptions } from "./host-process.ts";
+import { FramedProcess } from "./frames.ts";
+import type { SpawnOptions } from "./host-process.ts";
 import type { CodeFile, Loaded, ScriptExports } from "./protocol.ts";
 import {
   type FileState,
@@ -279,7 +280,7 @@ export class ScriptHost {
 
   #start(lane: Lane, { root, code, calls }: Load): readonly Supervisor[] {
     const start = this.#options.process(root);
-    const spawn: SupervisorOptions["spawn"] = (onMessage) => new SpawnedProcess(start, onMessage);
+    const spawn: SupervisorOptions["spawn"] = (onMessage) => new FramedProcess(start, onMessage);
     const { memoryLimit, logger } = this.#options;
     const onLost = (): void => {
       this.#processesLost += 1;

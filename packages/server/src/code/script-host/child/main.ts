@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import { moveTime, nextTurn } from "../../../base/kernel/index.ts";
+import { type Frame, FrameSender, messagesOf } from "../frames.ts";
 import { dispatch, type Handlers } from "../host-process.ts";
 import {
   type ChildOptions,
@@ -59,8 +60,11 @@ export function runScripts(options: ChildOptions): void {
   const toService = process.send?.bind(process);
   if (toService === undefined) throw new Error("This process is started by the service");
   loadEnvironment(options.root);
-  const child = new Child(options, toService);
-  process.on("message", (message: ToChild) => child.receive(message));
+  const frames = new FrameSender(toService);
+  const child = new Child(options, (message) => frames.send(message));
+  process.on("message", (frame: Frame) => {
+    for (const message of messagesOf<ToChild>(frame)) child.receive(message);
+  });
   process.on("uncaughtException", (thrown) => child.stray(thrown));
   process.on("unhandledRejection", (thrown) => child.stray(thrown));
   process.umask(options.umask);
