@@ -6,7 +6,7 @@ import { SpawnedProcess, type SpawnOptions } from "./host-process.ts";
 import type { FromChild, ToChild } from "./protocol.ts";
 
 type Message = FromChild | ToChild;
-/** What the channel carries: the JSON of an array of messages, or a message. */
+/** The content of the channel: the JSON of an array of messages, or a message. */
 export type Frame = string | Message;
 
 /** Messages that many calls share already, or that must leave before the user's code computes. */
