@@ -157,6 +157,19 @@ describe("docs/functions.md", async () => {
   });
 });
 
+test("docs/migrations.md prints a migration that type-checks and fills the slugs", async () => {
+  const { cwd, paths } = await printedProject("migrations.md");
+  expect(paths).toEqual(["collections/posts.json", "migrations/001-slugs.ts"]);
+  expect(await socle(["check"], { cwd })).toMatchObject({ code: 0, stdout: "" });
+  const seed = JSON.stringify({ posts: ["Hello, World!", "Second"].map((title) => ({ title })) });
+  await Bun.write(join(cwd, "seed.json"), seed);
+  expect(await socle(["seed", "seed.json"], { cwd })).toMatchObject({ code: 0 });
+  const server = await serve(cwd);
+  const { items } = (await (await fetch(`${server.url}/api/posts`)).json()) as RecordList;
+  expect(items).toMatchObject([{ slug: "second" }, { slug: "hello-world-" }]);
+  await server.stop();
+});
+
 test("docs/queries.md prints collections that load and records that socle seed takes", async () => {
   const { cwd, paths } = await printedProject("queries.md");
   expect(paths).toEqual([

@@ -39,6 +39,8 @@ export interface AppOptions extends ServiceOptions, Pick<ApiOptions, "effective"
   environment: { readonly [name: string]: string | undefined };
   /** The command that makes an admin, for messages. */
   adminCommand: string;
+  /** Ends a start that runs migrations: `startApp` then throws `MigrationStopped`. */
+  interrupted?: AbortSignal;
   /** Loads functions and jobs again after each change, and keeps `.socle/types.d.ts` up to date. */
   isDevelopment?: boolean;
 }
@@ -81,7 +83,7 @@ async function start(options: AppOptions) {
   const given = { ...options, service, scripts, version, lag, files, dashboard };
   const { parts, backups } = buildApi({ ...given, readiness: () => readiness.reasons() });
   starting.adopt(backups, () => backups.stop()).start();
-  await scripts.start();
+  await scripts.start({ signal: AbortSignal.any([signal, options.interrupted ?? signal]) });
   const retention = openRetention(service, config, logger);
   starting.defer(() => retention.settled());
   const http = new HttpServer({ ...parts, ...https, stopping: signal });
@@ -213,8 +215,10 @@ async function develop(options: {
   const { collections, database } = service;
   const folder = join(config.folder, "collections");
   const apply = (): Promise<void> =>
-    applyDefinitionFiles({ folder, collections, database, logger: logger.for("collections") }).catch((error) =>
-      logger.error(`Collections stay as they are: ${messageOf(error)}`),
+    applyDefinitionFiles({ folder, collections, database, logger: logger.for("collections") }).then(
+      // A migration may wait for the definitions.
+      () => scripts.migrate(),
+      (error) => logger.error(`Collections stay as they are: ${messageOf(error)}`),
     );
   watchFiles({ stateOf: () => definitionsState(folder), applied, apply, signal });
 }

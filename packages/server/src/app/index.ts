@@ -2,6 +2,8 @@
  * The composition root: builds every module, gives each module the other modules that the module needs, starts and
  * stops the service, and answers the control socket.
  */
+
+export { MigrationStopped } from "../code/migrations/index.ts";
 export { buildApi } from "./api.ts";
 export { type App, startApp, version } from "./app.ts";
 export { askService, doServiceWork, type LogLine, type RunRequest, type TransferRequest } from "./control.ts";

@@ -2,13 +2,15 @@
 
 import { realpathSync } from "node:fs";
 import type { Config } from "../base/config/index.ts";
-import { AppError, adviceOnName, nextTurn, quote, system } from "../base/kernel/index.ts";
+import { AppError, adviceOnName, messageOf, nextTurn, quote, system } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import { checkEndpoint, Endpoints } from "../code/endpoints/index.ts";
 import { Functions, triggersOf } from "../code/functions/index.ts";
 import { Jobs, jobOf } from "../code/jobs/index.ts";
+import { checkMigration, MigrationStopped, Migrations } from "../code/migrations/index.ts";
 import {
   fingerprint,
+  type Lane,
   QueryPool,
   Reads,
   ScriptHost,
@@ -35,12 +37,19 @@ export interface ScriptsOptions {
   readonly now?: () => number;
 }
 
+interface ScriptsStart {
+  readonly hasSchedules?: boolean;
+  /** Ends a migration that runs; by default, `stop` does. */
+  readonly signal?: AbortSignal;
+}
+
 export class Scripts {
   readonly functions: Functions;
   readonly jobs: Jobs;
   readonly endpoints: Endpoints;
   readonly host: ScriptHost;
   readonly #owners: ScriptOwners;
+  readonly #migrations: Migrations;
   readonly #queries: QueryPool;
   readonly #logger: Logger;
   /** The real path of the project's folder, which is part of the address of each module. */
@@ -84,20 +93,29 @@ export class Scripts {
     });
     const prefix = config["endpoints.prefix"];
     this.endpoints = new Endpoints({ ...shared, prefix, logger: logger.for("endpoints") });
-    this.#owners = {
-      kinds: [this.functions, this.jobs, this.endpoints],
-      calls: new ServiceApi({ ...service, reads, queues: this.jobs.queues }),
-    };
+    const calls = new ServiceApi({ ...service, reads, queues: this.jobs.queues });
+    this.#owners = { kinds: [this.functions, this.jobs, this.endpoints], calls };
+    this.#migrations = new Migrations({
+      ...service,
+      calls,
+      logger: logger.for("migrations"),
+      root: process.root,
+      openHost: () => new ScriptHost({ ...process, processes: 1, logger: this.#logger }),
+    });
   }
 
-  /** Loads the files and starts waiting runs. Without schedules, jobs run by hand alone. */
-  async start({ hasSchedules = true }: { hasSchedules?: boolean } = {}): Promise<void> {
+  /**
+   * Loads the files, starts waiting runs, and runs the migrations. Without schedules, jobs run by hand alone.
+   * @throws SetupError for a migration that fails; MigrationStopped after the signal.
+   */
+  async start({ hasSchedules = true, signal = this.#stopping.signal }: ScriptsStart = {}): Promise<void> {
     this.#loaded = fingerprint(this.#root());
     // Before anything is loaded that could write.
     this.#service.records.hookWith(this.functions.hooks);
     this.#service.auth.hookWith(this.functions.hooks);
     this.functions.start();
     await this.host.load(this.#owners);
+    await this.#migrations.run(signal);
     if (hasSchedules) await this.jobs.start();
     this.#tell("Loaded");
   }
@@ -110,15 +128,26 @@ export class Scripts {
     this.#tell("Reloaded", { ms: Math.round(performance.now() - start) });
   }
 
+  /** Runs the migrations that have not run, while the service works. A failure is logged. */
+  async migrate(): Promise<void> {
+    const { signal } = this.#stopping;
+    await this.#migrations.run(signal).catch((thrown: unknown) => {
+      if (!(thrown instanceof MigrationStopped)) this.#logger.error(messageOf(thrown));
+    });
+  }
+
   /** Reloads whenever a file has changed, until `stop`. `onReload` is called after each reload. */
   watch(onReload: () => void): void {
     watchFiles({
       stateOf: () => fingerprint(this.#root()),
       applied: this.#loaded,
-      apply: () =>
-        this.reload()
-          .catch((error) => this.#logger.error("Functions and jobs could not be loaded again", { error }))
-          .then(onReload),
+      apply: async () => {
+        await this.reload().catch((error) =>
+          this.#logger.error("Functions and jobs could not be loaded again", { error }),
+        );
+        onReload();
+        await this.migrate();
+      },
       signal: this.#stopping.signal,
     });
   }
@@ -260,6 +289,7 @@ export async function checkScripts(
     kinds: [
       kindOf("functions", (script) => triggersOf(script, timeoutMs)),
       kindOf("jobs", (script) => jobOf(script, timeoutMs)),
+      kindOf("migrations", checkMigration, "migrations"),
       kindOf("endpoints", (script, files) => checkEndpoint(script, files, { timeoutMs, prefix })),
     ],
     calls: { answer: () => Promise.reject(new AppError("unavailable", "No service runs during a check.")) },
@@ -272,6 +302,6 @@ export async function checkScripts(
   }
 }
 
-function kindOf(folder: ScriptKind["folder"], check: ScriptKind["check"]): ScriptKind {
-  return { folder, check, firstLane: "runs", use: async () => undefined };
+function kindOf(folder: ScriptKind["folder"], check: ScriptKind["check"], firstLane: Lane = "runs"): ScriptKind {
+  return { folder, check, firstLane, use: async () => undefined };
 }

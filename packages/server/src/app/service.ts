@@ -6,6 +6,7 @@ import { Clock, SetupError, threadEntry, toTimestamp } from "../base/kernel/inde
 import { LimitMeter, type Logger } from "../base/logging/index.ts";
 import { followCollection, functionSchema } from "../code/functions/index.ts";
 import { jobSchema } from "../code/jobs/index.ts";
+import { migrationSchema } from "../code/migrations/index.ts";
 import { applyDefinitionFiles, Collections, collectionSchema } from "../data/collections/index.ts";
 import { Queries, ShownFiles } from "../data/queries/index.ts";
 import { Records } from "../data/records/index.ts";
@@ -37,6 +38,7 @@ const schemas: readonly ModuleSchema[] = [
   storageSchema,
   functionSchema,
   jobSchema,
+  migrationSchema,
   keptAnswerSchema,
 ];
 

@@ -64,7 +64,8 @@ export const types: Command = {
 
 export const check: Command = {
   name: "check",
-  summary: "Check the configuration, the collections, the types of functions, jobs and endpoints, and that they load",
+  summary:
+    "Check the configuration, the collections, the types of functions, jobs, endpoints and migrations, and that they load",
   async run({ terminal, load }) {
     const { config, logger } = await load();
     const definitions = await readDefinitions(config, logger);

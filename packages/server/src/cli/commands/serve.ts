@@ -1,7 +1,7 @@
 /** `socle serve` and `socle dev`: run the service until a signal, a failed disk or a defect ends the service. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type App, ServiceManager, shellCommand, startApp } from "../../app/index.ts";
+import { type App, MigrationStopped, ServiceManager, shellCommand, startApp } from "../../app/index.ts";
 import { supervisionOf, supervisionVariables } from "../../base/config/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { type Command, type CommandInvocation, type Settings, textOption } from "../command.ts";
@@ -60,7 +60,18 @@ async function runWith(
       .reloading(() => loading.reload())
       .catch((error) => logger.error("Functions and jobs could not be loaded again", { error }));
   });
-  const running = await startApp({ ...settings, onFatal, environment, isDevelopment, adminCommand });
+  const interruption = new AbortController();
+  void stopped.then(() => interruption.abort());
+  const { signal: interrupted } = interruption;
+  const start = startApp({ ...settings, onFatal, environment, isDevelopment, adminCommand, interrupted });
+  const running = await start.catch((thrown: unknown) => {
+    if (thrown instanceof MigrationStopped) return null;
+    throw thrown;
+  });
+  if (running === null) {
+    logger.info(`${await stopped}: stopped in a migration, which goes on at the next start`);
+    return 0;
+  }
   app = running;
   manager.ready(running.url, () => running.works());
   const steps = isDevelopment && config["log.format"] === "text" ? running.firstSteps() : [];

@@ -11,13 +11,21 @@ export {
   type ScriptResponse,
   type ScriptTask,
 } from "./attempt.ts";
+export type { CallAnswers, Caller } from "./call-transport.ts";
 export { readEnvironmentFile } from "./environment.ts";
 export { dispatch, type Handlers, runTool, SpawnedProcess, type SpawnOptions, toolOutput } from "./host-process.ts";
-export { appErrorOf, type Read, type ScriptError, type ScriptExports } from "./protocol.ts";
+export { appErrorOf, type CallMessage, type Read, type ScriptError, type ScriptExports } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
 export { keyOf, Reads } from "./reads.ts";
 export { exportAdvice, parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
-export { type FileState, findScripts, fingerprint, listTests, type ScriptFolder } from "./script-files.ts";
+export {
+  type FileState,
+  findScripts,
+  fingerprint,
+  fingerprintOfFile,
+  listTests,
+  type ScriptFolder,
+} from "./script-files.ts";
 export {
   type BrokenScript,
   type Lane,

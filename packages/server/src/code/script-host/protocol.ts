@@ -87,6 +87,8 @@ export interface RunInput {
   readonly params?: { readonly [name: string]: string | readonly string[] };
   /** The payload of a queue's run. */
   readonly payload?: JsonValue;
+  /** For a migration: the position that was saved last; null before. */
+  readonly position?: JsonValue;
 }
 
 /** A file of the user's code with its content at the time of the load. */

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
 import type { CodeFile, ScriptError } from "./protocol.ts";
 
-export const scriptFolders = ["functions", "jobs", "endpoints"] as const;
+export const scriptFolders = ["functions", "jobs", "endpoints", "migrations"] as const;
 export type ScriptFolder = (typeof scriptFolders)[number];
 
 /** The module of a function, a job (spec, "Startup rules" 3) or an endpoint. */
@@ -39,7 +39,8 @@ function placeOf(path: string): ScriptFile | "stray" | null {
   if (isShared || isTest(path) || path.endsWith(".d.ts") || !/\.[cm]?[jt]sx?$/.test(path)) return null;
   const isModule = path.endsWith(".ts");
   if (folder === "endpoints") return isModule ? { folder, path, collection: null } : "stray";
-  if (folder === "jobs" && names.length === 1) return isModule ? { folder, path, collection: null } : "stray";
+  if ((folder === "jobs" || folder === "migrations") && names.length === 1)
+    return isModule ? { folder, path, collection: null } : "stray";
   if (folder !== "functions" || names.length > 2) return null;
   const [collection = "", file] = names;
   return isModule && file !== undefined ? { folder, path, collection } : "stray";
@@ -116,6 +117,11 @@ export function fingerprint(root: string): string {
   const env = look(() => statSync(join(root, ".env")));
   if (env !== null) parts.push(`.env:${env.mtimeMs}:${env.size}`);
   return parts.join("\n");
+}
+
+/** A text that differs when the content of a file differs. @throws Error for a file that cannot be read. */
+export function fingerprintOfFile(root: string, path: string): string {
+  return new Bun.CryptoHasher("sha256").update(readFileSync(join(root, path))).digest("hex");
 }
 
 /** The modules with the present content. */

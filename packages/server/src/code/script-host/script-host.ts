@@ -21,9 +21,9 @@ import { Supervisor, type SupervisorOptions } from "./supervisor.ts";
  * Lanes: the groups of processes of the user's code. A request waits for a call, but not for a run: a function that
  * computes for half a minute must not keep a write waiting. So each lane with files has separate processes.
  */
-const LANES = ["runs", "hooks", "endpoints"] as const;
+const LANES = ["runs", "hooks", "endpoints", "migrations"] as const;
 
-/** `runs`: functions and jobs. `hooks`: handlers that a write waits for. `endpoints`: handlers of requests. */
+/** `runs`: functions and jobs. `hooks`: handlers that a write waits for. `endpoints`: handlers of requests. `migrations`: a migration at a time. */
 export type Lane = (typeof LANES)[number];
 
 /** `runs`: 48 of functions, 48 of jobs, and some runs beyond that width. */
@@ -36,6 +36,8 @@ const laneOptions: {
   runs: { contents: "functions and jobs", capacity: 112, isAwaited: false, isRepeatable: true, isAskedAgain: false },
   hooks: { contents: "hooks", capacity: 1_024, isAwaited: true, isRepeatable: true, isAskedAgain: true },
   endpoints: { contents: "endpoints", capacity: 1_024, isAwaited: true, isRepeatable: false, isAskedAgain: false },
+  // A repeated call would begin with the position of the first call.
+  migrations: { contents: "migrations", capacity: 1, isAwaited: false, isRepeatable: false, isAskedAgain: false },
 };
 
 /** A loaded file: the newest version without a load error. */
@@ -54,6 +56,8 @@ export interface BrokenScript {
 /** A kind of script, functions or jobs: the owner of a folder. */
 export interface ScriptKind {
   readonly folder: ScriptFolder;
+  /** The files of the folder to load; by default, all files. */
+  readonly paths?: ReadonlySet<string>;
   /** The lane that loads a file first, to read the file's exports. */
   readonly firstLane: Lane;
   /** The lanes that need a file with these exports; by default, the first lane. */
@@ -151,9 +155,9 @@ export class ScriptHost {
     return this.#loading;
   }
 
-  /** Calls the handler of a function or job, and gives the end of the run. Never rejects. */
-  async run(task: ScriptTask): Promise<ScriptOutcome> {
-    return runOutcome(await this.call("runs", task), task.timeoutMs);
+  /** Calls the handler of a function, job or migration, and gives the end of the run. Never rejects. */
+  async run(task: ScriptTask, lane: Lane = "runs"): Promise<ScriptOutcome> {
+    return runOutcome(await this.call(lane, task), task.timeoutMs);
   }
 
   /** Calls a handler in a lane. Never rejects. */
@@ -191,10 +195,13 @@ export class ScriptHost {
 
   async #load(owners: ScriptOwners): Promise<void> {
     const root = this.#options.root();
-    const { scripts: files, strays } = findScripts(root);
+    const { scripts, strays } = findScripts(root);
+    const files = scripts.filter(({ folder, path }) =>
+      owners.kinds.some((kind) => kind.folder === folder && kind.paths?.has(path) !== false),
+    );
     for (const path of strays)
       this.#options.logger.warn(
-        `${path} has no effect: functions are functions/<collection>/<file>.ts, jobs are jobs/<file>.ts, endpoints end in .ts, shared code starts with _`,
+        `${path} has no effect: functions are functions/<collection>/<file>.ts, jobs are jobs/<file>.ts, migrations are migrations/<file>.ts, endpoints end in .ts, shared code starts with _`,
       );
     this.#missing = this.#missingVariables(root);
     for (const name of this.#missing)
@@ -205,26 +212,26 @@ export class ScriptHost {
     const load: Load = { ...owners, root, files, code, loaded: new Map() };
     const generation = await this.#open(load);
     if (this.#isStopped) return;
-    const scripts = new Map<string, LoadedScript>();
+    const loaded = new Map<string, LoadedScript>();
     const broken: BrokenScript[] = [];
     this.#states.keep(files);
     for (const file of files) {
       const script = this.#scriptOf(file, load, generation);
       if (script === null) broken.push({ file, source: code.find(({ path }) => path === file.path)?.content ?? null });
-      else scripts.set(file.path, script);
+      else loaded.set(file.path, script);
     }
     this.#change = Promise.withResolvers<void>();
     try {
-      this.#scripts = scripts;
+      this.#scripts = loaded;
       for (const kind of owners.kinds) {
         const isOwn = ({ file }: { readonly file: ScriptFile }): boolean => file.folder === kind.folder;
-        await kind.use([...scripts.values()].filter(isOwn), broken.filter(isOwn));
+        await kind.use([...loaded.values()].filter(isOwn), broken.filter(isOwn));
       }
     } finally {
       this.#change.resolve();
       this.#change = null;
     }
-    const needed = new Set([...scripts.values()].map((script) => script.generation));
+    const needed = new Set([...loaded.values()].map((script) => script.generation));
     for (const old of this.#alive) if (!needed.has(old)) void this.#retire(old);
   }
 

@@ -25,7 +25,7 @@ const types: { readonly [handler: string]: FunctionEntry["type"] } = {
   onLogin: "login",
 };
 
-const kinds = { functions: "function", jobs: "job", endpoints: "endpoint" } as const;
+const kinds = { functions: "function", jobs: "job", endpoints: "endpoint", migrations: null } as const;
 
 const statuses = ["waiting", "running", "completed", "failed"] as const satisfies FunctionRun["status"][];
 
@@ -48,17 +48,22 @@ export class ScriptAdmin {
 
   /** Every file, also a file that was never loaded. */
   files(): ScriptFileEntry[] {
-    return this.#options.scriptFiles().map(({ file, loadedAt, problem }) => ({
-      filePath: file.path,
-      kind: kinds[file.folder],
-      collection: file.collection,
-      loadedAt: loadedAt === null ? null : toTimestamp(loadedAt),
-      problem: problem && {
-        message: problem.message,
-        stack: problem.stack ?? null,
-        since: toTimestamp(problem.since),
-      },
-    }));
+    return this.#options.scriptFiles().flatMap(({ file, loadedAt, problem }) => {
+      const kind = kinds[file.folder];
+      // Migrations have processes of their own.
+      if (kind === null) return [];
+      return {
+        filePath: file.path,
+        kind,
+        collection: file.collection,
+        loadedAt: loadedAt === null ? null : toTimestamp(loadedAt),
+        problem: problem && {
+          message: problem.message,
+          stack: problem.stack ?? null,
+          since: toTimestamp(problem.since),
+        },
+      };
+    });
   }
 
   /** Functions and hooks, by file. */

@@ -1,6 +1,6 @@
 /** The context of a handler; `context-types.txt` declares the context to the user's editor. */
 import type { RunInput } from "../protocol.ts";
-import { databaseOf } from "./database.ts";
+import { databaseOf, withTags } from "./database.ts";
 import type { AttemptScope, Output } from "./output.ts";
 import { jsonOf, type ReadRecorder } from "./reads.ts";
 import type { ServiceClient } from "./service-client.ts";
@@ -22,6 +22,7 @@ export function makeContext({ input, scope, calls, recorder, output, env }: Cont
     ...about,
     // The caller of an endpoint.
     ...(input.params !== undefined && { user }),
+    ...(input.position !== undefined && { save: saveOf(calls) }),
     runId,
     attempt,
     signal: scope.signal,
@@ -35,6 +36,15 @@ export function makeContext({ input, scope, calls, recorder, output, env }: Cont
         calls.call("jobs.enqueue", [name, jsonOf(payload), jsonOf(options)]),
     },
     env,
+  };
+}
+
+/** Does operations, as `db.batch` does, and keeps a position of a migration, in one transaction. */
+function saveOf(calls: ServiceClient): (operations: unknown, position: unknown) => Promise<unknown[]> {
+  return async (operations, position = null) => {
+    const sent = jsonOf({ operations: withTags(operations) });
+    const results = (await calls.call("migration.save", [sent, jsonOf(position)])) as { body: unknown }[];
+    return results.map(({ body }) => body);
   };
 }
 

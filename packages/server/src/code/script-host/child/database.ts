@@ -30,7 +30,7 @@ export function databaseOf(calls: ServiceClient, recorder: ReadRecorder | null):
 }
 
 /** The operations of a batch, with the `ETag` of the record that `ifMatch` is. The service checks the rest. */
-function withTags(operations: unknown): unknown {
+export function withTags(operations: unknown): unknown {
   if (!Array.isArray(operations)) return operations;
   return operations.map((operation: VersionOptions | null) =>
     isObject(operation?.ifMatch) ? { ...operation, ifMatch: tagOf(operation) } : operation,

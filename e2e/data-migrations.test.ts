@@ -1,0 +1,207 @@
+/** Files of `migrations/`: once each, in order, before requests are answered, and on from the last slice after any end. */
+import { Database } from "bun:sqlite";
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { RecordList } from "@socle/protocol";
+import { executable, project, serve, socle, until } from "./kit.ts";
+import { write } from "./scripts-kit.ts";
+
+const number = { name: "n", type: "integer", required: true };
+const collections = [
+  { name: "items", fields: [number, { name: "text", type: "string" }] },
+  { name: "steps", fields: [number] },
+];
+const size = 60;
+/** Adds 1 to each item in slices of ten. After each slice, `gate` tells whether the migration waits. */
+const counting = (gate: string): string => `
+  const migration: Migration<{ cursor: string | null; done: number }> = async ({ db, position, save, signal }) => {
+    let { cursor, done } = position ?? { cursor: null, done: 0 };
+    while (done < ${size}) {
+      const page = await db.collection("items").list({ sort: "createdAt", limit: 10, cursor });
+      cursor = page.nextCursor;
+      done += page.length;
+      await save(
+        page.map(({ id }) => ({ method: "update", collection: "items", id, body: { n: { $increment: 1 } } })),
+        { cursor, done },
+      );
+      ${gate}
+    }
+  };
+  export default migration;
+`;
+
+/** A project with items, before its first migration. */
+async function filled(): Promise<string> {
+  const cwd = await project({ collections });
+  const server = await serve(cwd);
+  const operations = Array.from({ length: size }, () => ({ method: "create", collection: "items", body: { n: 0 } }));
+  const answer = await fetch(`${server.url}/api/batch`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ operations }),
+  });
+  expect(answer.status).toBe(200);
+  await server.stop();
+  return cwd;
+}
+
+/** Starts the service, and does not wait until the service listens. */
+function begin(cwd: string) {
+  const env = { PATH: process.env["PATH"] ?? "" };
+  const child = Bun.spawn([executable], { cwd, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  afterAll(() => child.kill("SIGKILL"));
+  return { child, output: Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]) };
+}
+
+function positionOf(cwd: string): { done: number } | null {
+  if (!existsSync(join(cwd, "socle.db"))) return null;
+  using database = new Database(join(cwd, "socle.db"), { readonly: true });
+  const row = database.query<{ position: string }, []>("SELECT position FROM _migrations").get();
+  return row === null ? null : JSON.parse(row.position);
+}
+
+function rows(cwd: string): unknown[] {
+  using database = new Database(join(cwd, "socle.db"), { readonly: true });
+  return database.query("SELECT path, finishedAt IS NOT NULL AS done FROM _migrations ORDER BY path").all();
+}
+
+async function numbers(url: string, name: string): Promise<unknown[]> {
+  const { items } = (await (await fetch(`${url}/api/${name}`)).json()) as RecordList;
+  return items.map(({ n }) => n);
+}
+
+describe("a migration that ends in the middle goes on from its last slice", () => {
+  const once = Array.from({ length: size }, () => 1);
+
+  test.each([
+    ["kill -9", "SIGKILL", null],
+    ["SIGTERM", "SIGTERM", 0],
+  ] as const)("after %s, each record is changed once", async (_, signal, code) => {
+    const cwd = await filled();
+    const gate = `while (done >= 30 && !(await Bun.file("go").exists())) await Bun.sleep(5);`;
+    await write(cwd, { "migrations/001-count.ts": counting(gate) });
+    const { child, output } = begin(cwd);
+    await until(() => positionOf(cwd)?.done === 30);
+    child.kill(signal);
+    await child.exited;
+    expect(child.exitCode).toBe(code);
+    expect((await output).join("")).not.toContain("Listening");
+    expect(rows(cwd)).toEqual([{ path: "migrations/001-count.ts", done: 0 }]);
+    await Bun.write(join(cwd, "go"), "");
+    const server = await serve(cwd);
+    expect(server.output()).toContain("migrations/001-count.ts goes on");
+    expect(await numbers(server.url, "items")).toEqual(once);
+    await server.stop();
+    // A migration that is over does not run again.
+    const again = await serve(cwd);
+    expect(await numbers(again.url, "items")).toEqual(once);
+    expect(again.output()).not.toContain("001-count.ts");
+  });
+
+  test("a throw stops the start with the place; the corrected file goes on", async () => {
+    const cwd = await filled();
+    const bad = counting(`if (done === 20) throw new Error("no more");`);
+    const second = `export default ({ db }: any) => db.collection("steps").create({ n: 2 });\n`;
+    await write(cwd, { "migrations/001-count.ts": bad, "migrations/002-step.ts": second });
+    for (let n = 0; n < 2; n++) {
+      // The second start throws nothing: the slice with 20 is behind.
+      if (n === 1)
+        await write(cwd, { "migrations/001-count.ts": counting(`if (done === 40) throw new Error("no more");`) });
+      const { code, stdout, stderr } = await socle([], { cwd });
+      expect([code, `${stdout}${stderr}`]).toEqual([2, expect.stringContaining("migrations/001-count.ts: no more (")]);
+      expect(`${stdout}${stderr}`).toMatch(/migrations\/001-count\.ts:\d+/);
+      expect(positionOf(cwd)?.done).toBe((n + 1) * 20);
+      expect(rows(cwd)).toHaveLength(1);
+    }
+    await write(cwd, { "migrations/001-count.ts": counting("") });
+    const server = await serve(cwd);
+    expect(await numbers(server.url, "items")).toEqual(once);
+    expect(await numbers(server.url, "steps")).toEqual([2]);
+  });
+});
+
+test("a slice with a refused record is taken back with its position", async () => {
+  const cwd = await filled();
+  const migration = `
+    const migration: Migration<number> = async ({ save }) => {
+      await save([{ method: "create", collection: "steps", body: { n: 1 } }], 1);
+      await save([{ method: "create", collection: "steps", body: { n: 2 } }, { method: "create", collection: "steps", body: {} as any }], 2);
+    };
+    export default migration;
+  `;
+  await write(cwd, { "migrations/a.ts": migration });
+  const { stdout, stderr } = await socle([], { cwd });
+  expect(`${stdout}${stderr}`).toContain("migrations/a.ts:");
+  expect(positionOf(cwd)).toBe(1 as never);
+  await write(cwd, { "migrations/a.ts": "export default ({ position, save }: any) => save([], position + 10);\n" });
+  const server = await serve(cwd);
+  expect(positionOf(cwd)).toBe(11 as never);
+  expect(await numbers(server.url, "steps")).toEqual([1]);
+});
+
+test("a position that cannot be kept takes the records of the slice back", async () => {
+  const cwd = await project({ collections });
+  await (await serve(cwd)).stop();
+  const database = new Database(join(cwd, "socle.db"));
+  database.run(
+    `CREATE TRIGGER full BEFORE UPDATE ON _migrations WHEN new.position = '"full"' BEGIN SELECT RAISE(ABORT, 'full'); END`,
+  );
+  database.close();
+  const migration = `export default async ({ save }: any) => {
+    const create = { method: "create", collection: "steps", body: { n: 1 } };
+    const error = await save([create], "full").catch((thrown: Error) => thrown);
+    if (!(error instanceof Error)) throw new Error("the slice was kept");
+    await save([{ ...create, body: { n: 2 } }], "end");
+  };
+`;
+  await write(cwd, { "migrations/a.ts": migration });
+  const server = await serve(cwd);
+  expect(await numbers(server.url, "steps")).toEqual([2]);
+});
+
+test("in the order of names, after the definitions; a file that does not load stops the start before all", async () => {
+  const cwd = await project({ collections });
+  const step = (n: number): string => `export default ({ db }: any) => db.collection("steps").create({ n: ${n} });\n`;
+  await write(cwd, {
+    "migrations/010.ts": step(10),
+    "migrations/002.ts": step(2),
+    "migrations/020.ts": "export const x = 1;\n",
+  });
+  const { code, stdout, stderr } = await socle([], { cwd });
+  expect([code, `${stdout}${stderr}`]).toEqual([
+    2,
+    expect.stringContaining("migrations/020.ts does not load: has no default export that is a function"),
+  ]);
+  expect(rows(cwd)).toEqual([]);
+  expect((await socle(["check"], { cwd })).stdout).toContain("migrations/020.ts does not load");
+  await write(cwd, { "migrations/020.ts": step(20) });
+  const server = await serve(cwd);
+  expect(await numbers(server.url, "steps")).toEqual([20, 10, 2]);
+  await server.stop();
+  await write(cwd, { "migrations/002.ts": step(99) });
+  const again = await serve(cwd);
+  expect(again.output()).toContain("migrations/002.ts has changed since it ran");
+  expect(await numbers(again.url, "steps")).toEqual([20, 10, 2]);
+});
+
+test("socle dev runs a new file; its writes are those of a job: with hooks, functions and events", async () => {
+  const cwd = await project({ collections });
+  await write(cwd, {
+    "functions/items/log.ts": `
+      export const beforeCreate = () => ({ text: "hooked" });
+      export const onCreate = ({ record, db }: any) => db.collection("steps").create({ n: record.n });
+    `,
+  });
+  const server = await serve(cwd, { args: ["dev"] });
+  await write(cwd, {
+    "migrations/new.ts": `export default ({ db }: any) => db.collection("items").create({ n: 7 });\n`,
+  });
+  let steps: unknown[] = [];
+  for (const end = performance.now() + 60_000; steps.length === 0 && performance.now() < end; await Bun.sleep(20))
+    steps = await numbers(server.url, "steps");
+  expect(steps).toEqual([7]);
+  const { items } = (await (await fetch(`${server.url}/api/items`)).json()) as RecordList;
+  expect(items).toMatchObject([{ n: 7, text: "hooked" }]);
+  expect(rows(cwd)).toEqual([{ path: "migrations/new.ts", done: 1 }]);
+});

@@ -1,0 +1,137 @@
+/**
+ * Migrations of data: files in `migrations/` that run once each, in the order of their names, after the definitions are
+ * applied and before requests are answered.
+ *
+ * A migration goes on after a crash: `save` writes records and a position in one transaction, and the next start gives the
+ * file the position that was saved last.
+ */
+import { type Clock, newId, SetupError, system, toTimestamp } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import { parseBatch, type Records } from "../../data/records/index.ts";
+import type { Database } from "../../store/database/index.ts";
+import {
+  type CallAnswers,
+  type Caller,
+  type CallMessage,
+  findScripts,
+  fingerprintOfFile,
+  type Script,
+  type ScriptHost,
+} from "../script-host/index.ts";
+import { migrationRows, putBegun, putFinished, putPosition } from "./migration-table.ts";
+
+/** The name of the export that is a migration. */
+const handler = "default";
+/** The longest time that a timer measures: 24 days. A migration has no limit of its own. */
+const noTimeoutMs = 2 ** 31 - 1;
+
+/** The service was told to stop during a migration, which goes on at the next start. */
+export class MigrationStopped extends Error {
+  override readonly name = "MigrationStopped";
+}
+
+interface MigrationsOptions {
+  readonly database: Database;
+  readonly records: Records;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The real path of the project's folder. */
+  readonly root: () => string;
+  /** A host of processes for the migrations alone, which ends after the last. */
+  readonly openHost: () => ScriptHost;
+  /** Answers the calls of all other methods. */
+  readonly calls: CallAnswers;
+}
+
+interface PendingMigration {
+  readonly path: string;
+  readonly fingerprint: string;
+}
+
+/** @throws Error for a file without a default export that is a function. */
+export function checkMigration({ exports }: Script): void {
+  if (!exports.functions.includes(handler)) throw new Error("has no default export that is a function: the migration");
+}
+
+export class Migrations implements CallAnswers {
+  readonly #options: MigrationsOptions;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: MigrationsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Runs the migrations that have not run, each to its end.
+   * @param signal ends the migration that runs.
+   * @throws SetupError with the file and the place for a migration that fails; MigrationStopped after the signal.
+   */
+  run(signal: AbortSignal): Promise<void> {
+    // No file runs twice at a time.
+    const before = this.#running.catch(() => undefined);
+    this.#running = before.then(() => this.#runPending(signal));
+    return this.#running;
+  }
+
+  async #runPending(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) throw new MigrationStopped();
+    const pending = this.#pending();
+    if (pending.length === 0) return;
+    const host = this.#options.openHost();
+    const stop = (): void => host.stop();
+    signal.addEventListener("abort", stop);
+    try {
+      const paths = new Set(pending.map(({ path }) => path));
+      const use = (): Promise<void> => Promise.resolve();
+      const kind = { folder: "migrations", firstLane: "migrations", check: checkMigration, use, paths } as const;
+      await host.load({ kinds: [kind], calls: this });
+      if (signal.aborted) throw new MigrationStopped();
+      const [problem] = host.problems();
+      if (problem !== undefined) throw new SetupError(`${problem.path} does not load: ${problem.message}`);
+      for (const migration of pending) await this.#runOne(migration, host);
+    } finally {
+      signal.removeEventListener("abort", stop);
+      host.stop();
+    }
+  }
+
+  /** Answers `save`, and passes all other calls on. */
+  async answer(call: CallMessage, caller: Caller): Promise<unknown> {
+    if (call.method !== "migration.save") return this.#options.calls.answer(call, caller);
+    const [operations, position] = call.args.map(String);
+    const { path, principal } = caller.task;
+    const after = (tx: Parameters<typeof putPosition>[0]): void => putPosition(tx, path, position ?? "null");
+    return (await this.#options.records.batch(principal, parseBatch(JSON.parse(operations ?? "")), { after })).text;
+  }
+
+  /** The files that have not run to their end, by name. A file that has changed since is a WARN. */
+  #pending(): PendingMigration[] {
+    const { database, logger, root } = this.#options;
+    const folder = root();
+    const rows = new Map(migrationRows(database.reader).map((row) => [row.path, row]));
+    const files = findScripts(folder).scripts.filter((file) => file.folder === "migrations");
+    return files.flatMap(({ path }) => {
+      const fingerprint = fingerprintOfFile(folder, path);
+      const row = rows.get(path);
+      if (row === undefined || row.finishedAt === null) return { path, fingerprint };
+      if (row.fingerprint !== fingerprint)
+        logger.warn(`${path} has changed since it ran on ${row.finishedAt}; it does not run again`);
+      return [];
+    });
+  }
+
+  async #runOne({ path, fingerprint }: PendingMigration, host: ScriptHost): Promise<void> {
+    const { database, clock, logger } = this.#options;
+    const start = performance.now();
+    await database.transact((tx) => putBegun(tx, path, fingerprint));
+    const text = migrationRows(database.reader).find((row) => row.path === path)?.position ?? "null";
+    logger.info(text === "null" ? `${path} begins` : `${path} goes on`, text === "null" ? {} : { position: text });
+    const input = { runId: newId("run", clock.now()), attempt: 1, user: null, position: JSON.parse(text) };
+    const outcome = await host.run({ path, handler, timeoutMs: noTimeoutMs, input, principal: system }, "migrations");
+    if (outcome.status === "stopped" || outcome.status === "gone") throw new MigrationStopped();
+    if (outcome.status === "failed")
+      throw new SetupError(`${path}: ${outcome.error.message}. What it saved stays; the next start goes on from there`);
+    await database.transact((tx) => putFinished(tx, path, toTimestamp(clock.now())));
+    logger.info(`${path} is done`, { ms: Math.round(performance.now() - start) });
+  }
+}
