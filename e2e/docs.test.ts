@@ -194,10 +194,10 @@ describe("docs/testing.md", async () => {
   const { cwd, paths } = await printedProject("testing.md");
 
   test("prints a project that type-checks, and whose tests pass", async () => {
-    expect(paths).toHaveLength(6);
+    expect(paths).toHaveLength(9);
     expect(await socle(["check"], { cwd })).toMatchObject({ code: 0, stdout: "" });
     const { code, stderr } = await socle(["test"], { cwd });
-    expect(stderr).toContain("4 pass\n 0 fail");
+    expect(stderr).toContain("5 pass\n 0 fail");
     expect(code).toBe(0);
   });
 

@@ -183,6 +183,48 @@ describe("a run that is ended", () => {
   });
 });
 
+test("--watch runs again when code, a test, a collection or .env.test changes, and goes on after a start that fails", async () => {
+  const { cwd } = await tested({
+    "endpoints/a.ts": 'export const access = "public";\nexport const GET = () => new Response("one");\n',
+    "endpoints/a.test.ts": `import { expect, service, test } from "socle/test";
+test("a", async () => {
+  const guest = await service.client();
+  expect(await (await guest.function("a")).text()).toBe("one");
+});
+`,
+  });
+  const temporary = temporaryFolder();
+  const env = { ...process.env, TMPDIR: temporary };
+  const child = Bun.spawn([executable, "test", "--watch"], { cwd, env, stdout: "ignore", stderr: "pipe" });
+  let said = "";
+  const reading = (async () => {
+    for await (const chunk of child.stderr) said += new TextDecoder().decode(chunk);
+  })();
+  const waited = (times: number) => until(() => said.split("Waiting for a change").length > times);
+  await waited(1);
+  expect(said).toContain("1 pass");
+  await write(cwd, {
+    "endpoints/a.ts": 'export const access = "public";\nexport const GET = () => new Response("2");\n',
+  });
+  await waited(2);
+  expect(said).toContain('Received: "2"');
+  await write(cwd, { "endpoints/a.ts": "nonsense(\n" });
+  await waited(3);
+  expect(said).toContain("socle: endpoints/a.ts does not load");
+  await write(cwd, {
+    "endpoints/a.ts": 'export const access = "public";\nexport const GET = () => new Response(process.env.A);\n',
+    ".env.test": "A=one",
+  });
+  await waited(4);
+  expect(said.match(/1 pass/g)).toHaveLength(2);
+  await write(cwd, { "collections/bad.json": "{" });
+  await waited(5);
+  child.kill("SIGINT");
+  await reading;
+  await child.exited;
+  expect(readdirSync(temporary)).toEqual([]);
+});
+
 test("a service neither loads tests nor follows their changes", async () => {
   const files = { "jobs/a.test.ts": "throw new Error('loaded');\n", "functions/notes/b.spec.ts": "nonsense(\n" };
   const { cwd } = await tested({ ...files, "endpoints/c.test.js": "nonsense(\n" });

@@ -14,6 +14,7 @@ import {
 } from "@socle/protocol";
 import { SocleClient } from "./client.ts";
 import { SocleError } from "./error.ts";
+import { TestFetch } from "./test-fetch.ts";
 
 export * from "bun:test";
 export { filter } from "./filter.ts";
@@ -33,6 +34,7 @@ async function ask(request: TestRequest): Promise<unknown> {
 
 const { service: id, url, endpointsPrefix } = (await ask({ kind: "open" })) as TestServiceAddress;
 const clients: SocleClient[] = [];
+const testFetch = new TestFetch((mocks) => call({ name: "fetch", mocks }));
 let offset = 0;
 
 let isOver = false;
@@ -41,6 +43,7 @@ afterAll(async () => {
   isOver = true;
   for (const client of clients) client.close();
   await ask({ kind: "close", service: id });
+  testFetch.stop();
 });
 
 async function call(asked: TestCall): Promise<unknown> {
@@ -84,6 +87,7 @@ export const service = {
       offset = (await call({ name: "advance", duration })) as number;
     },
   },
+  fetch: testFetch.answer.bind(testFetch),
   async idle(): Promise<void> {
     await call({ name: "idle" });
   },

@@ -18,7 +18,24 @@ export type TestCall =
   /** Makes a user, unless a user has the address. Answers the credentials. */
   | { readonly name: "user"; readonly user: TestUser }
   /** Reads a file of `socle seed`. */
-  | { readonly name: "seed"; readonly file: string };
+  | { readonly name: "seed"; readonly file: string }
+  /** Has the test answer the `fetch` of the code, for some origins. */
+  | { readonly name: "fetch"; readonly mocks: FetchMocks };
+
+/** The server of a test that answers the `fetch` of the code under test. */
+export interface FetchMocks {
+  readonly address: string;
+  /** Sent with each request. */
+  readonly token: string;
+  /** The origins whose requests go to the server, such as `https://mail.example.com`. */
+  readonly origins: readonly string[];
+}
+
+/** Headers of a request to the server of a test: the address that the code asked for, and the token. */
+export const mockUrlHeader = "x-socle-test-url";
+export const mockTokenHeader = "x-socle-test-token";
+/** A header of the response: why `fetch` rejects, as a component of an address. */
+export const mockRefusalHeader = "x-socle-test-refusal";
 
 /** A request of a test file, as JSON. The answer is `{ value }` or `{ error }`. */
 export type TestRequest =

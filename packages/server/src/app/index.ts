@@ -16,3 +16,4 @@ export { ServiceManager } from "./service-manager.ts";
 export { type TestKit, testKit } from "./test-kit.ts";
 export { exportFile, formatOfFile, importFile } from "./transfer-file.ts";
 export { checkFile, typesFile, writeCheckSettings, writeTypes } from "./types-file.ts";
+export { projectState, untilChanged } from "./watch-files.ts";

@@ -1,6 +1,7 @@
-/** The watch of development mode: looks at the state of some files, and applies a change. */
-import { readdirSync, statSync } from "node:fs";
+/** The watch of development mode and of `socle test --watch`: looks at the state of some files, and notices a change. */
+import { type Dirent, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import type { Config } from "../base/config/index.ts";
 
 /** How often the files are looked at. A look is a few stat calls, and works on every file system. */
 const lookMs = 30;
@@ -45,5 +46,45 @@ export function definitionsState(folder: string): string {
   } catch {
     // The folder does not exist yet.
     return "";
+  }
+}
+
+/** Resolves when the state differs from a state before, and two looks have found the same; or when the signal aborts. */
+export async function untilChanged(
+  stateOf: () => string,
+  { from, signal }: { from: string; signal: AbortSignal },
+): Promise<void> {
+  for (let seen = from; !signal.aborted; ) {
+    const now = stateOf();
+    if (now === seen && now !== from) return;
+    seen = now;
+    await Bun.sleep(lookMs);
+  }
+}
+
+/** The state of all files of a project: names, times and sizes. Data, packages and hidden files are left out, but for `.env`. */
+export function projectState(config: Config): string {
+  const { database, storage, "backup.target": backups } = config;
+  // Beside the database are its log and its lock, such as `socle.db-wal`.
+  const isData = (path: string): boolean =>
+    [storage, backups, database].includes(path) || path.startsWith(`${database}-`);
+  const stateBelow = (folder: string): string[] =>
+    entriesIn(folder).flatMap((entry) => {
+      const path = join(folder, entry.name);
+      const isHidden = entry.name.startsWith(".") && !entry.name.startsWith(".env");
+      if (isHidden || entry.name === "node_modules" || isData(path)) return [];
+      if (entry.isDirectory()) return stateBelow(path);
+      const stats = statSync(path, { throwIfNoEntry: false });
+      return [`${path}:${stats?.mtimeMs}:${stats?.size}`];
+    });
+  return stateBelow(config.folder).join("\n");
+}
+
+/** Nothing for a folder that has gone. */
+function entriesIn(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
   }
 }

@@ -18,7 +18,7 @@ import {
   timeOffset,
 } from "../base/kernel/index.ts";
 import { Logger, LogRing, lineOf } from "../base/logging/index.ts";
-import { readEnvironmentFile } from "../code/script-host/index.ts";
+import { readEnvironmentFile, useFetchMocks } from "../code/script-host/index.ts";
 import type { FromService, TestServiceOptions, ToService } from "./running-service.ts";
 import { TestClock } from "./test-clock.ts";
 
@@ -106,6 +106,10 @@ async function carryOut(call: TestCall, service: TestService): Promise<unknown> 
       return advance(call.duration, service);
     case "user":
       return makeUser(call.user, service);
+    case "fetch":
+      useFetchMocks(call.mocks);
+      app.scripts.host.followTest();
+      return null;
     case "seed":
       return seedFrom(resolve(folder, call.file), app.service);
   }
@@ -116,7 +120,7 @@ async function advance(text: string, { app: { scripts }, clock }: TestService): 
   if (milliseconds === undefined)
     throw new AppError("bad_request", `${quote(text)} is no duration; allowed: ${span.allowed}`);
   await clock.advance(milliseconds, {
-    onMove: () => scripts.host.followTime(),
+    onMove: () => scripts.host.followTest(),
     settle: () => scripts.settled(),
   });
   return timeOffset();

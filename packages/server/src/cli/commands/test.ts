@@ -2,11 +2,18 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join, relative, resolve, sep } from "node:path";
-import { type TestKit, testKit } from "../../app/index.ts";
+import { projectState, type TestKit, testKit, untilChanged } from "../../app/index.ts";
 import { SetupError } from "../../base/kernel/index.ts";
 import { listTests, runTool } from "../../code/script-host/index.ts";
 import { RunFolder, TestHost } from "../../testing/index.ts";
-import { type Command, loadSettings, type OptionValues, withoutLog } from "../command.ts";
+import {
+  type Command,
+  type CommandInvocation,
+  loadSettings,
+  type OptionValues,
+  type Settings,
+  withoutLog,
+} from "../command.ts";
 
 /** The runner's own default is that of tests that wait for nothing. */
 const usualTimeout = "30000";
@@ -30,37 +37,62 @@ export const test: Command = {
   options: {
     ...runnerOptions,
     log: { summary: "show the whole log of the services, not only warnings and errors" },
+    watch: { short: "w", summary: "run again whenever a file of the project changes" },
   },
-  async run({ args, options, terminal }) {
-    // The variables of a service in use do not belong to tests, not even wrong values.
-    const { config, file } = await loadSettings(options, withoutLog({ ...terminal, environment: {} }));
-    const files = testFiles(config.folder, args);
-    const kit = await testKit();
-    using folder = new RunFolder();
+  async run(invocation) {
     const stopping = new AbortController();
     // From the terminal, the signal reaches the runner too; a signal to this process alone is passed on.
-    void terminal.untilSignal().then(() => stopping.abort());
-    const host = new TestHost({
-      folder: folder.path,
-      files: files.length,
-      service: { config: file.isThere ? file.path : null, logLevel: options["log"] === true ? "INFO" : "WARN" },
-      cwd: config.folder,
-      environment: terminal.environment,
-      onLog: (line) => terminal.err(line),
-    });
-    try {
-      await host.prepare();
-      // The runner ends with this process, however that ends.
-      const environment = { ...terminal.environment, ...host.variables, BUN_FEATURE_FLAG_NO_ORPHANS: "1" };
-      return await runTool(
-        ["test", "--isolate", ...(await kitWords(folder.path, kit)), ...runnerWords(options), ...files],
-        { cwd: config.folder, environment, signal: stopping.signal },
-      );
-    } finally {
-      await host.stop();
+    void invocation.terminal.untilSignal().then(() => stopping.abort());
+    const { signal } = stopping;
+    if (invocation.options["watch"] !== true) return runOnce(invocation, signal);
+    const { config } = await settingsOf(invocation);
+    let code = 0;
+    while (!signal.aborted) {
+      const state = projectState(config);
+      code = await runOnce(invocation, signal).catch((thrown: unknown) => {
+        if (!(thrown instanceof SetupError)) throw thrown;
+        invocation.terminal.err(`socle: ${thrown.message}\n`);
+        return 2;
+      });
+      if (!signal.aborted) invocation.terminal.err("\nWaiting for a change of a file\n");
+      await untilChanged(() => projectState(config), { from: state, signal });
     }
+    return code;
   },
 };
+
+/** The variables of a service in use do not belong to tests, not even wrong values. */
+function settingsOf({ options, terminal }: CommandInvocation): Promise<Settings> {
+  return loadSettings(options, withoutLog({ ...terminal, environment: {} }));
+}
+
+/** Runs the tests, and answers the exit code. */
+async function runOnce(invocation: CommandInvocation, signal: AbortSignal): Promise<number> {
+  const { args, options, terminal } = invocation;
+  const { config, file } = await settingsOf(invocation);
+  const files = testFiles(config.folder, args);
+  const kit = await testKit();
+  using folder = new RunFolder();
+  const host = new TestHost({
+    folder: folder.path,
+    files: files.length,
+    service: { config: file.isThere ? file.path : null, logLevel: options["log"] === true ? "INFO" : "WARN" },
+    cwd: config.folder,
+    environment: terminal.environment,
+    onLog: (line) => terminal.err(line),
+  });
+  try {
+    await host.prepare();
+    // The runner ends with this process, however that ends.
+    const environment = { ...terminal.environment, ...host.variables, BUN_FEATURE_FLAG_NO_ORPHANS: "1" };
+    return await runTool(
+      ["test", "--isolate", ...(await kitWords(folder.path, kit)), ...runnerWords(options), ...files],
+      { cwd: config.folder, environment, signal },
+    );
+  } finally {
+    await host.stop();
+  }
+}
 
 /**
  * The files to run, as the runner takes paths: all tests of the project, or the tests with a given word in the path.

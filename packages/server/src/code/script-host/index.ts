@@ -13,6 +13,7 @@ export {
 } from "./attempt.ts";
 export type { CallAnswers, Caller } from "./call-transport.ts";
 export { readEnvironmentFile } from "./environment.ts";
+export { useFetchMocks } from "./fetch-mocks.ts";
 export { dispatch, type Handlers, runTool, SpawnedProcess, type SpawnOptions, toolOutput } from "./host-process.ts";
 export { appErrorOf, type CallMessage, type Read, type ScriptError, type ScriptExports } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";

@@ -12,6 +12,7 @@ import { BoundedMap, isTimeMovable, timeOffset } from "../../base/kernel/index.t
 import type { Logger } from "../../base/logging/index.ts";
 import { type Attempt, BodyExchange, type CallOutcome, type ScriptTask } from "./attempt.ts";
 import { type CallAnswers, CallTransport } from "./call-transport.ts";
+import { fetchMocks } from "./fetch-mocks.ts";
 import { dispatch, type Handlers, type HostProcess, type ProcessEnd } from "./host-process.ts";
 import {
   type CallMessage,
@@ -155,14 +156,14 @@ export class ScriptProcess {
     this.exited = this.#host.exited;
     this.#calls = new CallTransport(this.#host, options);
     this.#host.send({ type: "code", files: options.code });
-    if (isTimeMovable()) this.followTime();
+    if (isTimeMovable()) this.followTest();
     // Timers of the user's code go on while no attempt is under way.
     this.#host.watchMemory(options.memoryLimit, () => this.#kill("memory"));
   }
 
-  /** The time of this process was moved (`moveTime`): the time of the script process moves along. */
-  followTime(): void {
-    this.#host.send({ type: "time", offset: timeOffset() });
+  /** The test of this service has moved the time (`moveTime`) or mocked `fetch` (`useFetchMocks`): the script process follows. */
+  followTest(): void {
+    this.#host.send({ type: "test", offset: timeOffset(), mocks: fetchMocks() });
   }
 
   get hasExited(): boolean {

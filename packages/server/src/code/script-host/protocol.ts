@@ -2,7 +2,7 @@
  * The protocol between the service and a script process: the messages of both sides. Messages go over the channel that the
  * runtime gives a child process; nothing else is shared.
  */
-import type { ErrorCode, ErrorDetail, JsonValue } from "@socle/protocol";
+import type { ErrorCode, ErrorDetail, FetchMocks, JsonValue } from "@socle/protocol";
 import { AppError } from "../../base/kernel/index.ts";
 
 export const loadLimitMs = 5_000;
@@ -108,8 +108,8 @@ export type ToChild =
   | { readonly type: "ping" }
   /** The process may begin attempts again: the answer to `doubt` with the same number. */
   | { readonly type: "go"; readonly doubt: number }
-  /** From now on, `Date` is so many milliseconds ahead of the machine's clock (`socle test`). */
-  | { readonly type: "time"; readonly offset: number }
+  /** `socle test`: from now on, `Date` is so many milliseconds ahead of the machine's clock, and a test answers `fetch` for some origins. */
+  | { readonly type: "test"; readonly offset: number; readonly mocks: FetchMocks | null }
   /** Calls handlers: at once if callers wait for the values, otherwise in turn. */
   | { readonly type: "invoke"; readonly isAwaited: boolean; readonly calls: readonly Invocation[] }
   /** The next piece of a response is wanted. */

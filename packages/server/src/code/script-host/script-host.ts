@@ -178,9 +178,9 @@ export class ScriptHost {
     return this.#supervisors().reduce((attempts, { load }) => attempts + load, 0);
   }
 
-  /** Moves the time of the script processes, after the time of this process was moved (`moveTime`). */
-  followTime(): void {
-    for (const supervisor of this.#supervisors()) supervisor.followTime();
+  /** The test of this service has moved the time of this process, or mocked `fetch`: the script processes follow. */
+  followTest(): void {
+    for (const supervisor of this.#supervisors()) supervisor.followTest();
   }
 
   /** Ends all processes. Runs and calls under way are reported as stopped. */

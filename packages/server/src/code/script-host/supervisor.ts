@@ -100,9 +100,9 @@ export class Supervisor {
     return results;
   }
 
-  followTime(): void {
-    for (const process of this.#processes()) process.followTime();
-    this.#apart?.followTime();
+  followTest(): void {
+    for (const process of this.#processes()) process.followTest();
+    this.#apart?.followTest();
   }
 
   /** Calls a handler. For a caller that waits, the outcome comes within the timeout, whatever the process does. */

@@ -5,6 +5,7 @@
 import { missingVariables, readEnvironmentFile, variablesOf } from "../environment.ts";
 import type { CallError } from "../protocol.ts";
 import { cut } from "./errors.ts";
+import { mockableFetch } from "./mocked-fetch.ts";
 import { scopes } from "./output.ts";
 import { endpoint } from "./typed-endpoint.ts";
 
@@ -78,11 +79,11 @@ const { fetch: runtimeFetch } = globalThis;
 /** `fetch` of the user's code: the end of the attempt's time aborts a request, and errors name the line of the call. */
 function boundFetch(input: string | URL | Request, init?: BunFetchRequestInit): Promise<Response> {
   const scope = scopes.getStore();
-  if (scope === undefined) return runtimeFetch(input, init);
+  if (scope === undefined) return mockableFetch(input, init);
   const own = init?.signal ?? (input instanceof Request ? input.signal : null);
   const signal = own === null ? scope.signal : AbortSignal.any([own, scope.signal]);
   const call = new Error();
-  return runtimeFetch(input, { ...init, signal }).then(
+  return mockableFetch(input, { ...init, signal }).then(
     (response) => {
       if (init?.decompress === false) encoded.add(response);
       return response;

@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import { moveTime, nextTurn } from "../../../base/kernel/index.ts";
+import { useFetchMocks } from "../fetch-mocks.ts";
 import { type Frame, FrameSender, messagesOf } from "../frames.ts";
 import { dispatch, type Handlers } from "../host-process.ts";
 import {
@@ -102,7 +103,10 @@ class Child {
 
   readonly #handlers: Handlers<ToChild> = {
     code: ({ files }) => this.#use(files),
-    time: ({ offset }) => moveTime(offset),
+    test: ({ offset, mocks }) => {
+      moveTime(offset);
+      useFetchMocks(mocks);
+    },
     load: ({ path }) => void this.#load(path),
     ping: () => this.#doubt.heard(),
     go: ({ doubt }) => this.#doubt.go(doubt),
