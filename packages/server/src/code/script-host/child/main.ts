@@ -18,7 +18,6 @@ import {
   loadLimitMs,
   type ResponseData,
   type RunInput,
-  type ScriptExports,
   type ToChild,
 } from "../protocol.ts";
 import { middlewarePaths } from "../script-files.ts";
@@ -27,12 +26,12 @@ import { makeContext } from "./context.ts";
 import { Doubt, type Invoke } from "./doubt.ts";
 import { RequestBody, type ResponseBody, requestOf, responseOf } from "./endpoint-io.ts";
 import { Errors } from "./errors.ts";
+import { exportsOf, type Module } from "./exports.ts";
 import { declaredEnvironment, defineGlobals, loadEnvironment, refusalOf } from "./globals.ts";
 import { answerOf, type Middleware, middlewareOf } from "./middleware.ts";
 import { type AttemptScope, Budget, Output, scopes } from "./output.ts";
 import { ReadRecorder } from "./reads.ts";
 import { answered, answeredPart, refused, ServiceClient, ServiceError } from "./service-client.ts";
-import { accessOf } from "./typed-endpoint.ts";
 
 interface Active extends AttemptScope {
   readonly path: string;
@@ -51,11 +50,6 @@ const maxStrays = 20;
 
 /** Messages after which the code of the attempt goes on. */
 const resuming: readonly ToChild["type"][] = ["piece", "answer", "part", "refuse"];
-
-/** Exports that the service reads: the description of a handler, which has a JSON form. */
-const plainExports: readonly string[] = ["schedule", "queue", "access", "options"];
-
-type Module = { readonly [name: string]: unknown };
 
 export function runScripts(options: ChildOptions): void {
   const toService = process.send?.bind(process);
@@ -372,19 +366,6 @@ function letGo({ requestBody, responseBody }: Active): void {
   responseBody?.cancel();
 }
 
-function exportsOf(module: Module): ScriptExports {
-  const functions: string[] = [];
-  const values: Record<string, unknown> = {};
-  const accesses: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(module)) {
-    if (typeof value === "function") functions.push(name);
-    else values[name] = plainExports.includes(name) ? plain(value) : typeof value;
-    const access = accessOf(value);
-    if (access !== undefined) accesses[name] = plain(access);
-  }
-  return { functions, values, ...(Object.keys(accesses).length > 0 && { accesses }) };
-}
-
 /** The JSON of a handler's value. @throws Error for a value without JSON, or beyond the limit. */
 function jsonOf(value: unknown, limit: number): string {
   if (typeof value === "function" || typeof value === "symbol")
@@ -393,13 +374,4 @@ function jsonOf(value: unknown, limit: number): string {
   const size = Buffer.byteLength(json);
   if (size > limit) throw new Error(`The handler returned ${size} bytes, and limits.body allows ${limit}`);
   return json;
-}
-
-/** The value in JSON form; the type when the value has no JSON form. */
-function plain(value: unknown): unknown {
-  try {
-    return JSON.parse(JSON.stringify(value) ?? "null");
-  } catch {
-    return typeof value;
-  }
 }
