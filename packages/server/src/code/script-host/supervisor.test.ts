@@ -226,6 +226,23 @@ describe("a process that does not answer", () => {
     supervisor.stop();
   });
 
+  test("hooks that had begun with the suspected hook in the same file are asked again apart, not in the main process", async () => {
+    const { supervisor, processes } = open(undefined, { isAskedAgain: true });
+    await supervisor.start(["jobs/a.ts", "jobs/b.ts"]);
+    const outcomes = ["1", "2"].map((id) => supervisor.call(task(id)));
+    outcomes.push(supervisor.call(task("calm", other)));
+    const first = processes.last;
+    for (const id of ["calm", "1", "2"]) await first.answer(id, "started");
+    await until(() => first.hasExited);
+    const holders = await withRuns(processes, "1", "2", "calm");
+    expect(holders.map((each) => [...each.runs().keys()])).toEqual([["1"], ["2"], ["calm"]]);
+    for (const [n, id] of ["1", "2", "calm"].entries()) await holders[n]?.answer(id, "completed");
+    expect(await Promise.all(outcomes.map(outcomeOf))).toEqual(["completed", "completed", "completed"]);
+    await until(() => processes.all.filter(({ hasExited }) => !hasExited).length === 1);
+    expect([supervisor.load, holders[2]?.hasExited]).toEqual([0, false]);
+    supervisor.stop();
+  });
+
   test("the processes are bounded: a third process that does not answer keeps its attempts until another has ended", async () => {
     const { supervisor, processes } = open();
     const files = ["1", "2", "3", "4"].map((name) => `jobs/${name}.ts`);

@@ -187,6 +187,7 @@ export class Supervisor {
       attempt.reset();
       attempt.isAskedAgain = true;
       if (isAlone) void this.#isolate(attempt);
+      else if (attempt.task.path === suspect.task.path) this.#setApart(attempt);
       else this.#waiting.push(attempt);
     }
   }
