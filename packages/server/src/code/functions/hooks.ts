@@ -115,10 +115,9 @@ export class Hooks implements RecordHooks, AuthHooks {
   }
 
   /** @throws AppError: the refusal of a hook, or `unavailable`. */
-  async run(change: HookedChange): Promise<HookReads | null> {
-    const reads = await this.#askInShare({ ...change, caller: callerOf(change.principal) });
-    if (reads.length === 0) return null;
-    return { keys: reads.map(keyOf), changed: () => this.#options.reads.changed(reads) };
+  async run(change: HookedChange): Promise<HookReads> {
+    const { reads, usesEarlier } = await this.#askInShare({ ...change, caller: callerOf(change.principal) });
+    return { keys: reads.map(keyOf), usesEarlier, changed: () => this.#options.reads.changed(reads) };
   }
 
   /** @throws AppError as `run`. */
@@ -130,27 +129,28 @@ export class Hooks implements RecordHooks, AuthHooks {
       throw new Error(`it returned ${changed.join(", ")}, but cannot change a user`);
     };
     const previous = step === "login" ? user : null;
-    const change = { collection: "users", operation: step, record: user, previous, principal: null, bytes: 0, accept };
-    await this.#askInShare({ ...change, caller: address });
+    const change = { collection: "users", operation: step, record: user, previous, principal: null, accept };
+    await this.#askInShare({ ...change, earlier: null, bytes: 0, caller: address });
   }
 
   /** A change of a hook waits for no turn: the hook waits for the change. */
-  #askInShare(question: Question): Promise<readonly Read[]> {
+  #askInShare(question: Question): Promise<Seen> {
     const { principal, caller, bytes } = question;
     const isOfHook = principal !== null && "isHook" in principal && principal.isHook;
     const turns = isOfHook ? this.#nested : this.#turns;
-    const ask = (): Promise<readonly Read[]> => turns.run(() => this.#ask(question), { caller });
+    const ask = (): Promise<Seen> => turns.run(() => this.#ask(question), { caller });
     return this.#bytes.run(ask, { caller, size: bytes + baseBytes });
   }
 
   /** Asks the hooks in order. Answers the reads of all hooks. */
-  async #ask(question: Question): Promise<readonly Read[]> {
+  async #ask(question: Question): Promise<Seen> {
     const { collection, operation, previous } = question;
     const chain = chainOf(question.principal);
     const actor = actorOf(question.principal);
     const user = actor === null ? null : this.#options.auth.users.find(actor);
     let { record } = question;
     const reads: Read[] = [];
+    let usesEarlier = false;
     let leftMs = this.timeoutMs;
     for (const hook of this.#hooks) {
       if (hook.collection !== collection || hook.operation !== operation) continue;
@@ -172,6 +172,7 @@ export class Hooks implements RecordHooks, AuthHooks {
           start.at = performance.now();
         },
         input: { runId, attempt: 1, user, chain, record, previous },
+        earlier: question.earlier,
         principal: hookFor(question.principal, `${path}:${handler}`),
       });
       // The file was deleted a moment ago.
@@ -183,10 +184,13 @@ export class Hooks implements RecordHooks, AuthHooks {
         throw this.#fail(hook, { runId, reason: `it waited longer than ${patienceMs / 1_000} s for its start` });
       const returned = this.#returned(hook, runId, outcome);
       if (returned !== null) record = this.#accepted(hook, runId, () => question.accept(returned));
-      if (outcome.status === "answered") reads.push(...(outcome.reads ?? []));
+      if (outcome.status === "answered") {
+        reads.push(...(outcome.reads ?? []));
+        usesEarlier ||= outcome.usesEarlier === true;
+      }
       hook.calls.passed += 1;
     }
-    return reads;
+    return { reads, usesEarlier };
   }
 
   /** An error that is no `AppError` is the hook's. */
@@ -231,6 +235,12 @@ export class Hooks implements RecordHooks, AuthHooks {
       `A hook of "${collection}" did not decide, so ${refusedBy(hook)} is refused. The log of the service says why.`,
     );
   }
+}
+
+/** The reads of all hooks of a change, and whether a hook has looked at the earlier records of the batch. */
+interface Seen {
+  readonly reads: readonly Read[];
+  readonly usesEarlier: boolean;
 }
 
 /** The caller that a share belongs to. */

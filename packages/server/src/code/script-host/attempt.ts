@@ -3,6 +3,7 @@
  * attempt of a request has bodies.
  */
 import type { System } from "../../base/kernel/index.ts";
+import type { Earlier } from "../../data/records/index.ts";
 import type { HostProcess } from "./host-process.ts";
 import type {
   HandlerOutcome,
@@ -24,6 +25,8 @@ export interface ScriptTask {
   /** The time that a caller waits for the start of the handler. */
   readonly patienceMs?: number;
   readonly input: RunInput;
+  /** For a hook of a batch: the records that earlier operations have written. */
+  readonly earlier?: Earlier | null;
   /** The principal that the handler acts as. */
   readonly principal: System;
   /** Aborted when the caller waits no more. */

@@ -70,6 +70,8 @@ function isText(message: Message): boolean {
     case "answer":
     case "part":
       return !(message.value instanceof Uint8Array);
+    case "earlier":
+    case "forget":
     case "started":
     case "taken":
     case "refuse":

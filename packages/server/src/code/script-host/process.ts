@@ -13,6 +13,7 @@ import type { Logger } from "../../base/logging/index.ts";
 import { type Attempt, BodyExchange, type CallOutcome, type ScriptTask } from "./attempt.ts";
 import { type CallAnswers, CallTransport } from "./call-transport.ts";
 import { fetchMocks } from "./fetch-mocks.ts";
+import { EarlierLists } from "./earlier.ts";
 import { dispatch, type Handlers, type HostProcess, type ProcessEnd } from "./host-process.ts";
 import {
   type CallMessage,
@@ -104,6 +105,7 @@ export class ScriptProcess {
   /** Attempts that were sent and have not ended, by id. */
   readonly #underWay = new Map<number, Attempt>();
   readonly #exchanges = new Map<number, BodyExchange>();
+  readonly #earlier = new EarlierLists((message) => this.#host.send(message));
   readonly #ended = new BoundedMap<number, EndedTask>(maxEnded);
   /** Invocations that are sent at the end of this turn. */
   readonly #invocations: Invocation[] = [];
@@ -192,7 +194,9 @@ export class ScriptProcess {
   /** Calls the handler of an attempt. Calls of a turn of the event loop share a message, which costs more than most handlers. */
   call(attempt: Attempt): void {
     const { id, task } = attempt;
-    const { path, handler, input, exchange } = task;
+    const { path, handler, exchange, earlier = null } = task;
+    const part = earlier === null ? undefined : this.#earlier.part(earlier, attempt.outcome);
+    const input = part === undefined ? task.input : { ...task.input, earlier: part };
     this.#everSent += 1;
     this.#underWay.set(id, attempt);
     if (exchange !== undefined) this.#exchanges.set(id, new BodyExchange(attempt, exchange, this.#host));

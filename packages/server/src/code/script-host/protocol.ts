@@ -4,6 +4,7 @@
  */
 import type { ErrorCode, ErrorDetail, FetchMocks, JsonValue } from "@socle/protocol";
 import { AppError } from "../../base/kernel/index.ts";
+import type { EarlierRecord } from "../../data/records/index.ts";
 
 export const loadLimitMs = 5_000;
 /** The problem of a file that takes longer, as the predicate of a sentence. */
@@ -61,7 +62,12 @@ export interface ResponseData extends Pick<RequestData, "headers" | "body"> {
  * run, and of an endpoint, is `null`.
  */
 export type HandlerOutcome =
-  | { readonly status: "answered"; readonly value: string; readonly reads?: readonly Read[] }
+  | {
+      readonly status: "answered";
+      readonly value: string;
+      readonly reads?: readonly Read[];
+      readonly usesEarlier?: true;
+    }
   | { readonly status: "refused"; readonly refusal: CallError }
   | { readonly status: "failed"; readonly error: ScriptError };
 
@@ -69,6 +75,12 @@ export type HandlerOutcome =
 export type HandlerAnswer =
   | { readonly attempt: number; readonly response: ResponseData }
   | { readonly attempt: number; readonly outcome: HandlerOutcome };
+
+/** The first records of a list that the process was sent. */
+export interface EarlierPart {
+  readonly list: number;
+  readonly length: number;
+}
 
 /** The part of a handler's context that is data. */
 export interface RunInput {
@@ -81,6 +93,8 @@ export interface RunInput {
   readonly event?: object;
   readonly record?: object | null;
   readonly previous?: object | null;
+  /** For a hook of a batch. */
+  readonly earlier?: EarlierPart;
   /** The caller of an endpoint: the address as a key of limits, and the user. */
   readonly caller?: { readonly address: string; readonly user: object | null };
   /** For a request to an endpoint: the parts of the path that the file leaves open. */
@@ -112,6 +126,10 @@ export type ToChild =
   | { readonly type: "test"; readonly offset: number; readonly mocks: FetchMocks | null }
   /** Calls handlers: at once if callers wait for the values, otherwise in turn. */
   | { readonly type: "invoke"; readonly isAwaited: boolean; readonly calls: readonly Invocation[] }
+  /** Further records of a list, which later calls name as `earlier`. */
+  | { readonly type: "earlier"; readonly list: number; readonly records: readonly EarlierRecord[] }
+  /** No further call names the list. */
+  | { readonly type: "forget"; readonly list: number }
   /** The next piece of a response is wanted. */
   | { readonly type: "want"; readonly attempt: number }
   /** A piece of a request that was wanted; null after the last. */

@@ -300,4 +300,46 @@ describe("the reads of a hook are looked at again:", () => {
     const values = answers.map((answer) => answer.value).filter((value) => value !== undefined);
     expect(values.sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
+
+  test("in a batch, `earlier` has the records of the operations before, with the values of their hooks", async () => {
+    const api = await open("export const POST = () => Response.json(1);", {
+      "functions/orders/see.ts": `export const beforeCreate = ({ record, earlier }) => {
+        const seen = earlier.map(({ buyer }) => buyer);
+        console.log("seen", JSON.stringify([record.buyer, seen]));
+        return { buyer: record.buyer.replace("?", "") + earlier.length };
+      };`,
+    });
+    const create = (buyer: string): object => ({ method: "create", collection: "orders", body: { buyer } });
+    const operations = [
+      create("a"),
+      create("b"),
+      { method: "delete", collection: "orders", id: { $ref: 0 } },
+      create("c"),
+    ];
+    const { status } = await api.request("POST", "/api/batch", { body: { operations } });
+    expect(status).toBe(200);
+    expect((await all(api, "orders")).map(({ buyer }) => buyer)).toEqual(["c1", "b1"]);
+    const seen = api.log.flatMap((line) => line.split("seen ")[1] ?? []);
+    expect(seen.filter((line) => line.startsWith('["c"')).at(-1)).toContain('["c",["b1"]]');
+  });
+
+  test("a hook that counts with `earlier`: of a batch of 12 and of single creates, exactly 10 in all", async () => {
+    const api = await open("export const POST = () => Response.json(1);", {
+      "functions/orders/count.ts": `export const beforeCreate = async ({ db, earlier }) => {
+        const { total } = await db.collection("orders").list({ count: "exact", limit: 1 });
+        if (total + earlier.length >= 10) throw new Refusal("sold out");
+      };`,
+    });
+    const create = (n: number): object => ({ method: "create", collection: "orders", body: { buyer: `b${n}` } });
+    const batch = (from: number, n: number) =>
+      api.request("POST", "/api/batch", {
+        body: { operations: Array.from({ length: n }, (_, i) => create(from + i)) },
+      });
+    expect((await batch(0, 12)).status).toBe(400);
+    const answers = await Promise.all([batch(100, 4), batch(200, 4), batch(300, 4), batch(400, 4)]);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
+    expect(await all(api, "orders")).toHaveLength(8);
+    expect((await batch(500, 2)).status).toBe(200);
+    expect(await all(api, "orders")).toHaveLength(10);
+  });
 });

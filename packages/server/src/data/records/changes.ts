@@ -122,6 +122,7 @@ export class RecordChanges {
     }
     // Also while hooks are pending: the next record of the same write gets the next number.
     if (table.sequences.length > 0) keepNumbers(tx, table, { values, record });
+    hooks?.wrote(name, id, record);
     if (hooks?.isPending === true) return pendingAnswer(record);
     const json = JsonText.of(record);
     this.#options.effects.created(tx, { table, row: { record, owner }, principal, now, json });
@@ -163,6 +164,7 @@ export class RecordChanges {
     const record = table.changed(row.record, values);
     record.updatedAt = updatedAt;
     if (table.sequences.length > 0) keepNumbers(tx, table, { values, record });
+    hooks?.wrote(collection.name, id, record);
     if (hooks?.isPending === true) return pendingAnswer(record);
     const json = JsonText.of(record);
     this.#options.effects.updated(tx, { table, row: { record, owner }, principal, now, json }, row);

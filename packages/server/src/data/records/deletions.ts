@@ -180,7 +180,8 @@ export class Deletions {
     const { record } = row;
     if (hooks?.has(table.collection.name, "delete") === true)
       hooks.valuesFor({ table, operation: "delete", principal, record, previous: record });
-    tx.run(table.delete, row.record.id);
+    tx.run(table.delete, record.id);
+    hooks?.wrote(table.collection.name, record.id, null);
     this.#effects.deleted(tx, { table, row, principal });
   }
 

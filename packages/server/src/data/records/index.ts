@@ -17,4 +17,4 @@ export {
   withoutFields,
 } from "./record-table.ts";
 export { Records } from "./records.ts";
-export type { HookedChange, HookReads, RecordHooks } from "./write-hooks.ts";
+export type { Earlier, EarlierRecord, HookedChange, HookReads, RecordHooks } from "./write-hooks.ts";

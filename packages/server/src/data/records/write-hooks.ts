@@ -16,6 +16,39 @@ export type HookedOperation = "create" | "update" | "delete";
 /** The values of a record; without the times of a new record. */
 type Values = Readonly<Record<string, unknown>>;
 
+/** A record that an operation of a batch has made or changed; null for a record that the operation has deleted. */
+export interface EarlierRecord {
+  readonly id: string;
+  readonly record: Values | null;
+}
+
+/** The records of a collection that the operations of a batch before a change have written, in order. */
+export interface Earlier {
+  /** Grows with later operations. */
+  readonly records: readonly EarlierRecord[];
+  /** The number of the records before the change. */
+  readonly length: number;
+}
+
+/** The records of one collection that a transaction of a batch has written so far. */
+class WrittenRecords {
+  readonly records: EarlierRecord[] = [];
+  #hash = 0n;
+
+  add(id: string, record: Values | null): void {
+    this.records.push({ id, record });
+    this.#hash = BigInt(Bun.hash(JSON.stringify([id, record && { ...record, ...noTimes }]), this.#hash));
+  }
+
+  /** Tells apart what was written, whatever the times are. */
+  get hash(): bigint {
+    return this.#hash;
+  }
+}
+
+/** A record that the write has made or changed has other times in each transaction. */
+const noTimes = { createdAt: null, updatedAt: null };
+
 export interface HookedChange {
   readonly collection: string;
   readonly operation: HookedOperation;
@@ -24,6 +57,8 @@ export interface HookedChange {
   /** The stored record; null for a create. */
   readonly previous: Values | null;
   readonly principal: Principal;
+  /** Null outside of a batch. */
+  readonly earlier: Earlier | null;
   /** The approximate bytes of the change in memory. */
   readonly bytes: number;
   /**
@@ -38,11 +73,13 @@ export interface RecordHooks {
   /** The collections with hooks, by operation. */
   readonly hooked: { readonly [operation in HookedOperation]: ReadonlySet<string> };
   /** Asks the hooks of a change. @throws AppError: a refusal, or `unavailable` when a hook does not answer. */
-  run(change: HookedChange): Promise<HookReads | null>;
+  run(change: HookedChange): Promise<HookReads>;
 }
 
 /** The reads of hooks, by which the hooks have decided. */
 export interface HookReads {
+  /** Whether a hook has looked at `earlier`. */
+  readonly usesEarlier: boolean;
   /** The keys of the turns, see `ConflictTurns`. */
   readonly keys: readonly string[];
   /** The key of a read that would be answered otherwise now; null if each answer would be the same. For a long transaction. */
@@ -61,6 +98,9 @@ interface Attempted {
 /** A change with a record that hooks have not seen yet. */
 interface Pending extends Attempted {
   readonly seen: string;
+  readonly earlier: Earlier | null;
+  /** The hash of `earlier`. */
+  readonly earlierHash: bigint;
   /** See `WriteHooks.part`. */
   readonly part: number;
 }
@@ -70,6 +110,9 @@ interface Answered {
   readonly collection: Collection;
   readonly seen: string;
   readonly values: Values;
+  /** The hash of the earlier records; null when no hook has looked at the earlier records. */
+  readonly earlierHash: bigint | null;
+  /** Null without reads. */
   readonly reads: HookReads | null;
   /** The key of the turn of the record. */
   readonly key: string;
@@ -101,6 +144,8 @@ export class WriteHooks {
   readonly #answers = new Map<number, Answered>();
   readonly #pending = new Map<number, Pending>();
   readonly #pendingIds = new Set<unknown>();
+  /** The records that this transaction has written, by collection. */
+  readonly #written = new Map<string, WrittenRecords>();
   /** The ids of new records: hooks see the id that the record will have. */
   readonly #ids: string[] = [];
   #now: string | null = null;
@@ -110,15 +155,19 @@ export class WriteHooks {
   #conflict: string | null = null;
   /** The part of the write that the next changes belong to: an operation of a batch. */
   part = 0;
+  /** Whether the write has several parts. */
+  readonly isBatch: boolean;
 
-  /** @param toError the error of a write from the failures of the parts, in order. */
-  constructor(hooks: RecordHooks, toError: (failures: readonly HookFailure[]) => unknown = ([first]) => first?.error) {
+  /** @param toError the error of a batch from the failures of the parts, in order; absent for a single change. */
+  constructor(hooks: RecordHooks, toError?: (failures: readonly HookFailure[]) => unknown) {
     this.#hooks = hooks;
-    this.#toError = toError;
+    this.isBatch = toError !== undefined;
+    this.#toError = toError ?? (([first]) => first?.error);
   }
 
   /** Begins a transaction that tries the write. */
   begin(): void {
+    this.#written.clear();
     this.#position = 0;
     this.#created = 0;
     this.#pending.clear();
@@ -177,19 +226,33 @@ export class WriteHooks {
     return this.#now;
   }
 
+  /** Notes a record that the write has made, changed or deleted, for the hooks of the later operations of a batch. */
+  wrote(collection: string, id: string, record: Values | null): void {
+    if (this.isBatch) this.#written.getOrInsertComputed(collection, () => new WrittenRecords()).add(id, record);
+  }
+
   /** The returned values for the next change with hooks; empty while hooks must be asked. */
   valuesFor(change: Attempted): Values {
     const position = this.#position;
     this.#position += 1;
     const seen = seenOf(change);
     const answered = this.#answers.get(position);
-    if (answered?.collection === change.table.collection && answered.seen === seen) return answered.values;
+    const written = this.#written.get(change.table.collection.name);
+    const earlierHash = written?.hash ?? 0n;
+    if (
+      answered?.collection === change.table.collection &&
+      answered.seen === seen &&
+      (answered.earlierHash ?? earlierHash) === earlierHash
+    )
+      return answered.values;
     const { id } = change.record;
     // Others have changed the record since the hooks have seen the record.
     if (answered !== undefined) this.#conflict ??= answered.key;
     // The hooks of an earlier change of this record have not answered, so the record is unknown: the next round asks.
     if (this.#pendingIds.has(id)) return {};
-    this.#pending.set(position, { ...change, seen, part: this.part });
+    const records = written?.records ?? [];
+    const earlier = this.isBatch ? { records, length: records.length } : null;
+    this.#pending.set(position, { ...change, seen, earlier, earlierHash, part: this.part });
     this.#pendingIds.add(id);
     return {};
   }
@@ -221,7 +284,7 @@ export class WriteHooks {
     if (times >= maxTimes) throw changedAgain();
     if (performance.now() - this.#beganAt > longestMs)
       throw new AppError("unavailable", "The hooks of the changes take too long in all. Send fewer changes at a time.");
-    const { table, operation, principal, previous, seen } = change;
+    const { table, operation, principal, previous, seen, earlier, earlierHash } = change;
     const collection = table.collection.name;
     const values: Record<string, unknown> = {};
     let { record } = change;
@@ -234,10 +297,12 @@ export class WriteHooks {
       record = { ...record, ...table.decoded(stored) };
       return record;
     };
-    const asked = { collection, operation, record, previous, principal, bytes: seen.length, accept };
-    const reads = await this.#hooks.run(asked);
+    const asked = { collection, operation, record, previous, principal, earlier, bytes: seen.length, accept };
+    const found = await this.#hooks.run(asked);
+    const reads = found.keys.length === 0 ? null : found;
     const key = `${collection}/${String(record["id"])}`;
-    return { collection: table.collection, seen, values, reads, key, times: times + 1 };
+    const seenEarlier = found.usesEarlier ? earlierHash : null;
+    return { collection: table.collection, seen, values, earlierHash: seenEarlier, reads, key, times: times + 1 };
   }
 }
 
@@ -253,6 +318,5 @@ function changedAgain(): AppError {
  * transaction.
  */
 function seenOf({ operation, record, previous }: Attempted): string {
-  const times = { createdAt: null, updatedAt: null };
-  return JSON.stringify([operation, { ...record, ...times }, previous && { ...previous, ...times }]);
+  return JSON.stringify([operation, { ...record, ...noTimes }, previous && { ...previous, ...noTimes }]);
 }

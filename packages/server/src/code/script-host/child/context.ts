@@ -9,7 +9,7 @@ export interface ContextParts {
   readonly input: RunInput;
   readonly scope: AttemptScope;
   readonly calls: ServiceClient;
-  /** Keeps the reads of a hook; null for any other handler. */
+  /** Keeps the reads of a hook, with the earlier records of the batch; null for any other handler. */
   readonly recorder: ReadRecorder | null;
   readonly output: Output;
   /** The declared variables of the environment. */
@@ -17,8 +17,8 @@ export interface ContextParts {
 }
 
 export function makeContext({ input, scope, calls, recorder, output, env }: ContextParts): object {
-  const { runId, attempt, user, chain = [], ...about } = input;
-  return {
+  const { runId, attempt, user, chain = [], earlier: _, ...about } = input;
+  const context = {
     ...about,
     // The caller of an endpoint.
     ...(input.params !== undefined && { user }),
@@ -37,6 +37,9 @@ export function makeContext({ input, scope, calls, recorder, output, env }: Cont
     },
     env,
   };
+  // A getter: a hook that does not look at the earlier records need not be asked again when these records change.
+  if (recorder !== null) Object.defineProperty(context, "earlier", { get: () => recorder.earlier(), enumerable: true });
+  return context;
 }
 
 /** Does operations, as `db.batch` does, and keeps a position of a migration, in one transaction. */

@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import { moveTime, nextTurn } from "../../../base/kernel/index.ts";
 import { useFetchMocks } from "../fetch-mocks.ts";
+import type { EarlierRecord } from "../../../data/records/index.ts";
 import { type Frame, FrameSender, messagesOf } from "../frames.ts";
 import { dispatch, type Handlers } from "../host-process.ts";
 import {
@@ -82,6 +83,8 @@ class Child {
   /** The absolute paths of modules, by the path in the project: a link may lead elsewhere by now. */
   #places: ReadonlyMap<string, string> = new Map();
   readonly #active = new Map<number, Active>();
+  /** The records of batches that calls name as `earlier`, by list. */
+  readonly #earlier = new Map<number, EarlierRecord[]>();
   /** The last attempt of each file that has ended, for errors thrown after the end. */
   readonly #last = new Map<string, { attempt: number; endedAt: number }>();
   readonly #strays = new Budget(maxStrays);
@@ -105,6 +108,8 @@ class Child {
     ping: () => this.#doubt.heard(),
     go: ({ doubt }) => this.#doubt.go(doubt),
     invoke: (message) => this.#doubt.invoke(message),
+    earlier: ({ list, records }) => this.#earlier.getOrInsertComputed(list, () => []).push(...records),
+    forget: ({ list }) => void this.#earlier.delete(list),
     want: ({ attempt }) => void this.#give(attempt),
     piece: ({ attempt, bytes }) => this.#active.get(attempt)?.requestBody?.give(bytes),
     abort: ({ attempt }) => this.#abort(attempt),
@@ -262,8 +267,12 @@ class Child {
       });
       if (request !== undefined && value instanceof Response) await this.#respond(attempt, value);
       else {
-        const { reads = [] } = recorder ?? {};
-        const answer = { value: jsonOf(value, this.#options.bodyLimit), ...(reads.length > 0 && { reads }) };
+        const { reads = [], usesEarlier = false } = recorder ?? {};
+        const answer = {
+          value: jsonOf(value, this.#options.bodyLimit),
+          ...(reads.length > 0 && { reads }),
+          ...(usesEarlier && { usesEarlier }),
+        };
         this.#answer(attempt, { outcome: { status: "answered", ...answer } });
       }
     } catch (thrown) {
@@ -325,6 +334,9 @@ class Child {
     if (typeof target !== "function") throw new Error(`${path} does not export ${handler}`);
     // The service wrote the text of the input.
     const about = JSON.parse(input) as RunInput;
+    const { earlier } = about;
+    if (recorder !== null && earlier !== undefined)
+      recorder.written = this.#earlier.get(earlier.list)?.slice(0, earlier.length) ?? [];
     const context = makeContext({ input: about, scope: active, calls, recorder, output: this.#output, env: this.#env });
     if (request === undefined) return await scopes.run(active, () => target(context));
     const given = requestOf(request, { pieces: requestBody, signal });

@@ -1,5 +1,6 @@
 /** Reads of records in a script process, as calls to the service. A recorder may keep the reads. */
 import { versionOf } from "@socle/protocol";
+import type { EarlierRecord } from "../../../data/records/index.ts";
 import { AnswerHash, type Read } from "../protocol.ts";
 import type { ServiceClient } from "./service-client.ts";
 
@@ -11,6 +12,17 @@ export class ReadRecorder {
   readonly reads: Read[] = [];
   /** The moment of the last read. */
   now: string | null = null;
+  /** Whether the hook has looked at the earlier records. */
+  usesEarlier = false;
+  /** The records that earlier operations of the batch have written. */
+  written: readonly EarlierRecord[] = [];
+
+  /** The records that earlier operations of the batch have made or changed, each as the last operation leaves the record. */
+  earlier(): readonly object[] {
+    this.usesEarlier = true;
+    const records = new Map(this.written.map(({ id, record }) => [id, record]));
+    return structuredClone([...records.values()].filter((record) => record !== null));
+  }
 
   /** @throws Error beyond the bound. */
   add(read: Read): void {
