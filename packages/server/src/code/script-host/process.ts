@@ -12,8 +12,8 @@ import { BoundedMap, isTimeMovable, timeOffset } from "../../base/kernel/index.t
 import type { Logger } from "../../base/logging/index.ts";
 import { type Attempt, BodyExchange, type CallOutcome, type ScriptTask } from "./attempt.ts";
 import { type CallAnswers, CallTransport } from "./call-transport.ts";
-import { fetchMocks } from "./fetch-mocks.ts";
 import { EarlierLists } from "./earlier.ts";
+import { fetchMocks } from "./fetch-mocks.ts";
 import { dispatch, type Handlers, type HostProcess, type ProcessEnd } from "./host-process.ts";
 import {
   type CallMessage,

@@ -323,6 +323,20 @@ describe("the reads of a hook are looked at again:", () => {
     expect(seen.filter((line) => line.startsWith('["c"')).at(-1)).toContain('["c",["b1"]]');
   });
 
+  test("a hook of a batch that does not look at `earlier` is asked once for each record", async () => {
+    const api = await open("export const POST = () => Response.json(1);", {
+      "functions/orders/see.ts":
+        'export const beforeCreate = ({ record }) => { console.log("asked"); return { buyer: record.buyer + "!" }; };',
+    });
+    const operations = Array.from({ length: 5 }, (_, n) => ({
+      method: "create",
+      collection: "orders",
+      body: { buyer: `b${n}` },
+    }));
+    expect((await api.request("POST", "/api/batch", { body: { operations } })).status).toBe(200);
+    expect(api.log.filter((line) => line.includes("asked"))).toHaveLength(5);
+  });
+
   test("a hook that counts with `earlier`: of a batch of 12 and of single creates, exactly 10 in all", async () => {
     const api = await open("export const POST = () => Response.json(1);", {
       "functions/orders/count.ts": `export const beforeCreate = async ({ db, earlier }) => {

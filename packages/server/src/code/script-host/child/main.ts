@@ -4,8 +4,8 @@
  */
 import { join } from "node:path";
 import { moveTime, nextTurn } from "../../../base/kernel/index.ts";
-import { useFetchMocks } from "../fetch-mocks.ts";
 import type { EarlierRecord } from "../../../data/records/index.ts";
+import { useFetchMocks } from "../fetch-mocks.ts";
 import { type Frame, FrameSender, messagesOf } from "../frames.ts";
 import { dispatch, type Handlers } from "../host-process.ts";
 import {
