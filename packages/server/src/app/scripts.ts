@@ -121,9 +121,13 @@ export class Scripts {
   }
 
   /** Loads the files again. Runs go on; a file that does not load keeps the last version. */
-  async reload(): Promise<void> {
+  reload(): Promise<void> {
+    return this.#reload(() => this.host.load(this.#owners));
+  }
+
+  async #reload(load: () => Promise<void>): Promise<void> {
     const start = performance.now();
-    await this.host.load(this.#owners);
+    await load();
     if (this.#stopping.signal.aborted) return;
     this.#tell("Reloaded", { ms: Math.round(performance.now() - start) });
   }
@@ -136,13 +140,16 @@ export class Scripts {
     });
   }
 
-  /** Reloads whenever a file has changed, until `stop`. `onReload` is called after each reload. */
+  /**
+   * Reloads changed files, until `stop`: the running processes load the changed modules, if that suffices. `onReload` is called after
+   * each reload.
+   */
   watch(onReload: () => void): void {
     watchFiles({
       stateOf: () => fingerprint(this.#root()),
       applied: this.#loaded,
       apply: async () => {
-        await this.reload().catch((error) =>
+        await this.#reload(() => this.host.update(this.#owners)).catch((error) =>
           this.#logger.error("Functions and jobs could not be loaded again", { error }),
         );
         onReload();

@@ -106,7 +106,7 @@ export async function writeCheckSettings(folder: string): Promise<void> {
       incremental: false,
       rootDir: "..",
     },
-    include: ["./**/*.d.ts", "../functions", "../jobs", "../endpoints", "../migrations"],
+    include: ["./**/*.d.ts", "../functions", "../jobs", "../endpoints", "../migrations", "../lib"],
     exclude: ["../node_modules"],
   };
   await writeIfChanged(join(folder, checkFile), `${JSON.stringify(settings, null, 2)}\n`);

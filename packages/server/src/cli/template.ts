@@ -88,7 +88,7 @@ test("only the author changes a note", async () => {
     "noEmit": true,
     "skipLibCheck": true
   },
-  "include": ["functions", "jobs", "endpoints", ".socle/**/*"]
+  "include": ["functions", "jobs", "endpoints", "lib", ".socle/**/*"]
 }
 `,
   ".gitignore": `data/

@@ -6,8 +6,9 @@ import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { task } from "../../../test/script-attempts.ts";
 import { AppError } from "../../base/kernel/index.ts";
 import type { CallOutcome } from "./attempt.ts";
+import type { ScriptKind } from "./load.ts";
 import type { ScriptExports } from "./protocol.ts";
-import { ScriptHost, type ScriptKind } from "./script-host.ts";
+import { ScriptHost } from "./script-host.ts";
 
 /** A handler throws in the line that ends with the handler's name in a comment. */
 const handlers = `import { fail, LIMIT } from "./_shared.ts";

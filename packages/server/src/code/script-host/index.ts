@@ -15,6 +15,7 @@ export type { CallAnswers, Caller } from "./call-transport.ts";
 export { readEnvironmentFile } from "./environment.ts";
 export { useFetchMocks } from "./fetch-mocks.ts";
 export { dispatch, type Handlers, runTool, SpawnedProcess, type SpawnOptions, toolOutput } from "./host-process.ts";
+export type { BrokenScript, Lane, Script, ScriptKind, ScriptOwners } from "./load.ts";
 export { appErrorOf, type CallMessage, type Read, type ScriptError, type ScriptExports } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
 export { keyOf, Reads } from "./reads.ts";
@@ -27,15 +28,7 @@ export {
   listTests,
   type ScriptFolder,
 } from "./script-files.ts";
-export {
-  type BrokenScript,
-  type Lane,
-  type Script,
-  ScriptHost,
-  type ScriptHostOptions,
-  type ScriptKind,
-  type ScriptOwners,
-} from "./script-host.ts";
+export { ScriptHost, type ScriptHostOptions } from "./script-host.ts";
 export { ServiceApi } from "./service-api.ts";
 export { fileDeclarations, testDeclarations, typeDeclarations } from "./type-declarations.ts";
 

@@ -8,13 +8,14 @@
  * here. The process, too, notices that it has read nothing for long, and then begins no attempt without a `go`, which a process
  * that has lost attempts never gets.
  */
-import { BoundedMap, isTimeMovable, timeOffset } from "../../base/kernel/index.ts";
+import { isTimeMovable, timeOffset } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import { type Attempt, BodyExchange, type CallOutcome, type ScriptTask } from "./attempt.ts";
+import { type Attempt, BodyExchange, type CallOutcome } from "./attempt.ts";
 import { type CallAnswers, CallTransport } from "./call-transport.ts";
 import { EarlierLists } from "./earlier.ts";
 import { fetchMocks } from "./fetch-mocks.ts";
 import { dispatch, type Handlers, type HostProcess, type ProcessEnd } from "./host-process.ts";
+import { ProcessLog } from "./process-log.ts";
 import {
   type CallMessage,
   type CodeFile,
@@ -22,11 +23,8 @@ import {
   type HandlerAnswer,
   type Invocation,
   type Loaded,
-  type LogMessage,
   lateLoad,
   loadLimitMs,
-  type RunInput,
-  type ScriptError,
   type ToChild,
 } from "./protocol.ts";
 
@@ -37,8 +35,6 @@ const gracePolls = 10;
 const silentLimit = 10;
 /** Polls after which a process that has not answered a load counts as computing without end. */
 const maxLoadPolls = (loadLimitMs + 3_000) / pollMs;
-/** Attempts that have ended and are remembered for late entries of the log and late errors. */
-const maxEnded = 1_000;
 
 export interface ScriptProcessOptions {
   readonly calls: CallAnswers;
@@ -89,11 +85,6 @@ export interface ProcessListener {
   onSilent(): void;
 }
 
-/** The task of an attempt that has ended. Its input is not kept. */
-interface EndedTask extends Pick<ScriptTask, "path" | "onStray"> {
-  readonly input: Pick<RunInput, "runId">;
-}
-
 export class ScriptProcess {
   readonly #options: ScriptProcessOptions;
   readonly #host: HostProcess<ToChild>;
@@ -106,7 +97,7 @@ export class ScriptProcess {
   readonly #underWay = new Map<number, Attempt>();
   readonly #exchanges = new Map<number, BodyExchange>();
   readonly #earlier = new EarlierLists((message) => this.#host.send(message));
-  readonly #ended = new BoundedMap<number, EndedTask>(maxEnded);
+  readonly #log: ProcessLog;
   /** Invocations that are sent at the end of this turn. */
   readonly #invocations: Invocation[] = [];
   #everSent = 0;
@@ -123,8 +114,8 @@ export class ScriptProcess {
 
   readonly #handlers: Handlers<FromChild> = {
     loaded: ({ path, loaded }) => this.#loading.get(path)?.end({ loaded, lost: null }),
-    log: (message) => this.#log(message),
-    stray: ({ attempt, error }) => this.#stray(attempt, error),
+    log: (message) => this.#log.write(message, this.#underWay.get(message.attempt ?? -1)),
+    stray: ({ attempt, error }) => this.#log.stray(attempt, error),
     call: (message) => void this.#call(message),
     taken: ({ call }) => this.#calls.taken(call),
     started: ({ attempts }) => {
@@ -144,6 +135,7 @@ export class ScriptProcess {
 
   constructor(options: ScriptProcessOptions, listener: ProcessListener | null = null) {
     this.#options = options;
+    this.#log = new ProcessLog(options.logger);
     this.#listener = listener;
     this.#host = options.spawn((message) => {
       if (this.#isClosed) return;
@@ -175,6 +167,21 @@ export class ScriptProcess {
   /** The number of attempts under way. */
   get load(): number {
     return this.#underWay.size;
+  }
+
+  /** Resident memory in bytes; 0 when the system does not tell. */
+  get residentBytes(): number {
+    return this.#host.residentBytes ?? 0;
+  }
+
+  /** New content of modules. Calls go to the earlier versions of the files until `adopt`. */
+  change(files: readonly CodeFile[]): void {
+    this.#host.send({ type: "change", files });
+  }
+
+  /** Calls go to the files that were loaded after the change. */
+  adopt(): void {
+    this.#host.send({ type: "adopt" });
   }
 
   async loadFile(path: string): Promise<LoadResult> {
@@ -267,7 +274,7 @@ export class ScriptProcess {
 
   /** Looks at the limits once. Answers whether the process has something to do. */
   poll(): boolean {
-    if ((this.#host.residentBytes ?? 0) > this.#options.memoryLimit) this.#kill("memory");
+    if (this.residentBytes > this.#options.memoryLimit) this.#kill("memory");
     else if (this.#hangs()) this.#kill("hang");
     for (const load of this.#loading.values()) {
       load.polls += 1;
@@ -357,37 +364,9 @@ export class ScriptProcess {
     const hasCompleted = outcome.status === "answered";
     this.#underWay.delete(id);
     this.#exchanges.delete(id);
-    const { path, input, onStray } = attempt.task;
-    const { runId } = input;
-    this.#ended.set(id, { path, input: { runId }, ...(hasCompleted && onStray !== undefined && { onStray }) });
+    this.#log.ended(attempt, hasCompleted);
     attempt.settle(outcome);
     this.#listener?.onEnded();
-  }
-
-  #log({ attempt: id, level, message, fields }: LogMessage): void {
-    const underWay = id === null ? undefined : this.#underWay.get(id)?.task;
-    const task = underWay ?? (id === null ? undefined : this.#ended.get(id));
-    const about = task === undefined ? {} : { file: task.path, runId: task.input.runId };
-    const { logger } = this.#options;
-    const write = { DEBUG: logger.debug, INFO: logger.info, WARN: logger.warn, ERROR: logger.error }[level];
-    write.call(logger, message, { ...fields, ...about });
-    underWay?.onLog?.({ level, message, ...(fields === undefined ? {} : { fields }) });
-  }
-
-  /** The first late error of an attempt that had completed makes the attempt a failed attempt; all other errors are logged. */
-  #stray(id: number | null, { message, stack }: ScriptError): void {
-    const ended = id === null ? undefined : this.#ended.get(id);
-    const onStray = ended?.onStray;
-    if (onStray === undefined) {
-      this.#options.logger.error(`Uncaught error in functions or jobs: ${message}`, { stack });
-      return;
-    }
-    // Deleted first: a call that throws is no reason for another call.
-    delete ended?.onStray;
-    onStray({
-      message: `Thrown after the handler had returned: ${message}`,
-      ...(stack !== undefined && { stack }),
-    });
   }
 
   #messageOf({ how }: ProcessEnd): string {

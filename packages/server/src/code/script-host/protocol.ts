@@ -124,6 +124,9 @@ export type ToChild =
   | { readonly type: "go"; readonly doubt: number }
   /** `socle test`: from now on, `Date` is so many milliseconds ahead of the machine's clock, and a test answers `fetch` for some origins. */
   | { readonly type: "test"; readonly offset: number; readonly mocks: FetchMocks | null }
+  /** New content of modules. Files that are loaded from here on are in use from `adopt` on. */
+  | { readonly type: "change"; readonly files: readonly CodeFile[] }
+  | { readonly type: "adopt" }
   /** Calls handlers: at once if callers wait for the values, otherwise in turn. */
   | { readonly type: "invoke"; readonly isAwaited: boolean; readonly calls: readonly Invocation[] }
   /** Further records of a list, which later calls name as `earlier`. */

@@ -3,8 +3,10 @@ import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
 import type { CodeFile, ScriptError } from "./protocol.ts";
 
-export const scriptFolders = ["functions", "jobs", "endpoints", "migrations"] as const;
+const scriptFolders = ["functions", "jobs", "endpoints", "migrations"] as const;
 export type ScriptFolder = (typeof scriptFolders)[number];
+/** Folders with code of the user: scripts, and `lib` with shared code. */
+export const codeFolders = [...scriptFolders, "lib"] as const;
 
 /** The module of a function, a job (spec, "Startup rules" 3) or an endpoint. */
 export interface ScriptFile {
@@ -66,7 +68,7 @@ const codePattern = /\.(?:[cm]?[jt]sx?|json|txt|md|html|sql)$/;
 /** TypeScript modules. Other imported files are read from the disk. */
 const modulePattern = /\.m?tsx?$/;
 
-/** A file in the folders of scripts. */
+/** A file in the folders of code. */
 interface FoundFile {
   /** Relative to the project. */
   readonly path: string;
@@ -74,16 +76,16 @@ interface FoundFile {
   readonly real: string | null;
 }
 
-/** The tests of a project, by path: in the folders of scripts, and below. */
+/** The tests of a project, by path: in the folders of code, and below. */
 export function listTests(root: string): string[] {
   return filesIn(root)
     .map(({ path }) => path)
     .filter(isTest);
 }
 
-/** Every file in the folders of scripts, shared code and tests included. */
+/** Every file in the folders of code, shared code and tests included. */
 function filesIn(root: string): FoundFile[] {
-  return scriptFolders.flatMap((path) => {
+  return codeFolders.flatMap((path) => {
     const real = look(() => realpathSync(join(root, path)));
     return real === null ? [] : filesBelow({ path, real, above: [real] });
   });
@@ -106,22 +108,56 @@ function filesBelow(folder: { path: string; real: string; above: readonly string
   });
 }
 
+/** Files of the project that decide how the code runs: the environment, the aliases of imports, the installed packages. */
+const settingsFiles = [".env", "tsconfig.json", "package.json", "bun.lock", "package-lock.json"] as const;
+
 /** The places, times and sizes of all files of the user's code: the text differs when the code or a link has changed. */
 export function fingerprint(root: string): string {
+  return placesOf(root, (path) => codePattern.test(path));
+}
+
+function placesOf(root: string, isIncluded: (path: string) => boolean): string {
   const parts: string[] = [root];
   for (const { path, real } of filesIn(root)) {
-    if (!codePattern.test(path) || isTest(path)) continue;
+    if (!isIncluded(path) || isTest(path)) continue;
     const stats = real === null ? null : look(() => statSync(real));
     parts.push(`${path}:${real}:${stats?.mtimeMs}:${stats?.size}`);
   }
-  const env = look(() => statSync(join(root, ".env")));
-  if (env !== null) parts.push(`.env:${env.mtimeMs}:${env.size}`);
+  for (const name of settingsFiles) {
+    const stats = look(() => statSync(join(root, name)));
+    if (stats !== null) parts.push(`${name}:${stats.mtimeMs}:${stats.size}`);
+  }
   return parts.join("\n");
 }
 
 /** A text that differs when the content of a file differs. @throws Error for a file that cannot be read. */
 export function fingerprintOfFile(root: string, path: string): string {
   return new Bun.CryptoHasher("sha256").update(readFileSync(join(root, path))).digest("hex");
+}
+
+/** The files of the user's code at the time of a load. */
+export interface CodeState {
+  readonly code: readonly CodeFile[];
+  /** The fingerprint of the files that are not in `code`. */
+  readonly others: string;
+}
+
+export function codeState(root: string): CodeState {
+  // First: a change after this look differs from the state at the next look.
+  const others = placesOf(root, (path) => codePattern.test(path) && !modulePattern.test(path));
+  return { code: readCode(root), others };
+}
+
+/** The modules with new content; null when anything else has changed, or no content: a saved file is to be loaded again. */
+export function changedModules(before: CodeState, after: CodeState): CodeFile[] | null {
+  if (after.others !== before.others || after.code.length !== before.code.length) return null;
+  const changed: CodeFile[] = [];
+  for (const [i, file] of after.code.entries()) {
+    const old = before.code[i];
+    if (old?.path !== file.path || old.real !== file.real) return null;
+    if (old.content !== file.content) changed.push(file);
+  }
+  return changed.length === 0 ? null : changed;
 }
 
 /** The modules with the present content. */

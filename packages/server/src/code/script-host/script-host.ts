@@ -2,29 +2,28 @@
 import { messageOf, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { type CallOutcome, runOutcome, type ScriptOutcome, type ScriptTask } from "./attempt.ts";
-import type { CallAnswers } from "./call-transport.ts";
 import { missingVariables, readEnvironmentFile, withoutSettings } from "./environment.ts";
 import { FramedProcess } from "./frames.ts";
 import type { SpawnOptions } from "./host-process.ts";
-import type { CodeFile, Loaded, ScriptExports } from "./protocol.ts";
 import {
-  type FileState,
-  FileStates,
-  findScripts,
-  readCode,
-  type ScriptFile,
-  type ScriptFolder,
-} from "./script-files.ts";
+  type BrokenScript,
+  checked,
+  filesOf,
+  type Generation,
+  LANES,
+  type Lane,
+  type Load,
+  lanesOf,
+  loadInto,
+  type Script,
+  type ScriptOwners,
+} from "./load.ts";
+import { changedModules, codeState, type FileState, FileStates, findScripts, type ScriptFile } from "./script-files.ts";
 import { Supervisor, type SupervisorOptions } from "./supervisor.ts";
+import { update } from "./update.ts";
 
-/**
- * Lanes: the groups of processes of the user's code. A request waits for a call, but not for a run: a function that
- * computes for half a minute must not keep a write waiting. So each lane with files has separate processes.
- */
-const LANES = ["runs", "hooks", "endpoints", "migrations"] as const;
-
-/** `runs`: functions and jobs. `hooks`: handlers that a write waits for. `endpoints`: handlers of requests. `migrations`: a migration at a time. */
-export type Lane = (typeof LANES)[number];
+/** Updates of a process; after these, a load starts new processes: timers and connections of replaced modules may be left. */
+const maxUpdates = 100;
 
 /** `runs`: 48 of functions, 48 of jobs, and some runs beyond that width. */
 const laneOptions: {
@@ -40,34 +39,6 @@ const laneOptions: {
   migrations: { contents: "migrations", capacity: 1, isAwaited: false, isRepeatable: false, isAskedAgain: false },
 };
 
-/** A loaded file: the newest version without a load error. */
-export interface Script {
-  readonly file: ScriptFile;
-  readonly exports: ScriptExports;
-}
-
-/** A file without a version that ever loaded. */
-export interface BrokenScript {
-  readonly file: ScriptFile;
-  /** The text of the file; null when the file cannot be read. */
-  readonly source: string | null;
-}
-
-/** A kind of script, functions or jobs: the owner of a folder. */
-export interface ScriptKind {
-  readonly folder: ScriptFolder;
-  /** The files of the folder to load; by default, all files. */
-  readonly paths?: ReadonlySet<string>;
-  /** The lane that loads a file first, to read the file's exports. */
-  readonly firstLane: Lane;
-  /** The lanes that need a file with these exports; by default, the first lane. */
-  lanesOf?(exports: ScriptExports): readonly Lane[];
-  /** Checks the exports of a file. @param files the paths of all files. @throws Error that names the fault. */
-  check(script: Script, files: readonly string[]): void;
-  /** Replaces all scripts of the kind. `broken` are the other files. */
-  use(scripts: readonly Script[], broken: readonly BrokenScript[]): Promise<void>;
-}
-
 export interface ScriptHostOptions {
   /** Bytes of resident memory of a process. */
   readonly memoryLimit: number;
@@ -82,22 +53,11 @@ export interface ScriptHostOptions {
   readonly processes: number;
 }
 
-export interface ScriptOwners {
-  readonly kinds: readonly ScriptKind[];
-  /** Answers the calls of the code. */
-  readonly calls: CallAnswers;
-}
-
-/** The processes that have loaded the same state of the files. */
-type Generation = Map<Lane, readonly Supervisor[]>;
-
-/** A load of all files. */
-interface Load extends ScriptOwners {
-  readonly root: string;
-  readonly files: readonly ScriptFile[];
-  readonly code: readonly CodeFile[];
-  /** The results so far, by path. */
-  readonly loaded: Map<string, Loaded>;
+/** The newest load, with the processes. */
+interface Newest {
+  readonly load: Load;
+  readonly generation: Generation;
+  readonly updates: number;
 }
 
 interface LoadedScript extends Script {
@@ -105,8 +65,8 @@ interface LoadedScript extends Script {
 }
 
 /**
- * Each load starts new processes, so that no state of the earlier code is left. A file that does not load stays in
- * service in the processes with the last version.
+ * Each load starts new processes, so that no state of the earlier code is left; in development, an update is enough for a change of
+ * modules. A file that does not load stays in service in the processes with the last version.
  */
 export class ScriptHost {
   readonly #options: ScriptHostOptions;
@@ -118,6 +78,8 @@ export class ScriptHost {
   #loading: Promise<void> = Promise.resolve();
   /** Resolved when the change from one set of scripts to the next is complete; null without a change. */
   #change: PromiseWithResolvers<void> | null = null;
+  /** The load from which the next update starts; null when the next update must be a load. */
+  #newest: Newest | null = null;
   readonly #states = new FileStates();
   #missing: readonly string[] = [];
   #isStopped = false;
@@ -149,9 +111,22 @@ export class ScriptHost {
 
   /** Loads the files in the folders now. Runs under way go on; later runs use either the old or the new set of files. */
   load(owners: ScriptOwners): Promise<void> {
+    return this.#inTurn(() => this.#load(owners));
+  }
+
+  /** Like `load`, but the running processes go on if only modules have changed. The state of unchanged modules stays. */
+  update(owners: ScriptOwners): Promise<void> {
+    return this.#inTurn(async () => {
+      if (!(await this.#update(owners)) && !this.#isStopped) await this.#load(owners);
+    });
+  }
+
+  #inTurn(load: () => Promise<unknown>): Promise<void> {
     // A failed load must not prevent the next load.
     const before = this.#loading.catch(() => undefined);
-    this.#loading = before.then(() => (this.#isStopped ? undefined : this.#load(owners)));
+    this.#loading = before.then(async () => {
+      if (!this.#isStopped) await load();
+    });
     return this.#loading;
   }
 
@@ -194,11 +169,37 @@ export class ScriptHost {
   }
 
   async #load(owners: ScriptOwners): Promise<void> {
+    this.#newest = null;
+    const load = this.#read(owners);
+    const generation = await this.#open(load);
+    if (this.#isStopped) return;
+    await this.#use(load, generation);
+    this.#newest = { load, generation, updates: 0 };
+  }
+
+  /** Answers whether the update sufficed. */
+  async #update(owners: ScriptOwners): Promise<boolean> {
+    const newest = this.#newest;
+    // A process that has taken a part of a change takes no other change.
+    this.#newest = null;
+    if (newest === null || newest.updates === maxUpdates) return false;
+    const { load: before, generation, updates } = newest;
+    const state = codeState(before.root);
+    const changed = before.root === this.#options.root() ? changedModules(before.state, state) : null;
+    // A migration that has run is loaded no more.
+    if (changed === null || filesOf(before.files, owners).length < before.files.length) return false;
+    const load: Load = { ...before, ...owners, state, loaded: new Map() };
+    if (!(await update({ before, load, changed, generation }))) return false;
+    await this.#use(load, generation);
+    this.#newest = { load, generation, updates: updates + 1 };
+    return true;
+  }
+
+  /** Reads the files, and logs faults that keep no file from loading. */
+  #read(owners: ScriptOwners): Load {
     const root = this.#options.root();
     const { scripts, strays } = findScripts(root);
-    const files = scripts.filter(({ folder, path }) =>
-      owners.kinds.some((kind) => kind.folder === folder && kind.paths?.has(path) !== false),
-    );
+    const files = filesOf(scripts, owners);
     for (const path of strays)
       this.#options.logger.warn(
         `${path} has no effect: functions are functions/<collection>/<file>.ts, jobs are jobs/<file>.ts, migrations are migrations/<file>.ts, endpoints end in .ts, shared code starts with _`,
@@ -208,10 +209,13 @@ export class ScriptHost {
       this.#options.logger.warn(
         `${name} is not set, which scripts.env declares: put it into the environment of the service, or into .env`,
       );
-    const code = files.length === 0 ? [] : readCode(root);
-    const load: Load = { ...owners, root, files, code, loaded: new Map() };
-    const generation = await this.#open(load);
-    if (this.#isStopped) return;
+    return { ...owners, root, files, state: codeState(root), loaded: new Map() };
+  }
+
+  /** Has the runs and calls use the results of a load. */
+  async #use(load: Load, generation: Generation): Promise<void> {
+    const { files, kinds } = load;
+    const { code } = load.state;
     const loaded = new Map<string, LoadedScript>();
     const broken: BrokenScript[] = [];
     this.#states.keep(files);
@@ -223,7 +227,7 @@ export class ScriptHost {
     this.#change = Promise.withResolvers<void>();
     try {
       this.#scripts = loaded;
-      for (const kind of owners.kinds) {
+      for (const kind of kinds) {
         const isOwn = ({ file }: { readonly file: ScriptFile }): boolean => file.folder === kind.folder;
         await kind.use([...loaded.values()].filter(isOwn), broken.filter(isOwn));
       }
@@ -285,14 +289,14 @@ export class ScriptHost {
     }
   }
 
-  #start(lane: Lane, { root, code, calls }: Load): readonly Supervisor[] {
+  #start(lane: Lane, { root, state, calls }: Load): readonly Supervisor[] {
     const start = this.#options.process(root);
     const spawn: SupervisorOptions["spawn"] = (onMessage) => new FramedProcess(start, onMessage);
     const { memoryLimit, logger } = this.#options;
     const onLost = (): void => {
       this.#processesLost += 1;
     };
-    const options = { memoryLimit, logger, calls, ...laneOptions[lane], spawn, code, onLost };
+    const options = { memoryLimit, logger, calls, ...laneOptions[lane], spawn, code: state.code, onLost };
     return Array.from({ length: this.#options.processes }, () => new Supervisor(options));
   }
 
@@ -313,47 +317,4 @@ export class ScriptHost {
 
 function supervisorsOf(generation: Generation): Supervisor[] {
   return [...generation.values()].flat();
-}
-
-function kindOf({ folder }: ScriptFile, { kinds }: ScriptOwners): ScriptKind {
-  const kind = kinds.find((each) => each.folder === folder);
-  if (kind === undefined) throw new Error(`No kind of script has the folder ${folder}`);
-  return kind;
-}
-
-/** The lanes that need a file; of a file that was not loaded yet, the lane that reads the exports. */
-function lanesOf(file: ScriptFile, load: Load): readonly Lane[] {
-  const kind = kindOf(file, load);
-  const result = load.loaded.get(file.path);
-  if (result === undefined) return [kind.firstLane];
-  return "exports" in result ? (kind.lanesOf?.(result.exports) ?? [kind.firstLane]) : [];
-}
-
-/** The result of loading a file, with the faults that the kind may find in the exports. */
-function checked(file: ScriptFile, load: Load): Loaded {
-  const result = load.loaded.get(file.path) ?? notLoaded;
-  if ("error" in result) return result;
-  const paths = load.files.map(({ path }) => path);
-  try {
-    kindOf(file, load).check({ file, exports: result.exports }, paths);
-    return result;
-  } catch (thrown) {
-    return { error: { message: messageOf(thrown) } };
-  }
-}
-
-const notLoaded: Loaded = { error: { message: "was not loaded" } };
-
-/** Loads files into one process at a time. A file that fails in a process is not tried in further processes. */
-async function loadInto(
-  supervisors: readonly Supervisor[],
-  files: readonly string[],
-  loaded: Map<string, Loaded>,
-): Promise<void> {
-  let paths = files;
-  for (const path of paths) loaded.set(path, notLoaded);
-  for (const supervisor of supervisors) {
-    for (const [path, result] of await supervisor.start(paths)) loaded.set(path, result);
-    paths = paths.filter((path) => "exports" in (loaded.get(path) ?? notLoaded));
-  }
 }

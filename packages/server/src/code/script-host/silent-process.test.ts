@@ -6,8 +6,9 @@ import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { calls, task } from "../../../test/script-attempts.ts";
 import { until } from "../../../test/sockets.ts";
 import type { CallOutcome } from "./attempt.ts";
+import type { Lane, ScriptKind } from "./load.ts";
 import type { ScriptExports } from "./protocol.ts";
-import { type Lane, ScriptHost, type ScriptKind } from "./script-host.ts";
+import { ScriptHost } from "./script-host.ts";
 
 const LANES: readonly Lane[] = ["runs", "hooks", "endpoints"];
 

@@ -24,9 +24,10 @@
  */
 import { count, messageOf } from "../../base/kernel/index.ts";
 import { Attempt, type CallOutcome, limitWait, type ScriptTask } from "./attempt.ts";
+import { loadFiles, loadInto } from "./file-loads.ts";
 import type { ProcessEnd } from "./host-process.ts";
-import { type LoadResult, type Loss, ScriptProcess, type ScriptProcessOptions } from "./process.ts";
-import type { Loaded } from "./protocol.ts";
+import { type Loss, ScriptProcess, type ScriptProcessOptions } from "./process.ts";
+import type { CodeFile, Loaded } from "./protocol.ts";
 import { culpritOf, Quarantine } from "./quarantine.ts";
 
 /** Times that an attempt goes back among the others because the file does not load in quarantine. */
@@ -40,9 +41,6 @@ const longestPauseMs = 5_000;
 
 /** Processes that are aside at a time. While so many are aside, attempts wait for a process that does not answer. */
 const maxAside = 2;
-/** After this time the next file is loaded beside the slow file: files that wait for something wait at the same time. */
-const headStartMs = 250;
-
 export interface SupervisorOptions extends ScriptProcessOptions {
   /** Attempts that the process has at a time. The callers bound the number of calls that wait. */
   readonly capacity: number;
@@ -53,7 +51,7 @@ export interface SupervisorOptions extends ScriptProcessOptions {
 }
 
 export class Supervisor {
-  readonly #options: SupervisorOptions;
+  #options: SupervisorOptions;
   readonly #quarantine: Quarantine;
   /** Called when nothing waits or is under way any more. */
   readonly #onDrained: (() => void) | null;
@@ -66,6 +64,8 @@ export class Supervisor {
   /** Files of the given list that the current process could not load again. */
   #unloaded = new Set<string>();
   #process: ScriptProcess | null = null;
+  /** The process that has taken the last change. */
+  #changed: ScriptProcess | null = null;
   #state: "starting" | "ready" | "lost" | "stopped" = "starting";
   #lastId = 0;
   #waiting: Attempt[] = [];
@@ -76,10 +76,12 @@ export class Supervisor {
   #pauseMs = firstPauseMs;
   #drained = Promise.withResolvers<void>();
 
+  readonly #loading = { open: () => this.#open(), isStopped: () => this.#isStopped() };
+
   constructor(options: SupervisorOptions, onDrained: (() => void) | null = null) {
     this.#options = options;
     this.#onDrained = onDrained;
-    this.#quarantine = new Quarantine(() => new ScriptProcess(options));
+    this.#quarantine = new Quarantine(() => new ScriptProcess(this.#options));
   }
 
   /** Attempts that wait or are under way. */
@@ -94,10 +96,39 @@ export class Supervisor {
 
   /** Starts the process and loads files; later processes load the loadable files. @throws Error when no process starts. */
   async start(files: readonly string[]): Promise<Map<string, Loaded>> {
-    const results = await this.#load(files);
+    const results = await loadFiles(files, this.#loading);
     this.#files = files.filter((path) => "exports" in (results.get(path) ?? {}));
     this.#becomeReady();
     return results;
+  }
+
+  /**
+   * Loads files into the running process, after a change of modules. Calls go to the earlier versions until `adopt`. Answers null when
+   * no process runs that could take the change, or the change has ended the process.
+   */
+  async update(changed: readonly CodeFile[], files: readonly string[]): Promise<Map<string, Loaded> | null> {
+    const process = this.#process;
+    if (this.#state !== "ready" || process === null || this.#apart !== null) return null;
+    // The runtime frees a replaced module only when nothing refers to the module any more.
+    if (process.residentBytes > this.#options.memoryLimit / 2) return null;
+    this.#changed = process;
+    process.change(changed);
+    const ends = await loadInto(process, files, this.#loading);
+    return this.hasTakenChange ? new Map(ends.map(({ path, loaded }) => [path, loaded])) : null;
+  }
+
+  /** Whether the process that took the last change is still the only process for further attempts. */
+  get hasTakenChange(): boolean {
+    const process = this.#process;
+    return process !== null && process === this.#changed && !process.hasExited && this.#apart === null;
+  }
+
+  /** Puts the last change in use. @param files the files that have loaded. */
+  adopt(code: readonly CodeFile[], files: readonly string[]): void {
+    this.#options = { ...this.#options, code };
+    this.#files = files;
+    this.#unloaded = new Set();
+    this.#process?.adopt();
   }
 
   followTest(): void {
@@ -214,39 +245,6 @@ export class Supervisor {
     this.#drained.resolve();
   }
 
-  /**
-   * Loads files into one process, in turn; a slow file is waited for beside the next files. A file that
-   * ends the process is left out, and the other files are loaded into another process; as a process may end for other
-   * reasons, the file gets a second chance. No further file is loaded after a stop.
-   * @throws Error when no process can be started.
-   */
-  async #load(files: readonly string[]): Promise<Map<string, Loaded>> {
-    const results = new Map<string, Loaded>();
-    const leftOut = new Set<string>();
-    const suspects = new Set<string>();
-    while (!this.#isStopped()) {
-      const process = this.#open();
-      const loads: Promise<LoadResult & { readonly path: string }>[] = [];
-      for (const path of files) {
-        if (leftOut.has(path) || this.#isStopped() || process.hasExited) continue;
-        const load = process.loadFile(path).then((result) => ({ path, ...result }));
-        loads.push(load);
-        await Promise.race([load, Bun.sleep(headStartMs)]);
-      }
-      const ends = await Promise.all(loads);
-      for (const { path, loaded, lost } of ends) {
-        results.set(path, loaded);
-        if (lost === null && "error" in loaded) leftOut.add(path);
-      }
-      // The file that computed for too long has lost the process, otherwise the last file that was loading.
-      const culprit = ends.find(({ lost }) => lost === "late") ?? ends.findLast(({ lost }) => lost === "ended");
-      if (culprit === undefined) break;
-      if (culprit.lost === "late" || suspects.has(culprit.path)) leftOut.add(culprit.path);
-      suspects.add(culprit.path);
-    }
-    return results;
-  }
-
   #open(): ScriptProcess {
     this.#process?.close();
     this.#process = null;
@@ -309,7 +307,7 @@ export class Supervisor {
     while (!this.#isStopped()) {
       this.#pauseMs = Math.min(longestPauseMs, this.#pauseMs * 2);
       try {
-        this.#noteUnloaded(await this.#load(this.#files));
+        this.#noteUnloaded(await loadFiles(this.#files, this.#loading));
         break;
       } catch (thrown) {
         this.#options.logger.error(`A process for ${this.#options.contents} cannot be started: ${messageOf(thrown)}`);

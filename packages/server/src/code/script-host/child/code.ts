@@ -1,8 +1,12 @@
-/** The modules of the user's code in a script process: as the service read the files at the load, as JavaScript with source maps. */
+/**
+ * The modules of the user's code in a script process: as the service read the files at the load, as JavaScript with source maps. A
+ * change of some files drops these modules and the importing modules from the registry of the runtime: the next import loads again.
+ */
 import { readFileSync } from "node:fs";
 import { dirname, join, parse, resolve } from "node:path";
 import type { CodeFile } from "../protocol.ts";
-import { scriptFolders } from "../script-files.ts";
+import { codeFolders } from "../script-files.ts";
+import { ImportGraph } from "./import-graph.ts";
 
 /** Modules that are transpiled here; the runtime transpiles other modules, for example JSX. */
 const extension = /\.m?ts$/;
@@ -11,29 +15,63 @@ const mapPattern = /\/\/# sourceMappingURL=data:application\/json;base64,(\S+)\s
 /** Texts of modules by absolute path. */
 type Modules = ReadonlyMap<string, string>;
 
-/** Has the runtime take TypeScript modules from these files, and not from the disk, with files that may have changed. */
-export async function useCode(root: string, files: readonly CodeFile[]): Promise<void> {
-  const contents = new Map(files.map(({ real, content }) => [real, content]));
-  const modules = await transpile(contents);
-  // Folders that are links are elsewhere.
-  const folders = new Set([
-    ...scriptFolders.map((name) => join(root, name)),
-    ...files.map(({ real }) => dirname(real)),
-  ]);
-  const escaped = [...folders].map((folder) => folder.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
-  Bun.plugin({
-    name: "code of functions and jobs",
-    setup(build) {
-      build.onLoad({ filter: new RegExp(`^(?:${escaped})[/\\\\].*\\.m?tsx?$`) }, ({ path }) => {
-        const module = modules.get(path);
-        if (module !== undefined) return { contents: module, loader: "js" };
-        return {
-          contents: contents.get(path) ?? readFileSync(path, "utf8"),
-          loader: path.endsWith("x") ? "tsx" : "ts",
-        };
-      });
-    },
-  });
+export class Code {
+  readonly #contents: Map<string, string>;
+  /** The modules as JavaScript. */
+  #modules: Modules;
+  readonly #graph: ImportGraph;
+
+  private constructor(contents: Map<string, string>, modules: Modules) {
+    this.#contents = contents;
+    this.#modules = modules;
+    this.#graph = new ImportGraph(contents);
+  }
+
+  /** Has the runtime take TypeScript modules from these files, and not from the disk, with files that may have changed. */
+  static async use(root: string, files: readonly CodeFile[]): Promise<Code> {
+    const contents = textsOf(files);
+    const code = new Code(contents, await transpile(contents));
+    // Folders that are links are elsewhere.
+    const folders = new Set([
+      ...codeFolders.map((name) => join(root, name)),
+      ...files.map(({ real }) => dirname(real)),
+    ]);
+    const escaped = [...folders].map((folder) => folder.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
+    Bun.plugin({
+      name: "code of functions and jobs",
+      setup(build) {
+        build.onLoad({ filter: new RegExp(`^(?:${escaped})[/\\\\].*\\.m?tsx?$`) }, ({ path }) => code.#read(path));
+      },
+    });
+    return code;
+  }
+
+  #read(path: string): { contents: string; loader: "js" | "ts" | "tsx" } {
+    const module = this.#modules.get(path);
+    if (module !== undefined) return { contents: module, loader: "js" };
+    return {
+      contents: this.#contents.get(path) ?? readFileSync(path, "utf8"),
+      loader: path.endsWith("x") ? "tsx" : "ts",
+    };
+  }
+
+  /**
+   * Takes the new content of files. The next import loads the changed modules and the importing modules again; all other modules stay.
+   * @param entries the paths of the modules that the process imports.
+   * @throws Error for a loaded module without a known importer, for example by an import with a computed path.
+   */
+  async change(files: readonly CodeFile[], entries: ReadonlySet<string>): Promise<void> {
+    const changed = textsOf(files);
+    const modules = await transpile(changed);
+    const others = [...this.#modules].filter(([real]) => !changed.has(real));
+    this.#modules = new Map([...others, ...modules]);
+    for (const [real, content] of changed) this.#contents.set(real, content);
+    for (const real of this.#graph.change([...changed.keys()], entries)) delete require.cache[real];
+  }
+}
+
+function textsOf(files: readonly CodeFile[]): Map<string, string> {
+  return new Map(files.map(({ real, content }) => [real, content]));
 }
 
 /**

@@ -2,34 +2,28 @@
  * The script process, which runs the user's code. The process loads modules on request, runs the handlers, any
  * number at a time, and calls the service for all other work. The process has neither the database nor a secret.
  */
-import { join } from "node:path";
 import { moveTime, nextTurn } from "../../../base/kernel/index.ts";
 import type { EarlierRecord } from "../../../data/records/index.ts";
 import { useFetchMocks } from "../fetch-mocks.ts";
 import { type Frame, FrameSender, messagesOf } from "../frames.ts";
 import { dispatch, type Handlers } from "../host-process.ts";
-import {
-  type ChildOptions,
-  type CodeFile,
-  type FromChild,
-  type HandlerAnswer,
-  type HandlerOutcome,
-  type Invocation,
-  lateLoad,
-  loadLimitMs,
-  type ResponseData,
-  type RunInput,
-  type ToChild,
+import type {
+  ChildOptions,
+  FromChild,
+  HandlerAnswer,
+  HandlerOutcome,
+  Invocation,
+  ResponseData,
+  RunInput,
+  ToChild,
 } from "../protocol.ts";
-import { middlewarePaths } from "../script-files.ts";
-import { useCode } from "./code.ts";
 import { makeContext } from "./context.ts";
 import { Doubt, type Invoke } from "./doubt.ts";
 import { RequestBody, type ResponseBody, requestOf, responseOf } from "./endpoint-io.ts";
 import { Errors } from "./errors.ts";
-import { exportsOf, type Module } from "./exports.ts";
 import { declaredEnvironment, defineGlobals, loadEnvironment, refusalOf } from "./globals.ts";
-import { answerOf, type Middleware, middlewareOf } from "./middleware.ts";
+import { Loader } from "./loader.ts";
+import { answerOf } from "./middleware.ts";
 import { type AttemptScope, Budget, Output, scopes } from "./output.ts";
 import { ReadRecorder } from "./reads.ts";
 import { answered, answeredPart, refused, ServiceClient, ServiceError } from "./service-client.ts";
@@ -75,13 +69,7 @@ class Child {
   readonly #output: Output;
   /** Attempts that wait for the call of the handler. */
   readonly #queue: Invocation[] = [];
-  /** Resolves when modules can be loaded. */
-  #code: Promise<void> = Promise.resolve();
-  readonly #modules = new Map<string, Module>();
-  /** The middlewares of each loaded endpoint, the outermost first. */
-  readonly #middlewares = new Map<string, readonly Middleware[]>();
-  /** The absolute paths of modules, by the path in the project: a link may lead elsewhere by now. */
-  #places: ReadonlyMap<string, string> = new Map();
+  readonly #loader: Loader;
   readonly #active = new Map<number, Active>();
   /** The records of batches that calls name as `earlier`, by list. */
   readonly #earlier = new Map<number, EarlierRecord[]>();
@@ -99,12 +87,17 @@ class Child {
   });
 
   readonly #handlers: Handlers<ToChild> = {
-    code: ({ files }) => this.#use(files),
+    code: ({ files }) => {
+      this.#errors.use(files);
+      this.#loader.use(files);
+    },
+    change: ({ files }) => this.#loader.change(files),
+    adopt: () => this.#loader.adopt(),
     test: ({ offset, mocks }) => {
       moveTime(offset);
       useFetchMocks(mocks);
     },
-    load: ({ path }) => void this.#load(path),
+    load: async ({ path }) => this.#send({ type: "loaded", path, loaded: await this.#loader.load(path) }),
     ping: () => this.#doubt.heard(),
     go: ({ doubt }) => this.#doubt.go(doubt),
     invoke: (message) => this.#doubt.invoke(message),
@@ -126,6 +119,7 @@ class Child {
     this.#send = send;
     this.#env = declaredEnvironment(options.env);
     this.#errors = new Errors(options.root);
+    this.#loader = new Loader(options, this.#errors);
     this.#output = new Output(send, this.#errors);
     this.#output.capture();
   }
@@ -135,12 +129,6 @@ class Child {
     if (resuming.includes(message.type)) this.#entered = null;
     this.#doubt.look();
     dispatch(this.#handlers, message);
-  }
-
-  #use(files: readonly CodeFile[]): void {
-    this.#code = useCode(this.#options.root, files);
-    this.#errors.use(files);
-    this.#places = new Map(files.map(({ path, real }) => [path, real]));
   }
 
   /** An exception from a timer, or an unhandled rejection: neither may end the process. */
@@ -171,38 +159,6 @@ class Child {
     if (active.length === 0) return last?.attempt ?? null;
     const isRecent = last !== undefined && performance.now() - last.endedAt < recentMs;
     return active.length === 1 && !isRecent ? (active[0]?.[0] ?? null) : null;
-  }
-
-  async #load(path: string): Promise<void> {
-    try {
-      const loading = this.#code.then(async () => ({
-        middlewares: await Promise.all(this.#middlewaresOf(path)),
-        module: await this.#import(path),
-      }));
-      const late = Bun.sleep(loadLimitMs).then(() => Promise.reject(new Error(lateLoad)));
-      const { middlewares, module } = await Promise.race([loading, late]);
-      this.#middlewares.set(path, middlewares);
-      this.#modules.set(path, module);
-      this.#send({ type: "loaded", path, loaded: { exports: exportsOf(module) } });
-    } catch (thrown) {
-      this.#send({ type: "loaded", path, loaded: { error: this.#errors.describe(thrown) } });
-    }
-  }
-
-  #import(path: string): Promise<Module> {
-    return import(this.#places.get(path) ?? join(this.#options.root, path));
-  }
-
-  /** The middlewares of a file, each being loaded. An endpoint does not load without its middlewares: a middleware may check callers. */
-  #middlewaresOf(path: string): Promise<Middleware>[] {
-    const present = middlewarePaths(path).filter((each) => this.#places.has(each));
-    return present.map(async (each) => {
-      try {
-        return middlewareOf(each, await this.#import(each));
-      } catch (thrown) {
-        throw new Error(`its middleware ${each} does not load: ${this.#errors.describe(thrown).message}`);
-      }
-    });
   }
 
   #begin({ isAwaited, calls }: Invoke): void {
@@ -330,7 +286,8 @@ class Child {
       request?.body === "pieces" ? new RequestBody(() => this.#send({ type: "want", attempt })) : null;
     const active = { attempt, budget: new Budget(), signal, path, controller, calls, requestBody, responseBody: null };
     this.#active.set(attempt, active);
-    const target = this.#modules.get(path)?.[handler];
+    const file = this.#loader.file(path);
+    const target = file?.module[handler];
     if (typeof target !== "function") throw new Error(`${path} does not export ${handler}`);
     // The service wrote the text of the input.
     const about = JSON.parse(input) as RunInput;
@@ -341,7 +298,7 @@ class Child {
     if (request === undefined) return await scopes.run(active, () => target(context));
     const given = requestOf(request, { pieces: requestBody, signal });
     const answering = { request: given, context, handler: (other: Request) => target(other, context) };
-    return await scopes.run(active, () => answerOf(this.#middlewares.get(path) ?? [], answering));
+    return await scopes.run(active, () => answerOf(file?.middlewares ?? [], answering));
   }
 
   /** Sends the end of an attempt at once. */
