@@ -133,7 +133,10 @@ export class Reads {
       const text = await this.#methods[method](args, {
         remainingMs,
         file: null,
-        part: async (piece) => hasher.add(piece),
+        part: async (piece) => {
+          if (performance.now() > until) throw tooLate();
+          hasher.add(piece);
+        },
       });
       if (text !== undefined) hasher.add(text);
       return hasher.text === hash;
@@ -205,6 +208,10 @@ export class Reads {
     this.#read.set(query.sql, names.includes(undefined) ? null : names.filter((name) => name !== undefined));
     return rows;
   }
+}
+
+function tooLate(): AppError {
+  return new AppError("unavailable", "A read takes too long to be made again.");
 }
 
 type StoredRow = Parameters<ReturnType<typeof recordTableOf>["toRecord"]>[0];

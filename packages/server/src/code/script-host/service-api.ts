@@ -100,8 +100,8 @@ export class ServiceApi implements CallAnswers {
         const state = parsedObject(json, "writes") as unknown as TransactionState;
         return this.#transactions.own(principal, state, readOf(readChoice("method", method, methods), args));
       },
-      "db.commit": (principal, [json]) =>
-        this.#transactions.commit(principal, parsedObject(json, "writes") as unknown as Commit),
+      "db.commit": (principal, [json], caller) =>
+        this.#transactions.commit(principal, parsedObject(json, "writes") as unknown as Commit, caller),
       "db.turn": (_principal, [key], caller) => this.#transactions.turn(text(key, "key"), caller),
       "db.leave": (_principal, [turn]) => this.#transactions.leave(whole(turn, "turn")),
     };

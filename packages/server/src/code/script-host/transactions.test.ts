@@ -208,6 +208,28 @@ describe("when others write meanwhile,", () => {
     expect(await post(api, { a, b })).toEqual({ value: [10], calls: 2 });
   });
 
+  test("also reads that are made at the same time, each waited for with a change between", async () => {
+    const api = await open(
+      handler(`
+        const items = tx.collection("items");
+        const [first] = await Promise.all([
+          items.get(given.a),
+          calls === 1 && db.batch([
+            { method: "update", collection: "items", id: given.a, body: { stock: 4 } },
+            { method: "update", collection: "items", id: given.b, body: { stock: 6 } },
+          ]),
+        ]);
+        const [second, list] = await Promise.all([items.get(given.b), items.list({ sort: "title" })]);
+        (globalThis.pairs ??= []).push([first.stock + second.stock, list[0].stock + list[1].stock]);
+        return globalThis.pairs;`),
+    );
+    const create = async (title: string): Promise<unknown> =>
+      (await api.request("POST", "/api/items", { body: { title, stock: 5 } })).body["id"];
+    const [a, b] = [await create("a"), await create("b")];
+    const { value } = await post(api, { a, b });
+    for (const pair of value as number[][]) expect(pair).toEqual([10, 10]);
+  });
+
   test("an error that follows from an old read is not told", async () => {
     const api = await open(
       handler(`

@@ -69,7 +69,7 @@ export class Transactions {
   }
 
   /** Makes the writes of a transaction, unless a read has changed. Ends the turn. @throws AppError: see `Records.batch`. */
-  async commit(principal: System, commit: Commit): Promise<Changed | object> {
+  async commit(principal: System, commit: Commit, { ended }: Caller): Promise<Changed | object> {
     const { records } = this.#options;
     const { turns } = records;
     const { reads, enqueue, turn } = commit;
@@ -78,8 +78,13 @@ export class Transactions {
     // Without a turn, the commit waits for the transactions that were called again.
     const isFree = turn === null && !principal.isHook;
     const busy = isFree ? reads.map(keyOf).find((key) => turns.isTaken(key)) : undefined;
+    let hasEnded = false;
+    void ended.then(() => {
+      hasEnded = true;
+    });
     const place = busy === undefined ? null : await turns.take(busy);
     try {
+      if (hasEnded) throw new AppError("unavailable", "The run has ended before its transaction had the turn.");
       return await told(async () => {
         await records.batch(principal, operations, { before: () => this.#refuseChanged(reads), after: runs });
         return {};

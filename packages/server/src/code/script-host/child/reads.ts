@@ -10,8 +10,10 @@ const maxReads = 1_000;
 /** The reads of a transaction or a hook, which the service looks at again at the commit. */
 export class ReadRecorder {
   readonly reads: Read[] = [];
-  /** The moment of the last read. */
+  /** The moment of the last read, or of the last look at all reads. */
   now: string | null = null;
+  /** Whether the reads since the last look are of several moments. */
+  hasMoved = false;
   /** Whether the hook has looked at the earlier records. */
   usesEarlier = false;
   /** The records that earlier operations of the batch have written. */
@@ -24,13 +26,15 @@ export class ReadRecorder {
     return structuredClone([...records.values()].filter((record) => record !== null));
   }
 
-  /** @throws Error beyond the bound. */
-  add(read: Read): void {
+  /** @param now the moment of the read. @throws Error beyond the bound. */
+  add(read: Read, now: string): void {
     if (this.reads.length >= maxReads)
       throw new Error(
         `More than ${maxReads} reads: a transaction or a hook may make ${maxReads}. Read a list instead.`,
       );
     this.reads.push(read);
+    this.hasMoved ||= this.now !== null && this.now !== now;
+    this.now = now;
   }
 }
 
@@ -53,8 +57,7 @@ export function readsOf(calls: ServiceClient, recorder: ReadRecorder | null): Ma
     take(await calls.ask(method, args, method === "db.list" ? take : undefined));
     if (recorder === null) return pieces;
     const [now = "", version = ""] = head.split(" ");
-    recorder.add({ method, args, version, hash: hash.text });
-    recorder.now = now;
+    recorder.add({ method, args, version, hash: hash.text }, now);
     return pieces;
   };
 }

@@ -133,9 +133,9 @@ class Attempt {
   async #make(method: Read["method"], args: readonly string[]): Promise<string[]> {
     this.#admit();
     if (this.#operations.length > 0) return this.#makeOwn(method, args);
-    const { now } = this.#recorder;
     const pieces = await this.#read(method, args);
-    if (now !== null && now !== this.#recorder.now) {
+    if (this.#recorder.hasMoved) {
+      this.#recorder.hasMoved = false;
       const { reads } = this.#recorder;
       this.#note((await this.#calls.call("db.check", [jsonOf({ reads })])) as Checked);
     }
@@ -146,7 +146,7 @@ class Attempt {
   async #makeOwn(method: Read["method"], args: readonly string[]): Promise<string[]> {
     const answer = (await this.#calls.call("db.own", [jsonOf(this.#state()), method, ...args])) as Checked & Own;
     this.#note(answer);
-    this.#recorder.add({ method, args, version: answer.version, hash: "" });
+    this.#recorder.add({ method, args, version: answer.version, hash: "" }, answer.now ?? "");
     return [answer.text];
   }
 
