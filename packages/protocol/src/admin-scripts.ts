@@ -94,6 +94,8 @@ export interface JobEntry {
   retries: number;
   /** Whether a run may start while the last run goes on. */
   overlap: boolean;
+  /** Whether a run at the start makes up for scheduled times that passed while the service was down. */
+  catchUp: boolean;
   /** Null for a job that runs by the clock. */
   queue: {
     /** Runs at a time. */

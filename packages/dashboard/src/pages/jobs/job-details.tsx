@@ -121,7 +121,7 @@ function NoSuchRun({ attempts, runId }: { attempts: readonly JobRun[]; runId: st
 }
 
 function JobFacts({ job }: { job: JobEntry }) {
-  const { schedule, timezone, nextRun, filePath, timeout, retries, overlap } = job;
+  const { schedule, timezone, nextRun, filePath, timeout, retries, overlap, catchUp } = job;
   const words = schedule === null ? null : cronWords(schedule);
   return (
     <Facts>
@@ -143,6 +143,9 @@ function JobFacts({ job }: { job: JobEntry }) {
         value={formatNumber(retries) + (retries === 0 ? "" : `, ${text.jobs.retriesNote}`)}
       />
       <Fact name={text.jobs.overlap} value={overlap ? text.jobs.overlapYes : text.jobs.overlapNo} />
+      {schedule !== null && (
+        <Fact name={text.jobs.catchUp} value={catchUp ? text.jobs.catchUpYes : text.jobs.catchUpNo} />
+      )}
     </Facts>
   );
 }

@@ -33,6 +33,8 @@ export interface ScheduledJob extends JobBase {
   readonly timezone: string;
   /** Whether a run may start while an earlier run is not over. */
   readonly overlap: boolean;
+  /** Whether the last time that passed while the service was down is made up for at the start. */
+  readonly catchUp: boolean;
 }
 
 /** A job that runs once for each enqueued payload. */
@@ -60,12 +62,14 @@ function scheduledJob({ file: { path }, exports: { values } }: Script, defaultTi
     throw new Error(
       `must export schedule, five fields of cron such as "0 3 * * *"${schedule === undefined ? ", or queue, such as { concurrency: 4 }" : `, not ${quote(schedule)}`}`,
     );
-  const options = parseOptions(values["options"], ["timeout", "retries", "timezone", "overlap"]);
-  const { timezone = "UTC", overlap = false } = options;
+  const options = parseOptions(values["options"], ["timeout", "retries", "timezone", "overlap", "catchUp"]);
+  const { timezone = "UTC", overlap = false, catchUp = false } = options;
   if (typeof timezone !== "string" || timezone === "")
     throw new Error(`options.timezone: ${quote(timezone)} is not valid; allowed: an IANA name such as "Europe/Berlin"`);
   if (typeof overlap !== "boolean")
     throw new Error(`options.overlap: ${quote(overlap)} is not valid; allowed: true or false`);
+  if (typeof catchUp !== "boolean")
+    throw new Error(`options.catchUp: ${quote(catchUp)} is not valid; allowed: true or false`);
   if (nextTime({ schedule, timezone }, Date.now()) === null)
     throw new Error(`schedule: ${quote(schedule)} never comes: there is no such day in any month it names`);
   return {
@@ -78,6 +82,7 @@ function scheduledJob({ file: { path }, exports: { values } }: Script, defaultTi
     schedule,
     timezone,
     overlap,
+    catchUp,
   };
 }
 

@@ -1,6 +1,6 @@
 /**
  * Jobs: handlers that run by the clock (spec, "Jobs"), or once for each payload in their queue (queues.ts).
- * Times that pass while the service is down are skipped. A run that the end of the service has interrupted is tried
+ * Times that pass while the service is down are skipped, or made up for by a single run at the start (`catchUp`). A run that the end of the service has interrupted is tried
  * again like a failed run.
  */
 
@@ -19,8 +19,9 @@ import {
   type RunTask,
 } from "../runs/index.ts";
 import type { BrokenScript, Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
+import { DueTable } from "./due-table.ts";
 import { JobHistory } from "./history-table.ts";
-import { type JobDefinition, jobHandler, jobOf, type QueueJob, type ScheduledJob } from "./job-file.ts";
+import { type JobDefinition, jobHandler, jobNameOf, jobOf, type QueueJob, type ScheduledJob } from "./job-file.ts";
 import { type JobAttempt, type JobHead, type JobInput, JobTable } from "./job-table.ts";
 import { Queues, type QueuesOptions } from "./queues.ts";
 import { type Scheduled, Schedules } from "./schedules.ts";
@@ -43,7 +44,11 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
   readonly #table: JobTable;
   readonly #history: JobHistory;
   readonly #schedules: Schedules<ScheduledJob>;
+  readonly #due: DueTable;
   #jobs: readonly JobDefinition[] = [];
+  /** The names of files that do not load. */
+  #broken: readonly string[] = [];
+  #hasSchedules = false;
 
   constructor(options: JobsOptions) {
     const { database, clock, now } = options;
@@ -52,12 +57,16 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     this.#options = options;
     this.#table = table;
     this.#history = history;
+    this.#due = new DueTable(database);
     this.queues = new Queues({ ...options, table, dispatcher: this.dispatcher });
     this.#schedules = new Schedules({
       clock,
       now,
-      onDue: (job) => this.#startDue(job),
-      onCorrection: () => void this.#bringForward().then(() => this.dispatcher.lookAgain()),
+      onDue: (scheduled) => this.#startDue(scheduled),
+      onCorrection: () => {
+        void this.#recordDue();
+        void this.#bringForward().then(() => this.dispatcher.lookAgain());
+      },
     });
   }
 
@@ -68,6 +77,8 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     await this.write((tx) => this.#table.interrupted(tx, this.#history.interrupted(tx, end), notBefore));
     await this.#bringForward();
     this.dispatcher.start(this.#table.lastId());
+    this.#hasSchedules = true;
+    await this.#recordDue();
     this.#schedules.start();
   }
 
@@ -78,7 +89,10 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
   async use(scripts: readonly Script[], broken: readonly BrokenScript[]): Promise<void> {
     this.#jobs = scripts.map((script) => jobOf(script, this.#options.timeoutMs));
     await this.#table.register(this.#jobs.map(({ path }) => ({ path, handler: jobHandler })));
-    this.#schedules.use(this.#jobs.filter((job): job is ScheduledJob => job.kind === "schedule"));
+    const scheduled = this.#jobs.filter((job): job is ScheduledJob => job.kind === "schedule");
+    this.#schedules.use(scheduled, this.#due.of(scheduled.filter(({ catchUp }) => catchUp)));
+    this.#broken = broken.map(({ file }) => jobNameOf(file.path));
+    await this.#recordDue();
     const queues = this.#jobs.filter((job): job is QueueJob => job.kind === "queue");
     this.queues.use(queues);
     this.dispatcher.use(this.#jobs.map((job) => this.#sourceOf(job)));
@@ -148,14 +162,21 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     return super.stop();
   }
 
-  #startDue(job: ScheduledJob): void {
-    if (!job.overlap && this.#table.openCount(job) > 0) {
-      this.#options.logger.warn(`The job ${job.name} is due, but its last run is not over; this one is skipped`);
+  #startDue(scheduled: Readonly<Scheduled<ScheduledJob>>): void {
+    const { job, isMissed } = scheduled;
+    const { logger } = this.#options;
+    if (isMissed) logger.info(`The job ${job.name} runs now: a scheduled time has passed while it was not loaded`);
+    // A missed time is made up for behind a run that the end of the service has interrupted.
+    if (!job.overlap && !isMissed && this.#table.openCount(job) > 0) {
+      logger.warn(`The job ${job.name} is due, but its last run is not over; this one is skipped`);
+      void this.#recordDue();
       return;
     }
+    const { due } = scheduled;
     const run = { ...this.#newRun(), key: null, notBefore: 0, ...noInput };
     void this.write((tx) => {
       const id = this.#table.add(tx, job, run);
+      if (job.catchUp) this.#due.record(tx, { job, due });
       tx.onDurable(() => this.dispatcher.written({ id, path: job.path }));
     });
   }
@@ -210,6 +231,19 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     const input = { runId, attempt, user, ...(payload !== null && { payload: JSON.parse(payload) }) };
     const principal = actingFor(actor, depth, [`${path}:${jobHandler}`]);
     return { run, task: { path, handler: jobHandler, timeoutMs, input, principal } };
+  }
+
+  /** Records when the jobs that catch up are due. The due times of files that do not load are kept. */
+  async #recordDue(): Promise<void> {
+    // A command that runs one job by hand has no schedules.
+    if (!this.#hasSchedules) return;
+    // Copies: when the transaction runs, a job may be due for the next time, and the run of this time not written.
+    const catching = this.#schedules.list().flatMap(({ job, due }) => (job.catchUp ? [{ job, due }] : []));
+    if (catching.length === 0 && this.#due.isEmpty) return;
+    await this.write((tx) => {
+      this.#due.keep(tx, [...catching.map(({ job }) => job.name), ...this.#broken]);
+      for (const scheduled of catching) this.#due.record(tx, scheduled);
+    });
   }
 
   protected override onLook(): void {

@@ -12,13 +12,16 @@ export interface Scheduled<J> {
   readonly job: J;
   /** The time at which the job is due, in milliseconds since 1970. */
   due: number;
+  /** Whether the due time passed before the job was given to the schedules. */
+  isMissed: boolean;
 }
 
 interface SchedulesOptions<J> {
   readonly clock: Clock;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  readonly onDue: (job: J) => void;
+  /** Called with the job and the next due time. */
+  readonly onDue: (scheduled: Readonly<Scheduled<J>>) => void;
   /** Called when the clock was set back. */
   readonly onCorrection?: () => void;
 }
@@ -50,8 +53,11 @@ export class Schedules<J extends Pick<ScheduledJob, "name" | "schedule" | "timez
     this.#alarm?.cancel();
   }
 
-  /** Replaces all jobs. A job with the same schedule as before is due as before. */
-  use(jobs: readonly J[]): void {
+  /**
+   * Replaces all jobs. A job with the same schedule as before is due as before.
+   * @param recorded due times by name: a new job with a due time that has passed is due at once, for once
+   */
+  use(jobs: readonly J[], recorded: ReadonlyMap<string, number> = new Map()): void {
     // Before the replacement: a new job has missed no time.
     this.look();
     const before = this.#jobs;
@@ -60,8 +66,12 @@ export class Schedules<J extends Pick<ScheduledJob, "name" | "schedule" | "timez
         (each) =>
           each.job.name === job.name && each.job.schedule === job.schedule && each.job.timezone === job.timezone,
       );
-      const due = same?.due ?? nextTime(job, this.#options.now());
-      return due === null ? [] : [{ job, due }];
+      if (same !== undefined) return [{ ...same, job }];
+      const now = this.#options.now();
+      const past = recorded.get(job.name) ?? Number.POSITIVE_INFINITY;
+      const isMissed = past <= now;
+      const due = isMissed ? past : nextTime(job, now);
+      return due === null ? [] : [{ job, due, isMissed }];
     });
     this.#arm();
   }
@@ -91,9 +101,10 @@ export class Schedules<J extends Pick<ScheduledJob, "name" | "schedule" | "timez
     const now = this.#options.now();
     for (const scheduled of this.#jobs) {
       if (scheduled.due > now) continue;
-      this.#options.onDue(scheduled.job);
       // From now, not from the due time: a single run makes up for all times that the machine has slept through.
       scheduled.due = nextTime(scheduled.job, now) ?? Number.POSITIVE_INFINITY;
+      this.#options.onDue(scheduled);
+      scheduled.isMissed = false;
     }
     this.#arm();
   }

@@ -53,5 +53,12 @@ export const jobSchema: ModuleSchema = {
     "CREATE INDEX _job_queue_failed ON _job_queue (failedAt) WHERE failedAt IS NOT NULL",
     // Runs of schedules are found among any number of runs of queues.
     "CREATE INDEX _job_queue_scheduled ON _job_queue (handler, notBefore) WHERE payload IS NULL",
+    // The due times of jobs that catch up (due-table.ts).
+    `CREATE TABLE _job_due (
+      name TEXT PRIMARY KEY,
+      schedule TEXT NOT NULL,
+      timezone TEXT NOT NULL,
+      due INTEGER NOT NULL
+    ) STRICT`,
   ],
 };

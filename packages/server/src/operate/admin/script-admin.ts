@@ -125,11 +125,13 @@ export class ScriptAdmin {
       timezone: null,
       nextRun: null,
       overlap: concurrency > 1,
+      catchUp: false,
       queue: null,
     });
     const scheduled = jobs.list().map(({ job, due }): JobEntry => {
-      const { schedule, timezone, overlap } = job;
-      return { ...entryOf(job), schedule, timezone, overlap, nextRun: Number.isFinite(due) ? toTimestamp(due) : null };
+      const { schedule, timezone, overlap, catchUp } = job;
+      const nextRun = Number.isFinite(due) ? toTimestamp(due) : null;
+      return { ...entryOf(job), schedule, timezone, overlap, catchUp, nextRun };
     });
     const queued = queues.list().map((queue): JobEntry => {
       const { name, concurrency, backoff } = queue;
