@@ -43,6 +43,8 @@ export interface AppOptions extends ServiceOptions, Pick<ApiOptions, "effective"
   interrupted?: AbortSignal;
   /** Loads functions and jobs again after each change, and keeps `.socle/types.d.ts` up to date. */
   isDevelopment?: boolean;
+  /** The first port for a debugger of the user's code; without a port, no debugger attaches. */
+  inspectPort?: number;
 }
 
 /** The running service: everything built, wired and started, until `stop`. */
@@ -58,7 +60,7 @@ export async function startApp(options: AppOptions): Promise<App> {
 }
 
 async function start(options: AppOptions) {
-  const { config, logger, environment } = options;
+  const { config, logger } = options;
   await using starting = new AsyncDisposableStack();
   // The end of the time to stop, which all parts share. During the start, parts have no time.
   let end = 0;
@@ -72,7 +74,7 @@ async function start(options: AppOptions) {
   const service = starting.adopt(await openService(options), (opened) => opened.close(Math.max(closeMs, leftMs())));
   const stopping = starting.adopt(new AbortController(), (controller) => controller.abort());
   const { signal } = stopping;
-  const scripts = new Scripts({ service, config, logger, environment });
+  const scripts = new Scripts({ ...options, service });
   starting.defer(() => scripts.stop(leftMs()));
   await seedAdmin(service, config, logger);
   const names = service.collections.all().map(({ name }) => name);
@@ -86,7 +88,9 @@ async function start(options: AppOptions) {
   await scripts.start({ signal: AbortSignal.any([signal, options.interrupted ?? signal]) });
   const retention = openRetention(service, config, logger);
   starting.defer(() => retention.settled());
-  const http = new HttpServer({ ...parts, ...https, stopping: signal });
+  // A client waits for a paused handler.
+  const patience = options.inspectPort === undefined ? {} : { idleTimeout: 0 };
+  const http = new HttpServer({ ...parts, ...https, ...patience, stopping: signal });
   starting.defer(() => stopHttp(http, service, leftMs()));
   retention.start(signal);
   starting.defer(() => parts.keptAnswers.settled());

@@ -9,6 +9,7 @@ import { Functions, triggersOf } from "../code/functions/index.ts";
 import { Jobs, jobOf } from "../code/jobs/index.ts";
 import { checkMigration, MigrationStopped, Migrations } from "../code/migrations/index.ts";
 import {
+  endlessMs,
   fingerprint,
   type Lane,
   QueryPool,
@@ -35,6 +36,8 @@ export interface ScriptsOptions {
   readonly environment: { readonly [name: string]: string | undefined };
   /** The time by which jobs are due, in milliseconds since 1970: the machine's, except in tests. */
   readonly now?: () => number;
+  /** The first port for a debugger; without a port, no debugger attaches. */
+  readonly inspectPort?: number;
 }
 
 interface ScriptsStart {
@@ -59,14 +62,16 @@ export class Scripts {
   #loaded = "";
   readonly #stopping = new AbortController();
 
-  constructor({ service, config, logger, environment, now = Date.now }: ScriptsOptions) {
+  constructor({ service, config, logger, environment, now = Date.now, inspectPort }: ScriptsOptions) {
     const timeoutMs = config["scripts.timeout"];
-    const processes = config["scripts.processes"];
+    // A debugger attaches to the only process of a lane.
+    const processes = inspectPort === undefined ? config["scripts.processes"] : 1;
+    const hookTimeoutMs = inspectPort === undefined ? config["scripts.hookTimeout"] : endlessMs;
     const process = scriptProcess(config, environment);
     this.#root = process.root;
     this.#service = service;
     this.#logger = logger.for("scripts");
-    const host = new ScriptHost({ ...process, processes, logger: this.#logger });
+    const host = new ScriptHost({ ...process, processes, inspectPort, logger: this.#logger });
     this.host = host;
     this.#queries = new QueryPool({
       cwd: this.#root(),
@@ -81,7 +86,7 @@ export class Scripts {
     this.functions = new Functions({
       ...shared,
       logger: logger.for("functions"),
-      hooks: { timeoutMs: config["scripts.hookTimeout"], maxBytes: config["limits.hooks"], reads },
+      hooks: { timeoutMs: hookTimeoutMs, maxBytes: config["limits.hooks"], reads },
       collectionNames: () => service.collections.all().map(({ name }) => name),
     });
     this.jobs = new Jobs({
@@ -252,7 +257,7 @@ function missing(kind: string, name: string, names: readonly string[]): AppError
 function scriptProcess(
   config: Config,
   environment: ScriptsOptions["environment"],
-): Omit<ScriptHostOptions, "processes" | "logger"> {
+): Omit<ScriptHostOptions, "processes" | "inspectPort" | "logger"> {
   const env = config["scripts.env"];
   let real = realpathSync(config.folder);
   return {

@@ -49,10 +49,11 @@ export interface Command {
   readonly args?: readonly string[];
   readonly summary: string;
   /**
-   * Option name → description; an option with a value names the value. `short` is another name, of a single letter.
+   * Option name → description; an option with a value names the value. `short` is another name, of a single letter. `usual` is the
+   * value of an option that may be given without a value.
    * Commands that work with a configuration take `--config` before other options.
    */
-  readonly options?: { readonly [name: string]: { value?: string; short?: string; summary: string } };
+  readonly options?: { readonly [name: string]: { value?: string; usual?: string; short?: string; summary: string } };
   /** Whether the command works without a configuration. */
   readonly isBare?: true;
   /** Whether the command prints nothing but a log, in the format of the configuration. */
@@ -88,6 +89,15 @@ export function parseOptionsOf(command: Command): NonNullable<ParseArgsConfig["o
   for (const [name, { value, short }] of Object.entries(optionsOf(command)))
     options[name] = { type: value === undefined ? "boolean" : "string", ...(short !== undefined && { short }) };
   return options;
+}
+
+/** The words of a command line, with the usual value for an option that was given without a value. */
+export function completeWords(words: readonly string[], command: Command): string[] {
+  const options = optionsOf(command);
+  return words.map((word) => {
+    const usual = word.startsWith("--") ? options[word.slice(2)]?.usual : undefined;
+    return usual === undefined ? word : `${word}=${usual}`;
+  });
 }
 
 export function textOption(options: OptionValues, name: string): string | undefined {

@@ -8,6 +8,7 @@ import { messageOf, nearest, printable, SetupError } from "../base/kernel/index.
 import { type LogFormat, lineOf } from "../base/logging/index.ts";
 import {
   type Command,
+  completeWords,
   loadSettings,
   type OptionValues,
   optionsOf,
@@ -104,9 +105,10 @@ function overview(): string {
 
 /** The text of `socle help COMMAND`. */
 function helpOf(command: Command): string {
-  const rows = Object.entries(optionsOf(command)).map(([name, { value, short, summary }]) => {
+  const rows = Object.entries(optionsOf(command)).map(([name, { value, usual, short, summary }]) => {
     const flag = short === undefined ? `--${name}` : `-${short}, --${name}`;
-    return [value === undefined ? flag : `${flag} ${value}`, summary] as const;
+    const given = usual === undefined ? ` ${value}` : `[=${value}]`;
+    return [value === undefined ? flag : `${flag}${given}`, summary] as const;
   });
   return `${command.summary}.\n\nUsage: ${usageOf(command)}${rows.length > 0 ? ` [options]\n\n${column(rows)}` : "\n"}`;
 }
@@ -131,7 +133,11 @@ async function parseWords(
   // Loaded on demand: a service started without options is spared 1.7 MB.
   const { parseArgs } = await import("node:util");
   try {
-    const parsed = parseArgs({ args: [...words], options: parseOptionsOf(command), allowPositionals: true });
+    const parsed = parseArgs({
+      args: completeWords(words, command),
+      options: parseOptionsOf(command),
+      allowPositionals: true,
+    });
     const options: Record<string, string | boolean | undefined> = {};
     for (const [name, value] of Object.entries(parsed.values)) if (!Array.isArray(value)) options[name] = value;
     return { positionals: parsed.positionals, options };

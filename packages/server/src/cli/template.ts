@@ -91,6 +91,16 @@ test("only the author changes a note", async () => {
   "include": ["functions", "jobs", "endpoints", "lib", ".socle/**/*"]
 }
 `,
+  ".vscode/launch.json": `{
+  // For socle dev --inspect, with the extension "Bun for Visual Studio Code".
+  "version": "0.2.0",
+  "configurations": [
+    { "type": "bun", "request": "attach", "name": "Socle: endpoints", "url": "ws://127.0.0.1:6499/socle" },
+    { "type": "bun", "request": "attach", "name": "Socle: hooks", "url": "ws://127.0.0.1:6500/socle" },
+    { "type": "bun", "request": "attach", "name": "Socle: functions and jobs", "url": "ws://127.0.0.1:6501/socle" }
+  ]
+}
+`,
   ".gitignore": `data/
 node_modules/
 .socle/

@@ -4,9 +4,25 @@ import { join } from "node:path";
 import { type App, MigrationStopped, ServiceManager, shellCommand, startApp } from "../../app/index.ts";
 import { supervisionOf, supervisionVariables } from "../../base/config/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import { type Command, type CommandInvocation, type Settings, textOption } from "../command.ts";
+import { inspectAddresses, maxInspectPort, refuseTakenPorts, usualInspectPort } from "../../code/script-host/index.ts";
+import {
+  type Command,
+  type CommandInvocation,
+  type OptionValues,
+  type Settings,
+  textOption,
+  UsageError,
+} from "../command.ts";
 
 const options: Command["options"] = { port: { value: "N", summary: "listen on this port; 0 picks a free one" } };
+const devOptions: Command["options"] = {
+  ...options,
+  inspect: {
+    value: "PORT",
+    usual: String(usualInspectPort),
+    summary: `let a debugger attach to your code, on this port and the next ones (default: ${usualInspectPort})`,
+  },
+};
 
 type Mode = "serve" | "dev";
 
@@ -35,6 +51,7 @@ async function runWith(
     logger.warn(
       `${config.folder} has neither config.json nor collections/. Make a project to start from with: ${shellCommand(terminal.program, "init", "my-app")}`,
     );
+  const debugging = debuggingBy(given, logger);
   const failed = Promise.withResolvers<unknown>();
   let hasFailed = false;
   const onFatal = (error: unknown): void => {
@@ -63,7 +80,7 @@ async function runWith(
   const interruption = new AbortController();
   void stopped.then(() => interruption.abort());
   const { signal: interrupted } = interruption;
-  const start = startApp({ ...settings, onFatal, environment, isDevelopment, adminCommand, interrupted });
+  const start = startApp({ ...settings, ...debugging, onFatal, environment, isDevelopment, adminCommand, interrupted });
   const running = await start.catch((thrown: unknown) => {
     if (thrown instanceof MigrationStopped) return null;
     throw thrown;
@@ -81,6 +98,18 @@ async function runWith(
   manager.stopping();
   logger.info(`${reason}: stopping`);
   return (await stop(running, logger)) && !hasFailed ? 0 : 1;
+}
+
+/** The port of `--inspect`. @throws UsageError; SetupError for a port that another program has. */
+function debuggingBy(options: OptionValues, logger: Logger): { inspectPort?: number } {
+  const text = textOption(options, "inspect");
+  if (text === undefined) return {};
+  const inspectPort = Number(text);
+  if (!/^\d+$/.test(text) || inspectPort < 1 || inspectPort > maxInspectPort)
+    throw new UsageError(`--inspect=${text} is no port; allowed: a number from 1 to ${maxInspectPort}`);
+  refuseTakenPorts(inspectPort);
+  for (const { lane, url } of inspectAddresses(inspectPort)) logger.notice(`The debugger of ${lane} is at ${url}`);
+  return { inspectPort };
 }
 
 /** Answers whether everything ended in order. A disk that fails at the end is an entry of the log like any other failure. */
@@ -107,6 +136,6 @@ export const dev: Command = {
   name: "dev",
   isLog: true,
   summary: "Serve during development: reload files when they change",
-  options,
+  options: devOptions,
   run: (invocation) => run(invocation, "dev"),
 };

@@ -16,6 +16,8 @@ const runtimeSettings = {
   // A function that ends with `return f()` stays on the stack: an error names the file and line.
   BUN_JSC_useTailCalls: "0",
 };
+/** The variable by which the runtime listens for a debugger. */
+export const inspectVariable = "BUN_INSPECT";
 /** Characters kept of the end of the standard error, the place of the reason when a runtime crashes. */
 const maxLastWords = 2_000;
 
@@ -51,6 +53,8 @@ export interface SpawnOptions extends Surroundings {
   readonly word: "script-host" | "script-query" | "test-service";
   /** JSON for the process; a word of the command line. */
   readonly options: object;
+  /** `host:port/path`, where the runtime of the process listens for a debugger; without an address, no debugger attaches. */
+  readonly inspect?: string;
 }
 
 /** A process of the same executable, in a process group of its own. */
@@ -64,7 +68,11 @@ export class SpawnedProcess<Out, In> implements HostProcess<Out> {
     const program = Bun.isStandaloneExecutable ? [] : [join(import.meta.dir, "../../main.ts")];
     this.#child = Bun.spawn([process.execPath, ...program, options.word, JSON.stringify(options.options)], {
       cwd: options.cwd,
-      env: { ...withoutSettings(options.environment), ...runtimeSettings },
+      env: {
+        ...withoutSettings(options.environment),
+        ...runtimeSettings,
+        ...(options.inspect !== undefined && { [inspectVariable]: options.inspect }),
+      },
       stdio: ["ignore", "ignore", "pipe"],
       // A signal to the process group, from the terminal or from the user's code, reaches only one of the two processes.
       detached: true,

@@ -48,6 +48,8 @@ export interface ScriptProcessOptions {
   readonly isAwaited: boolean;
   /** Whether a begun attempt may begin again elsewhere while the first process lives and does not answer. */
   readonly isAskedAgain: boolean;
+  /** Whether a debugger may pause the process: no time limit applies. */
+  readonly isDebugged?: boolean;
   /** Bytes of resident memory. */
   readonly memoryLimit: number;
   readonly logger: Logger;
@@ -275,7 +277,12 @@ export class ScriptProcess {
   /** Looks at the limits once. Answers whether the process has something to do. */
   poll(): boolean {
     if (this.residentBytes > this.#options.memoryLimit) this.#kill("memory");
-    else if (this.#hangs()) this.#kill("hang");
+    else if (this.#options.isDebugged !== true) this.#lookAtTimes();
+    return this.#underWay.size > 0 || this.#loading.size > 0;
+  }
+
+  #lookAtTimes(): void {
+    if (this.#hangs()) this.#kill("hang");
     for (const load of this.#loading.values()) {
       load.polls += 1;
       if (load.polls < maxLoadPolls) continue;
@@ -284,7 +291,6 @@ export class ScriptProcess {
     }
     if (this.#underWay.size === 0) this.#silence = 0;
     else this.#ping();
-    return this.#underWay.size > 0 || this.#loading.size > 0;
   }
 
   #ping(): void {

@@ -2,6 +2,7 @@
 import { messageOf, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { type CallOutcome, runOutcome, type ScriptOutcome, type ScriptTask } from "./attempt.ts";
+import { DebugPorts, endless } from "./debug.ts";
 import { missingVariables, readEnvironmentFile, withoutSettings } from "./environment.ts";
 import { FramedProcess } from "./frames.ts";
 import type { SpawnOptions } from "./host-process.ts";
@@ -24,6 +25,9 @@ import { update } from "./update.ts";
 
 /** Updates of a process; after these, a load starts new processes: timers and connections of replaced modules may be left. */
 const maxUpdates = 100;
+
+/** The time for running handlers to end before the processes end, with a debugger. */
+const drainMs = 2_000;
 
 /** `runs`: 48 of functions, 48 of jobs, and some runs beyond that width. */
 const laneOptions: {
@@ -51,6 +55,8 @@ export interface ScriptHostOptions {
   readonly env: readonly string[];
   /** The number of processes of each lane that has files. */
   readonly processes: number;
+  /** The first port for a debugger; without a port, no debugger attaches. */
+  readonly inspectPort?: number | undefined;
 }
 
 /** The newest load, with the processes. */
@@ -70,6 +76,7 @@ interface LoadedScript extends Script {
  */
 export class ScriptHost {
   readonly #options: ScriptHostOptions;
+  readonly #debugPorts: DebugPorts | null;
   #processesLost = 0;
   /** By path. */
   #scripts = new Map<string, LoadedScript>();
@@ -86,6 +93,7 @@ export class ScriptHost {
 
   constructor(options: ScriptHostOptions) {
     this.#options = options;
+    this.#debugPorts = options.inspectPort === undefined ? null : new DebugPorts(options.inspectPort);
   }
 
   /** The number of lost processes that another process has replaced. */
@@ -139,7 +147,8 @@ export class ScriptHost {
   async call(lane: Lane, task: ScriptTask): Promise<CallOutcome> {
     // During a reload, calls wait: a run that was scheduled with the old files must not start with the new files.
     if (this.#change !== null) await this.#change.promise;
-    return this.#supervisorOf(task.path, lane)?.call(task) ?? { status: "gone" };
+    const limited = this.#debugPorts === null ? task : endless(task);
+    return this.#supervisorOf(task.path, lane)?.call(limited) ?? { status: "gone" };
   }
 
   /** The least busy process among the processes that have loaded a file; undefined if no process has. */
@@ -171,10 +180,20 @@ export class ScriptHost {
   async #load(owners: ScriptOwners): Promise<void> {
     this.#newest = null;
     const load = this.#read(owners);
+    if (this.#debugPorts !== null) await this.#endAll();
     const generation = await this.#open(load);
     if (this.#isStopped) return;
     await this.#use(load, generation);
     this.#newest = { load, generation, updates: 0 };
+  }
+
+  /** Ends all processes, so that other processes can listen for the debugger on the same ports. */
+  async #endAll(): Promise<void> {
+    const supervisors = this.#supervisors();
+    await Promise.race([Promise.all(supervisors.map((supervisor) => supervisor.drained())), Bun.sleep(drainMs)]);
+    await Promise.all(supervisors.map((supervisor) => supervisor.end()));
+    this.#alive.clear();
+    this.#scripts.clear();
   }
 
   /** Answers whether the update sufficed. */
@@ -291,12 +310,15 @@ export class ScriptHost {
 
   #start(lane: Lane, { root, state, calls }: Load): readonly Supervisor[] {
     const start = this.#options.process(root);
-    const spawn: SupervisorOptions["spawn"] = (onMessage) => new FramedProcess(start, onMessage);
+    const ports = this.#debugPorts;
+    const spawn: SupervisorOptions["spawn"] = (onMessage) =>
+      ports === null ? new FramedProcess(start, onMessage) : ports.spawn(lane, start, onMessage);
     const { memoryLimit, logger } = this.#options;
     const onLost = (): void => {
       this.#processesLost += 1;
     };
-    const options = { memoryLimit, logger, calls, ...laneOptions[lane], spawn, code: state.code, onLost };
+    const shared = { memoryLimit, logger, calls, spawn, code: state.code, onLost };
+    const options = { ...shared, ...laneOptions[lane], isDebugged: ports !== null };
     return Array.from({ length: this.#options.processes }, () => new Supervisor(options));
   }
 

@@ -102,6 +102,13 @@ export class Supervisor {
     return results;
   }
 
+  /** Ends the process like `stop`, and resolves when the process has ended. */
+  async end(): Promise<void> {
+    const process = this.#process;
+    this.stop();
+    await process?.exited;
+  }
+
   /**
    * Loads files into the running process, after a change of modules. Calls go to the earlier versions until `adopt`. Answers null when
    * no process runs that could take the change, or the change has ended the process.

@@ -19,10 +19,12 @@ export interface HttpOptions extends ApiParts {
   acme: Acme | null;
   /** Aborted when the service begins to stop. */
   stopping: AbortSignal;
+  /** The seconds after which a connection is closed on which nothing moves; 0 for never. */
+  idleTimeout?: number;
 }
 
-/** A connection on which nothing moves is closed after this many seconds; of plain HTTP beside HTTPS, sooner. */
-const idleTimeout = 60;
+/** The usual seconds after which a connection is closed on which nothing moves; of plain HTTP beside HTTPS, sooner. */
+const usualIdleTimeout = 60;
 const redirectIdleTimeout = 10;
 /** The name or address, and the port, that a client asks for. */
 const hostPattern = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?$/i;
@@ -79,7 +81,7 @@ export class HttpServer {
             return sockets.close?.(socket, code, reason);
           },
         },
-        idleTimeout,
+        idleTimeout: options.idleTimeout ?? usualIdleTimeout,
         // Each route has separate limits, so that the answer at a limit comes from the API.
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
         development: false,

@@ -13,8 +13,14 @@ interface LoadedFile {
   readonly middlewares: readonly Middleware[];
 }
 
+export interface LoaderOptions extends ChildOptions {
+  /** Whether a debugger may pause the process: a load has no time limit. */
+  readonly isDebugged: boolean;
+}
+
 export class Loader {
   readonly #root: string;
+  readonly #isDebugged: boolean;
   readonly #errors: Errors;
   /** Resolves when modules can be loaded. */
   #code: Promise<Code | null> = Promise.resolve(null);
@@ -27,8 +33,9 @@ export class Loader {
   /** The absolute paths of modules, by the path in the project: a link may lead elsewhere by now. */
   #places: ReadonlyMap<string, string> = new Map();
 
-  constructor({ root }: ChildOptions, errors: Errors) {
+  constructor({ root, isDebugged }: LoaderOptions, errors: Errors) {
     this.#root = root;
+    this.#isDebugged = isDebugged;
     this.#errors = errors;
   }
 
@@ -61,8 +68,7 @@ export class Loader {
   async load(path: string): Promise<Loaded> {
     try {
       const loading = this.#loadFile(path);
-      const late = Bun.sleep(loadLimitMs).then(() => Promise.reject(new Error(lateLoad)));
-      const file = await Promise.race([loading, late]);
+      const file = await (this.#isDebugged ? loading : Promise.race([loading, late()]));
       (this.#changed ?? this.#files).set(path, file);
       return { exports: exportsOf(file.module) };
     } catch (thrown) {
@@ -92,4 +98,9 @@ export class Loader {
       }
     });
   }
+}
+
+async function late(): Promise<never> {
+  await Bun.sleep(loadLimitMs);
+  throw new Error(lateLoad);
 }

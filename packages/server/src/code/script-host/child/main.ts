@@ -6,7 +6,7 @@ import { moveTime, nextTurn } from "../../../base/kernel/index.ts";
 import type { EarlierRecord } from "../../../data/records/index.ts";
 import { useFetchMocks } from "../fetch-mocks.ts";
 import { type Frame, FrameSender, messagesOf } from "../frames.ts";
-import { dispatch, type Handlers } from "../host-process.ts";
+import { dispatch, type Handlers, inspectVariable } from "../host-process.ts";
 import type {
   ChildOptions,
   FromChild,
@@ -22,7 +22,7 @@ import { Doubt, type Invoke } from "./doubt.ts";
 import { RequestBody, type ResponseBody, requestOf, responseOf } from "./endpoint-io.ts";
 import { Errors } from "./errors.ts";
 import { declaredEnvironment, defineGlobals, loadEnvironment, refusalOf } from "./globals.ts";
-import { Loader } from "./loader.ts";
+import { Loader, type LoaderOptions } from "./loader.ts";
 import { answerOf } from "./middleware.ts";
 import { type AttemptScope, Budget, Output, scopes } from "./output.ts";
 import { ReadRecorder } from "./reads.ts";
@@ -50,8 +50,11 @@ export function runScripts(options: ChildOptions): void {
   const toService = process.send?.bind(process);
   if (toService === undefined) throw new Error("This process is started by the service");
   loadEnvironment(options.root);
+  const isDebugged = process.env[inspectVariable] !== undefined;
+  // A process that the user's code starts must not listen on the same port.
+  delete process.env[inspectVariable];
   const frames = new FrameSender(toService);
-  const child = new Child(options, (message) => frames.send(message));
+  const child = new Child({ ...options, isDebugged }, (message) => frames.send(message));
   process.on("message", (frame: Frame) => {
     for (const message of messagesOf<ToChild>(frame)) child.receive(message);
   });
@@ -62,7 +65,7 @@ export function runScripts(options: ChildOptions): void {
 }
 
 class Child {
-  readonly #options: ChildOptions;
+  readonly #options: LoaderOptions;
   readonly #send: (message: FromChild) => void;
   readonly #env: object;
   readonly #errors: Errors;
@@ -114,7 +117,7 @@ class Child {
     refuse: ({ call, error }) => refused(call, error),
   };
 
-  constructor(options: ChildOptions, send: (message: FromChild) => void) {
+  constructor(options: LoaderOptions, send: (message: FromChild) => void) {
     this.#options = options;
     this.#send = send;
     this.#env = declaredEnvironment(options.env);
