@@ -2,6 +2,7 @@
 import { Database } from "bun:sqlite";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
+import { crossingFiles, measureCrossings } from "./crossings.ts";
 import { executable } from "./executable.ts";
 import { type LoadRequest, runLoad } from "./load/index.ts";
 import { median } from "./median.ts";
@@ -17,6 +18,7 @@ const queued = 10_000;
 const sleepers = 100;
 
 const files: { readonly [path: string]: string } = {
+  ...crossingFiles,
   "endpoints/empty.ts": 'export const access = "public";\nexport const GET = () => new Response("ok");\n',
   "endpoints/sleep.ts":
     'export const access = "public";\nexport const GET = async () => { await Bun.sleep(20_000); return new Response("ok"); };\n',
@@ -38,7 +40,11 @@ async function start(folder: string): Promise<ServerProcess> {
     await Bun.write(`${folder}/${path}`, content);
   }
   await mkdir(`${folder}/collections`, { recursive: true });
-  const items = { name: "items", fields: [{ name: "title", type: "string" }] };
+  const fields = [
+    { name: "title", type: "string" },
+    { name: "n", type: "integer" },
+  ];
+  const items = { name: "items", fields, indexes: [["title"]] };
   await Bun.write(`${folder}/collections/items.json`, JSON.stringify(items));
   await Bun.write(`${folder}/config.json`, JSON.stringify({ port: 0 }));
   return startServer([executable], folder, { SERVICE_LOG_LEVEL: "INFO" });
@@ -119,7 +125,8 @@ export async function measureEndpoints(options: Options): Promise<void> {
     console.log("\n### Endpoints and queues\n");
     console.log(`${await measureRate(server, options)}\n`);
     console.log(`${await measureBeside(server, options)}\n`);
-    console.log(await measureQueue(server, folder, options));
+    console.log(`${await measureQueue(server, folder, options)}\n`);
+    await measureCrossings(server, options);
   } finally {
     await server.stop();
   }

@@ -17,17 +17,18 @@ const turnMs = 5_000;
 /** The reads of a transaction have changed. */
 class ReadsChanged extends Error {
   override readonly name = "ReadsChanged";
-  readonly key: string;
+  readonly answer: Changed;
 
-  constructor(key: string) {
+  constructor(key: string, turn: number | null) {
     super("The reads of a transaction have changed");
-    this.key = key;
+    this.answer = { changed: key, turn };
   }
 }
 
-/** The answer to a transaction with a changed read: the key of the turn. */
+/** The answer to a transaction with a changed read: the key of the turn, and the turn if the transaction has the turn already. */
 interface Changed {
   readonly changed: string;
+  readonly turn: number | null;
 }
 
 interface TransactionsOptions {
@@ -50,7 +51,7 @@ export class Transactions {
   /** Whether the reads are still answered alike. @returns the moment of the look, or the key of a changed read. */
   async check(reads: readonly Read[]): Promise<Changed | { readonly now: string }> {
     const outcome = await this.#options.reads.changedOutside(reads);
-    return "key" in outcome ? { changed: outcome.key } : outcome;
+    return "key" in outcome ? { changed: outcome.key, turn: null } : outcome;
   }
 
   /** A read that sees the writes of the transaction so far. @throws AppError: see `Records.batch` and `Reads.own`. */
@@ -68,40 +69,57 @@ export class Transactions {
     );
   }
 
-  /** Makes the writes of a transaction, unless a read has changed. Ends the turn. @throws AppError: see `Records.batch`. */
-  async commit(principal: System, commit: Commit, { ended }: Caller): Promise<Changed | object> {
-    const { records } = this.#options;
-    const { turns } = records;
-    const { reads, enqueue, turn } = commit;
+  /**
+   * Makes the writes of a transaction, unless a read has changed. The turn ends when the writes are made, before the writes are on
+   * disk: the next transaction reads them. A commit without a turn waits for the transactions that have the turn; if a read has
+   * changed then, the transaction keeps the turn for the next call.
+   * @throws AppError: see `Records.batch`.
+   */
+  async commit(principal: System, commit: Commit, caller: Caller): Promise<Changed | object> {
+    const { records, reads: looker } = this.#options;
+    const { reads, enqueue } = commit;
     const operations = operationsOf(commit);
     const runs = this.#options.enqueue(enqueue, principal);
-    // Without a turn, the commit waits for the transactions that were called again.
-    const isFree = turn === null && !principal.isHook;
-    const busy = isFree ? reads.map(keyOf).find((key) => turns.isTaken(key)) : undefined;
-    let hasEnded = false;
-    void ended.then(() => {
-      hasEnded = true;
-    });
-    const place = busy === undefined ? null : await turns.take(busy);
+    const busy = commit.turn === null ? reads.map(keyOf).find((key) => records.turns.isTaken(key)) : undefined;
+    const turn = busy === undefined ? commit.turn : await this.turn(busy, caller);
+    let isKept = false;
     try {
-      if (hasEnded) throw new AppError("unavailable", "The run has ended before its transaction had the turn.");
       return await told(async () => {
-        await records.batch(principal, operations, { before: () => this.#refuseChanged(reads), after: runs });
+        await records.batch(principal, operations, {
+          before: async () => {
+            const key = await looker.changed(reads);
+            if (key === null) return;
+            isKept = true;
+            throw new ReadsChanged(key, turn);
+          },
+          after: (tx, ids) => {
+            runs(tx, ids);
+            this.leave(turn);
+          },
+        });
         return {};
       });
     } finally {
-      place?.release();
-      this.leave(turn);
+      if (!isKept) this.leave(turn);
     }
   }
 
   /**
    * Waits for the turn of a key. The turn ends with the commit, with the attempt, or after some seconds. A hook gets no turn: the
    * write that waits for the hook may have the turn. Answers the number of the turn; 0 without a turn.
+   * @throws AppError `unavailable` when the attempt has ended meanwhile.
    */
   async turn(key: string, { ended, task }: Caller): Promise<number> {
     if (task.principal.isHook) return 0;
+    let hasEnded = false;
+    void ended.then(() => {
+      hasEnded = true;
+    });
     const place = await this.#options.records.turns.take(key);
+    if (hasEnded) {
+      place.release();
+      throw new AppError("unavailable", "The run has ended before its transaction had the turn.");
+    }
     this.#lastTurn += 1;
     const turn = this.#lastTurn;
     const timer = setTimeout(() => this.leave(turn), turnMs);
@@ -121,7 +139,7 @@ export class Transactions {
 
   async #refuseChanged(reads: readonly Read[]): Promise<void> {
     const key = await this.#options.reads.changed(reads);
-    if (key !== null) throw new ReadsChanged(key);
+    if (key !== null) throw new ReadsChanged(key, null);
   }
 }
 
@@ -130,7 +148,7 @@ async function told<T extends object>(work: () => Promise<T>): Promise<T | Chang
   try {
     return await work();
   } catch (thrown) {
-    if (thrown instanceof ReadsChanged) return { changed: thrown.key };
+    if (thrown instanceof ReadsChanged) return thrown.answer;
     throw thrown;
   }
 }

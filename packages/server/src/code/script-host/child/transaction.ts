@@ -33,19 +33,23 @@ export async function runTransaction(calls: ServiceClient, work: unknown): Promi
   if (typeof work !== "function")
     throw new TypeError("db.transaction needs a function: db.transaction(async (tx) => { … })");
   const deadline = performance.now() + maxMs;
-  let key: string | null = null;
-  for (let times = 1; times <= maxTimes; times += 1) {
-    const turn: number | null = key === null ? null : ((await calls.call("db.turn", [key])) as number);
-    const attempt = new Attempt(calls, turn);
-    try {
+  let turn: number | null = null;
+  try {
+    for (let times = 1; times <= maxTimes; times += 1) {
+      const attempt: Attempt = new Attempt(calls, turn);
       const outcome = await outcomeOf(() => withinTime(work(attempt.tx), deadline));
       // An error may follow from a read that has changed.
-      key = "error" in outcome ? await attempt.changedKey() : await attempt.commit();
-      if ("value" in outcome && key === null) return outcome.value;
-      if ("error" in outcome && (key === null || performance.now() > deadline)) throw outcome.error;
-    } finally {
-      await attempt.end();
+      const change = "error" in outcome ? await attempt.change() : await attempt.commit();
+      if ("value" in outcome && change === null) {
+        if (attempt.hasWrites) turn = null;
+        return outcome.value;
+      }
+      if ("error" in outcome && (change === null || performance.now() > deadline)) throw outcome.error;
+      turn ??= change?.turn ?? ((await calls.call("db.turn", [change?.changed])) as number);
     }
+  } finally {
+    // A commit has ended the turn.
+    if (turn !== null) await calls.call("db.leave", [turn]);
   }
   throw errorOf(
     "conflict",
@@ -84,9 +88,9 @@ class Attempt {
   readonly #ids: (string | null)[] = [];
   readonly #enqueue: object[] = [];
   readonly #read: MakeRead;
-  #turn: number | null;
-  /** The key of a read that would be answered otherwise now. */
-  #changed: string | null = null;
+  readonly #turn: number | null;
+  /** A read that would be answered otherwise now. */
+  #change: Change | null = null;
   #isOver = false;
 
   constructor(calls: ServiceClient, turn: number | null) {
@@ -106,27 +110,23 @@ class Attempt {
     };
   }
 
-  /** Makes the writes. Answers null, or the key of a changed read. */
-  async commit(): Promise<string | null> {
-    this.#isOver = true;
-    if (this.#changed !== null) return this.#changed;
-    if (this.#operations.length === 0 && this.#enqueue.length === 0) return this.changedKey();
-    const turn = this.#turn;
-    this.#turn = null;
-    return keyIn(await this.#calls.call("db.commit", [jsonOf({ ...this.#state(), enqueue: this.#enqueue, turn })]));
+  get hasWrites(): boolean {
+    return this.#operations.length + this.#enqueue.length > 0;
   }
 
-  /** The key of a read that would be answered otherwise now; null if all reads are of one moment. */
-  async changedKey(): Promise<string | null> {
+  /** Makes the writes. Answers null, or the change of a read. */
+  async commit(): Promise<Change | null> {
     this.#isOver = true;
-    if (this.#changed !== null || this.#recorder.reads.length === 0) return this.#changed;
-    return keyIn(await this.#calls.call("db.check", [jsonOf({ reads: this.#recorder.reads })]));
+    if (this.#change !== null || !this.hasWrites) return this.change();
+    const commit = { ...this.#state(), enqueue: this.#enqueue, turn: this.#turn };
+    return changeIn(await this.#calls.call("db.commit", [jsonOf(commit)]));
   }
 
-  /** Ends the turn, unless the commit has ended the turn. */
-  async end(): Promise<void> {
+  /** A read that would be answered otherwise now; null if all reads are of one moment. The attempt is over. */
+  async change(): Promise<Change | null> {
     this.#isOver = true;
-    if (this.#turn !== null) await this.#calls.call("db.leave", [this.#turn]);
+    if (this.#change !== null || this.#recorder.reads.length === 0) return this.#change;
+    return changeIn(await this.#calls.call("db.check", [jsonOf({ reads: this.#recorder.reads })]));
   }
 
   /** A read: all reads of the attempt are of one moment. */
@@ -137,25 +137,26 @@ class Attempt {
     if (this.#recorder.hasMoved) {
       this.#recorder.hasMoved = false;
       const { reads } = this.#recorder;
-      this.#note((await this.#calls.call("db.check", [jsonOf({ reads })])) as Checked);
+      this.#note((await this.#calls.call("db.check", [jsonOf({ reads })])) as Change | Moment);
     }
     return pieces;
   }
 
   /** A read that sees the writes of the transaction. */
   async #makeOwn(method: Read["method"], args: readonly string[]): Promise<string[]> {
-    const answer = (await this.#calls.call("db.own", [jsonOf(this.#state()), method, ...args])) as Checked & Own;
-    this.#note(answer);
-    this.#recorder.add({ method, args, version: answer.version, hash: "" }, answer.now ?? "");
-    return [answer.text];
+    const answer = (await this.#calls.call("db.own", [jsonOf(this.#state()), method, ...args])) as Change | Own;
+    const { now, version, text } = this.#note(answer);
+    this.#recorder.add({ method, args, version, hash: "" }, now);
+    return [text];
   }
 
-  #note(answer: Checked): void {
-    if (answer.changed !== undefined) {
-      this.#changed = answer.changed;
+  #note<T extends Moment>(answer: Change | T): T {
+    if ("changed" in answer) {
+      this.#change = answer;
       throw changed;
     }
-    this.#recorder.now = answer.now ?? null;
+    this.#recorder.now = answer.now;
+    return answer;
   }
 
   #writes(collection: string): object {
@@ -182,7 +183,7 @@ class Attempt {
   }
 
   #admit(): void {
-    if (this.#changed !== null) throw changed;
+    if (this.#change !== null) throw changed;
     if (this.#isOver) throw errorOf("unavailable", "The transaction is over: await each call before the end.");
   }
 
@@ -191,18 +192,23 @@ class Attempt {
   }
 }
 
-/** The answer to a look at reads: the moment, or the key of a changed read. */
-interface Checked {
-  readonly now?: string;
-  readonly changed?: string;
+/** A read would be answered otherwise now: the key of the turn, and the number of the turn if the transaction has the turn. */
+interface Change {
+  readonly changed: string;
+  readonly turn: number | null;
+}
+
+/** All reads are of this moment. */
+interface Moment {
+  readonly now: string;
 }
 
 /** The answer to a read that sees the writes of the transaction. */
-interface Own {
+interface Own extends Moment {
   readonly text: string;
   readonly version: string;
 }
 
-function keyIn(answer: unknown): string | null {
-  return (answer as Checked).changed ?? null;
+function changeIn(answer: unknown): Change | null {
+  return "changed" in (answer as object) ? (answer as Change) : null;
 }
