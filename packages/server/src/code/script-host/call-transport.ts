@@ -28,6 +28,8 @@ const large: ReadonlySet<string> = new Set(["db.list", "db.page", "db.query", "s
 const maxLarge = 3;
 /** Calls of these methods of a file that are answered at a time. */
 const maxLargeOfFile = 2;
+/** Characters of an answer that is sent without a place: the process need not say that the answer was taken. */
+const smallAnswer = 16 * 1024;
 const processLost = new Error("The process ended while an answer was on its way");
 
 export class CallTransport {
@@ -59,15 +61,17 @@ export class CallTransport {
   }
 
   /** The place of a large answer is free when the process has taken the answer, and while a long query runs. */
-  async #answerLarge({ task, part }: Caller, method: string, work: () => Promise<unknown>): Promise<void> {
+  async #answerLarge({ task, part }: Caller, method: string, work: () => Promise<unknown>): Promise<unknown> {
     let place = await this.#admission.take({ caller: task.path });
     const timer = method === "db.query" ? setTimeout(() => place.release(), longQueryMs) : undefined;
     try {
       if (this.#isOver) throw processLost;
       const value = await work();
       clearTimeout(timer);
+      if (typeof value === "string" && value.length <= smallAnswer) return value;
       if (place.size === 0) place = await this.#admission.takeAgain({ caller: task.path });
       if (value !== undefined) await part(value);
+      return undefined;
     } finally {
       clearTimeout(timer);
       place.release();

@@ -36,8 +36,8 @@ interface Reading {
   part(text: string): Promise<void>;
 }
 
-/** The answer of a read, without the line about the moment; a whole list is sent in pieces. */
-type Method = (args: readonly string[], reading: Reading) => Promise<string | undefined> | string;
+/** The answer of a read, without the line about the moment; of a whole list the last piece, after the other pieces. */
+type Method = (args: readonly string[], reading: Reading) => Promise<string> | string;
 
 /** The reads that the user's code can make, by the name of the call. */
 export class Reads {
@@ -56,7 +56,7 @@ export class Reads {
   }
 
   /** Makes a read. @returns the line about the moment, and the JSON of the answer. @throws AppError. */
-  async answer({ method, args }: Pick<Read, "method" | "args">, reading: Reading): Promise<string | undefined> {
+  async answer({ method, args }: Pick<Read, "method" | "args">, reading: Reading): Promise<string> {
     let version = this.#version(method, args);
     const { now } = this;
     const head = (): string => `${now} ${version ?? ""}\n`;
@@ -64,7 +64,7 @@ export class Reads {
     const text = await this.#methods[method](args, { ...reading, part });
     // The tables of a query are known after the query.
     if (method === "db.query" && version === null && this.now === now) version = this.#version(method, args);
-    return text === undefined ? undefined : head() + text;
+    return head() + text;
   }
 
   /** Grows with each change of a record or a definition. */
@@ -138,7 +138,7 @@ export class Reads {
           hasher.add(piece);
         },
       });
-      if (text !== undefined) hasher.add(text);
+      hasher.add(text);
       return hasher.text === hash;
     } catch (thrown) {
       // The collection or a field is gone, or the read takes too long.
@@ -181,12 +181,16 @@ export class Reads {
     return (await queries.page(collection, list, { principal: system, caller: () => "functions", signal })).text;
   }
 
-  /** Sends a whole list in pieces, a piece after the process has taken the piece before. */
-  async #list(name: string, part: Reading["part"]): Promise<undefined> {
+  /** Sends a whole list in pieces, a piece after the process has taken the piece before. Answers the last piece. */
+  async #list(name: string, part: Reading["part"]): Promise<string> {
     const { records, queries } = this.#options;
+    let last: string | null = null;
     const pages = await queries.whole(records.collection(name), system);
     const send = async (items: readonly object[]): Promise<void> => {
-      for (const piece of piecesOf(items)) await part(piece);
+      for (const piece of piecesOf(items)) {
+        if (last !== null) await part(last);
+        last = piece;
+      }
     };
     try {
       await send(pages.first);
@@ -198,6 +202,7 @@ export class Reads {
     } finally {
       await pages.rest?.return();
     }
+    return last ?? "[]";
   }
 
   async #query(query: { sql: string; params: string }, { remainingMs, file }: Reading): Promise<string> {
