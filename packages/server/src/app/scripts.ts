@@ -9,7 +9,6 @@ import { Functions, triggersOf } from "../code/functions/index.ts";
 import { Jobs, jobOf } from "../code/jobs/index.ts";
 import { checkMigration, MigrationStopped, Migrations } from "../code/migrations/index.ts";
 import {
-  endlessMs,
   fingerprint,
   type Lane,
   QueryPool,
@@ -66,7 +65,6 @@ export class Scripts {
     const timeoutMs = config["scripts.timeout"];
     // A debugger attaches to the only process of a lane.
     const processes = inspectPort === undefined ? config["scripts.processes"] : 1;
-    const hookTimeoutMs = inspectPort === undefined ? config["scripts.hookTimeout"] : endlessMs;
     const process = scriptProcess(config, environment);
     this.#root = process.root;
     this.#service = service;
@@ -86,7 +84,7 @@ export class Scripts {
     this.functions = new Functions({
       ...shared,
       logger: logger.for("functions"),
-      hooks: { timeoutMs: hookTimeoutMs, maxBytes: config["limits.hooks"], reads },
+      hooks: { timeoutMs: config["scripts.hookTimeout"], maxBytes: config["limits.hooks"], reads },
       collectionNames: () => service.collections.all().map(({ name }) => name),
     });
     this.jobs = new Jobs({

@@ -15,7 +15,7 @@ const debuggedLanes: readonly Lane[] = ["endpoints", "hooks", "runs"];
 export const maxInspectPort = 65_536 - debuggedLanes.length;
 const host = "127.0.0.1";
 /** The longest time of a timer, in milliseconds: 24 days. */
-export const endlessMs = 2 ** 31 - 1;
+const endlessMs = 2 ** 31 - 1;
 
 /** The addresses for a debugger, by lane. */
 export function inspectAddresses(port: number): { readonly lane: Lane; readonly url: string }[] {

@@ -12,7 +12,7 @@ export {
   type ScriptTask,
 } from "./attempt.ts";
 export type { CallAnswers, Caller } from "./call-transport.ts";
-export { endlessMs, inspectAddresses, maxInspectPort, refuseTakenPorts, usualInspectPort } from "./debug.ts";
+export { inspectAddresses, maxInspectPort, refuseTakenPorts, usualInspectPort } from "./debug.ts";
 export { readEnvironmentFile } from "./environment.ts";
 export { useFetchMocks } from "./fetch-mocks.ts";
 export { dispatch, type Handlers, runTool, SpawnedProcess, type SpawnOptions, toolOutput } from "./host-process.ts";

@@ -30,6 +30,7 @@ const tests = [
   "functions/x.spec.ts",
   "jobs/x.test.js",
   "endpoints/a/x.test.tsx",
+  "lib/deep/x.test.ts",
 ];
 
 test("a test is no script, no stray and no code of the service, wherever it lies", () => {

@@ -1,9 +1,13 @@
 /** Updates in development: running processes load changed modules and the importing modules again, and nothing else. */
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
+import { calls, task } from "../../../test/script-attempts.ts";
 import { openScripts, type TestScripts } from "../../../test/scripts.ts";
 import { until } from "../../../test/sockets.ts";
+import type { ScriptKind } from "./load.ts";
+import { ScriptHost } from "./script-host.ts";
 
 /** An endpoint that answers values and the id of the process. */
 const answering = (values: string, imports = ""): string =>
@@ -168,5 +172,35 @@ test("a process with much memory is replaced", async () => {
   await api.save({ "endpoints/b.ts": answering("2") });
   const [answer, other] = await api.ask("b");
   expect(answer).toBe(2);
+  expect(other).not.toBe(pid);
+});
+
+test("after a hundred updates, a new process loads everything: what replaced modules have left ends", async () => {
+  const root = temporaryFolder();
+  const path = "endpoints/a.ts";
+  const process = { word: "script-host", cwd: root, environment: {} } as const;
+  const options = { root, env: [], bodyLimit: 1_000, batchBodyLimit: 1_000, umask: 0o022 };
+  const host = new ScriptHost({
+    root: () => root,
+    env: [],
+    processes: 1,
+    process: () => ({ ...process, options }),
+    memoryLimit: 1024 ** 3,
+    logger: quietLogger(),
+  });
+  afterAll(() => host.stop());
+  const check = (): void => undefined;
+  const kind: ScriptKind = { folder: "endpoints", firstLane: "hooks", check, use: async () => undefined };
+  const input = { runId: "run_1", attempt: 1, user: null };
+  const version = async (n: number): Promise<unknown> => {
+    await Bun.write(join(root, path), `export const ask = () => [${n}, process.pid];`);
+    await (n === 0 ? host.load({ kinds: [kind], calls }) : host.update({ kinds: [kind], calls }));
+    const answer = await host.call("hooks", { ...task("run_1"), path, handler: "ask", input });
+    return "value" in answer ? JSON.parse(answer.value) : answer;
+  };
+  const [, pid] = (await version(0)) as number[];
+  for (let n = 1; n <= 100; n += 1) expect(await version(n)).toEqual([n, pid]);
+  const [n, other] = (await version(101)) as number[];
+  expect(n).toBe(101);
   expect(other).not.toBe(pid);
 });
