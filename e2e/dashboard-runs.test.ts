@@ -12,6 +12,12 @@ export const onCreate: OnCreate<"orders"> = async ({ record }) => {
 };
 `;
 const broken = 'if (record.title !== "fine") throw new Error("No receipt");';
+const failingJob = `export const schedule = "0 0 1 1 *";
+const job: Job = () => {
+  throw new Error("No night");
+};
+export default job;
+`;
 const path = "functions/orders/mail.ts";
 const dashboard = await openDashboard({
   collections: [{ name: "orders", fields: [{ name: "title", type: "string" }] }],
@@ -23,6 +29,7 @@ const { api, folder, server } = dashboard;
 interface Run {
   readonly runId: string;
   readonly status: string;
+  readonly canRetry: boolean;
 }
 
 async function runs(status: string, wanted: number): Promise<Run[]> {
@@ -79,3 +86,44 @@ test("mended runs look mended; a retry of many says what it does and leaves out 
   expect(complaintsOf(page)).toEqual([]);
   await page.context().close();
 });
+
+test("a failed run shows the source around its error, as the file was when loaded, in both themes and widths", async () => {
+  await Bun.write(join(folder, path), mail(broken));
+  await Bun.write(join(folder, "jobs/nightly.ts"), failingJob);
+  const before = server.output().split("Reloaded functions and jobs").length;
+  server.signal("SIGHUP");
+  while (server.output().split("Reloaded functions and jobs").length === before) await Bun.sleep(10);
+  await api("POST", "/api/orders", { title: "four" });
+  // The runs of the test before are in the list, too.
+  let run: Run | undefined;
+  while (run === undefined) run = (await runs("failed", 1)).find(({ canRetry }) => canRetry);
+  const { runId } = (await api("POST", "/api/admin/jobs/nightly/run")) as { runId: string };
+  const jobRuns = async () => ((await api("GET", "/api/admin/jobs/nightly/runs")) as { items: Run[] }).items;
+  while ((await jobRuns())[0]?.status !== "failed") await Bun.sleep(20);
+  // The page does not show the version on the disk.
+  await Bun.write(join(folder, path), mail("// another line"));
+
+  for (const window of [
+    { theme: "light", width: 1_280 },
+    { theme: "dark", width: 390 },
+  ] as const) {
+    const page = await dashboard.open(`/functions?tab=runs&run=${run.runId}`, window);
+    const source = page.getByRole("region", { name: `Source of ${path}` });
+    await source.waitFor();
+    expect(await source.locator("mark").textContent()).toBe(`> 5 |   ${broken}\n`);
+    expect(await source.locator("pre").textContent()).toBe(
+      `  3 | export const onCreate: OnCreate<"orders"> = async ({ record }) => {\n` +
+        `  4 |   appendFileSync("sent.txt", record.title + "\\n");\n> 5 |   ${broken}\n  6 | };\n  7 | \n`,
+    );
+    expect(await violationsOf(page)).toEqual([]);
+    await page.goto(`${server.url}/_/jobs?job=nightly&run=${runId}`);
+    const ofJob = page.getByRole("region", { name: "Source of jobs/nightly.ts" });
+    await ofJob.waitFor();
+    expect(await ofJob.locator("mark").textContent()).toBe('> 3 |   throw new Error("No night");\n');
+    expect(await violationsOf(page)).toEqual([]);
+    // Long lines scroll in the block, and not the page.
+    expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    expect(complaintsOf(page)).toEqual([]);
+    await page.context().close();
+  }
+}, 30_000);

@@ -27,6 +27,7 @@ import type {
   RuleTrialRequest,
   Schema,
   ScriptFileEntry,
+  SourceExcerpt,
   StoredFile,
   User,
   UserEntry,
@@ -217,6 +218,11 @@ export class ScriptAdmin {
   /** Runs a run again that has failed for good. */
   retryFunction(runId: string): Promise<{ runId: string }> {
     return this.#transport.call("POST", `/api/admin/functions/runs/${encodeURIComponent(runId)}/retry`);
+  }
+
+  /** The lines around the place of the last error of a run, of a function or a job; null without a place. */
+  runSource(runId: string): Promise<{ source: SourceExcerpt | null }> {
+    return this.#transport.call("GET", `/api/admin/runs/${encodeURIComponent(runId)}/source`);
   }
 
   jobs(query: PageQuery = {}): Promise<Page<JobEntry>> {

@@ -80,6 +80,17 @@ export interface FunctionRun {
   retryAt?: string;
 }
 
+/** Lines of a file around the place of an error, as the file was when loaded. */
+export interface SourceExcerpt {
+  /** Relative to the project, in a folder of code. */
+  filePath: string;
+  /** The line of the error, counted from 1. */
+  line: number;
+  firstLine: number;
+  /** The line of the error and a few lines around; long lines are cut. */
+  lines: string[];
+}
+
 /** A job (spec, "Job entry and job run"). */
 export interface JobEntry {
   name: string;

@@ -35,6 +35,7 @@ export { maxWhole, saveBlob, useObjectUrl, usePicture } from "./picture.tsx";
 export { lastStack, RunLog } from "./run-log.tsx";
 export { SearchBox, SearchInput } from "./search-box.tsx";
 export { Keys, keyNames, useListedShortcut, useShortcut, useShortcutList } from "./shortcuts.tsx";
+export { SourceBlock } from "./source-block.tsx";
 export {
   EmptyState,
   ErrorState,

@@ -22,6 +22,7 @@ import {
   RelativeTime,
   RowsSkeleton,
   RunLog,
+  SourceBlock,
   StatusMark,
   TextLink,
 } from "../../kit/index.ts";
@@ -79,6 +80,7 @@ function Details({ run, earlier }: { run: FunctionRun; earlier: readonly Functio
       {error !== null && (
         <DetailsSection title={text.runs.error}>
           <ErrorBlock value={error} />
+          <SourceBlock runId={run.runId} error={error} />
           {run.status === "failed" && run.canRetry && <NextStep run={run} />}
         </DetailsSection>
       )}

@@ -20,6 +20,7 @@ import {
   QueryView,
   RowsSkeleton,
   RunLog,
+  SourceBlock,
   StatusMark,
   timeColumn,
   WholeTime,
@@ -181,6 +182,7 @@ function JobRunDetails({ run, attempts, isOpen }: JobRunDetailsProps) {
       {error !== undefined && (
         <DetailsSection title={text.runs.error}>
           <ErrorBlock value={error} />
+          <SourceBlock runId={runId} error={error} />
         </DetailsSection>
       )}
       <RunLog query={log} runId={runId} />

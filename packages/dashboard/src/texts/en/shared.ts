@@ -82,6 +82,7 @@ export const runs = {
   retry: "Retry",
   status: "Status",
   error: "Error",
+  sourceOf: (file: string) => `Source of ${file}`,
   duration: "Duration",
   log: "Log",
   openLog: "Open in the log",

@@ -1,6 +1,6 @@
 /** The tables of functions, and the steps from earlier versions. */
 import type { ModuleSchema } from "../../store/database/index.ts";
-import { handlerTable } from "../runs/index.ts";
+import { handlerTable, sourceTable } from "../runs/index.ts";
 
 export const functionSchema: ModuleSchema = {
   module: "functions",
@@ -29,5 +29,7 @@ export const functionSchema: ModuleSchema = {
     "CREATE INDEX _deliveries_result ON _deliveries (result, handler) WHERE result IS NOT NULL",
     // JSON of the functions, jobs and hooks that led to the event; null for an event of a user.
     "ALTER TABLE _deliveries ADD COLUMN chain TEXT",
+    // The source around the errors of runs, of jobs too (runs/source-table.ts).
+    sourceTable,
   ],
 };

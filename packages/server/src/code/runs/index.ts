@@ -25,3 +25,4 @@ export {
   type StatusFilter,
   statusCondition,
 } from "./run-table.ts";
+export { sourceTable } from "./source-table.ts";

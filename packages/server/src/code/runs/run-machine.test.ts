@@ -8,6 +8,7 @@ import { EventLog, eventSchema } from "../../store/events/index.ts";
 import type { ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import type { WaitingRun } from "./dispatcher.ts";
 import { type HandlerRun, linear, RunMachine } from "./run-machine.ts";
+import { sourceTable } from "./source-table.ts";
 
 const folder = temporaryFolder();
 const task = {
@@ -36,7 +37,7 @@ async function open({ outcome }: { outcome: ScriptOutcome }) {
   const clock = new Clock();
   files += 1;
   const database = new Database({ path: join(folder, `${files}.db`), logger, onFatal: () => undefined });
-  await database.prepare([eventSchema]);
+  await database.prepare([eventSchema, { module: "functions", steps: [sourceTable] }]);
   const events = new EventLog({ database, clock, logger });
   events.start();
   const written: string[] = [];

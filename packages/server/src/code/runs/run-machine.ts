@@ -13,6 +13,7 @@
  * waits for the next start of the service, so a run is made at least once.
  */
 
+import type { SourceExcerpt } from "@socle/protocol";
 import { actingFor, type Clock, count } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
@@ -20,6 +21,7 @@ import type { EventLog } from "../../store/events/index.ts";
 import type { BrokenScript, ScriptError, ScriptHost, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import { Dispatcher, type NextState, type WaitingRun } from "./dispatcher.ts";
 import type { Postponement, RunRow, RunTable } from "./run-table.ts";
+import { SourceTable } from "./source-table.ts";
 
 /** The most runs under way, for each script process. */
 export const widthPerProcess = 48;
@@ -108,11 +110,13 @@ interface Attempt {
 export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
   protected readonly dispatcher: Dispatcher<H>;
   readonly #options: MachineOptions & KindOptions<R>;
+  readonly #sources: SourceTable;
   /** Attempts and writes that are under way. */
   #open = 0;
 
   constructor(options: MachineOptions & KindOptions<R>) {
     this.#options = options;
+    this.#sources = new SourceTable(options.database);
     this.dispatcher = new Dispatcher({
       ...options,
       width: widthPerProcess * options.processes,
@@ -120,6 +124,11 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
       mayStart: () => this.mayStart(),
       onLook: () => this.onLook?.(),
     });
+  }
+
+  /** The source around the place of a run's last error; null without a place, and for a run that failed long ago. */
+  sourceOf(runId: string): SourceExcerpt | null {
+    return this.#sources.find(runId);
   }
 
   /** The next attempt of a run that is due. */
@@ -243,7 +252,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     });
   }
 
-  async #fail(run: R, { message: error, stack }: ScriptError, durationMs: number): Promise<NextState> {
+  async #fail(run: R, { message: error, stack, source }: ScriptError, durationMs: number): Promise<NextState> {
     const { table, history, clock, now } = this.#options;
     const failures = run.failures + 1;
     const isLast = failures > run.policy.retries;
@@ -253,6 +262,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     const isWritten = await this.write((tx) => {
       // The same time for both tells which announcement a failed run belongs to.
       const at = clock.now();
+      this.#sources.record(tx, run.runId, source);
       history?.ended(tx, run, { at, error });
       if (!isLast) {
         table.postpone(tx, run, next);
@@ -267,9 +277,10 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
 
   /** Made here, the listener, which is kept for long, holds on to the run alone and not to the task. */
   #strayListener(run: R): (error: ScriptError) => void {
-    return ({ message: error, stack }) => {
+    return ({ message: error, stack, source }) => {
       this.#logError(run, error, { stack });
       void this.write((tx) => {
+        this.#sources.record(tx, run.runId, source);
         this.#options.history?.endedLate(tx, run, { at: this.#options.clock.now(), error });
         this.#announce(tx, run, { step: "failed", error });
       });

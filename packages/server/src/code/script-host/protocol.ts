@@ -2,7 +2,7 @@
  * The protocol between the service and a script process: the messages of both sides. Messages go over the channel that the
  * runtime gives a child process; nothing else is shared.
  */
-import type { ErrorCode, ErrorDetail, FetchMocks, JsonValue } from "@socle/protocol";
+import type { ErrorCode, ErrorDetail, FetchMocks, JsonValue, SourceExcerpt } from "@socle/protocol";
 import { AppError } from "../../base/kernel/index.ts";
 import type { EarlierRecord } from "../../data/records/index.ts";
 
@@ -24,6 +24,8 @@ export interface ScriptError {
   readonly message: string;
   /** Paths are relative to the project; frames outside the project are left out. */
   readonly stack?: string;
+  /** Absent without a place in a file of the user's code. */
+  readonly source?: SourceExcerpt;
 }
 
 /** A call of a handler. `input` is the JSON of a `RunInput`. */

@@ -8,6 +8,7 @@ import type {
   QueueRun,
   QueueRunDetail,
   ScriptFileEntry,
+  SourceExcerpt,
 } from "@socle/protocol";
 import { AppError, quote, readChoice, type SignedIn, toTimestamp } from "../../base/kernel/index.ts";
 import type { Endpoints } from "../../code/endpoints/index.ts";
@@ -108,6 +109,11 @@ export class ScriptAdmin {
       const { path: filePath, handler } = this.#options.functions.retry(tx, runId);
       audit({ action: "function.retried", target: runId, after: { filePath, handler } });
     });
+  }
+
+  /** The source around the place of the last error of a run, of a function or a job. */
+  runSource(runId: string): { source: SourceExcerpt | null } {
+    return { source: this.#options.functions.sourceOf(runId) };
   }
 
   /** Jobs and queues, by name. */

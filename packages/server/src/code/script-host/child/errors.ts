@@ -1,9 +1,14 @@
 /** Errors of the user's code, described with the place in the user's files. */
 import { readFileSync } from "node:fs";
 import { relative } from "node:path";
+import type { SourceExcerpt } from "@socle/protocol";
 import type { CodeFile, ScriptError } from "../protocol.ts";
 
 const framePattern = /^\s*at (?:(.*?) \()?((?:file:\/\/)?\/.*?|[A-Za-z]:[\\/].*?):(\d+):(\d+)\)?$/;
+
+/** Lines of source before and after the place of an error, and the most characters of a line. */
+const around = 2;
+const maxColumns = 200;
 
 /** The depth to which causes of causes are described. */
 const maxCauses = 3;
@@ -12,6 +17,8 @@ export class Errors {
   readonly #root: string;
   /** The path in the project, by the runtime's path of a module. */
   #paths: ReadonlyMap<string, string> = new Map();
+  /** The content of the modules at the load, by path. */
+  #contents: ReadonlyMap<string, string> = new Map();
 
   constructor(root: string) {
     this.#root = root;
@@ -20,6 +27,7 @@ export class Errors {
   /** A module behind a link has another place on the disk. */
   use(files: readonly CodeFile[]): void {
     this.#paths = new Map(files.map(({ real, path }) => [real, path]));
+    this.#contents = new Map(files.map(({ path, content }) => [path, content]));
   }
 
   /**
@@ -46,10 +54,23 @@ export class Errors {
     const message = cut(`${name}${String(thrown.message)}`, 2_000);
     const hasCause = thrown.cause !== undefined && causes > 0;
     const cause = hasCause ? `\nCaused by: ${this.#describe(thrown.cause, undefined, causes - 1).message}` : "";
+    const source = this.#excerpt(where);
     return {
       message: where === undefined ? message : `${message} (${where})`,
+      ...(source !== null && { source }),
       stack: cut([message, ...frames.map((frame) => `    ${frame}`)].join("\n") + cause, 8_000),
     };
+  }
+
+  /** The lines around a place such as `jobs/mail.ts:4:13`; null for a place outside of the loaded modules. */
+  #excerpt(place = ""): SourceExcerpt | null {
+    const [, filePath = "", row] = /^(.*):(\d+):\d+$/.exec(place) ?? [];
+    const all = this.#contents.get(filePath)?.split(/\r?\n/);
+    const line = Number(row);
+    if (all === undefined || line < 1 || line > all.length) return null;
+    const firstLine = Math.max(1, line - around);
+    const lines = all.slice(firstLine - 1, line + around);
+    return { filePath, line, firstLine, lines: lines.map((text) => cut(text, maxColumns)) };
   }
 
   /** The file that a stack points into first, relative to the project. */

@@ -21,6 +21,9 @@ export function scriptRoutes({ scripts }: Admin): AdminRoutes {
         return exchange.json(202, { runId });
       },
     },
+    "/api/admin/runs/:runId/source": {
+      GET: (exchange) => exchange.json(200, scripts.runSource(exchange.param("runId"))),
+    },
     "/api/admin/jobs": { GET: (exchange) => answerPageOf(exchange, scripts.jobs()) },
     "/api/admin/jobs/:name/runs": {
       GET: (exchange) => answerPageOf(exchange, scripts.jobRuns(exchange.param("name"))),
