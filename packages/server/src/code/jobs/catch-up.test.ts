@@ -25,6 +25,14 @@ function runsOf({ scripts }: TestScripts, name = "daily"): string[] {
   return scripts.jobs.runs(name).map(({ attempt, status }) => `${attempt} ${status}`);
 }
 
+/** The alarm of a job that is due rings in the next turns of the loop. */
+function untilNothingIsDue(
+  { scripts }: TestScripts,
+  { now }: Pick<ReturnType<typeof noonClock>, "now">,
+): Promise<void> {
+  return until(() => scripts.jobs.list().every(({ due }) => due > now()));
+}
+
 /** Opens the project when the clock stands so much later, and waits for the runs. */
 async function openLater(
   clock: ReturnType<typeof noonClock>,
@@ -32,8 +40,7 @@ async function openLater(
 ): Promise<TestScripts> {
   clock.by(ms);
   const opened = await openScripts({ folder, files, now: clock.now });
-  // The alarm of a job that is due rings in the next turns of the loop.
-  await until(() => opened.scripts.jobs.list().every(({ due }) => due > clock.now()));
+  await untilNothingIsDue(opened, clock);
   await opened.scripts.settled();
   return opened;
 }
@@ -71,7 +78,12 @@ describe("a job that catches up", () => {
     const cut = await openScripts({ folder, now: clock.now });
     await until(() => runsOf(cut).length === 1);
     await closed(cut);
-    const next = await openLater(clock, { folder, ms: hour });
+    clock.by(hour);
+    const next = await openScripts({ folder, now: clock.now });
+    await untilNothingIsDue(next, clock);
+    // A run that was added is written by now.
+    await next.service.database.transact(() => undefined);
+    expect(next.service.database.reader.all("SELECT failures FROM _job_queue")).toEqual([{ failures: 1 }]);
     await closed(next);
     const last = await openLater(clock, { folder, ms: hour });
     await until(() => runsOf(last).length === 2);
