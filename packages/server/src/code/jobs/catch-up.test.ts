@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { openScripts, type TestScripts } from "../../../test/scripts.ts";
 import { until } from "../../../test/sockets.ts";
+import { system } from "../../base/kernel/index.ts";
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -138,7 +139,9 @@ describe("a job that catches up", () => {
 
   test("catches up after the clock was a year ahead at a start, and after the clock was set back", async () => {
     const clock = noonClock();
-    const folder = await closed(await openScripts({ files: { "jobs/daily.ts": catching }, now: clock.now }));
+    const poke = "export const queue = {};\nexport default () => undefined;\n";
+    const files = { "jobs/daily.ts": catching, "jobs/poke.ts": poke };
+    const folder = await closed(await openScripts({ files, now: clock.now }));
     const ahead = await openLater(clock, { folder, ms: 365 * day });
     expect(runsOf(ahead)).toEqual(["1 completed"]);
     await closed(ahead);
@@ -149,7 +152,9 @@ describe("a job that catches up", () => {
     expect(runsOf(later)).toHaveLength(2);
     // The time of the coming night comes a second time.
     clock.by(-day);
-    await later.scripts.reload();
+    // The clock is looked at before each start of runs.
+    await later.scripts.jobs.queues.enqueue("poke", { payload: "1", options: undefined }, system);
+    await later.scripts.settled();
     await closed(later);
     const last = await openLater(clock, { folder, ms: day });
     expect(runsOf(last)).toHaveLength(3);
