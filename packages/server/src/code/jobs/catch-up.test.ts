@@ -93,6 +93,21 @@ describe("a job that catches up", () => {
     await closed(last);
   });
 
+  test("makes up for a time beside a run that the end of the service has interrupted", async () => {
+    const clock = noonClock();
+    const files = { "jobs/daily.ts": job("{ catchUp: true }", " await new Promise(() => {}); ") };
+    const folder = await closed(await openScripts({ files, now: clock.now }));
+    for (const waiting of [1, 2]) {
+      clock.by(day);
+      const opened = await openScripts({ folder, now: clock.now });
+      await untilNothingIsDue(opened, clock);
+      await opened.service.database.transact(() => undefined);
+      expect(opened.service.database.reader.all("SELECT id FROM _job_queue")).toHaveLength(waiting);
+      await until(() => runsOf(opened).some((run) => run.endsWith("running")));
+      await closed(opened);
+    }
+  });
+
   test("makes up for the time at a later start when the run could not be written", async () => {
     const clock = noonClock();
     const opened = await openScripts({ files: { "jobs/daily.ts": catching }, now: clock.now });
