@@ -271,6 +271,35 @@ describe("hooks decide about the changes of", () => {
     expect(refused.status).toBe(200);
   });
 
+  test("a numbered record: an update shows the present number, a create shows no number", async () => {
+    const number = { name: "number", type: "integer", sequence: ["slug"] };
+    const api = await openScripts({
+      collections: [notes, { ...posts, fields: [...posts.fields, number] }],
+      files: {
+        "functions/posts/a.ts": `
+          export const beforeCreate = ({ record }) => { console.log("create", "number" in record); };
+          export const beforeUpdate = ({ record, previous }) => {
+            console.log("update", record.slug, record.number, previous.number);
+            return { ...record, title: "hooked" };
+          };`,
+      },
+    });
+    const first = await create(api, "one");
+    await create(api, "two");
+    const { body: third } = await create(api, "three");
+    expect([first.body, third]).toMatchObject([{ number: 1 }, { number: 3 }]);
+    const path = `/api/posts/${String(third["id"])}`;
+    expect((await api.request("PUT", path, { body: { slug: null, title: "x" } })).body).toMatchObject({ number: 3 });
+    // The hook sees the number of the former count.
+    expect((await api.request("PUT", path, { body: { slug: "b" } })).body).toMatchObject({
+      number: 1,
+      title: "hooked",
+    });
+    for (const line of ["create false", "update null 3 3", "update b 3 3"])
+      expect(api.log.some((each) => each.includes(line))).toBeTrue();
+    expect(api.log.some((each) => each.includes("create true"))).toBeFalse();
+  });
+
   test("a batch of records that are numbered: each gets a number of its own", async () => {
     const number = { name: "number", type: "integer", sequence: ["slug"] };
     const api = await openScripts({

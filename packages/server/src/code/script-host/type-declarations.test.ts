@@ -57,3 +57,11 @@ test("the declared variables of the environment: one that may be missing may be 
     "interface SocleEnv {\n  readonly MAIL_KEY: string;\n  readonly REGION: string | undefined;\n}\n",
   );
 });
+
+test("the numbers of a collection are a type, which beforeCreate leaves out of its record", () => {
+  const number = (name: string): FieldDefinition => ({ name, type: "integer", sequence: true });
+  const numbersOf = (fields: FieldDefinition[]) =>
+    /numbers: (.*);/.exec(typeDeclarations([{ name: "things", fields }], []))?.[1];
+  expect(numbersOf([number("a"), { name: "b", type: "integer" }, number("c")])).toBe('"a" | "c"');
+  expect(numbersOf([])).toBe("never");
+});

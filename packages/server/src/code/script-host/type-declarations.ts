@@ -58,7 +58,8 @@ function fieldsOf(definition: CollectionDefinition, mode: "record" | "create" | 
 }
 
 function collectionType(definition: CollectionDefinition): string {
-  const owner = definition.fields.find((field) => field.owner === true)?.name;
+  const owner = definition.fields.filter((field) => field.owner === true);
+  const numbers = definition.fields.filter((field) => field.sequence !== undefined);
   return `  ${definition.name}: {
     record: {
       id: string;
@@ -69,9 +70,15 @@ ${fieldsOf(definition, "record")}    };
 ${fieldsOf(definition, "create")}    };
     update: {
 ${fieldsOf(definition, "update")}    };
-    owner: ${owner === undefined ? "never" : JSON.stringify(owner)};
+    owner: ${namesOf(owner)};
+    numbers: ${namesOf(numbers)};
   };
 `;
+}
+
+/** A union of the names of fields. */
+function namesOf(fields: readonly FieldDefinition[]): string {
+  return fields.length === 0 ? "never" : fields.map(({ name }) => JSON.stringify(name)).join(" | ");
 }
 
 /** The context of handlers, the collections, and the variables of `scripts.env`, for the editor and for `socle check`. */

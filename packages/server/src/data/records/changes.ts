@@ -12,7 +12,7 @@ import { isSameValue, type RecordEffects } from "./record-effects.ts";
 import { missingRecord, type OwnedRow, type RecordTable, recordTableOf, recordTag } from "./record-table.ts";
 import { addedItems, type Body, type Lookups, longArray, References } from "./references.ts";
 import type { Rights, RightsTarget } from "./rights.ts";
-import { keepNumbers, withoutNumbers } from "./sequences.ts";
+import { keepNumbers, withNumbersOf, withoutNumbers } from "./sequences.ts";
 import type { WriteHooks } from "./write-hooks.ts";
 
 /** A record after its write. */
@@ -139,7 +139,7 @@ export class RecordChanges {
     const given = { table, principal, body, observe, row, updatedAt };
     let made = this.#preparation.change(tx, given);
     if (hooks?.has(collection.name, "update") === true && made.values.some((value) => value !== undefined)) {
-      const record = withoutNumbers(table, table.changed(row.record, made.values));
+      const record = withNumbersOf(table, row.record, table.changed(row.record, made.values));
       const about = { table, operation: "update", principal, record, previous: row.record } as const;
       const returned = otherValues(hooks.valuesFor(about), record);
       if (Object.keys(returned).length > 0)

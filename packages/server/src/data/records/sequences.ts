@@ -68,7 +68,14 @@ export function keepNumbers(
   }
 }
 
-/** A record without numbers, as hooks see the record: the numbers are not certain before the commit. */
+/** A changed record with the present numbers, as hooks see the record: the numbers of another scope are not certain before the commit. */
+export function withNumbersOf(table: RecordTable, present: StoredRecord, changed: StoredRecord): StoredRecord {
+  const record = { ...changed };
+  for (const [, { name }] of table.sequences) record[name] = present[name] ?? null;
+  return record;
+}
+
+/** A new record without numbers, as hooks see the record: the numbers are not certain before the commit. */
 export function withoutNumbers(table: RecordTable, record: StoredRecord): StoredRecord {
   return withoutFields(record, new Set(table.sequences.map(([, { name }]) => name)));
 }
