@@ -140,6 +140,22 @@ test("a slice with a refused record is taken back with its position", async () =
   expect(await numbers(server.url, "steps")).toEqual([1]);
 });
 
+test("save without a JSON position is an error, and null is a position", async () => {
+  const cwd = await project({ collections });
+  const migration = `export default async ({ save }: any) => {
+    const create = { method: "create", collection: "steps", body: { n: 1 } };
+    for (const position of [undefined, () => 1, Symbol("x")])
+      await save([create], position).then(() => { throw new Error("kept"); }, (error: Error) => console.log(error.message));
+    await save([{ ...create, body: { n: 2 } }], null);
+  };
+`;
+  await write(cwd, { "migrations/a.ts": migration });
+  const server = await serve(cwd);
+  for (const type of ["undefined", "function", "symbol"])
+    expect(server.output()).toContain(`save needs a position that is JSON, such as null, not ${type}`);
+  expect(await numbers(server.url, "steps")).toEqual([2]);
+});
+
 test("a position that cannot be kept takes the records of the slice back", async () => {
   const cwd = await project({ collections });
   await (await serve(cwd)).stop();
@@ -204,4 +220,34 @@ test("socle dev runs a new file; its writes are those of a job: with hooks, func
   const { items } = (await (await fetch(`${server.url}/api/items`)).json()) as RecordList;
   expect(items).toMatchObject([{ n: 7, text: "hooked" }]);
   expect(rows(cwd)).toEqual([{ path: "migrations/new.ts", done: 1 }]);
+});
+
+test("socle dev reloads code beside a migration that hangs, and ends the migration when its file changes", async () => {
+  const cwd = await project({ collections });
+  const server = await serve(cwd, { args: ["dev"] });
+  const said = (text: string): number => server.output().split(text).length - 1;
+  await write(cwd, {
+    "migrations/a.ts": `export default async ({ save }: any) => {
+      await save([{ method: "create", collection: "steps", body: { n: 1 } }], 1);
+      await new Promise(() => {});
+    };\n`,
+  });
+  await until(() => said("migrations/a.ts begins") === 1 && positionOf(cwd) !== null);
+  await write(cwd, { "functions/items/a.ts": "export const beforeCreate = () => ({ n: 5 });\n" });
+  await until(() => said("functions/items/a.ts:beforeCreate") > 0 && said("migrations/a.ts still runs") > 0);
+  expect(said("has changed and is ended")).toBe(0);
+  await write(cwd, {
+    "migrations/a.ts": `export default ({ save, position }: any) =>
+      save([{ method: "create", collection: "steps", body: { n: position + 1 } }], 2);\n`,
+  });
+  await until(() => said("migrations/a.ts is done") === 1);
+  expect([said("migrations/a.ts has changed and is ended"), said("migrations/a.ts goes on")]).toEqual([1, 1]);
+  expect(await numbers(server.url, "steps")).toEqual([2, 1]);
+  // A change after the end is told once, and a failure names the moment of the next run.
+  await write(cwd, { "migrations/a.ts": "export default () => null;\n" });
+  await until(() => said("migrations/a.ts has changed since it ran") === 1);
+  await write(cwd, { "migrations/b.ts": 'export default () => { throw new Error("no more"); };\n' });
+  await until(() => said("migrations/b.ts: no more") === 1);
+  expect(server.output()).toContain("What it saved stays; the next change of a file goes on from there");
+  expect(said("migrations/a.ts has changed since it ran")).toBe(1);
 });

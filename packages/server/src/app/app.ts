@@ -221,7 +221,7 @@ async function develop(options: {
   const apply = (): Promise<void> =>
     applyDefinitionFiles({ folder, collections, database, logger: logger.for("collections") }).then(
       // A migration may wait for the definitions.
-      () => scripts.migrate(),
+      () => void scripts.migrate(),
       (error) => logger.error(`Collections stay as they are: ${messageOf(error)}`),
     );
   watchFiles({ stateOf: () => definitionsState(folder), applied, apply, signal });

@@ -118,7 +118,7 @@ export class Scripts {
     this.#service.auth.hookWith(this.functions.hooks);
     this.functions.start();
     await this.host.load(this.#owners);
-    await this.#migrations.run(signal);
+    await this.#migrations.run({ signal, goesOnAt: "the next start" });
     if (hasSchedules) await this.jobs.start();
     this.#tell("Loaded");
   }
@@ -138,7 +138,7 @@ export class Scripts {
   /** Runs the migrations that have not run, while the service works. A failure is logged. */
   async migrate(): Promise<void> {
     const { signal } = this.#stopping;
-    await this.#migrations.run(signal).catch((thrown: unknown) => {
+    await this.#migrations.run({ signal, goesOnAt: "the next change of a file" }).catch((thrown: unknown) => {
       if (!(thrown instanceof MigrationStopped)) this.#logger.error(messageOf(thrown));
     });
   }
@@ -156,7 +156,8 @@ export class Scripts {
           this.#logger.error("Functions and jobs could not be loaded again", { error }),
         );
         onReload();
-        await this.migrate();
+        // The next reload does not wait: a migration may never end.
+        void this.migrate();
       },
       signal: this.#stopping.signal,
     });

@@ -25,7 +25,7 @@ const handler = "default";
 /** The longest time that a timer measures: 24 days. A migration has no limit of its own. */
 const noTimeoutMs = 2 ** 31 - 1;
 
-/** The service was told to stop during a migration, which goes on at the next start. */
+/** A migration was ended: the service stops, and the next start goes on, or the file has changed, and runs again. */
 export class MigrationStopped extends Error {
   override readonly name = "MigrationStopped";
 }
@@ -48,6 +48,19 @@ interface PendingMigration {
   readonly fingerprint: string;
 }
 
+interface RunningMigration extends PendingMigration {
+  /** A time of `performance`. */
+  readonly since: number;
+  readonly stop: () => void;
+}
+
+/** The end of a migration, and the moment that a migration goes on after a failure: "the next start". */
+export interface MigrationLife {
+  /** Ends the migration that runs. */
+  readonly signal: AbortSignal;
+  readonly goesOnAt: string;
+}
+
 /** @throws Error for a file without a default export that is a function. */
 export function checkMigration({ exports }: Script): void {
   if (!exports.functions.includes(handler)) throw new Error("has no default export that is a function: the migration");
@@ -56,24 +69,42 @@ export function checkMigration({ exports }: Script): void {
 export class Migrations implements CallAnswers {
   readonly #options: MigrationsOptions;
   #running: Promise<void> = Promise.resolve();
+  #current: RunningMigration | null = null;
+  /** The fingerprints of changed files that the log has named, by path. */
+  readonly #named = new Map<string, string>();
 
   constructor(options: MigrationsOptions) {
     this.#options = options;
   }
 
   /**
-   * Runs the migrations that have not run, each to its end.
-   * @param signal ends the migration that runs.
-   * @throws SetupError with the file and the place for a migration that fails; MigrationStopped after the signal.
+   * Runs the migrations that have not run, each to its end. A running migration with a file that has changed is ended, and
+   * runs again.
+   * @throws SetupError with the file and the place for a migration that fails; MigrationStopped after the signal, or for a
+   * migration that has changed.
    */
-  run(signal: AbortSignal): Promise<void> {
+  run(life: MigrationLife): Promise<void> {
+    this.#endChanged();
     // No file runs twice at a time.
     const before = this.#running.catch(() => undefined);
-    this.#running = before.then(() => this.#runPending(signal));
+    this.#running = before.then(() => this.#runPending(life));
     return this.#running;
   }
 
-  async #runPending(signal: AbortSignal): Promise<void> {
+  #endChanged(): void {
+    if (this.#current === null) return;
+    const { path, fingerprint, since, stop } = this.#current;
+    const { logger } = this.#options;
+    const seconds = Math.round((performance.now() - since) / 1_000);
+    if (this.#pending().some((file) => file.path === path && file.fingerprint === fingerprint)) {
+      logger.warn(`${path} still runs, after ${seconds} s. Other migrations wait. A change of the file ends this run`);
+      return;
+    }
+    logger.warn(`${path} has changed and is ended, after ${seconds} s. What it saved stays`);
+    stop();
+  }
+
+  async #runPending({ signal, goesOnAt }: MigrationLife): Promise<void> {
     if (signal.aborted) throw new MigrationStopped();
     const pending = this.#pending();
     if (pending.length === 0) return;
@@ -88,8 +119,14 @@ export class Migrations implements CallAnswers {
       if (signal.aborted) throw new MigrationStopped();
       const [problem] = host.problems();
       if (problem !== undefined) throw new SetupError(`${problem.path} does not load: ${problem.message}`);
-      for (const migration of pending) await this.#runOne(migration, host);
+      for (const migration of pending) {
+        this.#current = { ...migration, since: performance.now(), stop };
+        const failure = await this.#runOne(migration, host);
+        if (failure !== null)
+          throw new SetupError(`${migration.path}: ${failure}. What it saved stays; ${goesOnAt} goes on from there`);
+      }
     } finally {
+      this.#current = null;
       signal.removeEventListener("abort", stop);
       host.stop();
     }
@@ -114,13 +151,16 @@ export class Migrations implements CallAnswers {
       const fingerprint = fingerprintOfFile(folder, path);
       const row = rows.get(path);
       if (row === undefined || row.finishedAt === null) return { path, fingerprint };
-      if (row.fingerprint !== fingerprint)
+      if (row.fingerprint !== fingerprint && this.#named.get(path) !== fingerprint) {
+        this.#named.set(path, fingerprint);
         logger.warn(`${path} has changed since it ran on ${row.finishedAt}; it does not run again`);
+      }
       return [];
     });
   }
 
-  async #runOne({ path, fingerprint }: PendingMigration, host: ScriptHost): Promise<void> {
+  /** Answers null, or the reason of the failure. @throws MigrationStopped. */
+  async #runOne({ path, fingerprint }: PendingMigration, host: ScriptHost): Promise<string | null> {
     const { database, clock, logger } = this.#options;
     const start = performance.now();
     await database.transact((tx) => putBegun(tx, path, fingerprint));
@@ -129,9 +169,9 @@ export class Migrations implements CallAnswers {
     const input = { runId: newId("run", clock.now()), attempt: 1, user: null, position: JSON.parse(text) };
     const outcome = await host.run({ path, handler, timeoutMs: noTimeoutMs, input, principal: system }, "migrations");
     if (outcome.status === "stopped" || outcome.status === "gone") throw new MigrationStopped();
-    if (outcome.status === "failed")
-      throw new SetupError(`${path}: ${outcome.error.message}. What it saved stays; the next start goes on from there`);
+    if (outcome.status === "failed") return outcome.error.message;
     await database.transact((tx) => putFinished(tx, path, toTimestamp(clock.now())));
     logger.info(`${path} is done`, { ms: Math.round(performance.now() - start) });
+    return null;
   }
 }

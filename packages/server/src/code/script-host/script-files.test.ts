@@ -41,6 +41,12 @@ test("a test is no script, no stray and no code of the service, wherever it lies
   expect(readCode(root).map(({ path }) => path)).toEqual(scripts);
 });
 
+test("a file in a folder of migrations is a stray, unless the name makes it shared code", () => {
+  const { root } = projectOf(["migrations/1.ts", "migrations/sub/1.ts", "migrations/_old/1.ts", "jobs/sub/1.ts"]);
+  const { scripts, strays } = findScripts(root);
+  expect([scripts.map(({ path }) => path), strays]).toEqual([["migrations/1.ts"], ["migrations/sub/1.ts"]]);
+});
+
 test("a middleware is shared code, and a middleware that cannot be read fails to load", () => {
   const { root } = projectOf(["endpoints/a/x.ts", "endpoints/_middleware.ts", "endpoints/a/_middleware.js"]);
   symlinkSync(join(root, "nowhere.ts"), join(root, "endpoints/a/_middleware.ts"));

@@ -41,8 +41,8 @@ function placeOf(path: string): ScriptFile | "stray" | null {
   if (isShared || isTest(path) || path.endsWith(".d.ts") || !/\.[cm]?[jt]sx?$/.test(path)) return null;
   const isModule = path.endsWith(".ts");
   if (folder === "endpoints") return isModule ? { folder, path, collection: null } : "stray";
-  if ((folder === "jobs" || folder === "migrations") && names.length === 1)
-    return isModule ? { folder, path, collection: null } : "stray";
+  if ((folder === "jobs" && names.length === 1) || folder === "migrations")
+    return isModule && names.length === 1 ? { folder, path, collection: null } : "stray";
   if (folder !== "functions" || names.length > 2) return null;
   const [collection = "", file] = names;
   return isModule && file !== undefined ? { folder, path, collection } : "stray";

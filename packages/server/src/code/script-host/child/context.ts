@@ -44,9 +44,12 @@ export function makeContext({ input, scope, calls, recorder, output, env }: Cont
 
 /** Does operations, as `db.batch` does, and keeps a position of a migration, in one transaction. */
 function saveOf(calls: ServiceClient): (operations: unknown, position: unknown) => Promise<unknown[]> {
-  return async (operations, position = null) => {
+  return async (operations, position) => {
+    const kept: string | undefined = JSON.stringify(position);
+    if (kept === undefined)
+      throw new TypeError(`save needs a position that is JSON, such as null, not ${typeof position}`);
     const sent = jsonOf({ operations: withTags(operations) });
-    const results = (await calls.call("migration.save", [sent, jsonOf(position)])) as { body: unknown }[];
+    const results = (await calls.call("migration.save", [sent, kept])) as { body: unknown }[];
     return results.map(({ body }) => body);
   };
 }
