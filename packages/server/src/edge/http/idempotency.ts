@@ -1,8 +1,8 @@
 /**
- * Idempotency: requests with the header `Idempotency-Key` (docs/api.md, "Requests that are sent again"). The first answer below
- * 500 is kept for the caller and the key, and given again.
+ * Idempotency: requests with the header `Idempotency-Key` (docs/api.md, "Requests that are sent again"). The first lasting answer
+ * is kept for the caller and the key, and given again. A failure, and a refusal of the caller or of the moment, does not last.
  *
- *     unknown ── a request ──► under way ── an answer below 500, in a transaction ──► kept ── 24 h ──► unknown
+ *     unknown ── a request ──► under way ── a lasting answer, in a transaction ──► kept ── 24 h ──► unknown
  *        ▲                         │
  *        └── any other end, a crash ┘
  *
@@ -13,7 +13,7 @@ import { AppError, CallerGone, count, type JsonText } from "../../base/kernel/in
 import type { Database, Transactor } from "../../store/database/index.ts";
 import { madePieces, type Pieces } from "./answer-stream.ts";
 import type { Exchange } from "./exchange.ts";
-import { jsonType, pathIn } from "./headers.ts";
+import { jsonType, pathIn, statusOf } from "./headers.ts";
 import { countedBytes } from "./in-flight.ts";
 import type { KeptAnswer, KeptAnswers, KeyedRequest } from "./kept-answer-table.ts";
 
@@ -36,6 +36,8 @@ interface IdempotencyOptions {
 interface Keyed {
   readonly key: string;
   readonly body: Uint8Array;
+  /** The headers that a repeated request must have, too, as text. */
+  readonly headers?: string;
 }
 
 export class Idempotency {
@@ -66,7 +68,7 @@ export class Idempotency {
    */
   async answer(
     exchange: Exchange,
-    { key, body }: Keyed,
+    { key, body, headers }: Keyed,
     run: (keep: Keep) => Promise<Response | undefined>,
   ): Promise<Response> {
     const { keptAnswers } = this.#options;
@@ -75,7 +77,10 @@ export class Idempotency {
     const keyed: KeyedRequest = {
       key: hashOf(JSON.stringify([principal?.userId ?? null, key])),
       holder: hashOf(exchange.callerKey(principal)),
-      request: hashOf(`${exchange.request.method} ${pathIn(exchange.request.url)}?${exchange.search}\n`, body),
+      request: hashOf(
+        `${exchange.request.method} ${pathIn(exchange.request.url)}?${exchange.search}\n${headers ?? ""}`,
+        body,
+      ),
     };
     const underWay = this.#underWay.get(keyed.key);
     const kept = underWay === undefined ? keptAnswers.find(keyed.key) : null;
@@ -83,7 +88,7 @@ export class Idempotency {
     if (known !== null && known.request !== keyed.request)
       throw new AppError(
         "bad_request",
-        `The ${header} belongs to an earlier request with another route or another body.`,
+        `The ${header} belongs to an earlier request with another route or another body${headers === undefined ? "" : ", or with other headers"}.`,
       );
     if (underWay !== undefined)
       throw new AppError("conflict", `A request with this ${header} is under way. Try again in a moment.`, {
@@ -129,12 +134,13 @@ export class Idempotency {
   /**
    * Keeps the answer of an endpoint. An answer whose body is longer than the bound leaves as the body comes; a repeated request is
    * told that the first request was answered.
-   * @returns undefined for a kept answer; otherwise the response for the client, which is not kept from 500 on.
+   * @returns undefined for a kept answer; otherwise the response for the client.
    */
   async keepResponse(exchange: Exchange, response: EndpointResponse, keep: Keep): Promise<Response | undefined> {
     const { status, headers, body } = response;
     const { database, maxBody } = this.#options;
-    if (status >= 500) return exchange.forward(status, body, headers);
+    const isForNow = headers.some(([name]) => name.toLowerCase() === "retry-after");
+    if (!isLastingStatus(status, isForNow)) return exchange.forward(status, body, headers);
     const pieces = body instanceof Uint8Array ? madePieces([body]) : (body ?? madePieces([]));
     const begun = await beginOf(pieces, maxBody).catch(() => null);
     if (begun === null)
@@ -210,13 +216,16 @@ function hashOf(text: string, bytes: Uint8Array = new Uint8Array()): string {
   return new Bun.CryptoHasher("sha256").update(text).update(bytes).digest("base64url");
 }
 
-/**
- * Whether a refusal is the answer of the request: not a failure, not an ended session, for which the client gets a new token and
- * sends the request again, and not the end of a wait for a client that has left.
- */
+/** Whether an error is the answer of the request: no failure, and not the end of a wait for a client that has left. */
 function isLasting(thrown: unknown): thrown is AppError {
   if (!(thrown instanceof AppError) || thrown instanceof CallerGone) return false;
-  return !["internal_error", "unavailable", "unauthorized", "rate_limited"].includes(thrown.code);
+  return isLastingStatus(statusOf(thrown), thrown.retryAfter !== undefined);
+}
+
+/** Whether an answer lasts. The client sends a request again after a failure, with another token or right, or in a moment. */
+function isLastingStatus(status: number, isForNow: boolean): boolean {
+  if (status >= 500 || [401, 403, 429].includes(status)) return false;
+  return status < 400 || !isForNow;
 }
 
 /** An answer with the body in memory. */

@@ -37,6 +37,19 @@ const ofConnection: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
+/**
+ * Headers that may differ when a client sends a request again: of the connection, of proxies, of traces, and `Authorization`, which
+ * the service has turned into the user. Every other header may tell callers apart, for example an API key or a tenant.
+ */
+const ofAttempt: ReadonlySet<string> = new Set([
+  ...ofConnection,
+  ..."authorization content-length date forwarded idempotency-key priority user-agent via".split(" "),
+  ..."x-forwarded-for x-forwarded-port x-real-ip true-client-ip cf-connecting-ip fly-client-ip".split(" "),
+  ..."x-request-id x-request-start x-correlation-id cf-ray fly-request-id x-azure-ref x-vercel-id".split(" "),
+  ..."traceparent tracestate baggage b3 x-b3-traceid x-b3-spanid x-b3-parentspanid sentry-trace".split(" "),
+  ..."x-amzn-trace-id x-cloud-trace-context x-datadog-trace-id x-datadog-parent-id".split(" "),
+]);
+
 /** A call for a request with an `Idempotency-Key`, with the whole body of the request. */
 interface KeyedCall {
   readonly body: Uint8Array;
@@ -129,7 +142,8 @@ export function endpointRoutes(options: {
     const body = await exchange.body(config["limits.endpointBody"]);
     // A right may end while the body comes.
     await admit(exchange, found, method);
-    return idempotency.answer(exchange, { key, body }, (keep) =>
+    const headers = headersOfCaller(exchange.request.headers);
+    return idempotency.answer(exchange, { key, body, headers }, (keep) =>
       call(exchange, found, { method, keyed: { body, keep } }),
     );
   }
@@ -156,6 +170,11 @@ export function endpointRoutes(options: {
 /** The answer for a file without a version that loads. The log had the reason at the load. */
 function notLoaded(exchange: Exchange): Response {
   return exchange.error(new AppError("internal_error", "The endpoint does not load; the log of the service says why."));
+}
+
+/** The headers that a repeated request must have, too: the code of an endpoint may tell callers apart by any of these headers. */
+function headersOfCaller(headers: Headers): string {
+  return `${JSON.stringify([...headers].filter(([name]) => !ofAttempt.has(name)))}\n`;
 }
 
 /** The decoded parts of the path behind a prefix; null for another path, and with a part that no endpoint can have. */

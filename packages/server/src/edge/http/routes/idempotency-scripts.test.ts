@@ -32,6 +32,22 @@ const opened = await openScripts({
         })[params.kind]();
       };
       export const PUT = POST;`,
+    "endpoints/guarded/_middleware.ts": `export default (request, context, next) =>
+      ({ a: next, b: next, wrong: () => new Response("wrong", { status: 401 }) })[request.headers.get("api-key") ?? "wrong"]();`,
+    "endpoints/guarded/orders.ts": `export const access = "public";
+      export const POST = async (request, { db }) => {
+        const tenant = request.headers.get("api-key");
+        await db.collection("calls").create({ name: "guarded " + tenant });
+        return new Response(tenant);
+      };`,
+    "endpoints/soon/[kind].ts": `export const access = "public";
+      export const POST = async (request, { params: { kind }, db }) => {
+        await db.collection("calls").create({ name: "soon " + kind });
+        if (kind === "thrown") throw new Refusal("not you", { status: 403 });
+        if (kind === "busy") return new Response("busy", { status: 409, headers: { "Retry-After": "1" } });
+        if (kind === "accepted") return new Response("later", { status: 202, headers: { "Retry-After": "1" } });
+        return new Response("no", { status: Number(kind) });
+      };`,
     "endpoints/mine.ts": `export const POST = (request, { user }) => Response.json({ id: user.id });`,
     "functions/hooked/check.ts": `export const beforeCreate = ({ record }) => {
       if (record.name === "refused") throw new Refusal("not this name");
@@ -84,6 +100,48 @@ test.each([
     expect([answer.status, answer.headers.get("idempotency-replayed")]).toEqual([status, null]);
     expect(await callsOf(`${kind} k-${kind}`)).toBe(n);
   }
+});
+
+test.each(["401", "403", "429", "thrown", "busy"])(
+  "a refusal of the caller or of the moment is not kept: %s",
+  async (kind) => {
+    for (let n = 1; n <= 2; n++) {
+      const answer = await request("POST", `/api/function/soon/${kind}`, {
+        headers: { "Idempotency-Key": `k-${kind}` },
+      });
+      expect([answer.status, answer.headers.get("idempotency-replayed")]).toEqual([
+        { thrown: 403, busy: 409 }[kind] ?? Number(kind),
+        null,
+      ]);
+      expect(await callsOf(`soon ${kind}`)).toBe(n);
+    }
+  },
+);
+
+test("an answer below 400 with Retry-After is kept", async () => {
+  for (const replayed of [null, "true"]) {
+    const answer = await request("POST", "/api/function/soon/accepted", {
+      headers: { "Idempotency-Key": "k-accepted" },
+    });
+    expect([answer.status, answer.headers.get("idempotency-replayed")]).toEqual([202, replayed]);
+  }
+  expect(await callsOf("soon accepted")).toBe(1);
+});
+
+test("a repeated request of other headers has no answer of another caller, and runs nothing; headers of proxies may differ", async () => {
+  const order = (headers: Record<string, string>) =>
+    request("POST", "/api/function/guarded/orders", { headers: { "Idempotency-Key": "k-guarded", ...headers } });
+  expect((await order({})).status).toBe(401);
+  expect((await order({ "Api-Key": "a", "X-Request-Id": "1" })).status).toBe(200);
+  for (const headers of [{}, { "Api-Key": "b" }, { "Api-Key": "wrong" }] as Record<string, string>[]) {
+    const other = await order(headers);
+    expect([other.status, other.headers.get("idempotency-replayed")]).toEqual([400, null]);
+    expect(String(other.body["error"]?.["message"])).toContain("or with other headers");
+    expect(new TextDecoder().decode(other.bytes)).not.toBe("a");
+  }
+  const again = await order({ "Api-Key": "a", "X-Request-Id": "2", "X-Forwarded-For": "192.0.2.7" });
+  expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([200, "true"]);
+  expect([await callsOf("guarded a"), await callsOf("guarded b")]).toEqual([1, 0]);
 });
 
 test("an answer that is too long to be kept leaves whole; a repeated request is 409 and runs nothing", async () => {
