@@ -95,7 +95,8 @@ export class Scripts {
       now,
     });
     const prefix = config["endpoints.prefix"];
-    this.endpoints = new Endpoints({ ...shared, prefix, logger: logger.for("endpoints") });
+    const limitedRoutes = config["limits.requests"].map(({ routes }) => routes);
+    this.endpoints = new Endpoints({ ...shared, prefix, limitedRoutes, logger: logger.for("endpoints") });
     const calls = new ServiceApi({ ...service, reads, queues: this.jobs.queues });
     this.#owners = { kinds: [this.functions, this.jobs, this.endpoints], calls };
     this.#migrations = new Migrations({

@@ -13,7 +13,10 @@ export interface RequestLimit {
 
 const maxEntries = 32;
 const names = ["routes", "per", "max", "window"];
-const routesPattern = /^(?:(?:GET|POST|PUT|PATCH|DELETE) )?(?:\*|\/|(?:\/[^\s/*?#]+)+(?:\/\*)?|\/\*)$/;
+const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+const pathPattern = /^(?:\*|\/|(?:\/[^\s/*?#]+)+(?:\/\*)?|\/\*)$/;
+/** A part of a path that stands for many values in the paths of files and frameworks, and for itself here. */
+const paramPattern = /\/(?:\[[^/]*\]|:[^/]+|\{[^/]*\})(?=\/|$)/;
 const max = wholeNumber(1, 1_000_000_000);
 const window = duration(1_000, 2_592_000_000);
 
@@ -38,11 +41,12 @@ function limitOf(entry: unknown, index: number): RequestLimit {
   const unknown = Object.keys(entry).find((name) => !names.includes(name));
   if (unknown !== undefined) throw new SetupError(`[${index}].${unknown} is unknown; allowed: ${oneOf(names)}`);
   const { routes, per } = entry;
-  if (typeof routes !== "string" || !routesPattern.test(routes))
+  const fault = typeof routes === "string" ? faultOf(routes) : "a text";
+  if (typeof routes !== "string" || fault !== null)
     return refuse(
       ".routes",
       routes,
-      'a path with or without a method, such as "POST /api/orders", "/api/function/*" or "*"',
+      `a path with or without a method, such as "POST /api/orders", "/api/function/*" or "*"; ${fault}`,
     );
   if (per === "key") throw new SetupError(`[${index}].per: callers have no API keys; allowed: user or address`);
   if (per !== "user" && per !== "address") return refuse(".per", per, "user or address");
@@ -52,6 +56,23 @@ function limitOf(entry: unknown, index: number): RequestLimit {
     max: max.parse(entry["max"]) ?? refuse(".max", entry["max"], max.allowed),
     windowMs: window.parse(entry["window"]) ?? refuse(".window", entry["window"], window.allowed),
   };
+}
+
+/** The part of `routes` that is wrong, with the right form; null for right routes. */
+function faultOf(routes: string): string | null {
+  const [, method = "", path = ""] = /^(?:([^\s/*]+) )?(.*)$/s.exec(routes) ?? [];
+  const right = (other: string): string => quote(method === "" ? other : `${method} ${other}`);
+  if (method === "HEAD") return `HEAD counts as GET: write ${quote(`GET ${path}`)}`;
+  if (method !== "" && !methods.includes(method)) return `${quote(method)} is no method: write ${oneOf(methods)}`;
+  const param = paramPattern.exec(path);
+  if (param !== null)
+    return `${quote(param[0].slice(1))} stands for no other text here: write ${right(`${path.slice(0, param.index)}/*`)}`;
+  if (pathPattern.test(path)) return null;
+  if (!path.startsWith("/")) return `${quote(path)} must begin with "/"`;
+  if (pathPattern.test(path.slice(0, -1)) && path.endsWith("/"))
+    return `a slash at the end does not count: write ${right(path.slice(0, -1))}`;
+  if (path.includes("*")) return '"*" must be the whole last part, which stands for all paths below';
+  return `${quote(path)} must have parts without ${/[?#]/.test(path) ? "? and #" : "spaces, and no empty part"}`;
 }
 
 /** The limits as in the configuration file: the inverse of `requestLimits.parse`. */

@@ -143,6 +143,20 @@ export class RouteTable<Entry extends { readonly parts: readonly PathPart[] }> {
     });
     return { entry, params: Object.fromEntries(params) };
   }
+
+  /** Whether an entry has paths below a path. */
+  hasBelow(path: readonly string[]): boolean {
+    return this.#entries.some(({ parts }) => {
+      const last = parts.at(-1);
+      const isLong = parts.length > path.length || (last !== undefined && "rest" in last);
+      return isLong && path.every((part, i) => wordOf(parts[i]) === part || wordOf(parts[i]) === null);
+    });
+  }
+}
+
+/** The word of a part; null for a part that takes any text. */
+function wordOf(part: PathPart | undefined): string | null {
+  return part !== undefined && "word" in part ? part.word : null;
 }
 
 function matches(pattern: readonly PathPart[], parts: readonly string[]): boolean {

@@ -36,6 +36,7 @@ const opened = await openScripts({
     "endpoints/heads.ts": `export const access = "public"; export const GET = () => new Response("body", { status: 207, headers: [
       ["Set-Cookie", "a=1; Path=/"], ["Set-Cookie", "b=2"], ["X-Request-Id", "mine"], ["X-Content-Type-Options", "no"],
       ["Connection", "close"], ["Keep-Alive", "x"], ["X-Own", "yes"], ["Cache-Control", "max-age=5"], ["Access-Control-Allow-Origin", "https://evil"],
+      ["Access-Control-Expose-Headers", "X-Own"],
     ] });`,
     "endpoints/kinds/[kind].ts": `export const access = "public"; let shared = new Response("once");
       export const GET = (request, { params }) => ({
@@ -164,6 +165,7 @@ describe("an answer", () => {
     expect(headers.get("x-content-type-options")).toBe("nosniff");
     expect(headers.get("x-request-id")).not.toBe("mine");
     expect(headers.get("access-control-allow-origin")).toBe("*");
+    expect(headers.get("access-control-expose-headers")).toMatch(/^X-Own, X-Request-Id, /);
     expect(headers.get("connection")).toBeNull();
     expect(headers.get("keep-alive")).toBeNull();
     expect(headers.get("content-type")).toBe("text/plain;charset=utf-8");
@@ -264,6 +266,37 @@ test("a right that ends while the body comes is looked at again", async () => {
   expect((await request("GET", `${api}/admins`, { token: late.accessToken })).status).toBe(200);
   await setRole(opened.service, late.user.id, "authenticated");
   expect((await request("GET", `${api}/admins`, { token: late.accessToken })).status).toBe(403);
+});
+
+test("an entry of limits.requests without an endpoint is a warning", async () => {
+  const names = [
+    "/buy",
+    "/by",
+    "/buy/*",
+    "/orders/7",
+    "/orders/7/*",
+    "/app/a/b",
+    "/app/*",
+    "/orders/7/items/8",
+    "/none/*",
+    "/*",
+  ];
+  const requests = names.map((name) => ({ routes: `POST ${api}${name}`, per: "user", max: 9, window: "1m" }));
+  const get = "export const GET = () => new Response();";
+  const limited = await openScripts({
+    files: {
+      "endpoints/buy.ts": get,
+      "endpoints/orders/[id]/items.ts": get,
+      "endpoints/app/[...rest].ts": get,
+      "endpoints/orders/[id].ts": "broken(",
+    },
+    settings: { SERVICE_LIMITS_REQUESTS: JSON.stringify(requests) },
+  });
+  const warned = limited.log.flatMap(
+    (line) => /^WARN limits.requests: "POST (.*)" limits nothing/.exec(line)?.[1] ?? [],
+  );
+  expect(warned).toEqual(["/by", "/buy/*", "/orders/7/items/8", "/none/*"].map((name) => api + name));
+  await limited.stop();
 });
 
 describe("files", () => {

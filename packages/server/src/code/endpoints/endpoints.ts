@@ -3,7 +3,7 @@
  * timeout; failures are in the log, in the metrics and in the list of runs.
  */
 import type { User } from "@socle/protocol";
-import { actingFor, type Clock, newId } from "../../base/kernel/index.ts";
+import { actingFor, type Clock, newId, quote } from "../../base/kernel/index.ts";
 import { FailureBudget, Histogram, type Logger } from "../../base/logging/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
@@ -35,6 +35,8 @@ export interface EndpointsOptions extends EndpointDefaults {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly host: Pick<ScriptHost, "call">;
+  /** The routes that `limits.requests` names, for example `POST /api/function/orders`. */
+  readonly limitedRoutes: readonly string[];
 }
 
 /** An endpoint with the values of its parameters. */
@@ -92,6 +94,20 @@ export class Endpoints implements ScriptKind {
       if (parts !== null && !keys.has(routeKey(parts))) entries.push({ parts, endpoint: null });
     }
     this.#table = new RouteTable(entries);
+    for (const routes of this.#options.limitedRoutes)
+      if (!this.#isReached(routes))
+        this.#options.logger.warn(
+          `limits.requests: ${quote(routes)} limits nothing, because no endpoint has such a path`,
+        );
+  }
+
+  /** False for routes below the prefix without an endpoint. Behind the prefix `/` there are other paths, too. */
+  #isReached(routes: string): boolean {
+    const { prefix } = this.#options;
+    const path = routes.replace(/^\w+ /, "");
+    if (prefix === "/" || !path.startsWith(`${prefix}/`)) return true;
+    const parts = path.slice(prefix.length + 1).split("/");
+    return parts.at(-1) === "*" ? this.#table.hasBelow(parts.slice(0, -1)) : this.#table.find(parts) !== null;
   }
 
   /** Every endpoint, by file. */

@@ -14,6 +14,8 @@ const shortBody = 5_000;
 /** While a large answer is made, its records, text and bytes take about so many times the bytes of the answer. */
 const makingCopies = 3;
 
+/** Headers of every answer that are lists, to which an answer may add names. */
+const namesThatAddUp: readonly string[] = ["Vary", "Access-Control-Expose-Headers"];
 const bearer = /^bearer +(\S+)$/i;
 
 /** The parts of the service that all exchanges share. */
@@ -290,7 +292,7 @@ export class Exchange {
   }
 
   /**
-   * An answer of the user's code. The headers stay, except the headers that every answer carries; a body of pieces is sent as
+   * An answer of the user's code. The headers stay, except the headers that every answer carries, of which lists add up; a body of pieces is sent as
    * in `stream`.
    */
   forward(
@@ -301,7 +303,7 @@ export class Exchange {
     const all = new Headers();
     for (const [name, value] of headers) if (name !== "content-length" || this.#isHead) all.append(name, value);
     for (const [name, value] of Object.entries(this.#headers()))
-      if (name === "Vary") all.append(name, value);
+      if (namesThatAddUp.includes(name)) all.append(name, value);
       else all.set(name, value);
     if (body === null || body instanceof Uint8Array) return new Response(body, { status, headers: all });
     if (!this.#isHead) return new Response(this.#streamBody(body), { status, headers: all });
