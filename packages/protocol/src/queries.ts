@@ -36,6 +36,8 @@ export interface GroupQuery {
   /** Separated by commas: `count,sum(points),avg(points),min(points),max(points)`. */
   aggregate?: string;
   filter?: string;
+  /** Words that the searched fields have; only the records that match are in a group. */
+  search?: string;
   /** Parts of `group` and `aggregate`; `-` before a part sorts in descending order. */
   sort?: string;
   /** 1 to 1,000; 1,000 by default. */

@@ -7,8 +7,16 @@ import type { Service } from "./service.ts";
 const json = "-H 'Content-Type: application/json'";
 const bearer = '-H "Authorization: Bearer $TOKEN"';
 
-/** A value that a field takes; undefined for a field without a value to guess: a pattern, or an id. */
-function example({ type, regex, min, max }: FieldDefinition): JsonValue | undefined {
+/** A value that a field takes; undefined for a field without a value to guess: a pattern, an id, or several items. */
+function example(field: FieldDefinition): JsonValue | undefined {
+  if (field.multiple !== true) return exampleItem(field);
+  const { min: fewest = 0, max: most, ...item } = field;
+  const value = fewest > 1 || most === 0 ? undefined : exampleItem(item);
+  return value === undefined ? undefined : [value];
+}
+
+function exampleItem({ type, regex, min, max, values }: FieldDefinition): JsonValue | undefined {
+  if (values !== undefined) return values[0];
   if (type === "string" || type === "text")
     return regex === undefined ? "Hello".padEnd(min ?? 0, "o").slice(0, max) : undefined;
   if (type === "integer" || type === "float") {
@@ -28,13 +36,16 @@ function example({ type, regex, min, max }: FieldDefinition): JsonValue | undefi
 /** A body that makes a record of the collection, or null. */
 function exampleBody({ definition }: Collection): Record<string, JsonValue> | null {
   const body: Record<string, JsonValue> = {};
-  // The owner is filled by the service.
-  for (const field of definition.fields.filter(({ required, owner }) => required === true && owner !== true)) {
+  // The service fills the others.
+  const own = definition.fields.filter(
+    ({ owner, sequence, default: value }) => owner !== true && sequence === undefined && value === undefined,
+  );
+  for (const field of own.filter(({ required }) => required === true)) {
     const value = example(field);
     if (value === undefined) return null;
     body[field.name] = value;
   }
-  const first = definition.fields.find((field) => field.owner !== true && example(field) !== undefined);
+  const first = own.find((field) => example(field) !== undefined);
   if (Object.keys(body).length === 0 && first !== undefined) body[first.name] = example(first) ?? null;
   return body;
 }

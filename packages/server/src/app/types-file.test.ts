@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { type CollectionDefinition, ERROR_CODES } from "@socle/protocol";
 import { temporaryFolder } from "../../test/kit.ts";
 import { checkFile, writeCheckSettings, writeTypes } from "./types-file.ts";
 
@@ -104,8 +105,8 @@ function write(folder: string, files: typeof project): void {
   }
 }
 
-async function compiled(folder: string): Promise<string> {
-  await writeTypes({ folder, "scripts.env": ["QUEUE"], "endpoints.prefix": "/api/function" }, []);
+async function compiled(folder: string, definitions: readonly CollectionDefinition[] = []): Promise<string> {
+  await writeTypes({ folder, "scripts.env": ["QUEUE"], "endpoints.prefix": "/api/function" }, definitions);
   await writeCheckSettings(folder);
   const { stdout } = Bun.spawnSync([join(modules, ".bin/tsc"), "-p", join(folder, checkFile)], { cwd: folder });
   return stdout.toString();
@@ -130,4 +131,32 @@ console.log(none);
 `,
   });
   expect(await compiled(folder)).toBe("");
+});
+
+test("lists of parts of records have other types than records; errors have the codes and details of the API", async () => {
+  const folder = temporaryFolder();
+  write(folder, {
+    "jobs/list.ts": `export const schedule = "@daily";
+const codes = ${JSON.stringify(ERROR_CODES)} as const;
+type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
+export const isSame: Same<ServiceError["code"], (typeof codes)[number]> = true;
+const job: Job = async ({ db }) => {
+  const posts = db.collection("posts");
+  const titles: string[] = (await posts.list({ filter: "title != null", expand: "author" })).map(({ title }) => title);
+  const [group] = await posts.list({ group: "title", aggregate: "count" });
+  const count: JsonValue | undefined = group?.["count"];
+  const [row] = await posts.list<{ title: string; count: number }>({ group: "title", aggregate: "count" });
+  const known: number | undefined = row?.count;
+  // @ts-expect-error: a group has no fields of a record
+  const title: string | undefined = group?.title;
+  // @ts-expect-error: a part of a record has no other fields
+  const at: string = (await posts.list({ fields: "title" }))[0]!.createdAt;
+  const place = (thrown: ServiceError): number | undefined => thrown.details?.[0]?.item;
+  console.log(titles, count, known, title, at, place);
+};
+export default job;
+`,
+  });
+  const posts: CollectionDefinition = { name: "posts", fields: [{ name: "title", type: "string", required: true }] };
+  expect(await compiled(folder, [posts])).toBe("");
 });
