@@ -85,7 +85,6 @@ export class Scripts {
       ...shared,
       logger: logger.for("functions"),
       hooks: { timeoutMs: config["scripts.hookTimeout"], maxBytes: config["limits.hooks"], reads },
-      collectionNames: () => service.collections.all().map(({ name }) => name),
     });
     this.jobs = new Jobs({
       ...shared,

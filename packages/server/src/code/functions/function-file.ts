@@ -1,7 +1,8 @@
 /** Function files: the functions and hooks that a file exports, and the possible hooks of a file which does not load. */
 
-import { AppError, maxDepth, oneOf } from "../../base/kernel/index.ts";
+import { AppError, maxDepth, oneOf, quote } from "../../base/kernel/index.ts";
 import { Histogram } from "../../base/logging/index.ts";
+import type { Collections } from "../../data/collections/index.ts";
 import { linear, type RetryPolicy } from "../runs/index.ts";
 import {
   type BrokenScript,
@@ -104,18 +105,37 @@ export interface Hook {
   readonly collection: string;
   /** The type of the event that follows the change. */
   readonly eventType: string;
-  /** Whether the file does not load, so that the handler is unknown: all changes that the hook may be for are refused. */
-  readonly isBroken: boolean;
+  /** Why all changes that the hook may be for are refused; null for a handler that is asked. */
+  readonly refusal: HookRefusal | null;
   /** The calls that let the change pass, refused the change, or did not decide. */
   readonly calls: { passed: number; refused: number; failed: number };
   readonly durations: Histogram;
 }
 
+/** A hook that is not asked: the handler is unknown, or the folder has the former name of the collection. */
+interface HookRefusal {
+  /** Of the hook: "its file does not load". */
+  readonly reason: string;
+  /** For the log, once. */
+  readonly notice: string;
+}
+
+/** The files of functions. */
+export interface HookFiles {
+  readonly scripts: readonly Script[];
+  readonly broken: readonly BrokenScript[];
+}
+
 /**
- * The hooks of all files, in the order of paths.
+ * The hooks of all files, in the order of paths. A hook in a folder with the former name of a collection is a hook of the
+ * collection, and refuses.
  * @param former the hooks of before: a hook with the same name in the same file goes on with the counts.
  */
-export function hooksOf(scripts: readonly Script[], broken: readonly BrokenScript[], former: readonly Hook[]): Hook[] {
+export function hooksOf(
+  { scripts, broken }: HookFiles,
+  collections: Pick<Collections, "successorsOf">,
+  former: readonly Hook[],
+): Hook[] {
   const files = [
     ...scripts.map(({ file, exports }) => {
       return { file, isBroken: false, has: (name: string) => exports.functions.includes(name) };
@@ -124,20 +144,44 @@ export function hooksOf(scripts: readonly Script[], broken: readonly BrokenScrip
   ];
   const hooks = files.flatMap(({ file, isBroken, has }) => {
     const { path } = file;
-    const collection = file.collection ?? "";
-    return handlersOf(collection)
+    const folder = file.collection ?? "";
+    const successors = collections.successorsOf(folder);
+    const named = successors.length === 0 ? [folder] : successors;
+    const types = handlersOf(folder)
       .filter(isHook)
-      .filter(({ name }) => has(name))
-      .map((type) => {
+      .filter(({ name }) => has(name));
+    return types.flatMap((type) =>
+      named.map((collection) => {
         const { name: handler, operation } = type;
         const same = former.find((hook) => hook.path === path && hook.handler === handler);
         const calls = same?.calls ?? { passed: 0, refused: 0, failed: 0 };
         const durations = same?.durations ?? new Histogram();
         const eventType = eventTypeOf(collection, type);
-        return { path, collection, handler, operation, eventType, isBroken, calls, durations };
-      });
+        const place = { path, handler, collection };
+        const renamed = collection === folder ? null : refusalOfRenamed(place, folder);
+        const refusal = renamed ?? (isBroken ? refusalOfBroken(place) : null);
+        return { ...place, operation, eventType, refusal, calls, durations };
+      }),
+    );
   });
   return hooks.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+type HookPlace = Pick<Hook, "path" | "handler" | "collection">;
+
+function refusalOfBroken({ path, handler, collection }: HookPlace): HookRefusal {
+  return {
+    reason: "its file does not load",
+    notice: `Until ${path} loads, what its ${handler} may be for in ${collection} is refused`,
+  };
+}
+
+function refusalOfRenamed({ path, handler, collection }: HookPlace, folder: string): HookRefusal {
+  const advice = `rename the folder functions/${folder}/ to functions/${collection}/`;
+  return {
+    reason: `the collection ${quote(folder)} is ${quote(collection)} now; ${advice}`,
+    notice: `The collection ${quote(folder)} is ${quote(collection)} now. Until ${path} is gone, what its ${handler} may be for in ${collection} is refused: ${advice}`,
+  };
 }
 
 /** The text of a file that does not load cannot be read as a module. A name in a comment counts: that refuses too much, never too little. */

@@ -4,6 +4,7 @@
  */
 import type { Event, FunctionRun, StoredRecord } from "@socle/protocol";
 import { AppError, actingFor, nearest, newId, quote, SetupError } from "../../base/kernel/index.ts";
+import { type Collections, definitionsChanged } from "../../data/collections/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
 import type { Transactor, Waiter } from "../../store/database/index.ts";
 import { type AppendedEvent, type EventRecorder, LoggedEvent } from "../../store/events/index.ts";
@@ -42,7 +43,7 @@ const shareOfFile = 2 / 3;
 export interface FunctionsOptions extends MachineOptions {
   readonly auth: Auth;
   readonly timeoutMs: number;
-  readonly collectionNames: () => readonly string[];
+  readonly collections: Pick<Collections, "all" | "successorsOf">;
   readonly host: ScriptHost;
   readonly hooks: Pick<HooksOptions, "timeoutMs" | "maxBytes" | "reads">;
 }
@@ -65,6 +66,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     this.#options = options;
     this.#deliveries = table;
     this.hooks = new Hooks({ ...options, ...options.hooks });
+    options.database.projection.on(definitionsChanged, () => this.hooks.followCollections());
   }
 
   /** Joins the event log as the recorder. Waiting deliveries run after files are loaded. Call `start` once. */
@@ -102,10 +104,11 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
 
   /** Warns of folders with a misspelt name, because the functions would never run. */
   #warnOfUnknown(triggers: readonly { path: string; collection: string }[]): void {
-    const names = [...this.#options.collectionNames(), "users"];
+    const { collections } = this.#options;
+    const names = [...collections.all().map(({ name }) => name), "users"];
     for (const { path, collection } of triggers) {
       if (names.includes(collection)) continue;
-      const near = nearest(collection, names);
+      const near = collections.successorsOf(collection)[0] ?? nearest(collection, names);
       const advice = near === null ? "" : `; did you mean functions/${near}/?`;
       this.#options.logger.warn(`${path}: there is no collection ${quote(collection)}, so it never runs${advice}`);
     }

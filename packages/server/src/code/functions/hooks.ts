@@ -18,6 +18,7 @@ import {
   type Principal,
 } from "../../base/kernel/index.ts";
 import { FailureBudget, type Logger } from "../../base/logging/index.ts";
+import type { Collections } from "../../data/collections/index.ts";
 import type { HookedChange, HookReads, RecordHooks } from "../../data/records/index.ts";
 import type { Auth, AuthHooks, AuthStep } from "../../people/auth/index.ts";
 import {
@@ -30,7 +31,7 @@ import {
   type Script,
   type ScriptHost,
 } from "../script-host/index.ts";
-import { chainTooLong, type Hook, hooksOf } from "./function-file.ts";
+import { chainTooLong, type Hook, type HookFiles, hooksOf } from "./function-file.ts";
 
 /** Changes with hooks that run at a time, for each script process; a caller has three quarters of the number. */
 const widthPerProcess = 128;
@@ -59,6 +60,7 @@ export interface HooksOptions {
   readonly maxBytes: number;
   readonly host: Pick<ScriptHost, "call">;
   readonly reads: Pick<Reads, "changed">;
+  readonly collections: Pick<Collections, "successorsOf">;
 }
 
 /** A change of a record, or a step of a user, that hooks are asked about. */
@@ -88,6 +90,7 @@ export class Hooks implements RecordHooks, AuthHooks {
     this.#options.logger.error(`${failures} more calls of hooks have failed in a minute`),
   );
   #hooks: readonly Hook[] = [];
+  #files: HookFiles = { scripts: [], broken: [] };
 
   constructor(options: HooksOptions) {
     this.timeoutMs = options.timeoutMs;
@@ -106,12 +109,23 @@ export class Hooks implements RecordHooks, AuthHooks {
   }
 
   use(scripts: readonly Script[], broken: readonly BrokenScript[]): void {
-    this.#hooks = hooksOf(scripts, broken, this.#hooks);
+    this.#files = { scripts, broken };
+    this.#find();
+    for (const { refusal } of this.#hooks) if (refusal !== null) this.#options.logger.error(refusal.notice);
+  }
+
+  /** Finds the hooks of renamed collections, which refuse until the folder has the new name. */
+  followCollections(): void {
+    const former = new Set(this.#hooks.map(({ refusal }) => refusal?.notice));
+    this.#find();
+    for (const { refusal } of this.#hooks)
+      if (refusal !== null && !former.has(refusal.notice)) this.#options.logger.error(refusal.notice);
+  }
+
+  #find(): void {
+    this.#hooks = hooksOf(this.#files, this.#options.collections, this.#hooks);
     for (const collections of Object.values(this.hooked)) collections.clear();
     for (const { collection, operation } of this.#hooks) this.hooked[operation].add(collection);
-    for (const { path, handler, collection, isBroken } of this.#hooks)
-      if (isBroken)
-        this.#options.logger.error(`Until ${path} loads, what its ${handler} may be for in ${collection} is refused`);
   }
 
   /** @throws AppError: the refusal of a hook, or `unavailable`. */
@@ -154,13 +168,13 @@ export class Hooks implements RecordHooks, AuthHooks {
     let leftMs = this.timeoutMs;
     for (const hook of this.#hooks) {
       if (hook.collection !== collection || hook.operation !== operation) continue;
-      const { path, handler, isBroken } = hook;
+      const { path, handler, refusal } = hook;
       if (depthOf(question.principal) >= maxDepth)
         throw chainTooLong(
           `${handler} of ${collection}; the ${operation} is refused. Does a hook make changes that it runs for itself?`,
         );
       const runId = newId("run", this.#options.clock.now());
-      if (isBroken) throw this.#fail(hook, { runId, reason: "its file does not load" });
+      if (refusal !== null) throw this.#fail(hook, { runId, reason: refusal.reason });
       const calledAt = performance.now();
       const start: { at: number | null } = { at: null };
       const outcome = await this.#options.host.call("hooks", {

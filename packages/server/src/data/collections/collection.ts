@@ -41,6 +41,8 @@ export interface LogMarks {
   readonly fields: number;
   /** Events up to here have the type of a former name of the collection. Absent for a collection that was never renamed. */
   readonly renamed?: number;
+  /** The former names of the collection, oldest first. Absent for a collection that was never renamed. */
+  readonly formerNames?: readonly string[];
   /** For each read rule, the last seq before a wider rule replaced the rule. */
   readonly widened: { readonly [rule in PermissionRule]?: number };
 }

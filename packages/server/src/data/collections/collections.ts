@@ -180,6 +180,12 @@ export class Collections {
     return sorted(this.#byName);
   }
 
+  /** The names of the collections that had a name before; none while a collection has the name. */
+  successorsOf(name: string): string[] {
+    if (this.#byName.has(name)) return [];
+    return this.all().flatMap((each) => (each.logMarks.formerNames?.includes(name) === true ? [each.name] : []));
+  }
+
   /**
    * The plans of a change, before any record is read: from the definitions in force, or from other definitions.
    * @throws AppError as `planChange`.
@@ -344,8 +350,11 @@ function toCollection(row: DefinitionRow, expressionOf: ExpressionOf): Collectio
 function marksAfter({ after, steps }: CollectionPlan, before: Collection | null, seq: number): LogMarks {
   if (before === null) return { created: seq, fields: seq, widened: {} };
   // Older events have the old name; events of the new name are of a collection that is gone.
-  if (before.name !== after.name) return { created: seq, fields: seq, widened: {}, renamed: seq };
-  const { created, fields, widened, renamed } = before.logMarks;
+  if (before.name !== after.name) {
+    const formerNames = [...new Set([...(before.logMarks.formerNames ?? []), before.name])];
+    return { created: seq, fields: seq, widened: {}, renamed: seq, formerNames };
+  }
+  const { created, fields, widened, renamed, formerNames } = before.logMarks;
   // Older events may hold values that the new rules of a field hide.
   const movesFields = steps.some(
     (each) =>
@@ -361,5 +370,6 @@ function marksAfter({ after, steps }: CollectionPlan, before: Collection | null,
     fields: movesFields ? seq : fields,
     widened: isWidened ? { ...widened, [word]: seq } : widened,
     ...(renamed !== undefined && { renamed }),
+    ...(formerNames !== undefined && { formerNames }),
   };
 }
