@@ -44,6 +44,8 @@ const maxWaiting = 4_096;
 const maxNested = 1_024;
 /** How long a change waits for a turn, and then each hook for the start of the handler. The time of handlers has another bound. */
 const patienceMs = 5_000;
+/** The most questions about a change whose hooks refuse by reads that have changed. */
+const maxTorn = 20;
 /** Bytes that a change takes beside the record. */
 const baseBytes = 4_096;
 
@@ -59,7 +61,7 @@ export interface HooksOptions {
   /** Bytes of all records that wait for hooks. */
   readonly maxBytes: number;
   readonly host: Pick<ScriptHost, "call">;
-  readonly reads: Pick<Reads, "changed">;
+  readonly reads: Pick<Reads, "changed" | "refreshed" | "changedOutside">;
   readonly collections: Pick<Collections, "successorsOf">;
 }
 
@@ -130,8 +132,31 @@ export class Hooks implements RecordHooks, AuthHooks {
 
   /** @throws AppError: the refusal of a hook, or `unavailable`. */
   async run(change: HookedChange): Promise<HookReads> {
-    const { reads, usesEarlier } = await this.#askInShare({ ...change, caller: callerOf(change.principal) });
-    return { keys: reads.map(keyOf), usesEarlier, changed: () => this.#options.reads.changed(reads) };
+    const { reads, usesEarlier } = await this.#askUntilWhole({ ...change, caller: callerOf(change.principal) });
+    let known = reads;
+    return {
+      keys: reads.map(keyOf),
+      usesEarlier,
+      refresh: async () => {
+        const looked = await this.#options.reads.refreshed(known);
+        if ("key" in looked) return looked.key;
+        known = looked.reads;
+        return null;
+      },
+      changed: (until) => this.#options.reads.changed(known, until),
+    };
+  }
+
+  /** Asks again as long as a hook has refused by reads that others have changed meanwhile. */
+  async #askUntilWhole(question: Question): Promise<Seen> {
+    for (let times = 1; ; times += 1) {
+      try {
+        return await this.#askInShare(question);
+      } catch (thrown) {
+        if (!(thrown instanceof TornReads)) throw thrown;
+        if (times === maxTorn) throw tornAgain();
+      }
+    }
   }
 
   /** @throws AppError as `run`. */
@@ -196,15 +221,20 @@ export class Hooks implements RecordHooks, AuthHooks {
       hook.durations.observe(endedAt - calledAt);
       if (outcome.status === "late" && start.at === null)
         throw this.#fail(hook, { runId, reason: `it waited longer than ${patienceMs / 1_000} s for its start` });
+      // A refusal may follow from reads of different moments.
+      const seen = "reads" in outcome ? (outcome.reads ?? []) : [];
+      if (outcome.status === "refused" && (await this.#isTorn([...reads, ...seen]))) throw new TornReads();
       const returned = this.#returned(hook, runId, outcome);
       if (returned !== null) record = this.#accepted(hook, runId, () => question.accept(returned));
-      if (outcome.status === "answered") {
-        reads.push(...(outcome.reads ?? []));
-        usesEarlier ||= outcome.usesEarlier === true;
-      }
+      reads.push(...seen);
+      usesEarlier ||= outcome.status === "answered" && outcome.usesEarlier === true;
       hook.calls.passed += 1;
     }
     return { reads, usesEarlier };
+  }
+
+  async #isTorn(reads: readonly Read[]): Promise<boolean> {
+    return reads.length > 0 && "key" in (await this.#options.reads.changedOutside(reads));
   }
 
   /** An error that is no `AppError` is the hook's. */
@@ -249,6 +279,16 @@ export class Hooks implements RecordHooks, AuthHooks {
       `A hook of "${collection}" did not decide, so ${refusedBy(hook)} is refused. The log of the service says why.`,
     );
   }
+}
+
+/** A hook has refused by reads that others have changed meanwhile. */
+class TornReads extends Error {
+  override readonly name = "TornReads";
+}
+
+function tornAgain(): AppError {
+  const message = "What a hook reads was changed by others again and again. Try again later.";
+  return new AppError("conflict", message, { retryAfter: 1 });
 }
 
 /** The reads of all hooks of a change, and whether a hook has looked at the earlier records of the batch. */

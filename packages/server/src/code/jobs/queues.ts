@@ -135,10 +135,24 @@ export class Queues {
    * @throws AppError `bad_request`; the work throws as `enqueue`.
    */
   forBatch(value: unknown, principal: Principal): (tx: Transactor, ids: readonly string[]) => void {
+    return this.#adding(value, principal, withIds);
+  }
+
+  /** The runs that a transaction asks for, as `forBatch`: payloads have no references. */
+  forTransaction(value: unknown, principal: Principal): (tx: Transactor) => void {
+    const add = this.#adding(value, principal, (payload) => payload);
+    return (tx) => add(tx, []);
+  }
+
+  #adding(
+    value: unknown,
+    principal: Principal,
+    place: (payload: unknown, ids: readonly string[]) => unknown,
+  ): (tx: Transactor, ids: readonly string[]) => void {
     const runs = batchRuns(value);
     return (tx, ids) => {
       for (const { name, payload, options } of runs) {
-        const request = this.request(JSON.stringify(withIds(payload, ids)), options);
+        const request = this.request(JSON.stringify(place(payload, ids)), options);
         this.add(tx, { name, request, principal });
       }
     };

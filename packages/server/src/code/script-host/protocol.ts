@@ -70,7 +70,7 @@ export type HandlerOutcome =
       readonly reads?: readonly Read[];
       readonly usesEarlier?: true;
     }
-  | { readonly status: "refused"; readonly refusal: CallError }
+  | { readonly status: "refused"; readonly refusal: CallError; readonly reads?: readonly Read[] }
   | { readonly status: "failed"; readonly error: ScriptError };
 
 /** The answer of a handler: the end of its attempt, or its response. A response without `pieces` is the end, too. */
@@ -175,8 +175,15 @@ export interface Read {
   readonly args: readonly string[];
   /** The version of the collections at the read; empty when unknown. */
   readonly version: string;
-  /** The `AnswerHash` of the answer; empty for an answer that depends on writes of the transaction. */
+  /** The `AnswerHash` of the answer, or the `failureHash` of a refused read. */
   readonly hash: string;
+  /** The number of the writes of the transaction before the read. */
+  readonly after: number;
+}
+
+/** Stands in the place of the hash of a read that was refused with a code. */
+export function failureHash(code: string): string {
+  return `!${code}`;
 }
 
 /** The hash of an answer, which comes in pieces. The hash tells answers apart that differ by accident. */
@@ -197,6 +204,8 @@ export interface TransactionState {
   readonly reads: readonly Read[];
   /** Operations of a batch. */
   readonly operations: readonly unknown[];
+  /** The time of the writes that reads of the transaction see, in milliseconds; null before the first such read. */
+  readonly at: number | null;
   /** The ids of the records that the creates make, by position; null for another operation. */
   readonly ids: readonly (string | null)[];
 }

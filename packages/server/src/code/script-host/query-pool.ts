@@ -83,8 +83,10 @@ export class QueryPool implements PausableReads {
    */
   async query(
     query: QueryMessage,
-    { file, timeoutMs }: { file: string | null; timeoutMs: number },
+    { file, timeoutMs, isUrgent = false }: { file: string | null; timeoutMs: number; isUrgent?: boolean },
   ): Promise<QueryRows> {
+    if (isUrgent && (this.#pause !== null || !this.#admission.has({ caller: file })))
+      throw new AppError("unavailable", "db.query: the query would have to wait.");
     const place = await this.#admission.take({ caller: file });
     let isLong = false;
     const look = setInterval(() => {

@@ -7,13 +7,13 @@ import type { Collection, Collections } from "../../data/collections/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
 import { type Records, recordTableOf } from "../../data/records/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
-import { AnswerHash, type Read } from "./protocol.ts";
+import { AnswerHash, failureHash, type Read } from "./protocol.ts";
 import type { QueryPool } from "./query-pool.ts";
 
 /** Characters of JSON in a piece of a list, about. */
 const pieceSize = 128 * 1024;
-/** The time that the reads of a commit may take when the reads are made again, in milliseconds: other writes wait. */
-const againMs = 250;
+/** The time for which reads are made again outside of a transaction, in milliseconds. */
+const refreshMs = 5_000;
 /** The most SQL texts with known tables. */
 const maxTexts = 500;
 /** Records of a whole list that a transaction reads after a write. */
@@ -33,6 +33,8 @@ interface Reading {
   readonly remainingMs: number;
   /** The file that reads; null when the service looks at a read again. */
   readonly file: string | null;
+  /** Whether other writes wait for the read: a query that would have to wait for a process is refused. */
+  readonly isUrgent: boolean;
   part(text: string): Promise<void>;
 }
 
@@ -43,7 +45,9 @@ type Method = (args: readonly string[], reading: Reading) => Promise<string> | s
 export class Reads {
   readonly #options: ReadsOptions;
   /** The collections that a query reads; null for a query that reads other tables, too. By the text of the query. */
-  readonly #read = new BoundedMap<string, readonly string[] | null>(maxTexts);
+  #read = new BoundedMap<string, readonly string[] | null>(maxTexts);
+  /** The epoch of the definitions of `#read`: another definition may open other tables. */
+  #epoch = -1;
   readonly #methods: { readonly [method in Read["method"]]: Method } = {
     "db.get": ([name = "", id = ""]) => this.#record(name, id),
     "db.page": ([name = "", search = ""], { remainingMs }) => this.#page(name, search, remainingMs),
@@ -76,20 +80,37 @@ export class Reads {
   /**
    * The key of the first read that would be answered otherwise now; null if each answer would be the same. Exact inside a long
    * transaction before the first change, because nothing is committed meanwhile.
+   * @param until the time (`performance.now`) after which no read is made again: other versions then count as changed.
    */
-  async changed(reads: readonly Read[]): Promise<string | null> {
-    const until = performance.now() + againMs;
-    for (const read of reads) if (!(await this.#isSame(read, until))) return keyOf(read);
+  async changed(reads: readonly Read[], until: number): Promise<string | null> {
+    for (const read of reads) if (!(await this.#isSame(read, { until, isUrgent: true }))) return keyOf(read);
     return null;
+  }
+
+  /**
+   * Looks at reads outside of a transaction, as a preparation for `changed`. Answers the reads with the versions of the look, or
+   * the key of a changed read.
+   */
+  async refreshed(reads: readonly Read[]): Promise<{ readonly key: string } | { readonly reads: readonly Read[] }> {
+    const until = performance.now() + refreshMs;
+    const looked: Read[] = [];
+    for (const read of reads) {
+      const version = this.#versionNow(read);
+      // Without a version, a look before the transaction says nothing.
+      const isKnown = version === null || version === read.version || read.after > 0;
+      if (!isKnown && !(await this.#isSame(read, { until, isUrgent: false }))) return { key: keyOf(read) };
+      looked.push(isKnown ? read : { ...read, version });
+    }
+    return { reads: looked };
   }
 
   /** As `changed`, of one moment, outside of a transaction: null with that moment. */
   async changedOutside(reads: readonly Read[]): Promise<{ readonly key: string } | { readonly now: string }> {
-    const until = performance.now() + againMs;
+    const until = performance.now() + refreshMs;
     for (;;) {
       const { now } = this;
-      const key = await this.changed(reads);
-      if (key !== null) return { key };
+      for (const read of reads)
+        if (!(await this.#isSame(read, { until, isUrgent: false }))) return { key: keyOf(read) };
       if (this.now === now) return { now };
       if (performance.now() > until) return { key: reads[0] === undefined ? "" : keyOf(reads[0]) };
     }
@@ -124,25 +145,32 @@ export class Reads {
     );
   }
 
-  async #isSame({ method, args, version, hash }: Read, until: number): Promise<boolean> {
+  /** @param look `isUrgent`: other writes wait. */
+  async #isSame(read: Read, { until, isUrgent }: { until: number; isUrgent: boolean }): Promise<boolean> {
+    const { method, args, version, hash } = read;
+    if (version !== "" && this.#versionNow(read) === version) return true;
+    const remainingMs = until - performance.now();
+    if (read.after > 0 || remainingMs <= 0) return false;
+    const hasher = new AnswerHash();
+    const part = async (piece: string): Promise<void> => {
+      if (performance.now() > until) throw tooLate();
+      hasher.add(piece);
+    };
     try {
-      if (version !== "" && this.#version(method, args) === version) return true;
-      const remainingMs = until - performance.now();
-      if (hash === "" || remainingMs <= 0) return false;
-      const hasher = new AnswerHash();
-      const text = await this.#methods[method](args, {
-        remainingMs,
-        file: null,
-        part: async (piece) => {
-          if (performance.now() > until) throw tooLate();
-          hasher.add(piece);
-        },
-      });
-      hasher.add(text);
+      hasher.add(await this.#methods[method](args, { remainingMs, file: null, isUrgent, part }));
       return hasher.text === hash;
     } catch (thrown) {
-      // The collection or a field is gone, or the read takes too long.
-      if (thrown instanceof AppError) return false;
+      if (!(thrown instanceof AppError)) throw thrown;
+      return hash === failureHash(thrown.code);
+    }
+  }
+
+  /** The present version; null for a read without a version, and where the collection is gone. */
+  #versionNow({ method, args }: Read): string | null {
+    try {
+      return this.#version(method, args);
+    } catch (thrown) {
+      if (thrown instanceof AppError) return null;
       throw thrown;
     }
   }
@@ -153,6 +181,10 @@ export class Reads {
     if (method === "db.page" || method === "db.list") {
       const collection = records.collection(name);
       return queries.state(collection, system, queries.prepare(collection, system, text)).version;
+    }
+    if (this.#epoch !== collections.epoch) {
+      this.#epoch = collections.epoch;
+      this.#read = new BoundedMap(maxTexts);
     }
     const names = method === "db.get" ? [name] : this.#read.get(name);
     if (names === undefined || names === null) return null;
@@ -205,9 +237,9 @@ export class Reads {
     return last ?? "[]";
   }
 
-  async #query(query: { sql: string; params: string }, { remainingMs, file }: Reading): Promise<string> {
+  async #query(query: { sql: string; params: string }, { remainingMs, file, isUrgent }: Reading): Promise<string> {
     const { pool, collections } = this.#options;
-    const { rows, tables } = await pool.query(query, { file, timeoutMs: Math.max(1, remainingMs) });
+    const { rows, tables } = await pool.query(query, { file, isUrgent, timeoutMs: Math.max(1, remainingMs) });
     const byTable = new Map(collections.all().map(({ table, name }) => [table, name]));
     const names = tables.map((table) => byTable.get(table));
     this.#read.set(query.sql, names.includes(undefined) ? null : names.filter((name) => name !== undefined));
@@ -222,9 +254,10 @@ function tooLate(): AppError {
 type StoredRow = Parameters<ReturnType<typeof recordTableOf>["toRecord"]>[0];
 
 /** The key of the turn that conflicting work takes: the record, or the collection. */
-export function keyOf({ method, args }: Read): string {
-  if (method === "db.query") return method;
-  return method === "db.get" ? `${args[0]}/${args[1]}` : `${args[0]}`;
+export function keyOf({ method, args, after }: Read): string {
+  if (method === "db.query") return `db.query ${args[0]?.replaceAll("/", " ")}`;
+  // The id of a record that the transaction makes differs in each call.
+  return method === "db.get" && after === 0 ? `${args[0]}/${args[1]}` : `${args[0]}`;
 }
 
 /** Records as JSON arrays of about `pieceSize` characters. */

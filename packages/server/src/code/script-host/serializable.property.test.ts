@@ -98,6 +98,7 @@ test("transactions of 16 callers are as if they had run one after another", asyn
     for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
       const body = { id, steps: programs[id] };
       const { status, bytes } = await api.request("POST", "/api/function/run", { body });
+      if (status !== 200) console.log(new TextDecoder().decode(bytes), api.log.slice(-3));
       expect(status).toBe(200);
       seen.set(id, JSON.parse(new TextDecoder().decode(bytes)));
     }

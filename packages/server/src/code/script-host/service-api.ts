@@ -14,6 +14,8 @@ import { Transactions } from "./transactions.ts";
 interface QueueCalls {
   /** Adds a run with a payload as JSON. Answers the id of the run. */
   enqueue(name: string, run: { payload: string; options: unknown }, principal: System): Promise<string>;
+  /** The runs that a transaction of the code adds. */
+  forTransaction(value: unknown, principal: System): (tx: Transactor) => void;
   /** The runs that a batch adds, as work of the transaction. */
   forBatch(value: unknown, principal: System): (tx: Transactor, ids: readonly string[]) => void;
 }
@@ -51,7 +53,7 @@ export class ServiceApi implements CallAnswers {
 
   constructor(options: ServiceApiOptions) {
     this.#options = options;
-    const enqueue = options.queues.forBatch.bind(options.queues);
+    const enqueue = options.queues.forTransaction.bind(options.queues);
     this.#transactions = new Transactions({ ...options, enqueue });
     this.#methods = new Map(
       Object.entries({
@@ -110,7 +112,7 @@ export class ServiceApi implements CallAnswers {
   #read(method: Read["method"]): Method {
     const { reads } = this.#options;
     return (_principal, args, { remainingMs, part, task }) =>
-      reads.answer(readOf(method, args), { remainingMs, part, file: task.path });
+      reads.answer(readOf(method, args), { remainingMs, isUrgent: false, part, file: task.path });
   }
 
   #userMethods(): Record<string, Method> {

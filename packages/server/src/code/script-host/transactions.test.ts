@@ -113,6 +113,36 @@ describe("a transaction", () => {
     expect(await all(api, "items")).toEqual([]);
   });
 
+  test("sees its own writes also by a list without a version: through a relation to users, and by the time", async () => {
+    const api = await open(
+      handler(`
+        await tx.collection("orders").create({ buyer: "a" });
+        const byTime = await tx.collection("orders").list({ filter: "createdAt > @now - 1h" });
+        const byPath = await tx.collection("orders").list({ filter: 'item = null || item.title = "x"' });
+        return [byTime.length, byPath.length];`),
+    );
+    expect(await post(api)).toEqual({ value: [1, 1], calls: 1 });
+  });
+
+  test("stores values that look like references as they are", async () => {
+    const api = await openScripts({
+      collections: [{ name: "notes", fields: [{ name: "data", type: "json" }] }],
+      files: {
+        "endpoints/run.ts": `export const access = "public";
+          export const POST = async (request, { db }) => {
+            await db.transaction(async (tx) => {
+              await tx.collection("notes").create({ data: 1 });
+              await tx.collection("notes").create({ data: { $ref: 0 } });
+              await tx.collection("notes").create({ data: [{ $ref: 99 }] });
+            });
+            return Response.json({});
+          };`,
+      },
+    });
+    await post(api);
+    expect((await all(api, "notes")).map(({ data }) => data)).toEqual([[{ $ref: 99 }], { $ref: 0 }, 1]);
+  });
+
   test("refuses what cannot be: too many writes, a query after a write, calls after its end, no function", async () => {
     const api = await open(
       handler(`
@@ -172,6 +202,11 @@ describe("when others write meanwhile,", () => {
     ['(await tx.collection("items").list({ filter: "stock = 2", count: "exact", limit: 1 })).total', 1],
     ['await tx.collection("items").list({ group: "stock", aggregate: "count" })', [{ stock: 2, count: 1 }]],
     ['await tx.query("SELECT stock FROM items")', [{ stock: 2 }]],
+    // A refused read that would be answered now.
+    [
+      'await tx.query("SELECT json_extract(title, \'$.a\') AS a FROM items WHERE stock = 1").catch(() => "refused")',
+      [],
+    ],
   ])("%s is read again, and nothing of the first call is written", async (read, value) => {
     const api = await open(meddling(read, change));
     const { body } = await api.request("POST", "/api/items", { body: { title: "chair", stock: 1 } });
@@ -321,6 +356,74 @@ describe("the reads of a hook are looked at again:", () => {
     expect(answers.filter((answer) => answer.error === undefined)).toHaveLength(10);
     const values = answers.map((answer) => answer.value).filter((value) => value !== undefined);
     expect(values.sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  });
+
+  test("also reads in a transaction of the hook: 50 buyers of 10 seats", async () => {
+    const api = await open("export const POST = () => Response.json(1);", {
+      "functions/orders/count.ts": `export const beforeCreate = async ({ db }) => {
+        const n = await db.transaction(async (tx) => (await tx.collection("orders").list({ limit: 20 })).length);
+        if (n >= 10) throw new Refusal("sold out");
+      };`,
+    });
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => api.request("POST", "/api/orders", { body: { buyer: `b${n}` } })),
+    );
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(10);
+    expect(await all(api, "orders")).toHaveLength(10);
+  });
+
+  test("but not the reads of a collection that the hook itself has changed", async () => {
+    const api = await open("export const POST = () => Response.json(1);", {
+      "functions/orders/number.ts": `export const beforeCreate = async ({ db }) => {
+        const [item] = await db.collection("items").list({ limit: 1 });
+        await db.collection("items").update(item.id, { stock: item.stock + 1 });
+        console.log("numbered");
+        return { buyer: "b" + (item.stock + 1) };
+      };`,
+    });
+    await api.request("POST", "/api/items", { body: { title: "counter", stock: 0 } });
+    for (let n = 0; n < 3; n += 1) expect((await api.request("POST", "/api/orders", { body: {} })).status).toBe(201);
+    expect((await all(api, "orders")).map(({ buyer }) => buyer)).toEqual(["b3", "b2", "b1"]);
+    expect(api.log.filter((line) => line.includes("numbered"))).toHaveLength(3);
+  });
+
+  test("a refusal by reads of different moments is not told", async () => {
+    const api = await open("export const POST = () => Response.json(1);", {
+      "functions/orders/sum.ts": `export const beforeCreate = async ({ db }) => {
+        const [a, b] = await db.collection("items").list({ sort: "title" });
+        const first = (await db.collection("items").get(a.id)).stock;
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        const second = (await db.collection("items").get(b.id)).stock;
+        if (first + second !== 10) throw new Refusal("sum " + (first + second));
+      };`,
+    });
+    const create = (title: string, stock: number) => api.request("POST", "/api/items", { body: { title, stock } });
+    const [a, b] = [(await create("a", 5)).body["id"], (await create("b", 5)).body["id"]];
+    const move = (n: number) =>
+      api.request("POST", "/api/batch", {
+        body: {
+          operations: [
+            { method: "update", collection: "items", id: a, body: { stock: 5 - n } },
+            { method: "update", collection: "items", id: b, body: { stock: 5 + n } },
+          ],
+        },
+      });
+    const answers = await Promise.all([
+      ...Array.from({ length: 20 }, (_, n) => move(n % 5)),
+      ...Array.from({ length: 20 }, (_, n) => api.request("POST", "/api/orders", { body: { buyer: `b${n}` } })),
+    ]);
+    expect(answers.filter(({ status }) => status === 400)).toEqual([]);
+  });
+
+  test("a batch of 30 whose hooks each go on from the record before", async () => {
+    const api = await open("export const POST = () => Response.json(1);", {
+      "functions/items/number.ts":
+        "export const beforeCreate = ({ earlier }) => ({ stock: (earlier.at(-1)?.stock ?? 0) + 1 });",
+    });
+    const operations = Array.from({ length: 30 }, () => ({ method: "create", collection: "items", body: {} }));
+    expect((await api.request("POST", "/api/batch", { body: { operations } })).status).toBe(200);
+    const stocks = (await all(api, "items")).map(({ stock }) => stock);
+    expect(stocks).toEqual(Array.from({ length: 30 }, (_, n) => 30 - n));
   });
 
   test("in a batch, `earlier` has the records of the operations before, with the values of their hooks", async () => {

@@ -4,25 +4,32 @@
  * at again; if a read would be answered otherwise, the commit changes nothing, and the code runs again. From the second time
  * on, transactions that conflict take turns.
  */
-import { AppError, isObject, type System } from "../../base/kernel/index.ts";
-import { type Operation, parseBatch, type Records } from "../../data/records/index.ts";
+import { AppError, type System } from "../../base/kernel/index.ts";
+import { type Operation, parseOperations, type Records } from "../../data/records/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
 import type { Caller } from "./call-transport.ts";
-import type { Commit, Read, TransactionState } from "./protocol.ts";
+import { AnswerHash, type Commit, type Read, type TransactionState } from "./protocol.ts";
 import { keyOf, type Reads } from "./reads.ts";
 
-/** The longest time for which a transaction has the turn, in milliseconds: then the transaction goes on without the turn. */
-const turnMs = 5_000;
+/** The time for which a commit makes reads again, in milliseconds: other writes wait. */
+const lookMs = 250;
+/** Looks at the reads before a commit, each followed by a transaction, until the reads count as changed. */
+const maxLooks = 5;
 
 /** The reads of a transaction have changed. */
 class ReadsChanged extends Error {
   override readonly name = "ReadsChanged";
-  readonly answer: Changed;
+  readonly key: string;
 
-  constructor(key: string, turn: number | null) {
+  constructor(key: string) {
     super("The reads of a transaction have changed");
-    this.answer = { changed: key, turn };
+    this.key = key;
   }
+}
+
+/** The records have changed between a look at the reads that see the writes, and the commit. */
+class Moved extends Error {
+  override readonly name = "Moved";
 }
 
 /** The answer to a transaction with a changed read: the key of the turn, and the turn if the transaction has the turn already. */
@@ -35,7 +42,7 @@ interface TransactionsOptions {
   readonly records: Records;
   readonly reads: Reads;
   /** The runs that a commit adds to queues, as work of the batch. */
-  readonly enqueue: (value: unknown, principal: System) => (tx: Transactor, ids: readonly string[]) => void;
+  readonly enqueue: (value: unknown, principal: System) => (tx: Transactor) => void;
 }
 
 export class Transactions {
@@ -50,83 +57,163 @@ export class Transactions {
 
   /** Whether the reads are still answered alike. @returns the moment of the look, or the key of a changed read. */
   async check(reads: readonly Read[]): Promise<Changed | { readonly now: string }> {
-    const outcome = await this.#options.reads.changedOutside(reads);
+    const outcome = await this.#options.reads.changedOutside(reads.filter(({ after }) => after === 0));
     return "key" in outcome ? { changed: outcome.key, turn: null } : outcome;
   }
 
-  /** A read that sees the writes of the transaction so far. @throws AppError: see `Records.batch` and `Reads.own`. */
+  /** A read that sees the writes of the transaction so far. @throws AppError: see `Records.rehearse` and `Reads.own`. */
   async own(
     principal: System,
     state: TransactionState,
     read: Pick<Read, "method" | "args">,
   ): Promise<Changed | { readonly now: string; readonly version: string; readonly text: string }> {
-    const { records, reads } = this.#options;
-    return told(() =>
-      records.rehearse(principal, operationsOf(state), {
-        before: () => this.#refuseChanged(state.reads),
-        read: (tx) => ({ now: reads.now, version: reads.versionOf(read), text: reads.own(tx, read) }),
-      }),
-    );
+    const { reads } = this.#options;
+    let answer = { now: "", version: "", text: "" };
+    try {
+      await this.#rehearse(principal, state, (tx) => {
+        answer = { now: reads.now, version: reads.versionOf(read), text: reads.own(tx, read) };
+      });
+      return answer;
+    } catch (thrown) {
+      if (thrown instanceof ReadsChanged) return { changed: thrown.key, turn: null };
+      throw thrown;
+    }
   }
 
   /**
    * Makes the writes of a transaction, unless a read has changed. The turn ends when the writes are made, before the writes are on
    * disk: the next transaction reads them. A commit without a turn waits for the transactions that have the turn; if a read has
-   * changed then, the transaction keeps the turn for the next call.
+   * changed, the transaction keeps its turn for the next call.
    * @throws AppError: see `Records.batch`.
    */
   async commit(principal: System, commit: Commit, caller: Caller): Promise<Changed | object> {
-    const { records, reads: looker } = this.#options;
-    const { reads, enqueue } = commit;
+    const { turns } = this.#options.records;
     const operations = operationsOf(commit);
-    const runs = this.#options.enqueue(enqueue, principal);
-    const busy = commit.turn === null ? reads.map(keyOf).find((key) => records.turns.isTaken(key)) : undefined;
+    const keys = [...commit.reads.map(keyOf), ...operations.map(({ collection }) => collection)];
+    const busy = commit.turn === null ? keys.find((key) => turns.isTaken(key, caller.task)) : undefined;
     const turn = busy === undefined ? commit.turn : await this.turn(busy, caller);
-    let isKept = false;
     try {
-      return await told(async () => {
-        await records.batch(principal, operations, {
+      await this.#make(principal, commit, () => this.leave(turn));
+      return {};
+    } catch (thrown) {
+      if (thrown instanceof ReadsChanged) return { changed: thrown.key, turn };
+      this.leave(turn);
+      throw thrown;
+    }
+  }
+
+  async #make(principal: System, commit: Commit, onMade: () => void): Promise<void> {
+    const { records, reads: looker } = this.#options;
+    let runs: (tx: Transactor) => void = () => undefined;
+    addRuns(() => {
+      runs = this.#options.enqueue(commit.enqueue, principal);
+    });
+    let { reads } = commit;
+    for (let looks = 1; ; looks += 1) {
+      // Most changed reads are found here, where no other write waits.
+      const looked = await looker.refreshed(reads);
+      if ("key" in looked) throw new ReadsChanged(looked.key);
+      reads = await this.#withOwn(principal, { ...commit, reads: looked.reads });
+      const own = reads.filter(({ after }) => after > 0);
+      try {
+        await records.batch(principal, operationsOf(commit), {
           before: async () => {
-            const key = await looker.changed(reads);
-            if (key === null) return;
-            isKept = true;
-            throw new ReadsChanged(key, turn);
+            await this.#refuseChanged(reads);
+            if (!own.every((read) => this.#ownVersion(read) === read.version)) throw new Moved();
           },
-          after: (tx, ids) => {
-            runs(tx, ids);
-            this.leave(turn);
+          after: (tx) => {
+            addRuns(() => runs(tx));
+            onMade();
           },
         });
-        return {};
-      });
-    } finally {
-      if (!isKept) this.leave(turn);
+        return;
+      } catch (thrown) {
+        if (!(thrown instanceof Moved)) throw thrown;
+        const [first] = own;
+        if (looks >= maxLooks && first !== undefined) throw new ReadsChanged(keyOf(first));
+      }
     }
   }
 
   /**
-   * Waits for the turn of a key. The turn ends with the commit, with the attempt, or after some seconds. A hook gets no turn: the
-   * write that waits for the hook may have the turn. Answers the number of the turn; 0 without a turn.
+   * Makes the reads again that have seen writes of the transaction, if their collections have changed. Answers all reads, with the
+   * present versions. @throws ReadsChanged.
+   */
+  async #withOwn(principal: System, state: TransactionState): Promise<readonly Read[]> {
+    const { reads } = state;
+    if (reads.every((read) => read.after === 0 || this.#isSame(read))) return reads;
+    let versions = new Map<Read, string>();
+    await this.#rehearse(principal, state, () => {
+      versions = new Map(reads.map((read) => [read, this.#ownVersion(read)]));
+    });
+    return reads.map((read) => (read.after === 0 ? read : { ...read, version: versions.get(read) ?? "" }));
+  }
+
+  /**
+   * Makes the writes on trial, and each read that has seen writes at its place.
+   * @param atEnd called with all writes in place.
+   * @throws ReadsChanged, also for a refused write that may follow from a read that has changed; AppError.
+   */
+  async #rehearse(principal: System, state: TransactionState, atEnd: (tx: Transactor) => void): Promise<void> {
+    const { records, reads: looker } = this.#options;
+    const { reads, operations, at } = state;
+    // The same time in each trial: reads show the time.
+    const tried = operationsOf(state).map((operation) => (at === null ? operation : { ...operation, at }));
+    let doubtful: readonly Read[] = [];
+    try {
+      await records.rehearse(principal, tried, {
+        before: async () => {
+          await this.#refuseChanged(reads);
+          doubtful = reads.filter((read) => read.after > 0 && !this.#isSame(read));
+        },
+        at: (tx, done) => {
+          for (const read of doubtful) {
+            if (read.after !== done) continue;
+            const hasher = new AnswerHash();
+            hasher.add(looker.own(tx, read));
+            if (hasher.text !== read.hash) throw new ReadsChanged(keyOf(read));
+          }
+          if (done === operations.length) atEnd(tx);
+        },
+      });
+    } catch (thrown) {
+      const [first] = doubtful;
+      if (first !== undefined && thrown instanceof AppError) throw new ReadsChanged(keyOf(first));
+      throw thrown;
+    }
+  }
+
+  #isSame(read: Read): boolean {
+    return read.version !== "" && this.#options.reads.versionOf(read) === read.version;
+  }
+
+  /** The version of a read that sees writes: for a read without a version, the moment. */
+  #ownVersion(read: Read): string {
+    const { reads } = this.#options;
+    return reads.versionOf(read) || reads.now;
+  }
+
+  /**
+   * Waits for the turn of a key. The turn ends with the commit, with the attempt, or after some seconds. Answers the number of the
+   * turn; 0 without a turn: a hook gets none, because the write that waits for the hook may have the turn; nor does a transaction
+   * inside another that has the turn.
    * @throws AppError `unavailable` when the attempt has ended meanwhile.
    */
   async turn(key: string, { ended, task }: Caller): Promise<number> {
-    if (task.principal.isHook) return 0;
+    const { turns } = this.#options.records;
+    if (task.principal.isHook || turns.isOf(key, task)) return 0;
     let hasEnded = false;
     void ended.then(() => {
       hasEnded = true;
     });
-    const place = await this.#options.records.turns.take(key);
+    const { release } = await turns.take(key, task);
     if (hasEnded) {
-      place.release();
+      release();
       throw new AppError("unavailable", "The run has ended before its transaction had the turn.");
     }
     this.#lastTurn += 1;
     const turn = this.#lastTurn;
-    const timer = setTimeout(() => this.leave(turn), turnMs);
-    this.#turns.set(turn, () => {
-      clearTimeout(timer);
-      place.release();
-    });
+    this.#turns.set(turn, release);
     void ended.then(() => this.leave(turn));
     return turn;
   }
@@ -137,26 +224,27 @@ export class Transactions {
     this.#turns.delete(turn);
   }
 
+  /** @throws ReadsChanged. */
   async #refuseChanged(reads: readonly Read[]): Promise<void> {
-    const key = await this.#options.reads.changed(reads);
-    if (key !== null) throw new ReadsChanged(key, null);
+    const base = reads.filter(({ after }) => after === 0);
+    const key = await this.#options.reads.changed(base, performance.now() + lookMs);
+    if (key !== null) throw new ReadsChanged(key);
   }
 }
 
-/** The answer of work, or the key of the read that has changed. */
-async function told<T extends object>(work: () => Promise<T>): Promise<T | Changed> {
+/** Adds runs to queues. A refusal is an error of the code, and no matter of the caller of an endpoint. */
+function addRuns(add: () => void): void {
   try {
-    return await work();
+    add();
   } catch (thrown) {
-    if (thrown instanceof ReadsChanged) return thrown.answer;
-    throw thrown;
+    if (!(thrown instanceof AppError) || thrown.code === "unavailable") throw thrown;
+    throw new AppError("internal_error", `tx.jobs.enqueue: ${thrown.message}`);
   }
 }
 
 /** The writes as operations of a batch; a create makes the record with the id that the code has been told. */
 function operationsOf({ operations, ids }: TransactionState): Operation[] {
-  if (!operations.every(isObject)) throw new AppError("bad_request", "A write of a transaction is no object.");
-  return parseBatch({ operations }).map((operation, i) => {
+  return parseOperations(operations).map((operation, i) => {
     const newId = ids[i] ?? null;
     return newId === null ? operation : { ...operation, newId };
   });

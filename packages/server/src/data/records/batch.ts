@@ -33,6 +33,8 @@ export interface Operation {
   readonly ifMatch: string | null;
   /** The id of the record that a create of a transaction makes; by default, the create makes the id. */
   readonly newId?: string;
+  /** The time of the change, in milliseconds, for a rehearsal; by default, the present. */
+  readonly at?: number;
   /** The body; empty for a delete. */
   readonly body: Body;
   readonly references: readonly Reference[];
@@ -78,14 +80,17 @@ export class Batch {
    * @returns the JSON of an array of `BatchResult`.
    * @throws AppError of the first operation that failed, or `validation_error` with the problems of all operations; each
    * detail has the number of the operation. `payload_too_large` if the records are too many bytes.
+   * @param at called before each operation and after the last, with the number of the operations so far.
    */
-  async run(tx: Transactor, caller: Principal): Promise<JsonText> {
+  async run(tx: Transactor, caller: Principal, at: (done: number) => void = () => undefined): Promise<JsonText> {
     const { operations, changes, hooks } = this.#options;
     const turns = new LoopTurns();
     for (const [index, operation] of operations.entries()) {
       if (hooks !== null) hooks.part = index;
+      at(index);
       try {
-        const { method, collection, ifMatch, body, references, newId } = operation;
+        const { method, collection, ifMatch, body, references, newId, at: time } = operation;
+        const now = time !== undefined && { now: time };
         const id = this.#idOf(operation);
         // The ids of earlier records stand in the body from now on.
         if (references.length > 0) resolve(references, this.ids);
@@ -98,9 +103,10 @@ export class Batch {
             body,
             hooks,
             ...(newId !== undefined && { id: newId }),
+            ...now,
           });
           this.#done(made.record.id, 201, made);
-        } else if (method === "update") this.#done(id, 200, changes.update(tx, caller, { ...target, body }));
+        } else if (method === "update") this.#done(id, 200, changes.update(tx, caller, { ...target, body, ...now }));
         else this.#done(id, 204, { json: noBody, weight: await changes.delete(tx, caller, target) });
       } catch (thrown) {
         this.#fail(index, operation, thrown);
@@ -109,6 +115,7 @@ export class Batch {
       if (turns.isDue()) await turns.next();
     }
     if (this.#failed.size > 0) throw invalidBatch(this.#problems);
+    at(operations.length);
     return JsonText.from(`[${this.#results.join(",")}]`);
   }
 
@@ -199,6 +206,18 @@ export function parseBatch(given: Record<string, unknown>): Operation[] {
   const [unknown] = Object.keys(given).filter((key) => key !== "operations");
   if (unknown !== undefined)
     throw new AppError("bad_request", `Unknown attribute ${quote(unknown)}: the body has only "operations".`);
+  return parseOperations(operations, referencesIn);
+}
+
+/**
+ * The operations of a batch.
+ * @param findReferences answers the references of a body; none for bodies without references.
+ * @throws AppError as `parseBatch`.
+ */
+export function parseOperations(
+  operations: readonly unknown[],
+  findReferences: (body: Body) => readonly Reference[] = () => [],
+): Operation[] {
   if (operations.length > MAX_BATCH_OPERATIONS)
     throw new AppError(
       "bad_request",
@@ -210,8 +229,9 @@ export function parseBatch(given: Record<string, unknown>): Operation[] {
     const refuse = (field: string, rule: ErrorRule, message: string): void => {
       if (problems.length < maxProblems) problems.push({ operation: index, field, rule, message });
     };
-    const found = parseOperation(operation, refuse);
-    if (found === null) continue;
+    const form = parseOperation(operation, refuse);
+    if (form === null) continue;
+    const found = { ...form, references: findReferences(form.body) };
     checkReferences(found, { index, operations, refuse });
     parsed.push(found);
   }
@@ -222,7 +242,7 @@ export function parseBatch(given: Record<string, unknown>): Operation[] {
 type Refuse = (field: string, rule: ErrorRule, message: string) => void;
 
 /** An operation; problems go to `refuse`; null if the operation is no object or has no method. */
-function parseOperation(given: unknown, refuse: Refuse): Operation | null {
+function parseOperation(given: unknown, refuse: Refuse): Omit<Operation, "references"> | null {
   if (!isObject(given)) {
     refuse("", "type", `an operation must be an object, not ${quote(given)}`);
     return null;
@@ -248,7 +268,7 @@ function parseOperation(given: unknown, refuse: Refuse): Operation | null {
   const id = method === "create" ? "" : idOf(given["id"], refuse);
   const ifMatch = method === "create" ? null : textOf("ifMatch");
   const body = method === "delete" ? {} : bodyOf(given["body"], refuse);
-  return { method, collection, id, ifMatch, body, references: referencesIn(body) };
+  return { method, collection, id, ifMatch, body };
 }
 
 function bodyOf(given: unknown, refuse: Refuse): Body {

@@ -31,6 +31,8 @@ export interface NewRecord {
   readonly body: Body;
   /** The id of the record; by default, the create makes the id. */
   readonly id?: string;
+  /** The time of the change, in milliseconds; by default, the present. */
+  readonly now?: number;
   readonly given?: GivenFields;
   /** Null for a write without hooks, and for a write that goes around hooks. */
   readonly hooks: WriteHooks | null;
@@ -54,7 +56,7 @@ interface ChangesOptions {
   readonly deletions: Deletions;
 }
 
-interface ChangedRecord extends RecordTarget, Pick<NewRecord, "body" | "observe"> {}
+interface ChangedRecord extends RecordTarget, Pick<NewRecord, "body" | "observe" | "now"> {}
 
 /**
  * Every method runs in the given transaction, checks the caller's right inside the transaction, and throws as `Records`
@@ -87,12 +89,11 @@ export class RecordChanges {
   create(
     tx: Transactor,
     principal: Principal,
-    { collection: name, body, id: chosenId, given, hooks, observe }: NewRecord,
+    { collection: name, body, id: chosenId, now = this.#options.clock.now(), given, hooks, observe }: NewRecord,
   ): SavedRecord {
     const table = recordTableOf(this.#options.collections.named(name));
     const { collection } = table;
     collection.policies.create.admit(principal);
-    const now = this.#options.clock.now();
     const id = given?.id ?? chosenId ?? (hooks === null ? newId("rec", now) : hooks.newId(now));
     const createdAt = given?.createdAt ?? toTimestamp(now);
     const updatedAt = given?.updatedAt ?? createdAt;
@@ -133,7 +134,7 @@ export class RecordChanges {
     const { body, observe, hooks, id } = change;
     const { table, row, weight } = this.#find(tx, principal, { operation: "update", target: change });
     const { collection } = table;
-    const now = this.#options.clock.now();
+    const { now = this.#options.clock.now() } = change;
     // Strictly later than before, also within one millisecond.
     const updatedAt = toTimestamp(Math.max(now, Date.parse(row.record.updatedAt) + 1));
     const given = { table, principal, body, observe, row, updatedAt };

@@ -1,6 +1,6 @@
 /** Records: create, read, update and delete, batches and imports, with validation, permissions, hooks and events. */
 
-export { type Operation, parseBatch, referencesIn, resolve, type WorkBeside } from "./batch.ts";
+export { type Operation, parseBatch, parseOperations, referencesIn, resolve, type WorkBeside } from "./batch.ts";
 export type { RecordVersion } from "./changes.ts";
 export type { ImportedRecord } from "./imports.ts";
 export { touchesReadRule } from "./record-effects.ts";

@@ -1,14 +1,6 @@
 /** Records of every collection: create, read, update, delete, batches and imports, with permissions, rules, hooks and events. */
 import type { Operation as RecordOperation, StoredRecord } from "@socle/protocol";
-import {
-  AppError,
-  type Clock,
-  isAdmin,
-  type JsonText,
-  messageOf,
-  type Place,
-  type Principal,
-} from "../../base/kernel/index.ts";
+import { AppError, type Clock, isAdmin, type JsonText, messageOf, type Principal } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import {
   type CallersWork,
@@ -37,7 +29,7 @@ import { fieldLimits, isRecordId, missingRecord, recordTableOf } from "./record-
 import type { Body, Lookups } from "./references.ts";
 import { Rights } from "./rights.ts";
 import { Trials } from "./trials.ts";
-import { ConflictTurns } from "./turns.ts";
+import { ConflictTurns, type Turn } from "./turns.ts";
 import { type HookedOperation, type RecordHooks, WriteHooks } from "./write-hooks.ts";
 
 /** A write in a long transaction. */
@@ -279,9 +271,9 @@ export class Records {
       });
     // The write of a hook or a transaction takes no turn: the holder of the turn may wait for the write.
     const hasTurns = write.hasTurns !== false && !(principal !== null && "isHook" in principal && principal.isHook);
-    const turn: Pick<Place, "release">[] = [];
+    const turn: Turn[] = [];
     const takeTurn = async (key: string | null | undefined): Promise<void> => {
-      if (hasTurns && turn.length === 0 && typeof key === "string") turn.push(await this.turns.take(key));
+      if (hasTurns && turn.length === 0 && typeof key === "string") turn.push(await this.turns.take(key, hooks));
     };
     try {
       for (;;) {
@@ -294,7 +286,8 @@ export class Records {
         }
         await takeTurn(hooks.conflict);
         await hooks.ask();
-        await takeTurn(hooks.keys.find((key) => this.turns.isTaken(key)));
+        await takeTurn(hooks.keys.find((key) => this.turns.isTaken(key, hooks)));
+        await hooks.refresh();
       }
     } finally {
       turn[0]?.release();
@@ -324,26 +317,23 @@ export class Records {
   }
 
   /**
-   * Runs many changes as `batch`, without hooks, reads with the changes in place, and takes the changes back.
-   * @throws AppError: see `Batch`; the errors of `before` and `read`.
+   * Runs many changes as `batch`, without hooks, and takes the changes back.
+   * @param at called before each operation and after the last, with the number of the operations so far.
+   * @throws AppError: see `Batch`; the errors of `before` and `at`.
    */
-  async rehearse<T>(
+  async rehearse(
     principal: Principal,
     operations: readonly Operation[],
-    { before, read }: { before: () => Promise<void>; read: (tx: Transactor) => T },
-  ): Promise<T> {
-    let answer: { readonly value: T } | null = null;
+    { before, at }: { before: () => Promise<void>; at: (tx: Transactor, done: number) => void },
+  ): Promise<void> {
     const attempt: CallersWork<Promise<void>> = async (tx, caller) => {
       await before();
-      await new Batch({ operations, changes: this.#changes, hooks: null }).run(tx, caller);
-      answer = { value: read(tx) };
+      await new Batch({ operations, changes: this.#changes, hooks: null }).run(tx, caller, (done) => at(tx, done));
       throw takenBack;
     };
     await this.#options.database.transactLongFor(principal, attempt).catch((thrown: unknown) => {
       if (thrown !== takenBack) throw thrown;
     });
-    // The compiler does not see the assignment in the transaction.
-    return (answer as unknown as { readonly value: T }).value;
   }
 
   /** Creates a record, without hooks, in a transaction that must be rolled back after an error. */

@@ -82,8 +82,13 @@ export interface HookReads {
   readonly usesEarlier: boolean;
   /** The keys of the turns, see `ConflictTurns`. */
   readonly keys: readonly string[];
-  /** The key of a read that would be answered otherwise now; null if each answer would be the same. For a long transaction. */
-  changed(): Promise<string | null>;
+  /** As `changed`, outside of a transaction, where the look takes no time of other writes. */
+  refresh(): Promise<string | null>;
+  /**
+   * The key of a read that would be answered otherwise now; null if each answer would be the same. For a long transaction.
+   * @param until the time (`performance.now`) after which no read is made again: other versions then count as changed.
+   */
+  changed(until: number): Promise<string | null>;
 }
 
 /** A change, in the form that a transaction tries. */
@@ -128,6 +133,8 @@ export interface HookFailure {
 
 /** The most questions about a change. */
 const maxTimes = 20;
+/** The time for which a transaction looks at the reads of hooks, in milliseconds. */
+const lookMs = 250;
 /** The most transactions of a write. A batch may change a record many times, and each change waits for the change before. */
 const maxRounds = 64;
 /** The most changes of a write about which hooks are asked at the same time. */
@@ -194,13 +201,20 @@ export class WriteHooks {
     return this.#conflict;
   }
 
-  /**
-   * Looks at the reads of the hooks again, before the first change of a long transaction. Hooks with a read that has
-   * changed are asked again.
-   */
-  async look(): Promise<void> {
+  /** Looks at the reads of the hooks again, before a long transaction. Hooks with a read that has changed are asked again. */
+  refresh(): Promise<void> {
+    return this.#lookAt((reads) => reads.refresh());
+  }
+
+  /** Looks at the reads of the hooks again, before the first change of a long transaction: other writes wait meanwhile. */
+  look(): Promise<void> {
+    const until = performance.now() + lookMs;
+    return this.#lookAt((reads) => reads.changed(until));
+  }
+
+  async #lookAt(look: (reads: HookReads) => Promise<string | null>): Promise<void> {
     for (const [position, answered] of this.#answers) {
-      const key = (await answered.reads?.changed()) ?? null;
+      const key = answered.reads === null ? null : await look(answered.reads);
       if (key === null) continue;
       this.#conflict = key;
       // No change looks like this: the hooks are asked again, and the number of the questions stays.
@@ -247,7 +261,7 @@ export class WriteHooks {
       return answered.values;
     const { id } = change.record;
     // Others have changed the record since the hooks have seen the record.
-    if (answered !== undefined) this.#conflict ??= answered.key;
+    if (answered !== undefined && answered.seen !== seen) this.#conflict ??= answered.key;
     // The hooks of an earlier change of this record have not answered, so the record is unknown: the next round asks.
     if (this.#pendingIds.has(id)) return {};
     const records = written?.records ?? [];
@@ -260,15 +274,15 @@ export class WriteHooks {
   /** Asks hooks about the pending changes. @throws AppError as `RecordHooks.run`, and `conflict`. */
   async ask(): Promise<void> {
     this.#rounds += 1;
-    if (this.#rounds > maxRounds) throw changedAgain();
-    const waiting = [...this.#pending];
+    if (this.#rounds > maxRounds + this.#position) throw changedAgain();
+    const waiting = this.#toAsk();
     const failures: HookFailure[] = [];
     let isOver = false;
     const work = async (): Promise<void> => {
       for (let next = waiting.shift(); next !== undefined && !isOver; next = waiting.shift()) {
         const [position, change] = next;
         try {
-          this.#answers.set(position, await this.#askAbout(change, this.#answers.get(position)?.times ?? 0));
+          this.#answers.set(position, await this.#askAbout(change, this.#answers.get(position)));
         } catch (error) {
           failures.push({ part: change.part, error });
           // All problems of values are reported at once.
@@ -280,7 +294,23 @@ export class WriteHooks {
     if (failures.length > 0) throw this.#toError(failures.sort((a, b) => a.part - b.part));
   }
 
-  async #askAbout(change: Pending, times: number): Promise<Answered> {
+  /**
+   * The pending changes to ask about. Of the changes of a collection with other earlier records than before only the first: its
+   * answer may change the earlier records of the others.
+   */
+  #toAsk(): [position: number, change: Pending][] {
+    const following = new Set<string>();
+    return [...this.#pending].filter(([position, { table, seen }]) => {
+      if (this.#answers.get(position)?.seen !== seen) return true;
+      const { name } = table.collection;
+      const isFirst = !following.has(name);
+      following.add(name);
+      return isFirst;
+    });
+  }
+
+  async #askAbout(change: Pending, before: Answered | undefined): Promise<Answered> {
+    const times = before?.times ?? 0;
     if (times >= maxTimes) throw changedAgain();
     if (performance.now() - this.#beganAt > longestMs)
       throw new AppError("unavailable", "The hooks of the changes take too long in all. Send fewer changes at a time.");
@@ -301,8 +331,10 @@ export class WriteHooks {
     const found = await this.#hooks.run(asked);
     const reads = found.keys.length === 0 ? null : found;
     const key = `${collection}/${String(record["id"])}`;
+    // Other earlier records are the doing of the write itself.
+    const asks = before?.seen === seen ? times : times + 1;
     const seenEarlier = found.usesEarlier ? earlierHash : null;
-    return { collection: table.collection, seen, values, earlierHash: seenEarlier, reads, key, times: times + 1 };
+    return { collection: table.collection, seen, values, earlierHash: seenEarlier, reads, key, times: asks };
   }
 }
 
@@ -310,6 +342,7 @@ function changedAgain(): AppError {
   return new AppError(
     "conflict",
     "The record, or a record that the hooks read, was changed by others again and again. Try again later.",
+    { retryAfter: 1 },
   );
 }
 

@@ -9,8 +9,10 @@ export function databaseOf(calls: ServiceClient, recorder: ReadRecorder | null):
   const make = readsOf(calls, recorder);
   return {
     collection: (name: string) => {
-      const call = (method: string, ...args: unknown[]): Promise<unknown> =>
-        calls.call(`db.${method}`, [name, ...args]);
+      const call = (method: string, ...args: unknown[]): Promise<unknown> => {
+        recorder?.forget([name]);
+        return calls.call(`db.${method}`, [name, ...args]);
+      };
       return {
         ...collectionReads(make, name),
         create: async (values: unknown) => call("create", jsonOf(values)),
@@ -21,12 +23,18 @@ export function databaseOf(calls: ServiceClient, recorder: ReadRecorder | null):
     },
     batch: async (operations: unknown, { enqueue }: { enqueue?: unknown } = {}) => {
       const sent = jsonOf({ operations: withTags(operations), enqueue });
+      recorder?.forget(collectionsOf(operations));
       const results = (await calls.call("db.batch", [sent])) as { body: unknown }[];
       return results.map(({ body }) => body);
     },
     query: (sql: string, params?: unknown) => query(make, sql, params),
-    transaction: (work: unknown) => runTransaction(calls, work),
+    transaction: (work: unknown) => runTransaction(calls, recorder, work),
   };
+}
+
+function collectionsOf(operations: unknown): string[] {
+  const given: unknown[] = Array.isArray(operations) ? operations : [];
+  return given.map((operation) => String((operation as { collection?: unknown } | null)?.collection));
 }
 
 /** The operations of a batch, with the `ETag` of the record that `ifMatch` is. The service checks the rest. */

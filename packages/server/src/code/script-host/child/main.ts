@@ -236,7 +236,9 @@ class Child {
       }
     } catch (thrown) {
       const refusal = refusalOf(thrown) ?? (request === undefined ? null : ServiceError.toldBy(thrown));
-      if (refusal !== null) this.#answer(attempt, { outcome: { status: "refused", refusal } });
+      const { reads = [] } = recorder ?? {};
+      if (refusal !== null)
+        this.#answer(attempt, { outcome: { status: "refused", refusal, ...(reads.length > 0 && { reads }) } });
       else this.#answer(attempt, { outcome: { status: "failed", error: this.#errors.describe(thrown, path) } });
     }
   }

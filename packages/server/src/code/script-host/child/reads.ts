@@ -1,8 +1,8 @@
 /** Reads of records in a script process, as calls to the service. A recorder may keep the reads. */
 import { versionOf } from "@socle/protocol";
 import type { EarlierRecord } from "../../../data/records/index.ts";
-import { AnswerHash, type Read } from "../protocol.ts";
-import type { ServiceClient } from "./service-client.ts";
+import { AnswerHash, failureHash, type Read } from "../protocol.ts";
+import { type ServiceClient, ServiceError } from "./service-client.ts";
 
 /** The most reads that a recorder keeps: a transaction or a hook that reads more fails. */
 const maxReads = 1_000;
@@ -26,17 +26,32 @@ export class ReadRecorder {
     return structuredClone([...records.values()].filter((record) => record !== null));
   }
 
-  /** @param now the moment of the read. @throws Error beyond the bound. */
-  add(read: Read, now: string): void {
+  /** @param now the moment of the read; null for a refused read. @throws Error beyond the bound. */
+  add(read: Read, now: string | null): void {
     if (this.reads.length >= maxReads)
       throw new Error(
         `More than ${maxReads} reads: a transaction or a hook may make ${maxReads}. Read a list instead.`,
       );
     this.reads.push(read);
+    if (now === null) return;
     this.hasMoved ||= this.now !== null && this.now !== now;
     this.now = now;
   }
+
+  /** Takes over the reads of a transaction that was committed. */
+  addAll(reads: readonly Read[]): void {
+    for (const read of reads) if (read.after === 0) this.add(read, null);
+  }
+
+  /** Drops the reads of collections that the hook itself has changed, and of queries, which may read any collection. */
+  forget(collections: readonly string[]): void {
+    const kept = this.reads.filter(({ method, args }) => method !== "db.query" && !collections.includes(args[0] ?? ""));
+    this.reads.splice(0, this.reads.length, ...kept);
+  }
 }
+
+/** Codes of refused reads that others may be the reason of. */
+const refusals: ReadonlySet<string> = new Set(["bad_request", "not_found"]);
 
 /** Makes a read, and answers the pieces of the JSON. */
 export type MakeRead = (method: Read["method"], args: readonly string[]) => Promise<string[]>;
@@ -54,10 +69,17 @@ export function readsOf(calls: ServiceClient, recorder: ReadRecorder | null): Ma
       pieces.push(answer.slice(end + 1));
       if (recorder !== null) hash.add(answer.slice(end + 1));
     };
-    take(await calls.ask(method, args, method === "db.list" ? take : undefined));
+    try {
+      take(await calls.ask(method, args, method === "db.list" ? take : undefined));
+    } catch (thrown) {
+      const code = thrown instanceof ServiceError ? thrown.code : "";
+      // A refusal may follow from records that others change.
+      if (refusals.has(code)) recorder?.add({ method, args, version: "", hash: failureHash(code), after: 0 }, null);
+      throw thrown;
+    }
     if (recorder === null) return pieces;
     const [now = "", version = ""] = head.split(" ");
-    recorder.add({ method, args, version, hash: hash.text }, now);
+    recorder.add({ method, args, version, hash: hash.text, after: 0 }, now);
     return pieces;
   };
 }
@@ -106,7 +128,8 @@ export interface VersionOptions {
   readonly ifMatch?: string | { readonly id: string; readonly updatedAt: string };
 }
 
-export function tagOf({ ifMatch }: VersionOptions = {}): string | null {
+export function tagOf(options?: VersionOptions | null): string | null {
+  const ifMatch = options?.ifMatch;
   return ifMatch === undefined || typeof ifMatch === "string" ? (ifMatch ?? null) : versionOf(ifMatch);
 }
 

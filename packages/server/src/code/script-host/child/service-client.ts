@@ -11,7 +11,7 @@ const maxOpen = 100;
  * Methods with errors that the caller of an endpoint may hear. The errors of `db.query` quote SQL, and the queues are no
  * matter of the caller.
  */
-const told = /^(?:db\.(?!query$)|users\.|storage\.)/;
+const told = /^(?:db\.(?!query$|own$)|users\.|storage\.)/;
 
 /** An error that the service has answered. `code` and `details` are as in the HTTP API. */
 export class ServiceError extends Error {
@@ -77,7 +77,10 @@ export class ServiceClient {
     const size = args.reduce<number>((sum, arg) => sum + sizeOf(arg), 0);
     const [limit, what] = this.#limitOf(method);
     if (size > limit)
-      throw error.fill({ code: "payload_too_large", message: `${method}: ${size} bytes are more than ${what}.` });
+      throw error.fill({
+        code: "payload_too_large",
+        message: `${method.replace(/^db\.(own|check|commit)$/, "db.transaction")}: ${size} bytes are more than ${what}.`,
+      });
     const strange = args.find((arg) => !isPlain(arg));
     if (strange !== undefined)
       throw error.fill({ code: "bad_request", message: `${method}: a ${typeof strange} cannot be an argument.` });

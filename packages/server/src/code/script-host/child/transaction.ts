@@ -4,7 +4,7 @@
  */
 import type { ErrorCode } from "@socle/protocol";
 import { newId } from "../../../base/kernel/index.ts";
-import type { Read } from "../protocol.ts";
+import { AnswerHash, type Read } from "../protocol.ts";
 import {
   collectionReads,
   jsonOf,
@@ -20,16 +20,35 @@ import { type ServiceClient, ServiceError } from "./service-client.ts";
 const maxTimes = 20;
 const maxMs = 30_000;
 const maxWrites = 1_000;
+/** A read after n writes makes these writes on trial. */
+const maxOwnCost = 20_000;
 
 function errorOf(code: ErrorCode, message: string): ServiceError {
-  return new ServiceError(true).fill({ code, message });
+  return new ServiceError(true).fill({ code, message, retryAfter: 1 });
+}
+
+/** An error of the code, which the caller of an endpoint does not hear. */
+function untold(message: string): ServiceError {
+  return new ServiceError(false).fill({ code: "bad_request", message });
+}
+
+/** A copy: the code may change the values before the commit. */
+function copyOf<T>(value: T): T {
+  return JSON.parse(jsonOf(value)) as T;
 }
 
 /** A read would be answered otherwise now: the function is called again. */
 const changed = errorOf("conflict", "The transaction runs again, because something that it has read was changed.");
 
-/** Runs `work` in a transaction, and answers the value of `work`. @throws the error of `work`, or `ServiceError`. */
-export async function runTransaction(calls: ServiceClient, work: unknown): Promise<unknown> {
+/**
+ * Runs `work` in a transaction, and answers the value of `work`. @throws the error of `work`, or `ServiceError`.
+ * @param recorder of the hook that runs the transaction; null for any other handler.
+ */
+export async function runTransaction(
+  calls: ServiceClient,
+  recorder: ReadRecorder | null,
+  work: unknown,
+): Promise<unknown> {
   if (typeof work !== "function")
     throw new TypeError("db.transaction needs a function: db.transaction(async (tx) => { … })");
   const deadline = performance.now() + maxMs;
@@ -42,9 +61,12 @@ export async function runTransaction(calls: ServiceClient, work: unknown): Promi
       const change = "error" in outcome ? await attempt.change() : await attempt.commit();
       if ("value" in outcome && change === null) {
         if (attempt.hasWrites) turn = null;
+        recorder?.addAll(attempt.reads);
+        recorder?.forget(attempt.written);
         return outcome.value;
       }
-      if ("error" in outcome && (change === null || performance.now() > deadline)) throw outcome.error;
+      if ("error" in outcome && change === null) throw outcome.error;
+      if (performance.now() > deadline) throw tooLate();
       turn ??= change?.turn ?? ((await calls.call("db.turn", [change?.changed])) as number);
     }
   } finally {
@@ -68,10 +90,7 @@ async function outcomeOf(work: () => Promise<unknown>): Promise<{ value: unknown
 /** The value of a promise, or the error of a transaction whose time is up. */
 async function withinTime(value: unknown, deadline: number): Promise<unknown> {
   const late = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => late.reject(errorOf("unavailable", `db.transaction: the transaction took longer than ${maxMs / 1_000} s.`)),
-    Math.max(0, deadline - performance.now()),
-  );
+  const timer = setTimeout(() => late.reject(tooLate()), Math.max(0, deadline - performance.now()));
   try {
     return await Promise.race([value, late.promise]);
   } finally {
@@ -79,18 +98,40 @@ async function withinTime(value: unknown, deadline: number): Promise<unknown> {
   }
 }
 
+function tooLate(): ServiceError {
+  return errorOf("unavailable", `db.transaction: the transaction took longer than ${maxMs / 1_000} s.`);
+}
+
+/** The same functions, whose promises need no handler: a call that is over leaves promises that nobody waits for. */
+function quiet<T extends object>(methods: T): T {
+  const entries = Object.entries(methods).map(([name, method]) => [
+    name,
+    (...args: unknown[]) => {
+      const answer: Promise<unknown> = method(...args);
+      answer.catch(() => undefined);
+      return answer;
+    },
+  ]);
+  return Object.fromEntries(entries);
+}
+
 /** One call of the function, with the reads and the writes of the call. */
 class Attempt {
   readonly tx: object;
   readonly #calls: ServiceClient;
   readonly #recorder = new ReadRecorder();
-  readonly #operations: object[] = [];
+  readonly #operations: Operation[] = [];
   readonly #ids: (string | null)[] = [];
   readonly #enqueue: object[] = [];
   readonly #read: MakeRead;
   readonly #turn: number | null;
+  readonly #writtenIds = new Set<string>();
   /** A read that would be answered otherwise now. */
   #change: Change | null = null;
+  /** The time of the writes that reads see; null before the first such read. */
+  #at: number | null = null;
+  /** The writes that reads have been made after, in all. */
+  #ownCost = 0;
   #isOver = false;
 
   constructor(calls: ServiceClient, turn: number | null) {
@@ -99,15 +140,24 @@ class Attempt {
     this.#read = readsOf(calls, this.#recorder);
     const make: MakeRead = (method, args) => this.#make(method, args);
     this.tx = {
-      collection: (name: string) => ({ ...collectionReads(make, name), ...this.#writes(name) }),
-      query: (sql: string, params?: unknown) => query(make, sql, params),
-      jobs: {
-        enqueue: async (name: string, payload: unknown = null, options: object = {}) => {
-          this.#admit();
-          this.#enqueue.push({ ...options, name, payload });
+      collection: (name: string) => quiet({ ...collectionReads(make, name), ...this.#writes(name) }),
+      ...quiet({ query: (sql: string, params?: unknown) => query(make, sql, params) }),
+      jobs: quiet({
+        enqueue: async (name: string, payload: unknown = null, options: object | null = null) => {
+          this.#admitWrite(this.#enqueue);
+          this.#enqueue.push(copyOf({ ...options, name, payload }));
         },
-      },
+      }),
     };
+  }
+
+  get reads(): readonly Read[] {
+    return this.#recorder.reads;
+  }
+
+  /** The collections of the writes. */
+  get written(): string[] {
+    return this.#operations.map(({ collection }) => collection);
   }
 
   get hasWrites(): boolean {
@@ -144,9 +194,18 @@ class Attempt {
 
   /** A read that sees the writes of the transaction. */
   async #makeOwn(method: Read["method"], args: readonly string[]): Promise<string[]> {
+    const after = this.#operations.length;
+    this.#ownCost += after;
+    this.#at ??= Date.now();
+    if (this.#ownCost > maxOwnCost)
+      throw untold(
+        `db.transaction: too many reads after writes (${maxOwnCost} writes read through). Read before the first write.`,
+      );
     const answer = (await this.#calls.call("db.own", [jsonOf(this.#state()), method, ...args])) as Change | Own;
     const { now, version, text } = this.#note(answer);
-    this.#recorder.add({ method, args, version, hash: "" }, now);
+    const hash = new AnswerHash();
+    hash.add(text);
+    this.#recorder.add({ method, args, version, hash: hash.text, after }, now);
     return [text];
   }
 
@@ -173,23 +232,37 @@ class Attempt {
     };
   }
 
-  #write(operation: object, id: string | null): void {
-    this.#admit();
-    if (this.#operations.length >= maxWrites)
-      throw errorOf("bad_request", `db.transaction: a transaction has at most ${maxWrites} writes.`);
-    // A copy: the caller may change the values before the commit.
-    this.#operations.push(JSON.parse(jsonOf(operation)) as object);
+  #write(operation: Operation, id: string | null): void {
+    this.#admitWrite(this.#operations);
+    // The transaction knows its own writes: the version of the record changes with the commit.
+    const isWritten = operation.id !== undefined && this.#writtenIds.has(operation.id);
+    this.#operations.push(copyOf(isWritten ? { ...operation, ifMatch: null } : operation));
     this.#ids.push(id);
+    this.#writtenIds.add(id ?? operation.id ?? "");
+  }
+
+  #admitWrite(writes: readonly object[]): void {
+    this.#admit();
+    if (writes.length >= maxWrites) throw untold(`db.transaction: a transaction has at most ${maxWrites} writes.`);
   }
 
   #admit(): void {
     if (this.#change !== null) throw changed;
-    if (this.#isOver) throw errorOf("unavailable", "The transaction is over: await each call before the end.");
+    if (this.#isOver) throw untold("The transaction is over: await each call before the end.");
   }
 
   #state(): object {
-    return { reads: this.#recorder.reads, operations: this.#operations, ids: this.#ids };
+    return { reads: this.#recorder.reads, operations: this.#operations, ids: this.#ids, at: this.#at };
   }
+}
+
+/** A write, as an operation of a batch. */
+interface Operation {
+  readonly method: string;
+  readonly collection: string;
+  readonly id?: string;
+  readonly body?: object;
+  readonly ifMatch?: string | null;
 }
 
 /** A read would be answered otherwise now: the key of the turn, and the number of the turn if the transaction has the turn. */

@@ -40,3 +40,22 @@ test.each([
   else expect(read).toThrow();
   driver.close();
 });
+
+test("the service's virtual tables are closed, and a statement that depends on the time names no table alone", () => {
+  const path = `${temporaryFolder()}/test.db`;
+  const driver = new Driver(path);
+  for (const sql of [
+    "PRAGMA journal_mode = WAL",
+    "CREATE TABLE notes (id TEXT)",
+    "CREATE VIRTUAL TABLE _search_notes USING fts5(text)",
+  ])
+    driver.run(sql);
+  const queries = new UserQueries(path, []);
+  const closed = "SELECT count(*) FROM _search_notes WHERE _search_notes MATCH 'x'";
+  expect(() => queries.run(closed, [])).toThrow('the table "_search_notes" is the service\'s own');
+  expect(queries.run("SELECT id FROM notes", []).tables).toEqual(["notes"]);
+  for (const sql of ["SELECT id FROM notes WHERE strftime('%s', 'now') > '1'", "SELECT random() FROM notes"])
+    expect(queries.run(sql, []).tables).toContain("");
+  expect(queries.run("SELECT value FROM json_each('[1]')", []).tables).toContain("");
+  driver.close();
+});

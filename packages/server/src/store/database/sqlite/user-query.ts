@@ -14,6 +14,10 @@ const maxHeap = 256 * 1024 * 1024;
 const maxTexts = 500;
 const maxText = 10_000;
 
+/** Functions whose value changes by itself, as the program of a statement names them. */
+const changingFunction =
+  /^(?:date|time|datetime|julianday|unixepoch|strftime|timediff|random|randomblob|current_[a-z]+)\(/i;
+
 /** A text or a name in quotes, or a comment. */
 const quotedOrComment = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?\*\//g;
 
@@ -22,6 +26,7 @@ interface Opcode {
   p1: number;
   p2: number;
   p3: number;
+  p4: unknown;
 }
 
 /** A table or an index. */
@@ -76,7 +81,7 @@ export class UserQueries {
   }
 
   /**
-   * The rows of a SELECT, as JSON, and the tables that the statement reads.
+   * The rows of a SELECT, as JSON, and the tables that the statement reads: an empty name for a virtual table, the time and chance.
    * @throws AppError `bad_request` for SQL that is wrong, does more than read, or answers too much.
    */
   run(sql: string, parameters: QueryParameters): { rows: string; tables: readonly string[] } {
@@ -126,7 +131,10 @@ export class UserQueries {
     const tables = new Set<string>();
     /** The readable columns, by cursor of the program. */
     const restricted = new Map<number, { view: string; positions: ReadonlySet<number> }>();
-    for (const { opcode, p1, p2, p3 } of this.#connection.iterate<Opcode>(`EXPLAIN ${sql}`, [])) {
+    for (const { opcode, p1, p2, p3, p4 } of this.#connection.iterate<Opcode>(`EXPLAIN ${sql}`, [])) {
+      if (opcode === "VOpen") this.#refuseOwnVirtual(sql);
+      // The answer may change though no table changes, or the table has no name in the program.
+      if (opcode === "VOpen" || (typeof p4 === "string" && changingFunction.test(p4))) tables.add("");
       // Database 0 is the file; the others hold the query's temporary data.
       if (opcode === "OpenRead" && p3 === 0) {
         const root = roots.get(p2) ?? schemaRoot;
@@ -145,6 +153,16 @@ export class UserQueries {
     const names = [...tables];
     if (sql.length <= maxText) this.#texts.set(sql, names);
     return names;
+  }
+
+  /** Refuses the service's virtual tables, which the program of a statement does not name. */
+  #refuseOwnVirtual(sql: string): void {
+    const text = sql.toLowerCase();
+    const virtual = this.#connection.all<{ name: string }>(
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage = 0",
+    );
+    const own = virtual.find(({ name }) => isInternal(name) && text.includes(name.toLowerCase()));
+    if (own !== undefined) throw new AppError("bad_request", `db.query: the table "${own.name}" is the service's own.`);
   }
 
   /** The tables and indexes by their first page, which identifies a table or an index in SQLite's programs. */
