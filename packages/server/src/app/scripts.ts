@@ -11,6 +11,7 @@ import { checkMigration, MigrationStopped, Migrations } from "../code/migrations
 import {
   fingerprint,
   type Lane,
+  middlewaresOf,
   QueryPool,
   Reads,
   ScriptHost,
@@ -237,12 +238,15 @@ export class Scripts {
     const hooks = this.functions.hooks.list().map(({ path, handler }) => `${path}:${handler}`);
     const jobs = this.jobs.names();
     const endpoints = this.endpoints.list().map(({ route }) => route);
+    const paths = this.endpoints.list().map(({ path }) => path);
+    const middlewares = paths.length === 0 ? [] : middlewaresOf(this.#root(), paths);
     if (functions.length + hooks.length + jobs.length + endpoints.length > 0 || verb !== "Loaded")
       this.#logger.info(`${verb} functions and jobs`, {
         functions,
         ...(hooks.length > 0 && { hooks }),
         jobs,
         ...(endpoints.length > 0 && { endpoints }),
+        ...(middlewares.length > 0 && { middlewares }),
         ...more,
       });
   }

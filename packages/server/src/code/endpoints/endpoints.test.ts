@@ -315,8 +315,9 @@ describe("files", () => {
       "ERROR endpoints/a.ts does not load, its last version keeps running: has the path of endpoints/a/index.ts; one of them must go",
     );
     expect(second.log).toContain(
-      "ERROR endpoints/b/[x].ts does not load, it has no effect: has the path of endpoints/b/[y].ts; one of them must go",
+      "ERROR endpoints/b/[x].ts does not load, its path answers 500: has the path of endpoints/b/[y].ts; one of them must go",
     );
+    expect((await second.request("GET", `${api}/b/1`)).status).toBe(500);
     expect(await get("/a")).toBe("first");
     await Bun.file(`${second.folder}/endpoints/a.ts`).delete();
     await second.save({ "endpoints/c.ts": "export const GET = ;" });

@@ -1,5 +1,6 @@
 /** Middlewares and catch-all files over the API: the order, the changes of requests and answers, and the faults of a middleware. */
 import { describe, expect, test } from "bun:test";
+import type { LogEntry, Page } from "@socle/protocol";
 import { openScripts, type TestScripts } from "../../../test/scripts.ts";
 
 const open = `export const access = "public";`;
@@ -38,6 +39,12 @@ const opened = await openScripts({
         try { return await next(); } catch (error) { return new Response(error.message, { status: 409 }); }
       };`,
     "endpoints/catches/x.ts": `${open} export const GET = () => { throw new Error("thrown below"); };`,
+    "endpoints/faults/_middleware.ts": "export default async (request, context, next) => { return await next(); };",
+    "endpoints/faults/[method].ts": `${open}
+      const schema = (validate) => ({ "~standard": { version: 1, vendor: "x", validate } });
+      export const GET = endpoint({ query: schema(() => { throw new Error("no database"); }) }, () => 1);
+      export const POST = endpoint({ answer: schema(() => ({ issues: [{ message: "refused" }] })) }, async () => 1);
+      export const PUT = async () => 5;`,
     "endpoints/catches/y.ts": `${open} export const GET = () => 5;`,
   },
 });
@@ -50,6 +57,15 @@ async function get(
   const answer = await service.request("GET", `${api}${path}`, { headers });
   return { ...answer, text: new TextDecoder().decode(answer.bytes) };
 }
+
+test("the log of the start names the middlewares", async () => {
+  const token = await opened.admin();
+  const { body } = await opened.request<Page<LogEntry>>("GET", "/api/admin/logs?search=Loaded", { token });
+  expect(body.items[0]?.fields?.["middlewares"]).toEqual([
+    "endpoints/_middleware.ts",
+    ...["catches", "faults", "forgets", "in", "odd", "twice"].map((name) => `endpoints/${name}/_middleware.ts`),
+  ]);
+});
 
 describe("a middleware", () => {
   test("stands around the handlers of the folder and below, the outer first; request and answer may be changed", async () => {
@@ -93,6 +109,18 @@ describe("a middleware", () => {
     expect([status, body["error"]?.["code"] as unknown]).toEqual([500, "internal_error"]);
     expect(text).not.toContain("4711");
     expect(opened.log.some((line) => line.startsWith("ERROR GET of endpoints") && line.includes(message))).toBe(true);
+  });
+
+  test.each([
+    ["GET", "The schema of query threw an error: no database"],
+    ["POST", "The handler returned a value that the schema of answer refuses: answer: refused"],
+    ["PUT", "The handler returned a number, which is no Response"],
+  ])("is not named for a fault of the endpoint: %s", async (method, message) => {
+    expect((await opened.request(method, `${api}/faults/x`)).status).toBe(500);
+    const [line = ""] = opened.log.filter((each) => each.startsWith(`ERROR ${method} of endpoints/faults`));
+    expect(line).toStartWith(
+      `ERROR ${method} of endpoints/faults/[method].ts failed: ${message} (endpoints/faults/[method].ts)`,
+    );
   });
 
   test("may catch the errors of the handler", async () => {
@@ -146,7 +174,7 @@ describe("a middleware that does not load", () => {
     }
     expect(await get("/in", { service: second })).toMatchObject({ status: 200, text: "all" });
     const line =
-      "ERROR endpoints/in/x.ts does not load, it has no effect: its middleware endpoints/in/_middleware.ts does not load: ";
+      "ERROR endpoints/in/x.ts does not load, its path answers 500: its middleware endpoints/in/_middleware.ts does not load: ";
     expect(second.log.some((each) => each.startsWith(line) && each.includes(message))).toBe(true);
     await second.stop();
   });

@@ -27,6 +27,7 @@ export {
   fingerprint,
   fingerprintOfFile,
   listTests,
+  middlewaresOf,
   type ScriptFolder,
 } from "./script-files.ts";
 export { ScriptHost, type ScriptHostOptions } from "./script-host.ts";

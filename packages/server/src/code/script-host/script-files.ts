@@ -184,6 +184,12 @@ export function middlewarePaths(path: string): string[] {
   return folders.map((_, i) => `${folders.slice(0, i + 1).join("/")}/_middleware.ts`);
 }
 
+/** The middlewares of these endpoints, by path. */
+export function middlewaresOf(root: string, endpoints: readonly string[]): string[] {
+  const around = new Set(endpoints.flatMap(middlewarePaths));
+  return filesIn(root).flatMap(({ path }) => (around.has(path) ? [path] : []));
+}
+
 /** The outcome of the last load of a file. */
 export interface FileState {
   readonly file: ScriptFile;

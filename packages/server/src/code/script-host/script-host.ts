@@ -331,7 +331,8 @@ export class ScriptHost {
     }
     this.#states.failed(file, result.error);
     const old = this.#scripts.get(file.path);
-    const effect = old === undefined ? "it has no effect" : "its last version keeps running";
+    const none = file.folder === "endpoints" ? "its path answers 500" : "it has no effect";
+    const effect = old === undefined ? none : "its last version keeps running";
     this.#options.logger.error(`${file.path} does not load, ${effect}: ${result.error.message}`);
     return old ?? null;
   }

@@ -107,15 +107,15 @@ describe("what is wrong is told with its position, and what was expected", () =>
     ],
     [
       "title[count = 1]",
-      'at position 1: "title" is none: only a multiple relation, or collection(field), has records for a condition',
+      'at position 1: "title" has no records: only a multiple relation, or collection(field), has records for a condition',
     ],
     [
       "tags[title = 'a']",
-      'at position 1: "tags" is none: only a multiple relation, or collection(field), has records for a condition',
+      'at position 1: "tags" has no records: only a multiple relation, or collection(field), has records for a condition',
     ],
     [
       "author[age = 1]",
-      'at position 1: "author" is none: only a multiple relation, or collection(field), has records for a condition',
+      'at position 1: "author" has no records: only a multiple relation, or collection(field), has records for a condition',
     ],
     ["links[tilte = 'a']", 'at position 7: "posts" has no field "tilte"; did you mean "title"?'],
     ["lniks[title = 'a']", 'at position 1: "posts" has no field "lniks"; did you mean "links"?'],
@@ -179,7 +179,7 @@ describe("what is wrong is told with its position, and what was expected", () =>
     ["every(links count = 1)", 'at position 13: expected "," and a condition, found "count"'],
     [
       "every(links[count = 1].title, count = 1)",
-      'at position 24: "title" is none: only a multiple relation, or collection(field), has records for a condition',
+      'at position 24: "title" has no records: only a multiple relation, or collection(field), has records for a condition',
     ],
     ["every(5, count = 1)", "at position 7: every(path, condition) takes a path to records first"],
     ["every(lower(title), count = 1)", "at position 7: every(path, condition) takes a path to records first"],
@@ -189,11 +189,11 @@ describe("what is wrong is told with its position, and what was expected", () =>
     ],
     [
       "every(tags, title = 'a')",
-      'at position 7: "tags" is none: only a multiple relation, or collection(field), has records for a condition',
+      'at position 7: "tags" has no records: only a multiple relation, or collection(field), has records for a condition',
     ],
     [
       "every(author, age = 1)",
-      'at position 7: "author" is none: only a multiple relation, or collection(field), has records for a condition',
+      'at position 7: "author" has no records: only a multiple relation, or collection(field), has records for a condition',
     ],
     ["every(links, tilte = 'a')", 'at position 14: "posts" has no field "tilte"; did you mean "title"?'],
     ["every(lniks, title = 'a')", 'at position 7: "posts" has no field "lniks"; did you mean "links"?'],

@@ -115,7 +115,7 @@ function someNamed(path: PathFrom, compared: Compared): Expression {
   if (field === undefined) throw unknownField(at, step);
   if (field.items === undefined || !field.isRelation) {
     const why = "only a multiple relation, or collection(field), has records for a condition";
-    throw new ExpressionError(step.offset, `${quote(step.name)} is none: ${why}`);
+    throw new ExpressionError(step.offset, `${quote(step.name)} has no records: ${why}`);
   }
   noteField(scope, { collection: at.name, field: step.name, offset: step.offset });
   const hops = scope.hops + from.length + 1;

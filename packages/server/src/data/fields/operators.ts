@@ -41,7 +41,7 @@ function formProblem({ operators, expected }: FieldType, names: readonly string[
 }
 
 function whereOperatorsAre(): string {
-  return `operators are for ${allOf([...typesWith(({ operators }) => operators.length > 0), "multiple fields"])}`;
+  return `the field takes no operator: operators are for ${allOf([...typesWith(({ operators }) => operators.length > 0), "multiple fields"])}`;
 }
 
 function incremented(type: FieldType, { value }: OperatedField, { $increment }: Operands): OperatedValue {

@@ -213,28 +213,53 @@ describe("400", () => {
     [
       "a string",
       { title: { $increment: 1 } },
-      [of("title", ` must be ${text}; operators are for integer, float and multiple fields`)],
+      [
+        of(
+          "title",
+          ` must be ${text}; the field takes no operator: operators are for integer, float and multiple fields`,
+        ),
+      ],
     ],
     [
       "a field with the name of a method",
       { toString: { $add: [] } },
-      [of("toString", ` must be ${text}; operators are for integer, float and multiple fields`)],
+      [
+        of(
+          "toString",
+          ` must be ${text}; the field takes no operator: operators are for integer, float and multiple fields`,
+        ),
+      ],
     ],
     ["an empty object on a string", { title: {} }, [of("title", ` must be ${text}`)]],
     [
       "a boolean",
       { isOn: { $increment: 1 } },
-      [of("isOn", " must be true or false; operators are for integer, float and multiple fields")],
+      [
+        of(
+          "isOn",
+          " must be true or false; the field takes no operator: operators are for integer, float and multiple fields",
+        ),
+      ],
     ],
     [
       "a relation",
       { part: { $add: ["x"] } },
-      [of("part", " must be the id of a record, a string; operators are for integer, float and multiple fields")],
+      [
+        of(
+          "part",
+          " must be the id of a record, a string; the field takes no operator: operators are for integer, float and multiple fields",
+        ),
+      ],
     ],
     [
       "the owner",
       { by: { $add: ["x"] } },
-      [of("by", " must be the id of a record, a string; operators are for integer, float and multiple fields")],
+      [
+        of(
+          "by",
+          " must be the id of a record, a string; the field takes no operator: operators are for integer, float and multiple fields",
+        ),
+      ],
     ],
     ["a sequence", { number: { $increment: 1 } }, [of("number", " is numbered by the service", { rule: "readonly" })]],
     [

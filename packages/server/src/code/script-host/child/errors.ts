@@ -159,6 +159,13 @@ export function cut(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length)}… (${text.length} characters)`;
 }
 
+/** A fault of a handler that the service has found: without frames, because frames of middlewares would name another file. */
+export function handlerFault(message: string, options?: ErrorOptions): Error {
+  const fault = new Error(message, options);
+  fault.stack = message;
+  return fault;
+}
+
 /** For messages: the kind of a value. */
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);

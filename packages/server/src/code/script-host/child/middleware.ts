@@ -1,5 +1,5 @@
 /** Middlewares of endpoints in a script process: the files `_middleware.ts` of the folders above an endpoint, around the handler. */
-import { kindOf } from "./errors.ts";
+import { handlerFault, kindOf } from "./errors.ts";
 
 /** The default export of a `_middleware.ts`. */
 export interface Middleware {
@@ -33,7 +33,7 @@ export async function answerOf(middlewares: readonly Middleware[], call: Call): 
   if (first === undefined) {
     const answer = await handler(request, context);
     if (answer instanceof Response) return answer;
-    throw new Error(`The handler returned ${kindOf(answer)}, which is no Response`);
+    throw handlerFault(`The handler returned ${kindOf(answer)}, which is no Response`);
   }
   const { path, run } = first;
   let isCalled = false;

@@ -5,7 +5,7 @@
 import type { ErrorDetail } from "@socle/protocol";
 import { AppError, excerpt, isObject, messageOf, oneOf } from "../../../base/kernel/index.ts";
 import { callErrorOf } from "../protocol.ts";
-import { cut, kindOf } from "./errors.ts";
+import { cut, handlerFault, kindOf } from "./errors.ts";
 import { ServiceError } from "./service-client.ts";
 
 const parts = ["params", "query", "body"] as const;
@@ -61,7 +61,7 @@ export function endpoint(definition: unknown, answer: unknown): Handler {
     const [first] = issues;
     if (first === undefined) return responseOf(value);
     const { field, message } = detailOf("answer", first);
-    throw new Error(`The handler returned a value that the schema of answer refuses: ${field}: ${message}`);
+    throw handlerFault(`The handler returned a value that the schema of answer refuses: ${field}: ${message}`);
   };
   accesses.set(handler, definition["access"]);
   return handler;
@@ -94,14 +94,14 @@ async function validated(
     if (issues === undefined && "value" in result) return { value: result.value, issues: [] };
     if (Array.isArray(issues)) return { value: undefined, issues: issues.length === 0 ? [null] : issues };
   }
-  throw new Error(`The schema of ${part} gave ${kindOf(result)}, which is no result of Standard Schema`);
+  throw handlerFault(`The schema of ${part} gave ${kindOf(result)}, which is no result of Standard Schema`);
 }
 
 async function validationOf(part: Part, schema: Schema, given: unknown): Promise<unknown> {
   try {
     return await schema["~standard"].validate(given);
   } catch (cause) {
-    throw new Error(`The schema of ${part} threw an error: ${messageOf(cause)}`, { cause });
+    throw handlerFault(`The schema of ${part} threw an error: ${messageOf(cause)}`, { cause });
   }
 }
 
@@ -144,6 +144,6 @@ async function bodyOf(request: Request): Promise<unknown> {
 function responseOf(value: unknown): Response {
   if (value === undefined) return new Response(null, { status: 204 });
   const json = JSON.stringify(value);
-  if (json === undefined) throw new Error(`The handler returned ${kindOf(value)}, which has no JSON form`);
+  if (json === undefined) throw handlerFault(`The handler returned ${kindOf(value)}, which has no JSON form`);
   return new Response(json, { headers: { "Content-Type": "application/json;charset=utf-8" } });
 }

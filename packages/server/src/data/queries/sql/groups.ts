@@ -25,7 +25,6 @@ import type { CursorPosition, GroupColumn, GroupsPlan, KeyPlan, PageOutcome, Sea
 import {
   distinctPartsOf,
   nameIn,
-  pathOf,
   type QueryParameter,
   type QueryText,
   refuseParameter,
@@ -119,7 +118,13 @@ function parseAggregate(name: string, at: GroupsOf): GroupColumn {
     const known = ["count", ...Object.keys(functions).map((each) => `${each}(field)`)];
     throw refuseParameter("aggregate", `${quote(name)} must be ${oneOf(known)}`);
   }
-  const path = asColumn(pathOf(field.trim(), "aggregate", at.schema), field.trim(), "aggregate");
+  const { items, value } = refusing("aggregate", () => parseItemPath(field.trim(), at.schema));
+  if (items !== null)
+    throw refuseParameter(
+      "aggregate",
+      `${quote(name)}: ${quote(field)} has several items, and ${called} needs a single value`,
+    );
+  const path = asColumn(value, field.trim(), "aggregate");
   if (!found.takes.includes(path.valueType) || path.field.isRelation || path.field.order !== undefined)
     throw refuseParameter(
       "aggregate",

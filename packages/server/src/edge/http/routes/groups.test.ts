@@ -244,7 +244,7 @@ describe("refused", () => {
     [{ group: "every(labels)" }, "is no path"],
     [{ group: "@record.status" }, "is no path"],
     [{ aggregate: "max(tags)" }, "several items"],
-    [{ aggregate: "sum(labels)" }, "several items"],
+    [{ aggregate: "sum(labels)" }, '"sum(labels)": "labels" has several items, and sum needs a single value'],
     [{ aggregate: "sum(data.x)" }, "JSON"],
     [{ aggregate: "sum" }, '"sum" must be'],
     [{ aggregate: "sum()" }, "must be"],
