@@ -15,7 +15,8 @@ import { buildService, type Service } from "./service.ts";
  */
 export async function readDefinitions(config: Config, logger: Logger): Promise<CollectionDefinition[]> {
   if (!existsSync(config.database)) {
-    const plan = (change: SchemaChange): CollectionPlan[] => planChange(change, new Map(), userTable);
+    const around = { users: userTable, successorsOf: () => [] };
+    const plan = (change: SchemaChange): CollectionPlan[] => planChange(change, new Map(), around);
     return inForce([], await changedDefinitions(folderOf(config), null, plan));
   }
   return doServiceWork({

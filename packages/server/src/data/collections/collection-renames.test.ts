@@ -109,7 +109,7 @@ describe("over HTTP", () => {
     const put = (name: string, body: object): Promise<unknown> => refusal("PUT", `collections/${name}`, body);
     expect(await put("posts", { name: "articles" })).toContain('send "renamedFrom": "posts" beside its new name');
     expect(await put("posts", { name: "comments", renamedFrom: "posts" })).toContain(
-      'there is a collection "comments" already',
+      'there is a collection "comments" already; delete "comments" first if "posts" is to take the name',
     );
     expect(await put("posts", { name: "Posts", renamedFrom: "posts" })).toContain("differs only in case");
     expect(await put("posts", { name: "auth", renamedFrom: "posts" })).toContain("reserved collection name");
@@ -176,6 +176,69 @@ describe("in files", () => {
     const api = await p.restart(posts, comments);
     expect(api.service.collections.all().map(({ name }) => name)).toEqual(["comments", "posts"]);
   });
+});
+
+describe("the former name in a changed file", () => {
+  const renamed = { name: "articles", renamedFrom: "posts", fields: [text("title")] };
+  const withRule = (read: string) => ({
+    name: "comments",
+    fields: [{ name: "post", type: "relation", collection: "articles" }],
+    permissions: { read },
+  });
+  const inRelation = { name: "comments", fields: [{ name: "post", type: "relation", collection: "posts" }] };
+  const inRule = { ...renamed, fields: [text("title"), { name: "parent", type: "relation", collection: "articles" }] };
+  const wrong = { ...inRule, permissions: { read: 'posts(parent)[title = "a"]' } };
+
+  test.each([
+    [
+      "a relation",
+      inRelation,
+      'field "post": there is no collection "posts" to point to; it is "articles" from now on',
+    ],
+    ["a rule", wrong, 'there is no collection "posts" that could point to "articles"; it is "articles" from now on'],
+  ])("%s is refused with the new name, in the change and later", async (_, file, message) => {
+    const p = await project({ name: "posts", fields: [text("title")] });
+    await p.add("posts", { title: "one" });
+    const files = file.name === "comments" ? [renamed, file] : [file];
+    await expect(p.restart(...files)).rejects.toThrow(message);
+    await p.restart(renamed);
+    await expect(p.restart(...files)).rejects.toThrow(message);
+    const api = await p.restart(renamed, withRule('post.title = "one"'));
+    expect(api.service.collections.all().map(({ name }) => name)).toEqual(["articles", "comments"]);
+  });
+
+  test("of a value, in a rule, too", async () => {
+    const file = (from: string, rule: string) => ({
+      name: "posts",
+      fields: [text("status", { values: ["new", from === "held" ? "held" : { name: from, renamedFrom: "held" }] })],
+      permissions: { read: `status = "${rule}"` },
+    });
+    const p = await project(file("held", "new"));
+    await expect(p.restart(file("kept", "held"))).rejects.toThrow(
+      '"held" is none of the values of the field; allowed: "new", "kept"; it is "kept" from now on',
+    );
+    await p.restart(file("kept", "kept"));
+  });
+});
+
+test("a file that describes another collection is a WARN, once; after a deletion the file renames", async () => {
+  const fields = [text("title")];
+  const p = await project({ name: "tickets", fields });
+  await p.add("tickets", { title: "one" });
+  const warned = async (): Promise<string[]> => p.api.log.filter((line) => line.includes('described "tickets" before'));
+  const first = await p.restart({ name: "passes", fields });
+  expect(await warned()).toEqual([expect.stringContaining('To rename "tickets" instead, delete "passes", and save')]);
+  await p.restart({ name: "passes", fields });
+  expect(await warned()).toEqual([]);
+  expect(first).not.toBe(p.api);
+  const file = { name: "passes", renamedFrom: "tickets", fields };
+  await expect(p.restart(file)).rejects.toThrow('delete "passes" first if "tickets" is to take the name');
+  const api = await p.restart({ name: "passes", fields });
+  const token = await api.admin();
+  expect((await api.request("DELETE", "/api/admin/collections/passes", { token })).status).toBe(204);
+  await p.restart(file);
+  expect(await p.all("passes")).toEqual([{ title: "one" }]);
+  expect([p.api.service.collections.get("tickets"), await warned()]).toEqual([undefined, []]);
 });
 
 test("a socket that resumes from before the rename is told of the gap; one that waits hears the new name", async () => {

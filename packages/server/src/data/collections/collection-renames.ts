@@ -25,7 +25,10 @@ export function collectionRenames(define: readonly ParsedDefinition[], current: 
     if (!current.has(from)) continue;
     if (from.toLowerCase() === name.toLowerCase())
       refuse(`a rename to a name that differs only in case needs another name in between`);
-    if (current.has(name)) refuse(`there is a collection ${quote(name)} already`);
+    if (current.has(name))
+      refuse(
+        `there is a collection ${quote(name)} already; delete ${quote(name)} first if ${quote(from)} is to take the name`,
+      );
     const twin = renames.get(from);
     if (twin !== undefined) refuse(`the collection "${twin}" is renamed from ${quote(from)}, too`);
     renames.set(from, name);

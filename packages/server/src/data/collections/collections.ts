@@ -191,7 +191,8 @@ export class Collections {
    * @throws AppError as `planChange`.
    */
   plan(change: SchemaChange, current: Definitions = this.definitions()): CollectionPlan[] {
-    return planChange(change, current, this.users);
+    const successorsOf = (name: string): string[] => this.successorsOf(name);
+    return planChange(change, current, { users: this.users, successorsOf });
   }
 
   readonly #expressionOf: ExpressionOf = (definition, site) =>

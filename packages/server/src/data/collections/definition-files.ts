@@ -184,7 +184,7 @@ export async function applyDefinitionFiles(options: {
   const change = { define: definitionsIn(changed, applied), drop: [] };
   const migrate = async (tx: Migration): Promise<CollectionPlan[]> => {
     for (const { file, fingerprint, parsed } of changed)
-      putAppliedFile(tx, { file, fingerprint, renames: renamesIn(parsed) });
+      putAppliedFile(tx, { file, fingerprint, renames: renamesIn(parsed), collection: parsed.definition.name });
     return (await collections.migrate(tx, change, null)).plans;
   };
   let plans: CollectionPlan[];
@@ -202,5 +202,14 @@ export async function applyDefinitionFiles(options: {
     const isLossy = plan.steps.some(({ step }) => step === "drop");
     if (isLossy) options.logger.warn(`${cause}, which dropped what it does not name`, fields);
     else options.logger.info(cause, fields);
+  }
+  for (const { file, parsed } of changed) {
+    const { name } = parsed.definition;
+    const former = applied.get(file)?.collection ?? name;
+    const isNamed = changed.some((other) => other.parsed.definition.name === former);
+    if (isNamed || collections.get(former) === undefined) continue;
+    options.logger.warn(
+      `${file} described "${former}" before, and describes "${name}" now. "${former}" stays, with its records. To rename "${former}" instead, delete "${name}", and save the file with "renamedFrom": "${former}"`,
+    );
   }
 }

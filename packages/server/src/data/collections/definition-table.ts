@@ -12,6 +12,8 @@ export const collectionSchema: ModuleSchema = {
     // JSON of `LogMarks`; null in the row of an earlier version, until the next start.
     "ALTER TABLE _collections ADD COLUMN places TEXT",
     counterTable,
+    // The collection that the file described; null for a file that an earlier version applied.
+    "ALTER TABLE _definition_files ADD COLUMN collection TEXT",
   ],
 };
 
@@ -28,6 +30,8 @@ export interface AppliedFile {
   readonly fingerprint: string;
   /** JSON of the applied renames. */
   readonly renames: string;
+  /** The name of the described collection; null for a file that an earlier version applied. */
+  readonly collection: string | null;
 }
 
 const columns = "definition, createdAt, updatedAt, places";
@@ -65,10 +69,10 @@ export function deleteDefinition(tx: Transactor, name: string): void {
 }
 
 export function appliedFiles(reader: Reader): AppliedFile[] {
-  return reader.all<AppliedFile>("SELECT file, fingerprint, renames FROM _definition_files");
+  return reader.all<AppliedFile>("SELECT file, fingerprint, renames, collection FROM _definition_files");
 }
 
-export function putAppliedFile(tx: Transactor, { file, fingerprint, renames }: AppliedFile): void {
-  const sql = "INSERT OR REPLACE INTO _definition_files (file, fingerprint, renames) VALUES (?, ?, ?)";
-  tx.run(sql, file, fingerprint, renames);
+export function putAppliedFile(tx: Transactor, { file, fingerprint, renames, collection }: AppliedFile): void {
+  const sql = "INSERT OR REPLACE INTO _definition_files (file, fingerprint, renames, collection) VALUES (?, ?, ?, ?)";
+  tx.run(sql, file, fingerprint, renames, collection);
 }

@@ -169,7 +169,13 @@ describe("a value gets another name", () => {
       'must be an array of texts, or of { "name", "renamedFrom" }',
     );
     // A mistake in the old name loses nothing: the records still have the value.
-    expect(await to("todo", { name: "doing", renamedFrom: "wipp" })).toContain('1 record has another value: "wip"');
+    const advice = '); if "doing" is the new name of "wip", write { "name": "doing", "renamedFrom": "wip" }';
+    for (const doing of ["doing", { name: "doing", renamedFrom: "wipp" }]) {
+      const message = await to("todo", doing);
+      expect(message).toContain('1 record has another value: "wip"');
+      expect(message).toEndWith(advice);
+    }
+    expect(await to("todo")).not.toContain("renamedFrom");
     expect((await request("GET", "/api/tasks")).body["items"]).toMatchObject([{ status: "wip" }]);
   });
 

@@ -12,7 +12,14 @@ import {
   withNewTargets,
 } from "./collection-renames.ts";
 import { MigrationError, rethrow } from "./migration-error.ts";
-import { type CollectionPlan, type Definitions, type ParsedDefinition, planMigration } from "./plan.ts";
+import {
+  type CollectionPlan,
+  type Definitions,
+  type ParsedDefinition,
+  type PlanStep,
+  planMigration,
+  type ValueRename,
+} from "./plan.ts";
 import { followRenames } from "./rule-renames.ts";
 import { givenRules, parseRule, RuleError, ruleSource } from "./rules.ts";
 
@@ -22,27 +29,53 @@ export interface SchemaChange {
   readonly drop: readonly string[];
 }
 
+/** The present name of a renamed collection or value; undefined for any other word. */
+type NewNames = (word: string) => string | undefined;
+
 /**
  * Checks the rules of a definition. An error in a definition that the change does not contain names the collection: the
  * change broke the rule.
  */
-function checkRules(definition: CollectionDefinition, source: SchemaSource, isAsked: boolean): void {
+function checkRules(
+  definition: CollectionDefinition,
+  source: SchemaSource,
+  { isAsked, newNames }: { isAsked: boolean; newNames: NewNames },
+): void {
   try {
     for (const { site, rule } of givenRules(definition)) if (!isWord(rule)) parseRule(definition, site, source);
   } catch (thrown) {
     if (!(thrown instanceof RuleError)) throw thrown;
     const { name } = definition;
-    throw new MigrationError(name, isAsked ? thrown.message : `collection "${name}": ${thrown.message}`);
+    const newName = newNames(thrown.word);
+    const message = newName === undefined ? thrown.message : `${thrown.message}; ${isNow(newName)}`;
+    throw new MigrationError(name, isAsked ? message : `collection "${name}": ${message}`);
   }
+}
+
+function isNow(name: string): string {
+  return `it is "${name}" from now on`;
+}
+
+/** The collections beside a change that are no definitions. */
+export interface Surroundings {
+  readonly users: UserTable;
+  /** The names of the collections that had a name before. */
+  readonly successorsOf: (name: string) => readonly string[];
 }
 
 /**
  * The plans of a change, before any record is read.
  * @throws AppError `bad_request` when definitions contradict; `not_found` for an unknown collection to delete.
  */
-export function planChange({ define, drop }: SchemaChange, current: Definitions, users: UserTable): CollectionPlan[] {
+export function planChange(change: SchemaChange, current: Definitions, around: Surroundings): CollectionPlan[] {
+  const { define, drop } = change;
+  const { users } = around;
   const renames = collectionRenames(define, current);
-  const plans = planDefinitions({ define, drop }, current, renames);
+  const newCollection: NewNames = (name) => {
+    const [successor] = around.successorsOf(name);
+    return renames.get(successor ?? name) ?? successor;
+  };
+  const plans = planDefinitions(change, current, { renames, newNames: newCollection });
   const future = new Map(current);
   for (const name of drop) future.delete(name);
   plans.push(...relationsThatFollow(plans, future, renames));
@@ -55,8 +88,17 @@ export function planChange({ define, drop }: SchemaChange, current: Definitions,
   for (const { after } of [...plans, ...following]) future.set(after.name, after);
   const source = ruleSource(users, (name) => future.get(name));
   const asked = new Set(define.map(({ definition }) => definition.name));
-  for (const definition of future.values()) checkRules(definition, source, asked.has(definition.name));
+  const values = new Map(
+    plans.flatMap(({ steps }) => steps.flatMap(renamedValuesIn)).map(({ from, to }) => [from, to]),
+  );
+  const newNames: NewNames = (word) => newCollection(word) ?? values.get(word);
+  for (const definition of future.values())
+    checkRules(definition, source, { isAsked: asked.has(definition.name), newNames });
   return [...plans, ...following];
+}
+
+function renamedValuesIn(step: PlanStep): readonly ValueRename[] {
+  return (step.step === "values" ? step.renamed : undefined) ?? [];
 }
 
 /** The plans of the collections with relations to renamed collections, as far as the change does not define the collections. */
@@ -76,7 +118,7 @@ function relationsThatFollow(
 function planDefinitions(
   { define, drop }: SchemaChange,
   current: Definitions,
-  renames: CollectionRenames,
+  { renames, newNames }: { renames: CollectionRenames; newNames: NewNames },
 ): CollectionPlan[] {
   const future = new Map(current);
   for (const name of drop)
@@ -99,7 +141,7 @@ function planDefinitions(
   const defined = new Set(define.map(({ definition }) => definition.name));
   for (const [name, definition] of future)
     if (!defined.has(name)) future.set(name, withNewTargets(definition, renames));
-  for (const definition of future.values()) refuseDanglingRelations(definition, future, { drop, renames });
+  for (const definition of future.values()) refuseDanglingRelations(definition, future, { drop, newNames });
   refuseSearchNamesakes([...future.values()].filter(({ search }) => search !== undefined).map(({ name }) => name));
   return plans;
 }
@@ -127,7 +169,7 @@ function refuseSearchNamesakes(searched: readonly string[]): void {
 function refuseDanglingRelations(
   definition: CollectionDefinition,
   future: Definitions,
-  { drop, renames }: { drop: readonly string[]; renames: CollectionRenames },
+  { drop, newNames }: { drop: readonly string[]; newNames: NewNames },
 ): void {
   for (const { name, collection: target } of definition.fields) {
     if (target === undefined || target === "users" || future.has(target)) continue;
@@ -141,10 +183,10 @@ function refuseDanglingRelations(
         `collection "${target}" cannot be deleted: ${pointing.join(", ")} ${verb} to it`,
       );
     }
-    const renamed = renames.get(target);
-    const near = renamed ?? nearest(target, [...future.keys(), "users"]);
-    const hint =
-      near === null ? "" : renamed === undefined ? `; did you mean "${near}"?` : `; it is "${near}" from now on`;
+    const renamed = newNames(target);
+    const near = nearest(target, [...future.keys(), "users"]);
+    const guess = near === null ? "" : `; did you mean "${near}"?`;
+    const hint = renamed === undefined ? guess : `; ${isNow(renamed)}`;
     throw new MigrationError(
       definition.name,
       `field "${name}": there is no collection ${quote(target)} to point to${hint}`,

@@ -72,6 +72,13 @@ export function ruleSource(
 /** A rule that cannot be used, with the place in the definition and the position in the text. */
 export class RuleError extends Error {
   override readonly name = "RuleError";
+  /** The name, or the content of the text, at the position. */
+  readonly word: string;
+
+  constructor(message: string, word: string) {
+    super(message);
+    this.word = word;
+  }
 }
 
 /** Parses a rule. @throws RuleError. */
@@ -82,6 +89,7 @@ export function parseRule(definition: CollectionDefinition, site: RuleSite, sour
   } catch (thrown) {
     if (!(thrown instanceof ExpressionError)) throw thrown;
     const where = field === null ? "" : `field "${field}": `;
-    throw new RuleError(`${where}permissions: the rule "${operation}", ${thrown.message}`);
+    const [, , text, name] = /^(?:(["'])(.*?)\1|(\w+))/.exec(ruleAt(definition, site).slice(thrown.offset)) ?? [];
+    throw new RuleError(`${where}permissions: the rule "${operation}", ${thrown.message}`, text ?? name ?? "");
   }
 }

@@ -1,6 +1,6 @@
 /** Data check of a migration: checks before any change whether the records allow the new definition. */
 import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
-import { AppError, count, nextTurn, quote } from "../../../base/kernel/index.ts";
+import { AppError, count, nearest, nextTurn, quote } from "../../../base/kernel/index.ts";
 import { identifier, literal, type SlowReader, type Value } from "../../../store/database/index.ts";
 import {
   decode,
@@ -38,6 +38,8 @@ interface Contradiction {
   readonly rule: "required" | "type" | "unique" | "relation" | BoundRule;
   readonly why: string;
   readonly state: string;
+  /** The way out; absent if the contradiction tells the way. */
+  readonly advice?: string;
 }
 
 /** The check of one collection's records. Each field of the new definition is an expression over the old columns. */
@@ -126,7 +128,9 @@ export class DataCheck {
     const shown = others.slice(0, maxExamples).map((row) => quote(row.value));
     const state = `another value: ${shown.join(", ")}${others.length > maxExamples ? ", …" : ""}`;
     const why = `cannot have "values" ${quote(values)}:`;
-    await this.#refuseWhere({ field: name, rule: "type", why, state }, condition, ...allowed);
+    const old = this.#before.get(originOf(this.#plan, name))?.values ?? [];
+    const advice = renameAdvice(others[0]?.value ?? "", { old, values });
+    await this.#refuseWhere({ field: name, rule: "type", why, state, advice }, condition, ...allowed);
   }
 
   async #refuseBounds(field: FieldDefinition, value: string, rules: readonly BoundRule[]): Promise<void> {
@@ -192,10 +196,10 @@ export class DataCheck {
     this.#refuse(contradiction, { records, examples: rows.map(({ id }) => id) });
   }
 
-  #refuse({ field, rule, why, state }: Contradiction, { records, examples }: Offenders): void {
+  #refuse({ field, rule, why, state, advice = "" }: Contradiction, { records, examples }: Offenders): void {
     if (records === 0) return;
     const ids = `${examples.join(", ")}${records > examples.length ? ", …" : ""}`;
-    const reason = `${why} ${count(records, "record")} ${records === 1 ? "has" : "have"} ${state} (${ids})`;
+    const reason = `${why} ${count(records, "record")} ${records === 1 ? "has" : "have"} ${state} (${ids})${advice}`;
     this.#problems.push({ field, rule, message: reason });
   }
 
@@ -276,6 +280,15 @@ export class DataCheck {
   #qualified(column: string): string {
     return `${this.#table}.${identifier(column)}`;
   }
+}
+
+/** How a value of records that is no value any more gets a new name; empty if no value is new. */
+function renameAdvice(from: string, { old, values }: { old: readonly string[]; values: readonly string[] }): string {
+  const added = values.filter((value) => !old.includes(value));
+  const to = nearest(from, added) ?? added[0];
+  if (to === undefined || !old.includes(from)) return "";
+  const written = `{ "name": ${quote(to)}, "renamedFrom": ${quote(from)} }`;
+  return `; if ${quote(to)} is the new name of ${quote(from)}, write ${written}`;
 }
 
 function byName(fields: readonly FieldDefinition[]): Map<string, FieldDefinition> {
