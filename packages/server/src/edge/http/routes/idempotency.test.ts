@@ -255,6 +255,18 @@ describe("what is checked before the kept answer", () => {
     expect([made.status, made.headers.get("idempotency-replayed")]).toEqual([201, null]);
   });
 
+  test.each([
+    [409, new AppError("conflict", "in turn", { retryAfter: 1 })],
+    [403, new AppError("forbidden", "not now")],
+  ])("a refusal of the moment or of the caller is not kept: %d", async (status, refusal) => {
+    const [key, { accessToken: token }] = [newKey(), await user()];
+    spyOn(service.database, "transactFor").mockImplementationOnce(() => Promise.reject(refusal));
+    expect((await post(key, { token })).status).toBe(status);
+    spyOn(service.database, "transactFor").mockRestore();
+    const made = await post(key, { token });
+    expect([made.status, made.headers.get("idempotency-replayed")]).toEqual([201, null]);
+  });
+
   test("a session that ends while the change waits is 401, and the key stays free", async () => {
     const key = newKey();
     const { accessToken: token, user: person } = await user();
