@@ -249,5 +249,22 @@ test("socle dev reloads code beside a migration that hangs, and ends the migrati
   await write(cwd, { "migrations/b.ts": 'export default () => { throw new Error("no more"); };\n' });
   await until(() => said("migrations/b.ts: no more") === 1);
   expect(server.output()).toContain("What it saved stays; the next change of a file goes on from there");
+  // Many changes meanwhile are one more run.
+  await write(cwd, {
+    "migrations/b.ts": `export default async () => {
+      while (!(await Bun.file("go").exists())) await Bun.sleep(5);
+      throw new Error("over");
+    };\n`,
+  });
+  await until(() => said("migrations/b.ts begins") === 2);
+  for (let n = 1; n <= 3; n++) {
+    await write(cwd, { "lib/a.ts": `export const n = ${n};\n` });
+    await until(() => said("migrations/b.ts still runs") >= n);
+  }
+  await Bun.write(join(cwd, "go"), "");
+  await until(() => said("migrations/b.ts: over") === 2);
+  await write(cwd, { "migrations/b.ts": "export default () => null;\n" });
+  await until(() => said("migrations/b.ts is done") === 1);
+  expect(said("migrations/b.ts: over")).toBe(2);
   expect(said("migrations/a.ts has changed since it ran")).toBe(1);
 });

@@ -69,6 +69,8 @@ export function checkMigration({ exports }: Script): void {
 export class Migrations implements CallAnswers {
   readonly #options: MigrationsOptions;
   #running: Promise<void> = Promise.resolve();
+  /** The run that waits for the end of the running migration. */
+  #next: Promise<void> | null = null;
   #current: RunningMigration | null = null;
   /** The fingerprints of changed files that the log has named, by path. */
   readonly #named = new Map<string, string>();
@@ -79,15 +81,20 @@ export class Migrations implements CallAnswers {
 
   /**
    * Runs the migrations that have not run, each to its end. A running migration with a file that has changed is ended, and
-   * runs again.
+   * runs again. A call while another call waits leaves the work, and the errors, to that call.
    * @throws SetupError with the file and the place for a migration that fails; MigrationStopped after the signal, or for a
    * migration that has changed.
    */
   run(life: MigrationLife): Promise<void> {
     this.#endChanged();
+    if (this.#next !== null) return this.#next.catch(() => undefined);
     // No file runs twice at a time.
     const before = this.#running.catch(() => undefined);
-    this.#running = before.then(() => this.#runPending(life));
+    this.#next = before.then(() => {
+      this.#next = null;
+      return this.#runPending(life);
+    });
+    this.#running = this.#next;
     return this.#running;
   }
 
