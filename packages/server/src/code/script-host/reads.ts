@@ -88,6 +88,27 @@ export class Reads {
   }
 
   /**
+   * As `changed`, in a short transaction before the first change; undefined where a read would have to be made again that is no
+   * read of a single record.
+   */
+  changedIn(tx: Transactor, reads: readonly Read[]): string | null | undefined {
+    const { records } = this.#options;
+    for (const read of reads) {
+      const [name = "", id = ""] = read.args;
+      const collection = this.#options.collections.get(name);
+      if (read.method === "db.get" && collection !== undefined) {
+        const table = recordTableOf(collection);
+        const row = tx.get<StoredRow>(table.byId, id);
+        const hasher = new AnswerHash();
+        hasher.add(JSON.stringify(row && table.toRecord(row)));
+        if (hasher.text !== read.hash) return keyOf(read);
+      } else if (read.version === "" || records.hasChangedIn(tx) || this.#versionNow(read) !== read.version)
+        return undefined;
+    }
+    return null;
+  }
+
+  /**
    * Looks at reads outside of a transaction, as a preparation for `changed`. Answers the reads with the versions of the look, or
    * the key of a changed read.
    */

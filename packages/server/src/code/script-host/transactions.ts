@@ -93,7 +93,7 @@ export class Transactions {
     const busy = commit.turn === null ? keys.find((key) => turns.isTaken(key, caller.task)) : undefined;
     const turn = busy === undefined ? commit.turn : await this.turn(busy, caller);
     try {
-      await this.#make(principal, commit, () => this.leave(turn));
+      await this.#make(principal, { ...commit, turn }, () => this.leave(turn));
       return {};
     } catch (thrown) {
       if (thrown instanceof ReadsChanged) return { changed: thrown.key, turn };
@@ -109,6 +109,13 @@ export class Transactions {
       runs = this.#options.enqueue(commit.enqueue, principal);
     });
     let { reads } = commit;
+    const after = (tx: Transactor): void => {
+      addRuns(() => runs(tx));
+      onMade();
+    };
+    // With a turn, others wait: a long transaction begins sooner than the commit that short transactions share.
+    const isShort = commit.turn === null && reads.every((read) => read.after === 0);
+    if (isShort && (await this.#makeShort(principal, commit, after))) return;
     for (let looks = 1; ; looks += 1) {
       // Most changed reads are found here, where no other write waits.
       const looked = await looker.refreshed(reads);
@@ -121,10 +128,7 @@ export class Transactions {
             await this.#refuseChanged(reads);
             if (!own.every((read) => this.#ownVersion(read) === read.version)) throw new Moved();
           },
-          after: (tx) => {
-            addRuns(() => runs(tx));
-            onMade();
-          },
+          after,
         });
         return;
       } catch (thrown) {
@@ -132,6 +136,22 @@ export class Transactions {
         const [first] = own;
         if (looks >= maxLooks && first !== undefined) throw new ReadsChanged(keyOf(first));
       }
+    }
+  }
+
+  /** Makes the writes in a short transaction. Answers false where that is not possible. @throws ReadsChanged. */
+  async #makeShort(principal: System, commit: Commit, after: (tx: Transactor) => void): Promise<boolean> {
+    const { records, reads: looker } = this.#options;
+    const before = (tx: Transactor): void => {
+      const key = looker.changedIn(tx, commit.reads);
+      if (key === undefined) throw new Moved();
+      if (key !== null) throw new ReadsChanged(key);
+    };
+    try {
+      return await records.batchShort(principal, operationsOf(commit), { before, after });
+    } catch (thrown) {
+      if (thrown instanceof Moved) return false;
+      throw thrown;
     }
   }
 

@@ -24,7 +24,7 @@ import {
 } from "./changes.ts";
 import { Deletions } from "./deletions.ts";
 import { type ImportedRecord, importIn, type Rejection } from "./imports.ts";
-import { RecordCounts, RecordEffects, Versions } from "./record-effects.ts";
+import { RecordCounts, RecordEffects, recordsChanged, Versions } from "./record-effects.ts";
 import { fieldLimits, isRecordId, missingRecord, recordTableOf } from "./record-table.ts";
 import type { Body, Lookups } from "./references.ts";
 import { Rights } from "./rights.ts";
@@ -314,6 +314,31 @@ export class Records {
       beside.after?.(tx, batch.ids, results);
       return results;
     });
+  }
+
+  /**
+   * Runs few changes as `batch`, together with other short transactions.
+   * @returns false for changes that need a long transaction: with hooks, deletions or many files.
+   */
+  async batchShort(
+    principal: Principal,
+    operations: readonly Operation[],
+    { before, after }: { before: (tx: Transactor) => void; after: (tx: Transactor) => void },
+  ): Promise<boolean> {
+    const isHooked = operations.some(({ collection, method }) => this.#isHooked(collection, method));
+    if (isHooked || !Batch.isShort(operations)) return false;
+    const work: CallersWork<void> = (tx, caller) => {
+      before(tx);
+      new Batch({ operations, changes: this.#changes, hooks: null }).runShort(tx, caller);
+      after(tx);
+    };
+    await this.#options.database.transactFor(principal, work, single);
+    return true;
+  }
+
+  /** Whether earlier transactions of the same commit have changed records: versions do not tell of these changes yet. */
+  hasChangedIn(tx: Transactor): boolean {
+    return tx.lastNote(recordsChanged) !== null;
   }
 
   /**
