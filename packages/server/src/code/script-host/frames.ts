@@ -1,9 +1,10 @@
 /**
- * Frames between the service and a script process: the messages of a turn of the event loop go as one text, in order. A message
- * with bytes, or with values of the user's code, goes alone: the channel of the runtime can carry the message, at a higher price.
+ * Frames between the service and a script process: the messages of a turn of the event loop go as one text, in order; small bodies
+ * of requests and responses go in base64. Any other message with bytes, or with values of the user's code, goes alone: the channel
+ * of the runtime can carry the message, at a higher price.
  */
 import { SpawnedProcess, type SpawnOptions } from "./host-process.ts";
-import type { FromChild, ToChild } from "./protocol.ts";
+import type { BodyData, FromChild, ToChild } from "./protocol.ts";
 
 type Message = FromChild | ToChild;
 /** The content of the channel: the JSON of an array of messages, or a message. */
@@ -23,7 +24,7 @@ export class FrameSender {
 
   send(message: Message): void {
     if (isText(message)) {
-      this.#waiting.push(message);
+      this.#waiting.push(withBodies(message, toText));
       if (atOnce.has(message.type)) this.#flush();
       else if (this.#waiting.length === 1) setImmediate(() => this.#flush());
       return;
@@ -40,7 +41,48 @@ export class FrameSender {
 /** The messages of a frame. */
 export function messagesOf<M extends Message>(frame: Frame): readonly M[] {
   // The other side is the same executable.
-  return typeof frame === "string" ? (JSON.parse(frame) as M[]) : [frame as M];
+  if (typeof frame !== "string") return [frame as M];
+  return (JSON.parse(frame) as M[]).map((message) => withBodies(message, fromText));
+}
+
+/** Bytes of a body that goes in base64. */
+const maxText = 16 * 1024;
+
+/** A body in base64. */
+interface TextBody {
+  readonly base64: string;
+}
+
+function toText(body: BodyData): BodyData | TextBody {
+  return body instanceof Uint8Array ? { base64: body.toBase64() } : body;
+}
+
+function fromText(body: BodyData | TextBody): BodyData {
+  return typeof body === "object" && body !== null && "base64" in body ? Uint8Array.fromBase64(body.base64) : body;
+}
+
+/** A message with other bodies of its requests or responses. Only this file sees bodies in base64. */
+function withBodies<M extends Message>(message: M, change: (body: never) => BodyData | TextBody): M {
+  // A body that is changed has the form of the other side.
+  const changed = (body: BodyData): BodyData => change(body as never) as BodyData;
+  if (message.type === "invoke") {
+    if (message.calls.every(({ request }) => request === undefined || request.body === null)) return message;
+    const calls = message.calls.map((call) =>
+      call.request === undefined ? call : { ...call, request: { ...call.request, body: changed(call.request.body) } },
+    );
+    return { ...message, calls };
+  }
+  if (message.type !== "answers") return message;
+  const answers = message.answers.map((answer) =>
+    "response" in answer
+      ? { ...answer, response: { ...answer.response, body: changed(answer.response.body) } }
+      : answer,
+  );
+  return { ...message, answers };
+}
+
+function isSmall(body: BodyData | undefined): boolean {
+  return !(body instanceof Uint8Array) || body.byteLength <= maxText;
 }
 
 /** The service's end of a script process. */
@@ -62,9 +104,9 @@ export class FramedProcess extends SpawnedProcess<Frame, Frame> {
 function isText(message: Message): boolean {
   switch (message.type) {
     case "invoke":
-      return message.calls.every(({ request }) => !(request?.body instanceof Uint8Array));
+      return message.calls.every(({ request }) => isSmall(request?.body));
     case "answers":
-      return message.answers.every((answer) => !("response" in answer && answer.response.body instanceof Uint8Array));
+      return message.answers.every((answer) => !("response" in answer) || isSmall(answer.response.body));
     case "call":
       return !message.args.some((arg) => arg instanceof Uint8Array);
     case "answer":
