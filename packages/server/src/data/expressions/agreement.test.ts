@@ -27,7 +27,7 @@ function openDatabase(): Database {
 test.each([
   ["agreement", expression, 600],
   // `@record` and `every` in brackets inside brackets.
-  ["nested", nestedExpression, 200],
+  ["nested", nestedExpression, 300],
 ] as const)(
   "SQL and predicate agree, whatever the records and the expression: %s",
   async (name, any, numRuns) => {

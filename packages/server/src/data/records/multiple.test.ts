@@ -263,7 +263,7 @@ describe("filters", () => {
     ["sort=labels.name", '"sort": "labels" has several items'],
     ["group=labels.gone", '"group": "labels" has no field "gone"'],
     ["group=tags.length", '"group": "tags" is a text'],
-    ["aggregate=max(tags)", '"aggregate": "tags" has several items'],
+    ["aggregate=max(tags)", '"max(tags)": "tags" has several items'],
     ["filter=title = tags", 'at position 9: "tags" has several items'],
     ["filter=labels = 5", '"labels", a text, cannot be compared with 5'],
   ])("%s is refused", async (query, message) => {
