@@ -1,69 +1,12 @@
 /** Transactions of user code: what they read, what they write, and what happens when others write meanwhile. */
 import { describe, expect, test } from "bun:test";
 import { eventsSince } from "../../../test/kit.ts";
-import { openScripts, type TestScripts } from "../../../test/scripts.ts";
-
-const items = {
-  name: "items",
-  fields: [
-    { name: "title", type: "string", max: 20 },
-    { name: "stock", type: "integer", min: 0 },
-  ],
-};
-const orders = {
-  name: "orders",
-  fields: [
-    { name: "item", type: "relation", collection: "items" },
-    { name: "buyer", type: "string", unique: true },
-  ],
-};
-
-function open(endpoint: string, more: { readonly [path: string]: string } = {}): Promise<TestScripts> {
-  return openScripts({
-    collections: [items, orders],
-    files: { "endpoints/run.ts": `export const access = "public";\n${endpoint}`, ...more },
-  });
-}
-
-/** The JSON of an endpoint's answer. */
-async function endpoint(api: TestScripts, path: string, more: { method: string; body?: object }): Promise<unknown> {
-  const { method, ...options } = more;
-  const { bytes } = await api.request(method, `/api/function/${path}`, options);
-  return JSON.parse(new TextDecoder().decode(bytes));
-}
-
-interface Told {
-  readonly value?: unknown;
-  readonly error?: string;
-  readonly code?: string | null;
-  readonly calls: number;
-}
-
-async function post(api: TestScripts, body: object = {}): Promise<Told> {
-  return (await endpoint(api, "run", { method: "POST", body })) as Told;
-}
-
-async function all(api: TestScripts, collection: string): Promise<Record<string, unknown>[]> {
-  return (await api.request("GET", `/api/${collection}`)).body["items"] as unknown as Record<string, unknown>[];
-}
-
-/** An endpoint whose transaction is `body`, and which answers the value or the error of the transaction. */
-function handler(body: string): string {
-  return `export const POST = async (request, { db, jobs }) => {
-    const given = await request.json();
-    let calls = 0;
-    try {
-      const value = await db.transaction(async (tx) => { calls += 1; ${body} });
-      return Response.json({ value: value ?? null, calls });
-    } catch (error) {
-      return Response.json({ error: error.message, code: error.code ?? null, calls });
-    }
-  };`;
-}
+import { openScripts } from "../../../test/scripts.ts";
+import { all, endpoint, handler, items, openShop, post } from "../../../test/shop.ts";
 
 describe("a transaction", () => {
   test("answers the value of its function, and makes all writes in one commit, with their events in order", async () => {
-    const api = await open(
+    const api = await openShop(
       handler(`
         const item = await tx.collection("items").create({ title: "chair", stock: 3 });
         await tx.collection("orders").create({ item: item.id, buyer: "a" });
@@ -84,7 +27,7 @@ describe("a transaction", () => {
   });
 
   test("takes all back when its function throws, or a write is refused", async () => {
-    const api = await open(
+    const api = await openShop(
       handler(`
         await tx.collection("items").create({ title: "chair" });
         if (given.fails) throw new Error("no");
@@ -95,8 +38,31 @@ describe("a transaction", () => {
     expect(await all(api, "items")).toEqual([]);
   });
 
+  test("tells the caller of a refused write that a read after the write has met, and not of a mistake of the code", async () => {
+    const api = await openScripts({
+      collections: [items],
+      files: {
+        "endpoints/run.ts": `export const access = "public";
+          export const POST = async (request, { db }) => {
+            const { stock } = await request.json();
+            await db.transaction(async (tx) => {
+              const { id } = await tx.collection("items").create({ title: "chair", stock });
+              await tx.collection("items").get(id);
+              await tx.query("SELECT 1");
+            });
+          };`,
+      },
+    });
+    const call = (stock: number) => api.request("POST", "/api/function/run", { body: { stock } });
+    const refused = await call(-1);
+    expect(refused.status).toBe(400);
+    expect(refused.body["error"]).toMatchObject({ code: "validation_error" });
+    expect((await call(1)).status).toBe(500);
+    expect(api.log.some((line) => line.includes("make the query before the first write"))).toBeTrue();
+  });
+
   test("sees its own writes: records, lists, counts and groups, and others do not", async () => {
-    const api = await open(
+    const api = await openShop(
       handler(`
         const items = tx.collection("items");
         const { id } = await items.create({ title: "a", stock: 1 });
@@ -114,7 +80,7 @@ describe("a transaction", () => {
   });
 
   test("sees its own writes also by a list without a version: through a relation to users, and by the time", async () => {
-    const api = await open(
+    const api = await openShop(
       handler(`
         await tx.collection("orders").create({ buyer: "a" });
         const byTime = await tx.collection("orders").list({ filter: "createdAt > @now - 1h" });
@@ -144,7 +110,7 @@ describe("a transaction", () => {
   });
 
   test("refuses what cannot be: too many writes, a query after a write, calls after its end, no function", async () => {
-    const api = await open(
+    const api = await openShop(
       handler(`
         if (given.kind === "writes") for (let n = 0; n < 1001; n += 1) await tx.collection("items").create({ title: "x" });
         if (given.kind === "query") {
@@ -168,7 +134,7 @@ describe("a transaction", () => {
   });
 
   test("adds runs to queues, and none when it is taken back", async () => {
-    const api = await open(
+    const api = await openShop(
       handler(`
         await tx.collection("items").create({ title: given.title });
         await tx.jobs.enqueue("note", { title: given.title });`),
@@ -208,7 +174,7 @@ describe("when others write meanwhile,", () => {
       [],
     ],
   ])("%s is read again, and nothing of the first call is written", async (read, value) => {
-    const api = await open(meddling(read, change));
+    const api = await openShop(meddling(read, change));
     const { body } = await api.request("POST", "/api/items", { body: { title: "chair", stock: 1 } });
     expect(await post(api, { id: body["id"] })).toEqual({ value, calls: 2 });
     expect((await all(api, "orders")).map(({ buyer }) => buyer)).toEqual(["b2"]);
@@ -219,13 +185,13 @@ describe("when others write meanwhile,", () => {
     '(await tx.collection("items").list({ filter: "stock = 1" })).length',
     '(await tx.query("SELECT count(*) AS n FROM items WHERE stock = 1"))[0].n',
   ])("%s that is answered alike after another change lets the first call stand", async (read) => {
-    const api = await open(meddling(read, 'await db.collection("items").create({ title: "table", stock: 7 });'));
+    const api = await openShop(meddling(read, 'await db.collection("items").create({ title: "table", stock: 7 });'));
     const { body } = await api.request("POST", "/api/items", { body: { title: "chair", stock: 1 } });
     expect(await post(api, { id: body["id"] })).toEqual({ value: 1, calls: 1 });
   });
 
   test("all reads of a call are of one moment", async () => {
-    const api = await open(
+    const api = await openShop(
       handler(`
         const items = tx.collection("items");
         const [a] = await items.list({ filter: 'title = "a"' });
@@ -244,7 +210,7 @@ describe("when others write meanwhile,", () => {
   });
 
   test("also reads that are made at the same time, each waited for with a change between", async () => {
-    const api = await open(
+    const api = await openShop(
       handler(`
         const items = tx.collection("items");
         const [first] = await Promise.all([
@@ -266,7 +232,7 @@ describe("when others write meanwhile,", () => {
   });
 
   test("an error that follows from an old read is not told", async () => {
-    const api = await open(
+    const api = await openShop(
       handler(`
         const { stock } = await tx.collection("items").get(given.id);
         if (calls === 1) { ${change} }
@@ -278,7 +244,7 @@ describe("when others write meanwhile,", () => {
   });
 
   test("a transaction whose reads are changed every time fails with conflict after 20 calls", async () => {
-    const api = await open(
+    const api = await openShop(
       handler(`
         const { stock } = await tx.collection("items").get(given.id);
         await db.collection("items").update(given.id, { stock: stock + 1 });
@@ -290,7 +256,7 @@ describe("when others write meanwhile,", () => {
   });
 
   test("50 buyers of 10 seats at once: exactly 10 have one", async () => {
-    const api = await open(
+    const api = await openShop(
       handler(`
         const { stock } = await tx.collection("items").get(given.id);
         if (stock === 0) throw new Refusal("sold out");
@@ -305,180 +271,5 @@ describe("when others write meanwhile,", () => {
     expect(answers.filter((answer) => answer.error === "sold out")).toHaveLength(40);
     expect(await all(api, "orders")).toHaveLength(10);
     expect(await all(api, "items")).toMatchObject([{ stock: 0 }]);
-  });
-});
-
-describe("the reads of a hook are looked at again:", () => {
-  const counting = `export const beforeCreate = async ({ record, db }) => {
-    const { total } = await db.collection("orders").list({ filter: 'item = "' + record.item + '"', count: "exact", limit: 1 });
-    if (total >= 10) throw new Refusal("sold out");
-  };`;
-
-  test("50 buyers of 10 seats at once, each asked about by a hook that counts: exactly 10 have one", async () => {
-    const api = await open("export const POST = () => Response.json(1);", { "functions/orders/count.ts": counting });
-    const { body } = await api.request("POST", "/api/items", { body: { title: "seat" } });
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, n) =>
-        api.request("POST", "/api/orders", { body: { item: body["id"], buyer: `b${n}` } }),
-      ),
-    );
-    expect(answers.map(({ status }) => status).filter((status) => status === 201)).toHaveLength(10);
-    expect(answers.map(({ status }) => status).filter((status) => status === 400)).toHaveLength(40);
-    expect(await all(api, "orders")).toHaveLength(10);
-  });
-
-  test("50 decrements of one stock at once, each asked about by a hook: exactly 10 pass, and none ends in a conflict", async () => {
-    const api = await open("export const POST = () => Response.json(1);", {
-      "functions/items/see.ts": "export const beforeUpdate = ({ record }) => ({ title: 'left ' + record.stock });",
-    });
-    const { body } = await api.request("POST", "/api/items", { body: { title: "seat", stock: 10 } });
-    const change = { body: { stock: { $increment: -1 } } };
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, () => api.request("PUT", `/api/items/${body["id"]}`, change)),
-    );
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(10);
-    expect(answers.filter(({ status }) => status === 400)).toHaveLength(40);
-    expect(await all(api, "items")).toMatchObject([{ stock: 0, title: "left 0" }]);
-  });
-
-  test("also inside a transaction that has read the same", async () => {
-    const api = await open(
-      handler(`
-        const seen = await tx.collection("orders").list({ filter: 'item = "' + given.id + '"' });
-        await tx.collection("orders").create({ item: given.id, buyer: given.buyer });
-        return seen.length;`),
-      { "functions/orders/count.ts": counting },
-    );
-    const { body } = await api.request("POST", "/api/items", { body: { title: "seat" } });
-    const answers = await Promise.all(
-      Array.from({ length: 30 }, (_, n) => post(api, { id: body["id"], buyer: `b${n}` })),
-    );
-    expect(answers.filter((answer) => answer.error === undefined)).toHaveLength(10);
-    const values = answers.map((answer) => answer.value).filter((value) => value !== undefined);
-    expect(values.sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-  });
-
-  test("also reads in a transaction of the hook: 50 buyers of 10 seats", async () => {
-    const api = await open("export const POST = () => Response.json(1);", {
-      "functions/orders/count.ts": `export const beforeCreate = async ({ db }) => {
-        const n = await db.transaction(async (tx) => (await tx.collection("orders").list({ limit: 20 })).length);
-        if (n >= 10) throw new Refusal("sold out");
-      };`,
-    });
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, n) => api.request("POST", "/api/orders", { body: { buyer: `b${n}` } })),
-    );
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(10);
-    expect(await all(api, "orders")).toHaveLength(10);
-  });
-
-  test("but not the reads of a collection that the hook itself has changed", async () => {
-    const api = await open("export const POST = () => Response.json(1);", {
-      "functions/orders/number.ts": `export const beforeCreate = async ({ db }) => {
-        const [item] = await db.collection("items").list({ limit: 1 });
-        await db.collection("items").update(item.id, { stock: item.stock + 1 });
-        console.log("numbered");
-        return { buyer: "b" + (item.stock + 1) };
-      };`,
-    });
-    await api.request("POST", "/api/items", { body: { title: "counter", stock: 0 } });
-    for (let n = 0; n < 3; n += 1) expect((await api.request("POST", "/api/orders", { body: {} })).status).toBe(201);
-    expect((await all(api, "orders")).map(({ buyer }) => buyer)).toEqual(["b3", "b2", "b1"]);
-    expect(api.log.filter((line) => line.includes("numbered"))).toHaveLength(3);
-  });
-
-  test("a refusal by reads of different moments is not told", async () => {
-    const api = await open("export const POST = () => Response.json(1);", {
-      "functions/orders/sum.ts": `export const beforeCreate = async ({ db }) => {
-        const [a, b] = await db.collection("items").list({ sort: "title" });
-        const first = (await db.collection("items").get(a.id)).stock;
-        await new Promise((resolve) => setTimeout(resolve, 2));
-        const second = (await db.collection("items").get(b.id)).stock;
-        if (first + second !== 10) throw new Refusal("sum " + (first + second));
-      };`,
-    });
-    const create = (title: string, stock: number) => api.request("POST", "/api/items", { body: { title, stock } });
-    const [a, b] = [(await create("a", 5)).body["id"], (await create("b", 5)).body["id"]];
-    const move = (n: number) =>
-      api.request("POST", "/api/batch", {
-        body: {
-          operations: [
-            { method: "update", collection: "items", id: a, body: { stock: 5 - n } },
-            { method: "update", collection: "items", id: b, body: { stock: 5 + n } },
-          ],
-        },
-      });
-    const answers = await Promise.all([
-      ...Array.from({ length: 20 }, (_, n) => move(n % 5)),
-      ...Array.from({ length: 20 }, (_, n) => api.request("POST", "/api/orders", { body: { buyer: `b${n}` } })),
-    ]);
-    expect(answers.filter(({ status }) => status === 400)).toEqual([]);
-  });
-
-  test("a batch of 30 whose hooks each go on from the record before", async () => {
-    const api = await open("export const POST = () => Response.json(1);", {
-      "functions/items/number.ts":
-        "export const beforeCreate = ({ earlier }) => ({ stock: (earlier.at(-1)?.stock ?? 0) + 1 });",
-    });
-    const operations = Array.from({ length: 30 }, () => ({ method: "create", collection: "items", body: {} }));
-    expect((await api.request("POST", "/api/batch", { body: { operations } })).status).toBe(200);
-    const stocks = (await all(api, "items")).map(({ stock }) => stock);
-    expect(stocks).toEqual(Array.from({ length: 30 }, (_, n) => 30 - n));
-  });
-
-  test("in a batch, `earlier` has the records of the operations before, with the values of their hooks", async () => {
-    const api = await open("export const POST = () => Response.json(1);", {
-      "functions/orders/see.ts": `export const beforeCreate = ({ record, earlier }) => {
-        const seen = earlier.map(({ buyer }) => buyer);
-        console.log("seen", JSON.stringify([record.buyer, seen]));
-        return { buyer: record.buyer.replace("?", "") + earlier.length };
-      };`,
-    });
-    const create = (buyer: string): object => ({ method: "create", collection: "orders", body: { buyer } });
-    const operations = [
-      create("a"),
-      create("b"),
-      { method: "delete", collection: "orders", id: { $ref: 0 } },
-      create("c"),
-    ];
-    const { status } = await api.request("POST", "/api/batch", { body: { operations } });
-    expect(status).toBe(200);
-    expect((await all(api, "orders")).map(({ buyer }) => buyer)).toEqual(["c1", "b1"]);
-    const seen = api.log.flatMap((line) => line.split("seen ")[1] ?? []);
-    expect(seen.filter((line) => line.startsWith('["c"')).at(-1)).toContain('["c",["b1"]]');
-  });
-
-  test("a hook of a batch that does not look at `earlier` is asked once for each record", async () => {
-    const api = await open("export const POST = () => Response.json(1);", {
-      "functions/orders/see.ts":
-        'export const beforeCreate = ({ record }) => { console.log("asked"); return { buyer: record.buyer + "!" }; };',
-    });
-    const operations = Array.from({ length: 5 }, (_, n) => ({
-      method: "create",
-      collection: "orders",
-      body: { buyer: `b${n}` },
-    }));
-    expect((await api.request("POST", "/api/batch", { body: { operations } })).status).toBe(200);
-    expect(api.log.filter((line) => line.includes("asked"))).toHaveLength(5);
-  });
-
-  test("a hook that counts with `earlier`: of a batch of 12 and of single creates, exactly 10 in all", async () => {
-    const api = await open("export const POST = () => Response.json(1);", {
-      "functions/orders/count.ts": `export const beforeCreate = async ({ db, earlier }) => {
-        const { total } = await db.collection("orders").list({ count: "exact", limit: 1 });
-        if (total + earlier.length >= 10) throw new Refusal("sold out");
-      };`,
-    });
-    const create = (n: number): object => ({ method: "create", collection: "orders", body: { buyer: `b${n}` } });
-    const batch = (from: number, n: number) =>
-      api.request("POST", "/api/batch", {
-        body: { operations: Array.from({ length: n }, (_, i) => create(from + i)) },
-      });
-    expect((await batch(0, 12)).status).toBe(400);
-    const answers = await Promise.all([batch(100, 4), batch(200, 4), batch(300, 4), batch(400, 4)]);
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
-    expect(await all(api, "orders")).toHaveLength(8);
-    expect((await batch(500, 2)).status).toBe(200);
-    expect(await all(api, "orders")).toHaveLength(10);
   });
 });

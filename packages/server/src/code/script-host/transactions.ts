@@ -16,6 +16,8 @@ const lookMs = 250;
 /** Looks at the reads before a commit, each followed by a transaction, until the reads count as changed. */
 const maxLooks = 5;
 
+const adding = "tx.jobs.enqueue";
+
 /** The reads of a transaction have changed. */
 class ReadsChanged extends Error {
   override readonly name = "ReadsChanged";
@@ -71,7 +73,8 @@ export class Transactions {
     let answer = { now: "", version: "", text: "" };
     try {
       await this.#rehearse(principal, state, (tx) => {
-        answer = { now: reads.now, version: reads.versionOf(read), text: reads.own(tx, read) };
+        const text = ofCode("A read after a write", () => reads.own(tx, read));
+        answer = { now: reads.now, version: reads.versionOf(read), text };
       });
       return answer;
     } catch (thrown) {
@@ -104,13 +107,10 @@ export class Transactions {
 
   async #make(principal: System, commit: Commit, onMade: () => void): Promise<void> {
     const { records, reads: looker } = this.#options;
-    let runs: (tx: Transactor) => void = () => undefined;
-    addRuns(() => {
-      runs = this.#options.enqueue(commit.enqueue, principal);
-    });
+    const runs = ofCode(adding, () => this.#options.enqueue(commit.enqueue, principal));
     let { reads } = commit;
     const after = (tx: Transactor): void => {
-      addRuns(() => runs(tx));
+      ofCode(adding, () => runs(tx));
       onMade();
     };
     // With a turn, others wait: a long transaction begins sooner than the commit that short transactions share.
@@ -252,13 +252,13 @@ export class Transactions {
   }
 }
 
-/** Adds runs to queues. A refusal is an error of the code, and no matter of the caller of an endpoint. */
-function addRuns(add: () => void): void {
+/** Work whose refusal is an error of the code, and no matter of the caller of an endpoint. */
+function ofCode<T>(name: string, work: () => T): T {
   try {
-    add();
+    return work();
   } catch (thrown) {
     if (!(thrown instanceof AppError) || thrown.code === "unavailable") throw thrown;
-    throw new AppError("internal_error", `tx.jobs.enqueue: ${thrown.message}`);
+    throw new AppError("internal_error", `${name}: ${thrown.message}`);
   }
 }
 

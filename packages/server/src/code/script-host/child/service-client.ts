@@ -11,7 +11,7 @@ const maxOpen = 100;
  * Methods with errors that the caller of an endpoint may hear. The errors of `db.query` quote SQL, and the queues are no
  * matter of the caller.
  */
-const told = /^(?:db\.(?!query$|own$)|users\.|storage\.)/;
+const told = /^(?:db\.(?!query$)|users\.|storage\.)/;
 
 /** An error that the service has answered. `code` and `details` are as in the HTTP API. */
 export class ServiceError extends Error {
