@@ -23,25 +23,15 @@ import {
   type SavedRecord,
 } from "./changes.ts";
 import { Deletions } from "./deletions.ts";
+import { type LongWrite, writeHooked } from "./hooked-write.ts";
 import { type ImportedRecord, importIn, type Rejection } from "./imports.ts";
 import { RecordCounts, RecordEffects, recordsChanged, Versions } from "./record-effects.ts";
 import { fieldLimits, isRecordId, missingRecord, recordTableOf } from "./record-table.ts";
 import type { Body, Lookups } from "./references.ts";
 import { Rights } from "./rights.ts";
 import { Trials } from "./trials.ts";
-import { ConflictTurns, type Turn } from "./turns.ts";
+import { ConflictTurns } from "./turns.ts";
 import { type HookedOperation, type RecordHooks, WriteHooks } from "./write-hooks.ts";
-
-/** A write in a long transaction. */
-interface LongWrite<T> {
-  readonly hooks: WriteHooks | null;
-  /** As in `TransactOptions`. */
-  readonly makesRoom: boolean;
-  /** The same write for a short transaction, while no hook has read anything. */
-  readonly quick?: CallersWork<T> | null;
-  /** Whether conflicting hooks take turns. By default, yes. */
-  readonly hasTurns?: boolean;
-}
 
 type AfterCreate = (tx: Transactor, saved: SavedRecord) => void;
 
@@ -60,8 +50,6 @@ interface RecordsOptions {
 const single: TransactOptions = { isRepeatable: true };
 /** Takes the transaction of a rehearsal back. */
 const takenBack = new Error("The transaction of a rehearsal is taken back");
-/** Rolls a transaction back until its hooks have been asked. */
-const hooksPending = new Error("Hooks have to be asked first");
 
 /**
  * Every method throws AppError: `not_found`, `unauthorized`, `forbidden`, `bad_request`, `validation_error`, `unavailable`, in
@@ -250,48 +238,12 @@ export class Records {
     return operation === "delete" ? hooked.size > 0 : hooked.has(collection);
   }
 
-  /**
-   * Runs a write in a long transaction; a write with hooks, as often as hooks must be asked.
-   * @throws AppError also of hooks, and `conflict`.
-   */
-  async #writeLong<T>(principal: Principal, write: LongWrite<T>, work: CallersWork<Promise<T>>): Promise<T> {
+  /** Runs a write in a long transaction; a write with hooks, as often as hooks must be asked. @throws as `writeHooked`. */
+  #writeLong<T>(principal: Principal, write: LongWrite<T>, work: CallersWork<Promise<T>>): Promise<T> {
     const { database } = this.#options;
-    const { hooks, makesRoom, quick = null } = write;
+    const { hooks, makesRoom } = write;
     if (hooks === null) return database.transactLongFor(principal, work, { makesRoom });
-    const long: CallersWork<Promise<T>> = async (tx, caller) => {
-      hooks.begin();
-      await hooks.look();
-      return seen(hooks, await work(tx, caller));
-    };
-    const short: CallersWork<T> | null =
-      quick &&
-      ((tx, caller) => {
-        hooks.begin();
-        return seen(hooks, quick(tx, caller));
-      });
-    // The write of a hook or a transaction takes no turn: the holder of the turn may wait for the write.
-    const hasTurns = write.hasTurns !== false && !(principal !== null && "isHook" in principal && principal.isHook);
-    const turn: Turn[] = [];
-    const takeTurn = async (key: string | null | undefined): Promise<void> => {
-      if (hasTurns && turn.length === 0 && typeof key === "string") turn.push(await this.turns.take(key, hooks));
-    };
-    try {
-      for (;;) {
-        try {
-          return await (short !== null && !hooks.hasReads
-            ? database.transactFor(principal, short)
-            : database.transactLongFor(principal, long, { makesRoom }));
-        } catch (thrown) {
-          if (thrown !== hooksPending) throw thrown;
-        }
-        await takeTurn(hooks.conflict);
-        await hooks.ask();
-        await takeTurn(hooks.keys.find((key) => this.turns.isTaken(key, hooks)));
-        await hooks.refresh();
-      }
-    } finally {
-      turn[0]?.release();
-    }
+    return writeHooked({ database, turns: this.turns, principal }, { ...write, hooks }, work);
   }
 
   /**
@@ -393,12 +345,6 @@ export class Records {
     if (!isRecordId(id)) throw missingRecord(collection, id);
     return { collection: name, id, ifMatch };
   }
-}
-
-/** @throws `hooksPending` unless the hooks have seen the write. */
-function seen<T>(hooks: WriteHooks, saved: T): T {
-  if (hooks.isPending) throw hooksPending;
-  return saved;
 }
 
 /** Whether a collection has fields of files, for which earlier versions made no index. */
