@@ -1,18 +1,10 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { fill } from "../../../test/expression-schemas.ts";
+import { idsByPredicate, idsBySql } from "../../../test/found-records.ts";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { randomSeed } from "../../../test/random.ts";
-import {
-  expression,
-  idsByPredicate,
-  idsBySql,
-  literal,
-  nestedExpression,
-  severalPath,
-  text,
-  world,
-} from "../../../test/random-expressions.ts";
+import { expression, literal, nestedExpression, severalPath, text, world } from "../../../test/random-expressions.ts";
 import { Database } from "../../store/database/index.ts";
 import type { EvaluationContext } from "./expression.ts";
 
