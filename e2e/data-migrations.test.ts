@@ -102,7 +102,7 @@ describe("a migration that ends in the middle goes on from its last slice", () =
   test("a throw stops the start with the place; the corrected file goes on", async () => {
     const cwd = await filled();
     const bad = counting(`if (done === 20) throw new Error("no more");`);
-    const second = `export default ({ db }: any) => db.collection("steps").create({ n: 2 });\n`;
+    const second = `export default ({ db }) => db.collection("steps").create({ n: 2 });\n`;
     await write(cwd, { "migrations/001-count.ts": bad, "migrations/002-step.ts": second });
     for (let n = 0; n < 2; n++) {
       // The second start throws nothing: the slice with 20 is behind.
@@ -126,7 +126,7 @@ test("a slice with a refused record is taken back with its position", async () =
   const migration = `
     const migration: Migration<number> = async ({ save }) => {
       await save([{ method: "create", collection: "steps", body: { n: 1 } }], 1);
-      await save([{ method: "create", collection: "steps", body: { n: 2 } }, { method: "create", collection: "steps", body: {} as any }], 2);
+      await save([{ method: "create", collection: "steps", body: { n: 2 } }, { method: "create", collection: "steps", body: {} }], 2);
     };
     export default migration;
   `;
@@ -134,7 +134,7 @@ test("a slice with a refused record is taken back with its position", async () =
   const { stdout, stderr } = await socle([], { cwd });
   expect(`${stdout}${stderr}`).toContain("migrations/a.ts:");
   expect(positionOf(cwd)).toBe(1 as never);
-  await write(cwd, { "migrations/a.ts": "export default ({ position, save }: any) => save([], position + 10);\n" });
+  await write(cwd, { "migrations/a.ts": "export default ({ position, save }) => save([], position + 10);\n" });
   const server = await serve(cwd);
   expect(positionOf(cwd)).toBe(11 as never);
   expect(await numbers(server.url, "steps")).toEqual([1]);
@@ -142,7 +142,7 @@ test("a slice with a refused record is taken back with its position", async () =
 
 test("save without a JSON position is an error, and null is a position", async () => {
   const cwd = await project({ collections });
-  const migration = `export default async ({ save }: any) => {
+  const migration = `export default async ({ save }) => {
     const create = { method: "create", collection: "steps", body: { n: 1 } };
     for (const position of [undefined, () => 1, Symbol("x")])
       await save([create], position).then(() => { throw new Error("kept"); }, (error: Error) => console.log(error.message));
@@ -164,7 +164,7 @@ test("a position that cannot be kept takes the records of the slice back", async
     `CREATE TRIGGER full BEFORE UPDATE ON _migrations WHEN new.position = '"full"' BEGIN SELECT RAISE(ABORT, 'full'); END`,
   );
   database.close();
-  const migration = `export default async ({ save }: any) => {
+  const migration = `export default async ({ save }) => {
     const create = { method: "create", collection: "steps", body: { n: 1 } };
     const error = await save([create], "full").catch((thrown: Error) => thrown);
     if (!(error instanceof Error)) throw new Error("the slice was kept");
@@ -178,7 +178,7 @@ test("a position that cannot be kept takes the records of the slice back", async
 
 test("in the order of names, after the definitions; a file that does not load stops the start before all", async () => {
   const cwd = await project({ collections });
-  const step = (n: number): string => `export default ({ db }: any) => db.collection("steps").create({ n: ${n} });\n`;
+  const step = (n: number): string => `export default ({ db }) => db.collection("steps").create({ n: ${n} });\n`;
   await write(cwd, {
     "migrations/010.ts": step(10),
     "migrations/002.ts": step(2),
@@ -206,12 +206,12 @@ test("socle dev runs a new file; its writes are those of a job: with hooks, func
   await write(cwd, {
     "functions/items/log.ts": `
       export const beforeCreate = () => ({ text: "hooked" });
-      export const onCreate = ({ record, db }: any) => db.collection("steps").create({ n: record.n });
+      export const onCreate = ({ record, db }) => db.collection("steps").create({ n: record.n });
     `,
   });
   const server = await serve(cwd, { args: ["dev"] });
   await write(cwd, {
-    "migrations/new.ts": `export default ({ db }: any) => db.collection("items").create({ n: 7 });\n`,
+    "migrations/new.ts": `export default ({ db }) => db.collection("items").create({ n: 7 });\n`,
   });
   let steps: unknown[] = [];
   for (const end = performance.now() + 60_000; steps.length === 0 && performance.now() < end; await Bun.sleep(20))
@@ -227,7 +227,7 @@ test("socle dev reloads code beside a migration that hangs, and ends the migrati
   const server = await serve(cwd, { args: ["dev"] });
   const said = (text: string): number => server.output().split(text).length - 1;
   await write(cwd, {
-    "migrations/a.ts": `export default async ({ save }: any) => {
+    "migrations/a.ts": `export default async ({ save }) => {
       await save([{ method: "create", collection: "steps", body: { n: 1 } }], 1);
       await new Promise(() => {});
     };\n`,
@@ -237,7 +237,7 @@ test("socle dev reloads code beside a migration that hangs, and ends the migrati
   await until(() => said("functions/items/a.ts:beforeCreate") > 0 && said("migrations/a.ts still runs") > 0);
   expect(said("has changed and is ended")).toBe(0);
   await write(cwd, {
-    "migrations/a.ts": `export default ({ save, position }: any) =>
+    "migrations/a.ts": `export default ({ save, position }) =>
       save([{ method: "create", collection: "steps", body: { n: position + 1 } }], 2);\n`,
   });
   await until(() => said("migrations/a.ts is done") === 1);

@@ -141,3 +141,36 @@ export async function fill(
     }
   });
 }
+
+/** Few texts, so that equal values meet; some of the texts are easily confused. */
+export const texts = [
+  "",
+  "a",
+  "A",
+  "ab",
+  "b",
+  "é",
+  "É",
+  "straße",
+  "STRASSE",
+  "ς",
+  "Σ",
+  "ﬁ",
+  "\u{1f600}",
+  "\uffee",
+  "K",
+  "K",
+  "0",
+  "1",
+  "true",
+  "null",
+  "%",
+  "_",
+  "a%b",
+  "*",
+  "[a]",
+  "'",
+  '"',
+  "\\",
+  "ä\u0301",
+];

@@ -169,6 +169,13 @@ export function callErrorOf({ code, message, details, retryAfter, isStale }: App
   };
 }
 
+/** The `AnswerHash` of an answer in one piece. */
+export function hashOf(text: string): string {
+  const hash = new AnswerHash();
+  hash.add(text);
+  return hash.text;
+}
+
 /** A read of the user's code, by which the service tells whether the read would be answered otherwise now. */
 export interface Read {
   readonly method: "db.get" | "db.page" | "db.list" | "db.query";

@@ -7,7 +7,7 @@ import type { Collection, Collections } from "../../data/collections/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
 import { type Records, recordTableOf } from "../../data/records/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
-import { AnswerHash, failureHash, type Read } from "./protocol.ts";
+import { AnswerHash, failureHash, hashOf, type Read } from "./protocol.ts";
 import type { QueryPool } from "./query-pool.ts";
 
 /** Characters of JSON in a piece of a list, about. */
@@ -83,8 +83,7 @@ export class Reads {
    * @param until the time (`performance.now`) after which no read is made again: other versions then count as changed.
    */
   async changed(reads: readonly Read[], until: number): Promise<string | null> {
-    for (const read of reads) if (!(await this.#isSame(read, { until, isUrgent: true }))) return keyOf(read);
-    return null;
+    return this.#firstChanged(reads, { until, isUrgent: true });
   }
 
   /**
@@ -94,14 +93,9 @@ export class Reads {
   changedIn(tx: Transactor, reads: readonly Read[]): string | null | undefined {
     const { records } = this.#options;
     for (const read of reads) {
-      const [name = "", id = ""] = read.args;
-      const collection = this.#options.collections.get(name);
-      if (read.method === "db.get" && collection !== undefined) {
-        const table = recordTableOf(collection);
-        const row = tx.get<StoredRow>(table.byId, id);
-        const hasher = new AnswerHash();
-        hasher.add(JSON.stringify(row && table.toRecord(row)));
-        if (hasher.text !== read.hash) return keyOf(read);
+      const isThere = this.#options.collections.get(read.args[0] ?? "") !== undefined;
+      if (read.method === "db.get" && isThere) {
+        if (hashOf(this.own(tx, read)) !== read.hash) return keyOf(read);
       } else if (read.version === "" || records.hasChangedIn(tx) || this.#versionNow(read) !== read.version)
         return undefined;
     }
@@ -130,8 +124,8 @@ export class Reads {
     const until = performance.now() + refreshMs;
     for (;;) {
       const { now } = this;
-      for (const read of reads)
-        if (!(await this.#isSame(read, { until, isUrgent: false }))) return { key: keyOf(read) };
+      const key = await this.#firstChanged(reads, { until, isUrgent: false });
+      if (key !== null) return { key };
       if (this.now === now) return { now };
       if (performance.now() > until) return { key: reads[0] === undefined ? "" : keyOf(reads[0]) };
     }
@@ -166,8 +160,12 @@ export class Reads {
     );
   }
 
-  /** @param look `isUrgent`: other writes wait. */
-  async #isSame(read: Read, { until, isUrgent }: { until: number; isUrgent: boolean }): Promise<boolean> {
+  async #firstChanged(reads: readonly Read[], look: Look): Promise<string | null> {
+    for (const read of reads) if (!(await this.#isSame(read, look))) return keyOf(read);
+    return null;
+  }
+
+  async #isSame(read: Read, { until, isUrgent }: Look): Promise<boolean> {
     const { method, args, version, hash } = read;
     if (version !== "" && this.#versionNow(read) === version) return true;
     const remainingMs = until - performance.now();
@@ -266,6 +264,12 @@ export class Reads {
     this.#read.set(query.sql, names.includes(undefined) ? null : names.filter((name) => name !== undefined));
     return rows;
   }
+}
+
+/** A look at reads: the time after which no read is made again, and whether other writes wait. */
+interface Look {
+  readonly until: number;
+  readonly isUrgent: boolean;
 }
 
 function tooLate(): AppError {

@@ -8,7 +8,7 @@ import { AppError, type System } from "../../base/kernel/index.ts";
 import { type Operation, parseOperations, type Records } from "../../data/records/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
 import type { Caller } from "./call-transport.ts";
-import { AnswerHash, type Commit, type Read, type TransactionState } from "./protocol.ts";
+import { type Commit, hashOf, type Read, type TransactionState } from "./protocol.ts";
 import { keyOf, type Reads } from "./reads.ts";
 
 /** The time for which a commit makes reads again, in milliseconds: other writes wait. */
@@ -189,9 +189,7 @@ export class Transactions {
         at: (tx, done) => {
           for (const read of doubtful) {
             if (read.after !== done) continue;
-            const hasher = new AnswerHash();
-            hasher.add(looker.own(tx, read));
-            if (hasher.text !== read.hash) throw new ReadsChanged(keyOf(read));
+            if (hashOf(looker.own(tx, read)) !== read.hash) throw new ReadsChanged(keyOf(read));
           }
           if (done === operations.length) atEnd(tx);
         },

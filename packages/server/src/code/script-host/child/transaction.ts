@@ -4,7 +4,7 @@
  */
 import type { ErrorCode } from "@socle/protocol";
 import { newId } from "../../../base/kernel/index.ts";
-import { AnswerHash, type Read } from "../protocol.ts";
+import { hashOf, type Read } from "../protocol.ts";
 import {
   collectionReads,
   jsonOf,
@@ -203,9 +203,7 @@ class Attempt {
       );
     const answer = (await this.#calls.call("db.own", [jsonOf(this.#state()), method, ...args])) as Change | Own;
     const { now, version, text } = this.#note(answer);
-    const hash = new AnswerHash();
-    hash.add(text);
-    this.#recorder.add({ method, args, version, hash: hash.text, after }, now);
+    this.#recorder.add({ method, args, version, hash: hashOf(text), after }, now);
     return [text];
   }
 
