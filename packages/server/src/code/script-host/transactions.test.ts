@@ -113,6 +113,7 @@ describe("a transaction", () => {
     const api = await openShop(
       handler(`
         if (given.kind === "writes") for (let n = 0; n < 1001; n += 1) await tx.collection("items").create({ title: "x" });
+        if (given.kind === "reads") for (let n = 0; n < 1001; n += 1) await tx.collection("items").get("x");
         if (given.kind === "query") {
           await tx.collection("items").create({ title: "x" });
           await tx.query("SELECT 1");
@@ -126,6 +127,7 @@ describe("a transaction", () => {
       },
     );
     expect((await post(api, { kind: "writes" })).error).toContain("at most 1000 writes");
+    expect((await post(api, { kind: "reads" })).error).toContain("More than 1000 reads");
     expect((await post(api, { kind: "query" })).error).toContain("make the query before the first write");
     await post(api, { kind: "late" });
     expect(await endpoint(api, "late", { method: "GET" })).toContain("The transaction is over");

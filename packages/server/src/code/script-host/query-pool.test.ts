@@ -1,0 +1,38 @@
+/** The pool of `db.query`: a query for which other writes wait does not wait itself. */
+import { Database as Driver } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { temporaryFolder } from "../../../test/kit.ts";
+import { QueryPool } from "./query-pool.ts";
+
+const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+
+test("an urgent query is refused while others have every place, or the reads pause, and runs otherwise", async () => {
+  const folder = temporaryFolder();
+  const database = `${folder}/test.db`;
+  using driver = new Driver(database);
+  driver.run("PRAGMA journal_mode = WAL");
+  const options = { database, tables: [] };
+  const pool = new QueryPool({ cwd: folder, environment: process.env, options, timeoutMs: 60_000, aliased: () => [] });
+  const urgent = (): Promise<unknown> =>
+    pool.query({ sql: "SELECT 1 AS n", params: "[]" }, { file: null, timeoutMs: 60_000, isUrgent: true });
+  expect(await urgent()).toEqual({ rows: '[{"n":1}]', tables: [] });
+  const running = ["a", "a", "b"].map((name) =>
+    pool.query({ sql: endless, params: "[]" }, { file: name, timeoutMs: 60_000 }).catch(() => "ended"),
+  );
+  await expect(urgent()).rejects.toThrow("the query would have to wait");
+  await pool.stop();
+  expect(await Promise.all(running)).toEqual(["ended", "ended", "ended"]);
+  const paused = new QueryPool({
+    cwd: folder,
+    environment: process.env,
+    options,
+    timeoutMs: 60_000,
+    aliased: () => [],
+  });
+  await paused.drain();
+  await expect(
+    paused.query({ sql: "SELECT 1", params: "[]" }, { file: null, timeoutMs: 60_000, isUrgent: true }),
+  ).rejects.toThrow("the query would have to wait");
+  paused.resume();
+  await paused.stop();
+});
