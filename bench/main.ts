@@ -36,6 +36,7 @@ interface Target {
   readonly server: ServerProcess;
   ids: string[];
   token: string;
+  key: string;
 }
 
 interface Scenario {
@@ -73,6 +74,13 @@ const scenarios: readonly Scenario[] = [
       get(target).map((request) => ({ ...request, headers: { Authorization: `Bearer ${target.token}` } })),
   },
   {
+    name: "get one with an API key, 32",
+    connections: 32,
+    aim: null,
+    requests: (target) =>
+      get(target).map((request) => ({ ...request, headers: { Authorization: `Bearer ${target.key}` } })),
+  },
+  {
     name: "list of 50, 32",
     connections: 32,
     aim: 0.8,
@@ -90,8 +98,12 @@ const scenarios: readonly Scenario[] = [
   },
 ];
 
-async function post<T>(url: string, body: string): Promise<T> {
-  const response = await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+async function post<T>(url: string, body: string, token?: string): Promise<T> {
+  const headers = {
+    "Content-Type": "application/json",
+    ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+  };
+  const response = await fetch(url, { method: "POST", headers, body });
   if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`);
   return (await response.json()) as T;
 }
@@ -103,6 +115,8 @@ async function fill(target: Target): Promise<void> {
   if (target.name === "floor") return;
   const credentials = JSON.stringify({ email: "bench@example.com", password: "a long password" });
   target.token = (await post<{ accessToken: string }>(`${url}/api/auth/register`, credentials)).accessToken;
+  const key = JSON.stringify({ name: "bench", scopes: ["items:read"] });
+  target.key = (await post<{ key: string }>(`${url}/api/auth/keys`, key, target.token)).key;
 }
 
 async function prepareFolder(folder: string, collections: number): Promise<string> {
@@ -149,12 +163,14 @@ async function main(): Promise<void> {
       server: await startServer([executable], await prepareFolder(`${folder}/socle`, 2), { SERVICE_LOG_LEVEL: "INFO" }),
       ids: [],
       token: "",
+      key: "",
     };
     const floor: Target = {
       name: "floor",
       server: await startServer([process.execPath, `${root}/bench/floor.ts`, `${folder}/floor.db`], folder),
       ids: [],
       token: "",
+      key: "",
     };
     targets.push(socle, floor);
     for (const target of targets) await fill(target);

@@ -4,17 +4,9 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { startAcmeServer } from "../packages/server/test/acme-server.ts";
-import { project, type Running, serve, socle, temporaryFolder, until } from "./kit.ts";
+import { freePort, project, type Running, serve, socle, temporaryFolder, until } from "./kit.ts";
 
 const domains = ["api.example.com", "www.example.com"];
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
-  const { port = 0 } = server;
-  await server.stop(true);
-  return port;
-}
 
 async function issued() {
   const redirectPort = await freePort();

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import type { EventEntry, LogEntry } from "@socle/protocol";
 import { SocleClient, SocleError } from "../packages/client/src/index.ts";
 import { project, serve, until } from "./kit.ts";
+import { write } from "./scripts-kit.ts";
 
 const secret = "a password of the environment";
 const definition = {
@@ -12,7 +13,17 @@ const definition = {
     { name: "cover", type: "file" },
   ],
 };
-const cwd = await project({ collections: [definition], config: { limits: { body: "2MiB" } } });
+const cwd = await project({
+  collections: [definition],
+  config: { limits: { body: "2MiB" }, mail: { from: "shop@example.com" } },
+});
+await write(cwd, {
+  "endpoints/send.ts": `export const POST: Endpoint = async (_, { mail }) => {
+  await mail.send({ to: "ann@example.com", subject: "Hello", text: "Hello\\n" });
+  return new Response();
+};
+`,
+});
 const env = { SERVICE_ADMIN_EMAIL: "admin@example.com", SERVICE_ADMIN_PASSWORD: secret };
 const server = await serve(cwd, { args: ["--port", "0"], env });
 const client = new SocleClient({ baseUrl: server.url });
@@ -48,6 +59,16 @@ test("a file: found by its name, protected, and the records that use it", async 
   expect([audit?.type, audit?.payload["target"]]).toEqual(["admin.file.updated", file.id]);
   expect((await client.admin.overview()).storage).toEqual({ files: 2, size: 2 });
   await expect(client.admin.file("fil_none")).rejects.toBeInstanceOf(SocleError);
+});
+
+test("mails: the outbox, a mail, and no retry without an SMTP server", async () => {
+  await client.function("send", { method: "POST" });
+  const { items, total } = await client.admin.mails.list({ status: "kept" });
+  expect([total, items.map(({ to, subject }) => [to, subject])]).toEqual([1, [["ann@example.com", "Hello"]]]);
+  const id = items[0]?.id ?? "";
+  expect(await client.admin.mails.get(id)).toMatchObject({ id, text: "Hello\n", html: null });
+  expect((await client.admin.mails.list({ status: "sent" })).total).toBe(0);
+  await expect(client.admin.mails.retry(id)).rejects.toMatchObject({ status: 400 });
 });
 
 test("a trial: what nobody would get", async () => {

@@ -170,6 +170,30 @@ test("docs/migrations.md prints a migration that type-checks and fills the slugs
   await server.stop();
 });
 
+test("docs/accounts.md prints a definition of users that does as the page says", async () => {
+  const { cwd, paths } = await printedProject("accounts.md");
+  expect(paths).toContain("collections/users.json");
+  const server = await serve(cwd);
+  const form = { email: "ada@example.com", password: "correct horse", name: "Ada" };
+  expect((await post(`${server.url}/api/auth/register`, { ...form, plan: "pro" })).status).toBe(403);
+  const { user, accessToken } = (await (await post(`${server.url}/api/auth/register`, form)).json()) as {
+    user: { id: string };
+    accessToken: string;
+  };
+  await post(`${server.url}/api/auth/register`, { ...form, email: "ben@example.com", name: "Ben", manager: user.id });
+  const headers = { Authorization: `Bearer ${accessToken}` };
+  const read = async (path: string) => (await fetch(`${server.url}/api/users${path}`, { headers })).json();
+  expect(await read(`/${user.id}`)).toMatchObject({
+    name: "Ada",
+    plan: "free",
+    email: "ada@example.com",
+    verified: false,
+  });
+  expect(await read("?filter=manager.name='Ada'%26%26email~'ben'")).toMatchObject({ items: [{ name: "Ben" }] });
+  expect(JSON.stringify(await read("?sort=name"))).toContain("ben@example.com");
+  await server.stop();
+});
+
 test("docs/queries.md prints collections that load and records that socle seed takes", async () => {
   const { cwd, paths } = await printedProject("queries.md");
   expect(paths).toEqual([

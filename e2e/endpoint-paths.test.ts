@@ -103,10 +103,7 @@ test("with another prefix the usual path is gone, and the list shows the real pa
 test("a bad prefix and a bad limit each end the start with one line", async () => {
   for (const [config, message] of [
     [{ endpoints: { prefix: "/api/own" } }, '"/api/own" is not valid for "endpoints.prefix"'],
-    [
-      { limits: { requests: [{ routes: "/x", per: "key", max: 1, window: "1m" }] } },
-      "limits.requests[0].per: callers have no API keys",
-    ],
+    [{ limits: { requests: [{ routes: "/x", per: "day", max: 1, window: "1m" }] } }, "limits.requests[0].per"],
   ] as const) {
     const cwd = await project({ config });
     const { code, stderr } = await socle(["serve"], { cwd });

@@ -166,6 +166,14 @@ export async function inParallel<T>(
   await Promise.all(Array.from({ length: width }, worker));
 }
 
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  const { port = 0 } = server;
+  await server.stop(true);
+  return port;
+}
+
 /** Milliseconds after which a test gives up waiting. A busy machine is slow: only a condition that never comes takes so long. */
 export const patience = 120_000;
 

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { codeOf } from "../packages/server/test/authenticator.ts";
 import { type Finished, post, project, serve, socle } from "./kit.ts";
 
 const env = { SERVICE_ADMIN_EMAIL: "admin@example.com", SERVICE_ADMIN_PASSWORD: "correct horse" };
@@ -147,6 +148,28 @@ describe("push", () => {
     expect([answer.code, answer.stdout]).toEqual([code, ""]);
     expect(answer.stderr).toContain(message);
     expect(answer.stderr).not.toContain("    at ");
+  });
+
+  test("an admin with a second factor types a code after the password, or a recovery code", async () => {
+    const remote = await there(posts);
+    const send = async (route: string, body: object) =>
+      (
+        await post(`${remote.url}/api/auth/${route}`, body, { Authorization: `Bearer ${remote.token}` })
+      ).json() as Promise<Record<string, string>>;
+    const { secret = "" } = await send("totp", {});
+    const { recoveryCodes = "" } = await send("totp/confirm", { code: codeOf(secret, -1) });
+    const cwd = await project({ collections: [posts] });
+    const outcomes: [string, number, string][] = [
+      ["", 2, "no second factor was given"],
+      ["no code\n", 1, "The second factor is wrong"],
+      [`${codeOf(secret)}\n`, 0, ""],
+      [`${recoveryCodes[0]}\n`, 0, ""],
+      [`${recoveryCodes[0]}\n`, 1, "The second factor is wrong"],
+    ];
+    for (const [typed, code, message] of outcomes) {
+      const answer = await push(cwd, remote.url, email, `correct horse\n${typed}`);
+      expect([answer.code, answer.stderr]).toEqual([code, expect.stringContaining(message)]);
+    }
   });
 
   test("a wrong address, a service that is not there, and no collections here", async () => {

@@ -35,9 +35,9 @@ const broken: { readonly [path: string]: readonly [content: string, reason: stri
     "export const onLogin = () => 1;\n",
     "onLogin does not work in functions/a/, where a file may export onCreate, onUpdate, onDelete, beforeCreate, beforeUpdate or beforeDelete",
   ],
-  "functions/users/update.ts": [
-    "export const onUpdate = () => 1;\n",
-    "onUpdate does not work in functions/users/, where a file may export onCreate, onLogin, beforeRegister or beforeLogin",
+  "functions/users/create.ts": [
+    "export const beforeCreate = () => 1;\n",
+    "beforeCreate does not work in functions/users/, where a file may export ",
   ],
   "functions/a/throws.ts": ['\nthrow new Error("at the top");\n', "at the top (functions/a/throws.ts:2:11)"],
   "functions/a/exits.ts": ["process.exit(3);\n", "process.exit() is not available in functions, jobs and endpoints"],

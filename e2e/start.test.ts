@@ -28,7 +28,7 @@ describe("a definition file that is wrong stops the start and applies no other",
       '{ "name": "bad", "fields": [{ "name": "x", "type": "relation", "collection": "pots" }] }',
       /zbad\.json: field "x": there is no collection "pots" to point to; did you mean "posts"/,
     ],
-    ["is named users", '{ "name": "users", "fields": [] }', /zbad\.json: "users" is a reserved collection name/],
+    ["is named auth", '{ "name": "auth", "fields": [] }', /zbad\.json: "auth" is a reserved collection name/],
     [
       "defines a collection again",
       '{ "name": "Posts", "fields": [] }',

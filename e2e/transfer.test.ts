@@ -2,6 +2,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
 import { project, serve, socle } from "./kit.ts";
@@ -38,6 +39,45 @@ test("in and out again, with a service and without one, is the same", async () =
   expect(again.stderr.split("\n")[0]).toBe("line 2: id is taken by another record");
   expect(again.stderr).toContain("and 2480 more rows refused");
 });
+
+test("hooks decide about the rows, and functions run for the records, with a service and without one", async () => {
+  const code = `
+      export const beforeCreate = ({ record, earlier }) => {
+        if (record.n % 2 === 1) throw new Refusal("odd", { field: "n" });
+        return { text: record.text + " " + earlier.length };
+      };
+      export const onCreate = async ({ record, db }) => { await db.collection("copies").create({ n: record.n, text: record.text }); };`;
+  const cwd = await project({ collections });
+  await mkdir(join(cwd, "functions/rows"), { recursive: true });
+  await Bun.write(join(cwd, "functions/rows/check.ts"), code);
+  await Bun.write(join(cwd, "first.csv"), "n,text\n0,a\n1,b\n2,c\n");
+  await Bun.write(join(cwd, "second.csv"), "n,text\n10,a\n11,b\n12,c\n");
+  const odd = (line: number) => ({
+    code: 1,
+    stdout: "2 records imported, 1 row refused\n",
+    stderr: `line ${line}: odd\n`,
+  });
+  expect(await socle(["import", "rows", "first.csv"], { cwd })).toMatchObject(odd(3));
+  expect(textsOf(cwd, "copies")).toEqual(["a 0", "c 1"]);
+  const server = await serve(cwd);
+  expect(await socle(["import", "rows", "second.csv"], { cwd })).toMatchObject(odd(3));
+  await server.stop();
+  expect(textsOf(cwd, "rows")).toEqual(["a 0", "c 1", "a 0", "c 1"]);
+  await Bun.write(join(cwd, "functions/rows/check.ts"), "export const beforeCreate = (");
+  const broken = await socle(["import", "rows", "second.csv"], { cwd });
+  expect([broken.code, broken.stdout]).toEqual([2, ""]);
+  expect(broken.stderr).toContain("functions/rows/check.ts does not load, it has no effect");
+  expect(broken.stderr).toContain('A hook of "rows" did not decide');
+  expect(textsOf(cwd, "rows")).toHaveLength(4);
+});
+
+function textsOf(cwd: string, table: string): string[] {
+  using database = new Database(join(cwd, "socle.db"), { readonly: true });
+  return database
+    .query<{ text: string }, []>(`SELECT text FROM "${table}" ORDER BY _seq`)
+    .all()
+    .map(({ text }) => text);
+}
 
 test("wrong usage is one line", async () => {
   const cwd = await project({ collections });

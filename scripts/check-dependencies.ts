@@ -20,6 +20,7 @@ const permissive = [
   "CC0-1.0",
   "ISC",
   "MIT",
+  "MIT-0",
   // This licence is for fonts alone: a font may be embedded, and is not sold separately.
   "OFL-1.1",
   "Unlicense",
@@ -37,6 +38,9 @@ the dashboard among them:
 | package | version | licence |
 | --- | --- | --- |
 ${rows.join("\n")}
+
+The list of common passwords, by which new passwords are refused, is made from the list of [@zxcvbn-ts/language-common](https://www.npmjs.com/package/@zxcvbn-ts/language-common)
+4.1.3 (MIT).
 
 \`npm run check\` compares this table with package-lock.json, and refuses a licence that is not permissive.
 `;

@@ -3,8 +3,11 @@
  * `npm test unit` runs the tests that need no executable; `npm run test:long` runs the long tests, `npm run test:hostile`
  * the attacks of the hostile suite, `npm run test:power-cuts` the power cuts, `npm run test:disks` and `npm run test:clocks`
  * failing disks and wrong clocks, `npm run test:kills`, `test:upgrade` and `soak` the suites of these names.
+ *
+ * With `--again`, each file with a failed test runs a second time, alone, after all others. Tests that fail only the first
+ * time are named at the end, and do not fail the run: a shared machine that lands changes needs one verdict, not luck.
  */
-import { openSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { Glob } from "bun";
 import { must, root } from "./run.ts";
@@ -25,7 +28,8 @@ const suites = {
   upgrade: [["e2e/reliability/upgrade.test.ts"]],
 } as const;
 
-const suite = Bun.argv[2] ?? "all";
+const again = Bun.argv.includes("--again");
+const suite = Bun.argv.slice(2).find((argument) => argument !== "--again") ?? "all";
 if (!Object.hasOwn(suites, suite)) {
   console.error(`There is no suite "${suite}"; there are: ${Object.keys(suites).join(", ")}`);
   process.exit(2);
@@ -38,16 +42,23 @@ interface Counts {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** The failed tests, with the files of the tests. */
-  readonly failures: readonly string[];
+  readonly failures: readonly Failure[];
 }
 
-/** Runs a group of files. Only the first group writes to the terminal while running; the others follow at the end. */
-async function run(patterns: readonly string[], index: number): Promise<Counts> {
-  const files = patterns
+interface Failure {
+  readonly file: string;
+  readonly name: string;
+}
+
+function filesOf(patterns: readonly string[]): string[] {
+  return patterns
     .flatMap((pattern) => [...new Glob(pattern).scanSync(root)])
     .filter((file) => !file.includes("node_modules"))
     .sort();
+}
+
+/** Runs a group of files. Only the first group writes to the terminal while running; the others follow at the end. */
+async function run(files: readonly string[], index: number): Promise<Counts> {
   const report = `${tmpdir()}/socle-tests-${process.pid}-${index}.xml`;
   const output = `${tmpdir()}/socle-tests-${process.pid}-${index}.log`;
   // A single descriptor for both streams, so that neither stream overwrites the other.
@@ -68,6 +79,11 @@ async function run(patterns: readonly string[], index: number): Promise<Counts> 
     console.log(readFileSync(output, "utf8"));
     rmSync(output);
   }
+  // A runner that crashes leaves no report: every file of the group counts as failed.
+  if (!existsSync(report)) {
+    const failures = files.map((file) => ({ file, name: "the test runner crashed" }));
+    return { passed: 0, failed: failures.length, skipped: 0, failures };
+  }
   const written = readFileSync(report, "utf8");
   rmSync(report);
   /** The counts of the whole run stand in the report's first element. */
@@ -79,18 +95,46 @@ async function run(patterns: readonly string[], index: number): Promise<Counts> 
   return { passed: counted("tests") - broken - skipped, failed, skipped, failures: failuresOf(written) };
 }
 
-/** `FILE: NAME` of each test that a JUnit report names as failed. */
-function failuresOf(report: string): string[] {
+/** The tests that a JUnit report names as failed. */
+function failuresOf(report: string): Failure[] {
   return [...report.matchAll(/<testcase name="([^"]*)"[^>]*? file="([^"]*)"[^>]*[^/]>\s*<failure/g)].map(
-    ([, name, file]) => `${file}: ${name}`,
+    ([, name = "", file = ""]) => ({ file, name }),
   );
 }
 
+/**
+ * Runs the files of the failed tests a second time, one after the other. A failure without a file stays.
+ * @returns the counts with the failures of the second runs in place of the first.
+ */
+async function runAgain(first: Counts): Promise<Counts> {
+  const files = [...new Set(first.failures.map(({ file }) => file))];
+  const unnamed = first.failed - first.failures.length;
+  const failures: Failure[] = [];
+  let failed = unnamed;
+  for (const file of files) {
+    console.log(`\nSecond run of ${file}`);
+    const second = await run([file], 0);
+    failed += second.failed;
+    failures.push(...second.failures);
+  }
+  const steady = first.failures.length - (failed - unnamed);
+  return { ...first, passed: first.passed + Math.max(0, steady), failed, failures };
+}
+
 if (suite !== "unit") await must([process.execPath, `${root}/scripts/build.ts`]);
-const counts = await Promise.all(groups.map(run));
+const counts = await Promise.all(groups.map((patterns, index) => run(filesOf(patterns), index)));
 const sum = (of: (each: Counts) => number): number => counts.reduce((total, each) => total + of(each), 0);
-const [passed, failed, skipped] = [sum((each) => each.passed), sum((each) => each.failed), sum((each) => each.skipped)];
-for (const failure of counts.flatMap((each) => each.failures)) console.error(`failed: ${failure}`);
+const first: Counts = {
+  passed: sum((each) => each.passed),
+  failed: sum((each) => each.failed),
+  skipped: sum((each) => each.skipped),
+  failures: counts.flatMap((each) => each.failures),
+};
+const { passed, failed, skipped, failures } = again && first.failed > 0 ? await runAgain(first) : first;
+const isLasting = (one: Failure): boolean => failures.some(({ file, name }) => file === one.file && name === one.name);
+for (const failure of first.failures)
+  if (!isLasting(failure)) console.error(`failed the first time only: ${failure.file}: ${failure.name}`);
+for (const { file, name } of failures) console.error(`failed: ${file}: ${name}`);
 if (skipped > 0) console.error(`${skipped} tests were skipped; a test runs or it is not there`);
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 && skipped === 0 && passed > 0 ? 0 : 1);

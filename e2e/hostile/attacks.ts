@@ -2,6 +2,7 @@
 import type { Socket } from "node:net";
 import { bearer, flood, head, open, over, send, type Target } from "./raw.ts";
 import { subscriptionAttacks } from "./subscriptions.ts";
+import { codeAttacks } from "./user-code.ts";
 
 /** How much of an attack is made: 1 is the long form. */
 interface Strength {
@@ -274,4 +275,5 @@ export const attacks: { readonly [name: string]: Attack } = {
     hold(target, strength, { count: Math.round(3_000 * strength.share), use: (socket) => socket.resume() }),
 
   ...subscriptionAttacks,
+  ...codeAttacks,
 };

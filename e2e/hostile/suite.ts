@@ -2,12 +2,14 @@
  * The hostile suite: each attack on a fresh service, with a bystander beside the attack; the service's memory, descriptors and disk
  * use before, during and after. The long form is `npm run test:hostile`, the short form is a test.
  */
-import { join } from "node:path";
+import { mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { fileForm, formType } from "../../packages/server/test/forms.ts";
 import { png } from "../../packages/server/test/images.ts";
 import { post, project, type Running, serve } from "../kit.ts";
 import { Bystander, type Latencies, Peaks, type Sample, sample } from "./measure.ts";
 import type { Target } from "./raw.ts";
+import { codeOf } from "./user-code.ts";
 
 const open = { read: "public", create: "authenticated", update: "authenticated", delete: "admin" };
 const collections = [
@@ -56,6 +58,7 @@ const collections = [
     permissions: open,
   },
   { name: "threads", fields: [{ name: "text", type: "text" }], permissions: { ...open, delete: "authenticated" } },
+  { name: "tries", fields: [{ name: "text", type: "text" }], permissions: open },
   {
     name: "replies",
     fields: [{ name: "to", type: "relation", collection: "threads", onDelete: "cascade" }],
@@ -179,6 +182,10 @@ export async function suffer(
   wrap: (pid: number) => void = () => undefined,
 ): Promise<{ readonly outcome: Promise<Outcome> }> {
   const cwd = await project({ collections, config });
+  for (const [path, code] of Object.entries(codeOf[name] ?? {})) {
+    await mkdir(join(cwd, dirname(path)), { recursive: true });
+    await Bun.write(join(cwd, path), code);
+  }
   const server = await serve(cwd);
   wrap(server.pid);
   const take = (): Promise<Sample> => sample(server.pid, cwd);

@@ -1,49 +1,39 @@
 /** The admin API of a service, for users with the role admin; any other caller gets 403. Every method throws `SocleError`. */
 import type {
+  ApiKey,
   ChangedField,
   CollectionDefinition,
   CollectionEntry,
   Credentials,
   EffectiveConfig,
-  EndpointEntry,
   EventEntry,
   FileUse,
-  FunctionEntry,
-  FunctionRun,
   IndexDefinition,
-  JobEntry,
-  JobRun,
+  Invitation,
+  Link,
   LogEntry,
   LogLevel,
   MigrationPlan,
-  NewQueueRun,
   Overview,
   Page,
   Permissions,
-  QueueRun,
-  QueueRunDetail,
   Role,
   RuleTrial,
   RuleTrialRequest,
   Schema,
-  ScriptFileEntry,
-  SourceExcerpt,
   StoredFile,
   User,
   UserEntry,
+  UserFactors,
   Visibility,
 } from "@socle/protocol";
+import { MailAdmin } from "./admin-mails.ts";
+import { ScriptAdmin } from "./admin-scripts.ts";
+import { KeysClient } from "./auth-keys.ts";
+import type { PageQuery } from "./page-query.ts";
 import { searchOf } from "./search.ts";
 import { readServerEvents } from "./server-events.ts";
 import type { Transport } from "./transport.ts";
-
-/** A part of a list. */
-export interface PageQuery {
-  /** 50 unless said otherwise, 1,000 at most. */
-  limit?: number | undefined;
-  /** Counts from 0. */
-  offset?: number | undefined;
-}
 
 export interface UserQuery extends PageQuery {
   /** A part of the email. */
@@ -76,17 +66,6 @@ export interface EventQuery extends PageQuery {
   actor?: string | undefined;
   /** The id of the user whom the event is about: sign-ins, and changes of the account by admins. */
   about?: string | undefined;
-}
-
-export interface RunQuery extends PageQuery {
-  status?: FunctionRun["status"] | undefined;
-  /** A file of functions: `functions/posts/notify.ts`. */
-  filePath?: string | undefined;
-}
-
-export interface QueueQuery extends PageQuery {
-  /** Absent: runs that wait and runs that run. */
-  status?: QueueRun["status"] | undefined;
 }
 
 export interface CollectionChange {
@@ -168,8 +147,14 @@ export class UserAdmin {
     return this.#transport.call("GET", userPath(id));
   }
 
-  create(user: Credentials & { role?: Role }): Promise<User> {
+  /** The user may have the fields that the project defines for users. */
+  create(user: Credentials & { role?: Role; [field: string]: unknown }): Promise<User> {
     return this.#transport.call("POST", "/api/admin/users", { body: user });
+  }
+
+  /** Mails an invitation. `data` has fields of the future user. */
+  invite(invitation: { email: string; role?: Role; data?: object }): Promise<Invitation> {
+    return this.#transport.call("POST", "/api/admin/invitations", { body: invitation });
   }
 
   setRole(id: string, role: Role): Promise<User> {
@@ -181,6 +166,34 @@ export class UserAdmin {
     return this.#transport.call("POST", `${userPath(id)}/password`, { body: { password } });
   }
 
+  factors(id: string): Promise<UserFactors> {
+    return this.#transport.call("GET", `${userPath(id)}/factors`);
+  }
+
+  /** Removes every second factor of a user who has lost the factors. */
+  async removeFactors(id: string): Promise<void> {
+    await this.#transport.fetch("DELETE", `${userPath(id)}/factors`);
+  }
+
+  /** The accounts at providers by which a user can sign in. */
+  async links(id: string): Promise<Link[]> {
+    return (await this.#transport.call<{ items: Link[] }>("GET", `${userPath(id)}/links`)).items;
+  }
+
+  /** Removes a link of a user, also the last way to sign in. */
+  async removeLink(id: string, provider: string): Promise<void> {
+    await this.#transport.fetch("DELETE", `${userPath(id)}/links/${encodeURIComponent(provider)}`);
+  }
+
+  /** The API keys of a user. */
+  keys(id: string, query: PageQuery = {}): Promise<Page<ApiKey>> {
+    return this.#transport.call("GET", `${userPath(id)}/keys${searchOf(query)}`);
+  }
+
+  async deleteKey(id: string, keyId: string): Promise<void> {
+    await this.#transport.fetch("DELETE", `${userPath(id)}/keys/${encodeURIComponent(keyId)}`);
+  }
+
   async endSession(id: string, sessionId: string): Promise<void> {
     await this.#transport.fetch("DELETE", `${userPath(id)}/sessions/${encodeURIComponent(sessionId)}`);
   }
@@ -190,89 +203,13 @@ export class UserAdmin {
   }
 }
 
-/** Functions and jobs: files, runs, and running a run again. */
-export class ScriptAdmin {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
-  /** The files of functions and jobs, with the result of the last load. */
-  files(query: PageQuery = {}): Promise<Page<ScriptFileEntry>> {
-    return this.#transport.call("GET", `/api/admin/scripts${searchOf(query)}`);
-  }
-
-  functions(query: PageQuery = {}): Promise<Page<FunctionEntry>> {
-    return this.#transport.call("GET", `/api/admin/functions${searchOf(query)}`);
-  }
-
-  endpoints(query: PageQuery = {}): Promise<Page<EndpointEntry>> {
-    return this.#transport.call("GET", `/api/admin/endpoints${searchOf(query)}`);
-  }
-
-  functionRuns(query: RunQuery = {}): Promise<Page<FunctionRun>> {
-    return this.#transport.call("GET", `/api/admin/functions/runs${searchOf(query)}`);
-  }
-
-  /** Runs a run again that has failed for good. */
-  retryFunction(runId: string): Promise<{ runId: string }> {
-    return this.#transport.call("POST", `/api/admin/functions/runs/${encodeURIComponent(runId)}/retry`);
-  }
-
-  /** The lines around the place of the last error of a run, of a function or a job; null without a place. */
-  runSource(runId: string): Promise<{ source: SourceExcerpt | null }> {
-    return this.#transport.call("GET", `/api/admin/runs/${encodeURIComponent(runId)}/source`);
-  }
-
-  jobs(query: PageQuery = {}): Promise<Page<JobEntry>> {
-    return this.#transport.call("GET", `/api/admin/jobs${searchOf(query)}`);
-  }
-
-  /** Attempts, newest first. */
-  jobRuns(name: string, query: PageQuery = {}): Promise<Page<JobRun>> {
-    return this.#transport.call("GET", `/api/admin/jobs/${encodeURIComponent(name)}/runs${searchOf(query)}`);
-  }
-
-  /** Starts a job now, once. */
-  runJob(name: string): Promise<{ runId: string }> {
-    return this.#transport.call("POST", `/api/admin/jobs/${encodeURIComponent(name)}/run`);
-  }
-
-  /** Adds a run to the queue of a job. Answers the waiting run with the same key, if the queue has that run. */
-  enqueue(name: string, run: NewQueueRun = {}): Promise<{ runId: string }> {
-    return this.#transport.call("POST", `/api/admin/jobs/${encodeURIComponent(name)}/enqueue`, { body: run });
-  }
-
-  /** Runs of a queue that are not over; with `status: "failed"`, runs that have failed for good. */
-  queue(name: string, query: QueueQuery = {}): Promise<Page<QueueRun>> {
-    return this.#transport.call("GET", `/api/admin/jobs/${encodeURIComponent(name)}/queue${searchOf(query)}`);
-  }
-
-  /** A run of a queue, with the payload. */
-  queueRun(name: string, runId: string): Promise<QueueRunDetail> {
-    return this.#transport.call("GET", queuePath(name, runId));
-  }
-
-  /** Deletes a run of a queue that waits, or has failed for good. */
-  async deleteQueued(name: string, runId: string): Promise<void> {
-    await this.#transport.fetch("DELETE", queuePath(name, runId));
-  }
-
-  /** Runs a run of a queue again that has failed for good. */
-  retryQueued(name: string, runId: string): Promise<{ runId: string }> {
-    return this.#transport.call("POST", `${queuePath(name, runId)}/retry`);
-  }
-}
-
-function queuePath(name: string, runId: string): string {
-  return `/api/admin/jobs/${encodeURIComponent(name)}/queue/${encodeURIComponent(runId)}`;
-}
-
 export class AdminClient {
   readonly collections: CollectionAdmin;
   readonly users: UserAdmin;
   readonly scripts: ScriptAdmin;
+  readonly mails: MailAdmin;
+  /** The service keys. */
+  readonly keys: KeysClient;
   readonly #transport: Transport;
 
   constructor(transport: Transport) {
@@ -280,6 +217,8 @@ export class AdminClient {
     this.collections = new CollectionAdmin(transport);
     this.users = new UserAdmin(transport);
     this.scripts = new ScriptAdmin(transport);
+    this.mails = new MailAdmin(transport);
+    this.keys = new KeysClient(transport, "/api/admin/keys");
   }
 
   overview(): Promise<Overview> {

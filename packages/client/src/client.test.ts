@@ -32,6 +32,12 @@ interface Collections {
     };
     owner: never;
   };
+  users: {
+    record: { id: string; createdAt: string; updatedAt: string; email: string; name: string | null };
+    create: { name: string };
+    update: { name?: string };
+    owner: never;
+  };
 }
 
 test("create demands what is required", () => {
@@ -82,6 +88,16 @@ test("a client of a project knows its collections", () => {
         },
         { method: "update", collection: "notes", id: "rec_2", body: { posts: [{ $ref: 0 }, "rec_2"] } },
       ]),
+    async () => (await client.collection("users").get("usr_1")).name?.toUpperCase(),
+    () => client.collection("users").update("usr_1", { name: "a" }),
+    // @ts-expect-error the email is no field to write
+    () => client.collection("users").update("usr_1", { email: "a@example.com" }),
+    // @ts-expect-error users register
+    () => client.collection("users").create({ name: "a" }),
+    () => client.register({ email: "a@example.com", password: "x", name: "a" }),
+    // @ts-expect-error name is missing
+    () => client.register({ email: "a@example.com", password: "x" }),
+    () => plain.register({ email: "a@example.com", password: "x", name: "a" }),
     // @ts-expect-error an operator that does not exist
     () => client.batch([{ method: "update", collection: "notes", id: "rec_1", body: { posts: { $ad: ["a"] } } }]),
     () => plain.collection<Post>("posts").update("rec_1", { views: { $increment: 1 }, tags: { $remove: ["a"] } }),
@@ -93,7 +109,7 @@ test("a client of a project knows its collections", () => {
     // @ts-expect-error done is missing
     () => plain.collection<Post>("posts").create({ title: "a" }),
   ];
-  expect(checks(new SocleClient<Collections>({ baseUrl: "" }), new SocleClient({ baseUrl: "" }))).toHaveLength(20);
+  expect(checks(new SocleClient<Collections>({ baseUrl: "" }), new SocleClient({ baseUrl: "" }))).toHaveLength(27);
 });
 
 test("without a WebSocket, subscribe says what to pass", () => {

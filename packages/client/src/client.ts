@@ -16,10 +16,12 @@ import {
   type SetupStatus,
   type StoredRecord,
   type SystemFields,
+  type USERS,
   type User,
   versionOf,
 } from "@socle/protocol";
 import { AdminClient } from "./admin.ts";
+import { AuthClient } from "./auth.ts";
 import { type Operation, type RecordsOf, sendBatch } from "./batch.ts";
 import type { OnceOptions } from "./once.ts";
 import { type Listener, Realtime, type SubscribeOptions } from "./realtime.ts";
@@ -58,6 +60,21 @@ export interface CollectionTypes {
 /** The values of a record to create. The owner is the signed-in user. */
 export type CreateOf<Types extends CollectionTypes> = Omit<Types["create"], Types["owner"]> &
   Partial<Pick<Types["create"], Types["owner"] & keyof Types["create"]>>;
+
+/** The values of a registration: the credentials, and the fields of users that the project defines. */
+export type Registration<Collections> = Credentials &
+  (Collections extends { users: { create: infer Fields } }
+    ? Fields
+    : [keyof Collections] extends [never]
+      ? { [field: string]: unknown }
+      : unknown);
+
+type ClientOf<Types extends CollectionTypes> = CollectionClient<Types["record"], CreateOf<Types>, Types["update"]>;
+
+/** A collection of a project. Users are created by a registration, and deleted as accounts. */
+export type NamedClient<Name, Types extends CollectionTypes> = Name extends typeof USERS
+  ? Omit<ClientOf<Types>, "create" | "delete">
+  : ClientOf<Types>;
 
 /** The records of a collection. Every method throws `SocleError`. */
 export interface CollectionClient<T extends SystemFields, Create = NewRecord<T>, Update = Changes<T>> {
@@ -123,6 +140,8 @@ function changeOf<T extends SystemFields>(event: Event): RecordChange<T> {
 export class SocleClient<Collections extends { [name in keyof Collections]: CollectionTypes } = object> {
   /** The files of the service. */
   readonly storage: StorageClient;
+  /** The account of the signed-in user. */
+  readonly auth: AuthClient;
   /** The admin API, for users with the role admin. */
   readonly admin: AdminClient;
   readonly #transport: Transport;
@@ -134,6 +153,10 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
     this.#transport = new Transport(options);
     this.#realtime = new Realtime(this.#transport, options.webSocket);
     this.storage = new StorageClient(this.#transport);
+    this.auth = new AuthClient(this.#transport, {
+      signIn: (route, proof) => this.#signIn(route, proof),
+      signOut: (...request) => this.#signOut(...request),
+    });
     this.admin = new AdminClient(this.#transport);
   }
 
@@ -165,16 +188,19 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
     return this.#transport.call("GET", "/health");
   }
 
-  async register(credentials: Credentials): Promise<User> {
-    const user = await this.#transport.signIn("register", credentials);
-    this.#realtime.reconnect();
+  /**
+   * Makes a user, with the fields of users that the project defines, and signs in. Null if the service wants a proof of the
+   * address first (`auth.requireVerified`): a mail is under way, also for an address that is known already.
+   */
+  async register(values: Registration<Collections>): Promise<User | null> {
+    const user = await this.#transport.register(values);
+    if (user !== null) this.#realtime.reconnect();
     return user;
   }
 
-  async login(credentials: Credentials): Promise<User> {
-    const user = await this.#transport.signIn("login", credentials);
-    this.#realtime.reconnect();
-    return user;
+  /** @throws SecondFactorRequired for a user with a second factor: `client.auth.secondFactor` goes on. */
+  login(credentials: Credentials): Promise<User> {
+    return this.#signIn("login", credentials);
   }
 
   /** Whether the service waits for the first admin. */
@@ -188,15 +214,12 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
   }
 
   /** Makes the first admin with the token of the set-up link, and signs in as this admin. */
-  async setUp(token: string, credentials: Credentials): Promise<User> {
-    const user = await this.#transport.signIn("setup", { ...credentials, token });
-    this.#realtime.reconnect();
-    return user;
+  setUp(token: string, credentials: Credentials): Promise<User> {
+    return this.#signIn("setup", { ...credentials, token });
   }
 
-  async logout(): Promise<void> {
-    await this.#transport.signOut();
-    this.#realtime.reconnect();
+  logout(): Promise<void> {
+    return this.#signOut("POST", "/api/auth/logout", {});
   }
 
   async me(): Promise<User> {
@@ -205,9 +228,7 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
   }
 
   /** A collection that the types of the project know. */
-  collection<Name extends keyof Collections & string>(
-    name: Name,
-  ): CollectionClient<Collections[Name]["record"], CreateOf<Collections[Name]>, Collections[Name]["update"]>;
+  collection<Name extends keyof Collections & string>(name: Name): NamedClient<Name, Collections[Name]>;
   /** A collection with records of a type that the caller says: `collection<Post>("posts")`. */
   collection<T extends SystemFields = StoredRecord>(
     name: [keyof Collections] extends [never] ? string : keyof Collections & string,
@@ -257,5 +278,16 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
   /** Ends the realtime connection and all subscriptions. */
   close(): void {
     this.#realtime.close();
+  }
+
+  async #signOut(method: string, path: string, body: object): Promise<void> {
+    await this.#transport.signOut(method, path, body);
+    this.#realtime.reconnect();
+  }
+
+  async #signIn(route: string, proof: object): Promise<User> {
+    const user = await this.#transport.signIn(route, proof);
+    this.#realtime.reconnect();
+    return user;
   }
 }

@@ -1,5 +1,5 @@
-/** Error of the client for an answer with a status of 400 or more. */
-import type { ErrorBody, ErrorCode, ErrorDetail } from "@socle/protocol";
+/** Errors of the client: for an answer with a status of 400 or more, and for a sign-in that needs the second factor. */
+import type { ErrorBody, ErrorCode, ErrorDetail, SecondFactorMethod, SecondFactorResponse } from "@socle/protocol";
 
 export class SocleError extends Error {
   override readonly name = "SocleError";
@@ -23,5 +23,19 @@ export class SocleError extends Error {
     const retryAfter = response.headers.get("retry-after");
     this.retryAfter = retryAfter === null ? null : Number(retryAfter);
     this.requestId = response.headers.get("x-request-id");
+  }
+}
+
+/** A sign-in of a user with a second factor: nobody is signed in before `client.auth.secondFactor`. */
+export class SecondFactorRequired extends Error {
+  override readonly name = "SecondFactorRequired";
+  /** For `client.auth.secondFactor`; works once, for ten minutes. */
+  readonly attempt: string;
+  readonly methods: readonly SecondFactorMethod[];
+
+  constructor({ attempt, methods }: SecondFactorResponse) {
+    super(`The sign-in needs a second factor: ${methods.join(", ")}`);
+    this.attempt = attempt;
+    this.methods = methods;
   }
 }

@@ -141,7 +141,8 @@ export class Realtime {
     this.#tokens = this.#transport.tokens;
     const url = new URL(`${this.#transport.baseUrl}/api/realtime`);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-    if (this.#tokens !== null) url.searchParams.set("token", this.#tokens.accessToken);
+    const { bearer } = this.#transport;
+    if (bearer !== null) url.searchParams.set("token", bearer);
     const socket = new (socketConstructor(this.#webSocket))(url.href);
     this.#socket = socket;
     let wasOpen = false;

@@ -6,6 +6,7 @@ import { afterAll } from "bun:test";
 import {
   type Credentials,
   type TestCall,
+  type TestMail,
   type TestRequest,
   type TestServiceAddress,
   type TestUser,
@@ -90,6 +91,9 @@ export const service = {
   fetch: testFetch.answer.bind(testFetch),
   async idle(): Promise<void> {
     await call({ name: "idle" });
+  },
+  async mails(): Promise<TestMail[]> {
+    return (await call({ name: "mails" })) as TestMail[];
   },
   async seed(file = "seed.json"): Promise<void> {
     await call({ name: "seed", file });

@@ -1,6 +1,6 @@
 /** Transport of the client: sends requests with the tokens of a user and renews the tokens. */
-import type { Credentials, ErrorBody, ErrorCode, TokenResponse, User } from "@socle/protocol";
-import { SocleError } from "./error.ts";
+import type { ErrorBody, ErrorCode, LoginResponse, TokenResponse, User } from "@socle/protocol";
+import { SecondFactorRequired, SocleError } from "./error.ts";
 import { defaultRetries, type OnceOptions, once } from "./once.ts";
 import { canTellProgress, sendWithProgress } from "./progress.ts";
 import type { WebSocketConstructor } from "./socket.ts";
@@ -12,6 +12,8 @@ export interface ClientOptions {
   endpointsPrefix?: string;
   /** Tokens of an earlier session. */
   tokens?: Tokens;
+  /** An API key (`sk_…`), for requests and realtime without tokens. A key belongs on a server, never in a page. */
+  key?: string | undefined;
   /** For runtimes without a WebSocket, for example Node 20: the WebSocket of the package `ws`. */
   webSocket?: WebSocketConstructor;
   /**
@@ -47,12 +49,14 @@ export class Transport {
   readonly baseUrl: string;
   readonly #retries: number;
   readonly #onTokens: (tokens: Tokens | null) => void;
+  readonly #key: string | null;
   #tokens: Tokens | null;
   #refreshing: Promise<boolean> | null = null;
 
   constructor(options: ClientOptions) {
     this.baseUrl = options.baseUrl.replace(/\/+$/, "");
     this.#retries = options.retries ?? defaultRetries;
+    this.#key = options.key ?? null;
     this.#tokens = options.tokens ?? null;
     this.#onTokens = options.onTokens ?? (() => undefined);
   }
@@ -61,32 +65,52 @@ export class Transport {
     return this.#tokens;
   }
 
+  /** The access token, or the API key of a client without tokens. */
+  get bearer(): string | null {
+    return this.#tokens?.accessToken ?? this.#key;
+  }
+
   /** Uses tokens that the caller has and keeps: `onTokens` is not called. */
   adopt(tokens: Tokens | null): void {
     this.#tokens = tokens;
   }
 
-  async signIn(route: "register" | "login" | "setup", credentials: Credentials & { token?: string }): Promise<User> {
-    const response = await this.#request("POST", `/api/auth/${route}`, { body: credentials, token: null });
-    const answer = (await response.json()) as TokenResponse;
+  /**
+   * Sends a proof of an identity, and keeps the tokens of the answer.
+   * @throws SecondFactorRequired for a user with a second factor; the tokens of this client stay.
+   */
+  async signIn(route: string, proof: object): Promise<User> {
+    return this.#keepAnswer(await this.#request("POST", `/api/auth/${route}`, { body: proof, token: null }));
+  }
+
+  /** Registers, and keeps the tokens; null for a user who has to prove the address first. */
+  async register(values: object): Promise<User | null> {
+    const response = await this.#request("POST", "/api/auth/register", { body: values, token: null });
+    return response.status === 202 ? null : this.#keepAnswer(response);
+  }
+
+  async #keepAnswer(response: Response): Promise<User> {
+    const answer = (await response.json()) as LoginResponse;
+    if ("next" in answer) throw new SecondFactorRequired(answer);
     this.#keep(answer);
     return answer.user;
   }
 
-  async signOut(): Promise<void> {
-    await this.fetch("POST", "/api/auth/logout", { body: {} });
+  /** Sends a request that ends the session, and forgets the tokens. */
+  async signOut(method: string, path: string, body: object): Promise<void> {
+    await this.fetch(method, path, { body });
     this.#keep(null);
   }
 
-  /** Sends a request with the access token; with an expired token, a second time with a new token. */
+  /** Sends a request with the access token or the API key; with an expired token, a second time with a new token. */
   async fetch(method: string, path: string, options: SendOptions = {}): Promise<Response> {
     const tokens = this.#tokens;
     try {
-      return await this.#request(method, path, { ...options, token: tokens?.accessToken ?? null });
+      return await this.#request(method, path, { ...options, token: this.bearer });
     } catch (thrown) {
       const isExpired = thrown instanceof SocleError && thrown.status === 401 && tokens !== null;
       if (!isExpired || !(await this.refresh(tokens))) throw thrown;
-      return this.#request(method, path, { ...options, token: this.#tokens?.accessToken ?? null });
+      return this.#request(method, path, { ...options, token: this.bearer });
     }
   }
 

@@ -1,5 +1,5 @@
 /** Bodies of the admin API: collections, migrations, users, sessions, logs, configuration, backups and the overview. */
-import type { User } from "./auth.ts";
+import type { SessionEntry, User } from "./auth.ts";
 import type {
   CollectionDefinition,
   FieldDefinition,
@@ -146,14 +146,6 @@ export interface RulePart {
 /** All definitions of a service. */
 export interface Schema {
   collections: CollectionDefinition[];
-}
-
-/** A session that has not expired. */
-export interface SessionEntry {
-  id: string;
-  createdAt: string;
-  /** The time at which the session ends without a refresh. */
-  expiresAt: string;
 }
 
 export interface UserEntry extends User {

@@ -1,3 +1,6 @@
+/** Definitions of collections and fields, and records in answers. */
+import { ROLES } from "./auth.ts";
+
 /** The nine field types (spec, "Field definition"). */
 export const FIELD_TYPES = [
   "string",
@@ -44,8 +47,11 @@ export type OnDelete = (typeof ON_DELETE)[number];
 /** Names of collections and fields; collections are unique without regard to case. */
 export const NAME_PATTERN = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 
+/** The collection of the users, which exists if a definition adds fields to users. */
+export const USERS = "users";
+
 const reservedCollectionNames = [
-  "users",
+  USERS,
   "auth",
   "admin",
   "storage",
@@ -58,9 +64,9 @@ const reservedCollectionNames = [
   // A table of this name would hide the function of SQLite that conditions and lists of ids use.
 ];
 
-/** Whether the service keeps the name for internal use, in any case of letters. */
+/** Whether the service keeps the name for internal use, in any case of letters. A definition of `users` adds fields to users. */
 export function isReservedCollectionName(name: string): boolean {
-  return reservedCollectionNames.includes(name.toLowerCase());
+  return name !== USERS && reservedCollectionNames.includes(name.toLowerCase());
 }
 
 export interface FieldDefinition {
@@ -94,6 +100,21 @@ export interface FieldDefinition {
    */
   default?: JsonValue;
   permissions?: FieldPermissions;
+}
+
+/**
+ * The fields of `users` that follow the account of a user, and are no part of a write. A definition may give the fields a
+ * read rule; by default, the user and admins may read the fields.
+ */
+export const ACCOUNT_FIELDS: readonly FieldDefinition[] = [
+  { name: "email", type: "string", required: true },
+  { name: "role", type: "string", required: true, values: [...ROLES] },
+  { name: "verified", type: "boolean", required: true },
+];
+
+/** Whether a field of a collection follows the account of a user. */
+export function isAccountField(collection: string, field: string): boolean {
+  return collection === USERS && ACCOUNT_FIELDS.some(({ name }) => name === field);
 }
 
 /**

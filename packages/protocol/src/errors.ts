@@ -28,6 +28,10 @@ export type ErrorRule =
   | "readonly"
   /** By a schema of an endpoint: the message is the schema's, and `field` begins with `params`, `query` or `body`. */
   | "schema"
+  /** By a new password that is one of the 10,000 most common passwords, or of those with at least eight characters. */
+  | "common"
+  /** By a change of credentials whose session began more than ten minutes ago: sign in again. */
+  | "recent_login"
   /** By a hook, or without a value that is to blame, in a batch. */
   | "refused";
 

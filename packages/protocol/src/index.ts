@@ -7,6 +7,8 @@ export * from "./collections.ts";
 export * from "./errors.ts";
 export * from "./events.ts";
 export * from "./health.ts";
+export * from "./keys.ts";
+export * from "./mail.ts";
 export * from "./queries.ts";
 export * from "./realtime.ts";
 export * from "./storage.ts";

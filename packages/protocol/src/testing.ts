@@ -9,6 +9,20 @@ export interface TestUser {
   readonly password?: string;
 }
 
+/** A mail of the service under test. */
+export interface TestMail {
+  /** The name of a built-in text, such as `verify`; `custom` for a mail of the code. */
+  readonly kind: string;
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string | null;
+  /** The link of the mail; null for a mail without a link. */
+  readonly link: string | null;
+  /** The code of the mail; null for a mail without a code. */
+  readonly code: string | null;
+}
+
 /** Something that a test asks of the service. */
 export type TestCall =
   /** Moves the time. Answers the milliseconds by which the service is ahead of the machine's clock. */
@@ -17,6 +31,8 @@ export type TestCall =
   | { readonly name: "idle" }
   /** Makes a user, unless a user has the address. Answers the credentials. */
   | { readonly name: "user"; readonly user: TestUser }
+  /** Answers the mails of the outbox, oldest first. */
+  | { readonly name: "mails" }
   /** Reads a file of `socle seed`. */
   | { readonly name: "seed"; readonly file: string }
   /** Has the test answer the `fetch` of the code, for some origins. */

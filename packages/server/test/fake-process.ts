@@ -1,10 +1,11 @@
 /** A script process without a process: a test reads the messages to the process, writes its answers, and decides when the process ends. */
 
-import type { HostProcess, ProcessEnd } from "../src/code/script-host/host-process.ts";
+import type { ProcessEnd } from "../src/code/script-host/host-process.ts";
+import type { CodeProcess } from "../src/code/script-host/process.ts";
 import type { FromChild, HandlerOutcome, Invocation, ToChild } from "../src/code/script-host/protocol.ts";
 import { until } from "./sockets.ts";
 
-export class FakeProcess implements HostProcess<ToChild> {
+export class FakeProcess implements CodeProcess {
   readonly sent: ToChild[] = [];
   readonly #end = Promise.withResolvers<ProcessEnd>();
   readonly exited = this.#end.promise;
@@ -12,6 +13,7 @@ export class FakeProcess implements HostProcess<ToChild> {
   readonly #answerLoad: (path: string, process: FakeProcess) => FromChild | null;
   hasExited = false;
   residentBytes: number | null = 0;
+  lastBegun = 0;
   /** The watch of the memory finds more than the limit. */
   exceedMemory: () => void = () => undefined;
 
@@ -52,14 +54,14 @@ export class FakeProcess implements HostProcess<ToChild> {
   /** The attempts sent to the process, by the id of their run. */
   runs(): Map<string, Invocation> {
     const calls = this.sent.flatMap((message) => (message.type === "invoke" ? message.calls : []));
-    return new Map(calls.map((call) => [JSON.parse(call.input).runId as string, call]));
+    return new Map(calls.map((call) => [call.input.runId, call]));
   }
 
-  /** Waits until the attempt of a run was sent, and answers for the attempt. */
+  /** Waits until the attempt of a run was sent, and begins the attempt, or answers for the attempt. */
   async answer(runId: string, answer: "started" | "completed" | HandlerOutcome): Promise<void> {
     await until(() => this.runs().has(runId));
     const attempt = this.runs().get(runId)?.attempt ?? 0;
-    if (answer === "started") this.say({ type: "started", attempts: [attempt] });
+    if (answer === "started") this.lastBegun = Math.max(this.lastBegun, attempt);
     else this.say({ type: "answers", answers: [{ attempt, outcome: answer === "completed" ? completed : answer }] });
   }
 }

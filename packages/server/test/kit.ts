@@ -10,7 +10,14 @@ import { type Config, loadConfig } from "../src/base/config/index.ts";
 import { system } from "../src/base/kernel/index.ts";
 import { EventLoopLag, type LogEntry, Logger, LogRing, type LogSink } from "../src/base/logging/index.ts";
 import type { SchemaChange } from "../src/data/collections/index.ts";
-import { type ApiParts, type Dashboard, LiveStreams, openRouter, type StaticFiles } from "../src/edge/http/index.ts";
+import {
+  type ApiParts,
+  type AuthPages,
+  type Dashboard,
+  LiveStreams,
+  openRouter,
+  type StaticFiles,
+} from "../src/edge/http/index.ts";
 
 // A test waits for conditions, for as long as a busy machine needs, also where it is run without `npm test`.
 setDefaultTimeout(300_000);
@@ -56,6 +63,8 @@ export interface TestApi {
   /** Closes the service before the end of the file's tests; the end closes the service, too. */
   close(): Promise<void>;
   register(email: string): Promise<TokenResponse>;
+  /** Signs a user of `register` in, who has no second factor. */
+  login(email: string): Promise<TokenResponse>;
   /** An admin's access token. */
   admin(): Promise<string>;
 }
@@ -75,6 +84,7 @@ export async function openApi(options: {
   files?: StaticFiles;
   readiness?: () => Promise<readonly string[]>;
   dashboard?: Dashboard;
+  pages?: AuthPages;
   /** See `ScriptsOptions`. */
   now?: () => number;
 }): Promise<TestApi> {
@@ -119,10 +129,12 @@ export async function openApi(options: {
     readiness: options.readiness ?? (async () => []),
     files: options.files ?? null,
     dashboard: options.dashboard ?? null,
+    pages: options.pages ?? null,
   });
   const router = openRouter(parts, {
     liveStreams: new LiveStreams(auth),
     upgrade: () => false,
+    keepOpen: () => undefined,
     addressOf: (request) => request.headers.get("x-test-address") ?? "test",
   });
 
@@ -153,6 +165,12 @@ export async function openApi(options: {
     return { status: response.status, body: json, bytes, headers: response.headers };
   }
 
+  async function login(email: string): Promise<TokenResponse> {
+    const answer = await auth.login({ email, password: "correct horse" }, { key: "kit" });
+    if ("next" in answer) throw new Error(`${email} has a second factor`);
+    return answer;
+  }
+
   return {
     service,
     scripts,
@@ -163,11 +181,16 @@ export async function openApi(options: {
     request,
     answer,
     close,
-    register: (email) => auth.register({ email, password: "correct horse" }),
+    async register(email) {
+      const answer = await auth.registrations.register({ email, password: "correct horse" });
+      if ("next" in answer) throw new Error(`${email} has to prove the address first`);
+      return answer;
+    },
+    login,
     async admin() {
       const values = await auth.users.prepare({ email: "admin@example.com", password: "correct horse" });
       await database.transact((tx) => auth.users.makeAdmin(tx, values));
-      return (await auth.login({ email: "admin@example.com", password: "correct horse" }, { key: "kit" })).accessToken;
+      return (await login("admin@example.com")).accessToken;
     },
   };
 }
@@ -184,7 +207,7 @@ export async function migrate(service: Service, change: SchemaChange): Promise<v
 }
 
 export async function setRole(service: Service, userId: string, role: Role): Promise<void> {
-  await service.database.transact((tx) => service.auth.users.setRole(tx, userId, role));
+  await service.database.transact((tx) => service.auth.users.setRole(tx, { id: userId, role }, system));
 }
 
 /** The last place of the log. */

@@ -11,11 +11,8 @@ export function task(runId: string, more: Partial<ScriptTask> = {}): ScriptTask 
   return { path: "jobs/a.ts", handler: "default", timeoutMs: 60_000, input, principal: system, ...more };
 }
 
-let lastId = 0;
-
 export function attempt(runId: string, more: Partial<ScriptTask> = {}): Attempt {
-  lastId += 1;
-  return new Attempt(lastId, task(runId, more));
+  return new Attempt(task(runId, more));
 }
 
 /** Answers `load`; null for no answer, so that the test ends the process. */

@@ -12,15 +12,21 @@ export interface TestServer extends TestApi {
 
 export async function openServer(options: Parameters<typeof openApi>[0]): Promise<TestServer> {
   const api = await openApi(options);
+  return { ...api, ...listen(api) };
+}
+
+/** Listens for the requests of a service. @param idleTimeout see `HttpOptions`. */
+export function listen(api: TestApi, idleTimeout = 60): Pick<TestServer, "url" | "connect"> {
   const server = new HttpServer({
     ...api.parts,
     config: { ...api.config, host: "127.0.0.1", port: 0, trustedProxies: 1 },
     certificate: null,
     acme: null,
     stopping: new AbortController().signal,
+    idleTimeout,
   });
   afterAll(() => server.stop(0));
-  return { ...api, url: server.url, connect: (token, address) => TestSocket.open(server.url, token, address) };
+  return { url: server.url, connect: (token, address) => TestSocket.open(server.url, token, address) };
 }
 
 /** A client that keeps every received frame. */

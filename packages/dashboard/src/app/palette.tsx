@@ -1,4 +1,5 @@
 /** The command palette (Ctrl/⌘-K): every page, every collection, the main actions. */
+import { USERS } from "@socle/protocol";
 import "@mantine/spotlight/styles.css";
 import { useMantineColorScheme } from "@mantine/core";
 import {
@@ -78,17 +79,23 @@ export function Palette({ onClose }: { onClose: () => void }) {
       actionOf(text.palette.openRecords(name), IconDatabase, () => records({})),
       actionOf(text.palette.openTab(tabs.permissions, name), IconSchema, () => schema("permissions")),
       actionOf(text.palette.openTab(tabs.indexes, name), IconSchema, () => schema("indexes")),
-      actionOf(
-        text.palette.importInto(name),
-        IconUpload,
-        () => void navigate({ to: "/collections/$name/import", params }),
-      ),
+      ...(name === USERS
+        ? []
+        : [
+            actionOf(
+              text.palette.importInto(name),
+              IconUpload,
+              () => void navigate({ to: "/collections/$name/import", params }),
+            ),
+          ]),
       actionOf(text.palette.exportOf(name), IconDownload, () => records({ export: true })),
       actionOf(text.palette.openSchema(name), IconSchema, () => schema()),
     ];
   });
   const newRecord = (name: string): void =>
-    void navigate({ to: "/collections/$name", params: { name }, search: { record: "new" } });
+    void (name === USERS
+      ? navigate({ to: "/users", search: { user: "new" } })
+      : navigate({ to: "/collections/$name", params: { name }, search: { record: "new" } }));
   const actions: SpotlightActionData[] = [
     actionOf(text.palette.newCollection, IconPlus, () => void navigate({ to: "/collections/-/new" })),
     actionOf(text.palette.diagram, IconHierarchy2, () => void navigate({ to: "/collections/-/diagram" })),

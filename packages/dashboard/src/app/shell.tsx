@@ -9,9 +9,9 @@ import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect } from "react";
 import iconUrl from "../assets/icon.svg";
 import { Action, focusPage, Keys, useIsNarrow, useShortcut, useShortcutList } from "../kit/index.ts";
-import { CredentialsForm } from "../pages/login/credentials-form.tsx";
+import { SignInForm } from "../pages/login/sign-in-form.tsx";
 import { queryClient } from "../service/queries.ts";
-import { signIn, signOut, useSession } from "../service/session.ts";
+import { signOut, useSession } from "../service/session.ts";
 import { text } from "../texts/index.ts";
 import { Navigation } from "./navigation.tsx";
 import classes from "./shell.module.css";
@@ -113,15 +113,7 @@ function ReloginDialog({ user }: { user: User }) {
     >
       <Stack>
         <Text size="sm">{text.login.expiredBody}</Text>
-        <CredentialsForm
-          submitLabel={text.login.submit}
-          email={user.email}
-          passwordKind="current-password"
-          onSubmit={async (credentials) => {
-            await signIn(credentials);
-            await queryClient.invalidateQueries();
-          }}
-        />
+        <SignInForm email={user.email} onDone={() => queryClient.invalidateQueries()} />
         <Action label={text.login.otherAccount} isQuiet onClick={leave} />
       </Stack>
     </Modal>

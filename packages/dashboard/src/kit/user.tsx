@@ -14,14 +14,21 @@ interface UserNameProps {
   nobody: string;
 }
 
+/** A change may be of an API key in place of a user. */
+function isKey(id: string | null): boolean {
+  return id?.startsWith("key_") === true;
+}
+
 export function UserName({ id, nobody }: UserNameProps) {
-  const { data } = useQuery({ ...userQuery(id ?? ""), enabled: id !== null, retry: false });
+  const { data } = useQuery({ ...userQuery(id ?? ""), enabled: id !== null && !isKey(id), retry: false });
+  if (id === null) return <>{nobody}</>;
+  const end = `…${id.slice(-8)}`;
   // The account may be deleted: the event or the file stays.
-  return <>{id === null ? nobody : (data?.email ?? `…${id.slice(-8)}`)}</>;
+  return <>{isKey(id) ? text.common.apiKey(end) : (data?.email ?? end)}</>;
 }
 
 export function UserLink({ id, nobody }: UserNameProps) {
-  if (id === null) return <>{nobody}</>;
+  if (id === null || isKey(id)) return <UserName id={id} nobody={nobody} />;
   return (
     <TextLink to="/users" search={{ user: id }} underline="always">
       <UserName id={id} nobody={nobody} />

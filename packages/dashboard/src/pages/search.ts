@@ -47,6 +47,8 @@ export const readSchemaSearch = searchOf({
   tab: choiceOf(["fields", "permissions", "indexes", "json"]),
   /** For a new collection: the collection to copy. */
   from: textParam,
+  /** For a new collection: the name to begin with. */
+  name: textParam,
   /** For a trial of the rules: the user; undefined for a request without a user. */
   as: textParam,
   attempt: choiceOf(attempts),

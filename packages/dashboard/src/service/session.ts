@@ -2,7 +2,7 @@
  * The session of the admin who uses this tab. A page stays when its session expires: a form over the page signs in
  * again, and typed text stays.
  */
-import type { Credentials, User } from "@socle/protocol";
+import type { Credentials, SecondFactorProof, User } from "@socle/protocol";
 import { text } from "../texts/index.ts";
 import { client, forgetTokens, onTokens } from "./client.ts";
 import { Store, useStore } from "./store.ts";
@@ -83,9 +83,19 @@ export async function restoreSession(): Promise<User | null> {
   }
 }
 
-/** @throws NotAdminError, SocleError. */
+/** @throws NotAdminError, SocleError, SecondFactorRequired. */
 export async function signIn(credentials: Credentials): Promise<User> {
   return enter(client.login(credentials));
+}
+
+/** Ends a sign-in that needs the second factor. @throws NotAdminError, SocleError. */
+export async function finishSignIn(proof: SecondFactorProof): Promise<User> {
+  return enter(client.auth.secondFactor(proof));
+}
+
+/** Ends a sign-in that needs the second factor, with a passkey. @throws NotAdminError, SocleError, the browser's refusal. */
+export async function finishWithPasskey(attempt: string): Promise<User> {
+  return enter(client.auth.passkeys.secondFactor(attempt));
 }
 
 /** Makes the first admin with the token of the set-up link. @throws SocleError. */

@@ -2,7 +2,7 @@
 import type { EffectiveConfig } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import { type EventLoopLag, type Logger, type LogRing, RequestMeter } from "../base/logging/index.ts";
-import { type ApiParts, type Dashboard, KeptAnswers, type StaticFiles } from "../edge/http/index.ts";
+import { type ApiParts, type AuthPages, type Dashboard, KeptAnswers, type StaticFiles } from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { Realtime } from "../live/realtime/index.ts";
 import { buildAdmin } from "../operate/admin/index.ts";
@@ -27,6 +27,8 @@ export interface ApiOptions {
   files: StaticFiles | null;
   /** Served under `/_/`; null for nothing. */
   dashboard: Dashboard | null;
+  /** Served under `/_/auth/`; null for nothing. */
+  pages: AuthPages | null;
 }
 
 /** The parts are built and not started. */

@@ -13,14 +13,14 @@ import { type ApiOptions, buildApi, disksOf } from "./api.ts";
 import { type ControlAnswer, ControlServer } from "./control.ts";
 import { definitionsOf } from "./definitions.ts";
 import { firstSteps } from "./first-steps.ts";
-import { openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
+import { openAuthPages, openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
 import { Readiness } from "./readiness.ts";
 import { Scripts } from "./scripts.ts";
 import { seedFrom } from "./seed.ts";
 import { dataPathsOf, openService, type Service, type ServiceOptions } from "./service.ts";
 import { exportFile, importFile } from "./transfer-file.ts";
 import { typesFile, writeTypes } from "./types-file.ts";
-import { definitionsState, watchFiles } from "./watch-files.ts";
+import { folderState, watchFiles } from "./watch-files.ts";
 
 /** Version of this executable. */
 export const version: string = packageJson.version;
@@ -30,6 +30,12 @@ const graceMs = 8_000;
 
 /** The least time for closing the database. */
 const closeMs = 1_000;
+
+/** The most that the stop waits for mails under way, after everything else has stopped. */
+const mailsMs = 2_000;
+
+/** The names of definition files. */
+const definitionFile = /\.json$/;
 
 /** The last part of the wait: requests are given up, and the answers leave. */
 const answerMs = 500;
@@ -68,10 +74,12 @@ async function start(options: AppOptions) {
   // A setting that prevents the start must do so before the database is opened and migrated.
   const files = openStaticFiles(config);
   const dashboard = await openDashboard(config, logger);
+  const pages = await openAuthPages(config);
   await checkBackups(config, dataPathsOf(config));
   const https = await openHttps(config, logger.for("tls"));
-  const applied = definitionsState(join(config.folder, "collections"));
+  const applied = folderState(join(config.folder, "collections"), definitionFile);
   const service = starting.adopt(await openService(options), (opened) => opened.close(Math.max(closeMs, leftMs())));
+  starting.defer(() => service.mails.stop(Math.min(leftMs(), mailsMs)));
   const stopping = starting.adopt(new AbortController(), (controller) => controller.abort());
   const { signal } = stopping;
   const scripts = new Scripts({ ...options, service });
@@ -82,7 +90,7 @@ async function start(options: AppOptions) {
   const lag = new EventLoopLag(signal);
   const disks = { paths: disksOf(config), minFree: config["limits.diskFree"] };
   const readiness = new Readiness({ database: service.database, ...disks, lag, stopping: signal });
-  const given = { ...options, service, scripts, version, lag, files, dashboard };
+  const given = { ...options, service, scripts, version, lag, files, dashboard, pages };
   const { parts, backups } = buildApi({ ...given, readiness: () => readiness.reasons() });
   starting.adopt(backups, () => backups.stop()).start();
   await scripts.start({ signal: AbortSignal.any([signal, options.interrupted ?? signal]) });
@@ -93,6 +101,7 @@ async function start(options: AppOptions) {
   const http = new HttpServer({ ...parts, ...https, ...patience, stopping: signal });
   starting.defer(() => stopHttp(http, service, leftMs()));
   retention.start(signal);
+  service.mails.start(signal);
   starting.defer(() => parts.keptAnswers.settled());
   parts.keptAnswers.start(signal);
   starting.defer(() => stopping.abort());
@@ -111,8 +120,9 @@ async function start(options: AppOptions) {
     /** Commands for a shell that lead to a first record; empty with records, or when the commands would need an admin. */
     firstSteps: () => firstSteps(service, http.url, config),
     works: () => readiness.works(),
-    /** Loads functions, jobs and the certificate again. */
+    /** Loads functions, jobs, texts of mails and the certificate again. */
     async reload(): Promise<void> {
+      reloadTexts(service, logger);
       await Promise.all([scripts.reload(), https.certificate?.look(true)]);
     },
     /** Stops accepting, finishes running requests, flushes and closes the database. */
@@ -224,7 +234,19 @@ async function develop(options: {
       () => void scripts.migrate(),
       (error) => logger.error(`Collections stay as they are: ${messageOf(error)}`),
     );
-  watchFiles({ stateOf: () => definitionsState(folder), applied, apply, signal });
+  watchFiles({ stateOf: () => folderState(folder, definitionFile), applied, apply, signal });
+  const texts = join(config.folder, "mails");
+  const readTexts = async (): Promise<void> => reloadTexts(service, logger);
+  watchFiles({ stateOf: () => folderState(texts, /\.(?:txt|html)$/), applied: "", apply: readTexts, signal });
+}
+
+/** Reads the texts of mails again. The former texts stay when a file is not valid. */
+function reloadTexts({ mails }: Service, logger: Logger): void {
+  try {
+    mails.reloadTexts();
+  } catch (thrown) {
+    logger.error(`The texts of mails stay as they are: ${messageOf(thrown)}`);
+  }
 }
 
 /** Logs the addresses of the service. While no admin exists, the reader of the log may make the first admin. */

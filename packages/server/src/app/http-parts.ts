@@ -1,9 +1,19 @@
-/** The parts of the HTTP server that the configuration chooses: the folder `public`, the dashboard, and HTTPS. */
+/** The parts of the HTTP server that the configuration chooses: the folder `public`, the dashboard, the pages for accounts, and HTTPS. */
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { Config } from "../base/config/index.ts";
 import { SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
-import { Acme, Certificate, Dashboard, dashboardBuild, EmbeddedFiles, StaticFiles } from "../edge/http/index.ts";
+import {
+  Acme,
+  AuthPages,
+  AuthPageTexts,
+  Certificate,
+  Dashboard,
+  dashboardBuild,
+  EmbeddedFiles,
+  StaticFiles,
+} from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 
 /** Paths that nobody may read. */
@@ -37,6 +47,12 @@ export async function openDashboard(config: Config, logger: Logger): Promise<Das
   }
   logger.warn(`dashboard.path ${folder}: has no index.html; /_/ is not served`);
   return null;
+}
+
+/** The pages for accounts; null for pages that are switched off. @throws SetupError for a bad logo or file of texts. */
+export async function openAuthPages(config: Config): Promise<AuthPages | null> {
+  if (!config["auth.pages.enabled"]) return null;
+  return new AuthPages(config, await AuthPageTexts.open(join(config.folder, "pages")));
 }
 
 interface Https {

@@ -1,6 +1,8 @@
 /** Scripts of the service: builds functions and jobs with processes, and loads, checks, reloads and stops the code. */
 
 import { realpathSync } from "node:fs";
+import { dirname } from "node:path";
+import { USERS } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import { AppError, adviceOnName, messageOf, nextTurn, quote, system } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
@@ -116,7 +118,7 @@ export class Scripts {
     this.#loaded = fingerprint(this.#root());
     // Before anything is loaded that could write.
     this.#service.records.hookWith(this.functions.hooks);
-    this.#service.auth.hookWith(this.functions.hooks);
+    this.#service.auth.signIns.hookWith(this.functions.hooks);
     this.functions.start();
     await this.host.load(this.#owners);
     await this.#migrations.run({ signal, goesOnAt: "the next start" });
@@ -198,7 +200,7 @@ export class Scripts {
     if (trigger === undefined) throw missing(`handler in ${path}`, request.handler ?? "", handlers);
     const { records, auth } = this.#service;
     const record =
-      request.collection === "users"
+      request.collection === USERS && !records.users.isOn
         ? auth.users.find(request.record)
         : records.get(records.collection(request.collection), system, request.record);
     if (record === null) throw new AppError("not_found", `There is no user ${quote(request.record)}.`);
@@ -252,6 +254,19 @@ export class Scripts {
   }
 }
 
+/** Does work with the user's code of a service that a command has opened, and waits for the functions that the work triggers. */
+export async function withScripts<T>(options: ScriptsOptions, work: (scripts: Scripts) => Promise<T>): Promise<T> {
+  const scripts = new Scripts(options);
+  try {
+    await scripts.start({ hasSchedules: false });
+    const result = await work(scripts);
+    await scripts.functions.settled();
+    return result;
+  } finally {
+    await scripts.stop(10_000);
+  }
+}
+
 function missing(kind: string, name: string, names: readonly string[]): AppError {
   return new AppError("not_found", `There is no ${kind} ${quote(name)}.${adviceOnName(name, names)}`);
 }
@@ -286,6 +301,7 @@ function scriptProcess(
       },
     }),
     memoryLimit: config["scripts.memory"],
+    temporary: dirname(config.database),
   };
 }
 

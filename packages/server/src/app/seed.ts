@@ -42,7 +42,7 @@ export type SeedReport = readonly { readonly name: string; readonly outcome: str
 
 /** @throws SetupError with the file, the place in the file, and the cause; nothing is made then. */
 export async function seedFrom(file: string, service: Service): Promise<SeedReport> {
-  const lists = parse(file, await readJsonFile(file));
+  const lists = parse(file, await readJsonFile(file), service.records.users.isOn);
   const seeder = new Seeder(service);
   for (const [name, items] of lists)
     if (name !== "users" && service.collections.get(name) === undefined)
@@ -77,23 +77,27 @@ async function at<T>(file: string, { where }: Item, work: () => T | Promise<T>):
 }
 
 /** The lists of a file. Keys without a meaning are refused: the author of this key expects an effect. */
-function parse(file: string, content: unknown): [string, Item[]][] {
+function parse(file: string, content: unknown, haveUsersFields: boolean): [string, Item[]][] {
   if (!isObject(content)) throw new SetupError(`${file}: must hold a JSON object, collection → records`);
   return Object.entries(content).map(([name, items]): [string, Item[]] => {
     if (!Array.isArray(items)) throw new SetupError(`${file}: "${name}" must be an array, not ${quote(items)}`);
-    return [name, items.map((item: unknown, i) => parseItem(file, name, { item, where: `${name}[${i}]` }))];
+    const known = name !== "users" ? keysOfRecords : haveUsersFields ? null : keysOfUsers;
+    return [name, items.map((item: unknown, i) => parseItem(file, { item, where: `${name}[${i}]`, known }))];
   });
 }
 
-function parseItem(file: string, list: string, { item, where }: { item: unknown; where: string }): Item {
+/** @param at `known`: the keys with a meaning, beside the fields of records; null for users with fields. */
+function parseItem(file: string, at: { item: unknown; where: string; known: readonly string[] | null }): Item {
+  const { item, where, known } = at;
   const refuse = (problem: string): never => {
     throw new SetupError(`${file}: ${where}: ${problem}`);
   };
   if (!isObject(item)) return refuse(`must be an object, not ${quote(item)}`);
-  const isUser = list === "users";
-  const known = isUser ? keysOfUsers : keysOfRecords;
-  const unknown = Object.keys(item).find((key) => (isUser || key.startsWith("$")) && !known.includes(key));
-  if (unknown !== undefined) refuse(`${quote(unknown)} means nothing here; there are ${oneOf(known)}`);
+  const words = known ?? keysOfUsers;
+  const unknown = Object.keys(item).find(
+    (key) => (known === keysOfUsers || key.startsWith("$")) && !words.includes(key),
+  );
+  if (unknown !== undefined) refuse(`${quote(unknown)} means nothing here; there are ${oneOf(words)}`);
   const { $as: alias = null, $owner: owner = null, ...fields } = item;
   if (alias !== null && typeof alias !== "string") return refuse(`"$as" must be a text, not ${quote(alias)}`);
   if (owner !== null && typeof owner !== "string") return refuse(`"$owner" must be an email, not ${quote(owner)}`);
@@ -129,7 +133,7 @@ class Seeder {
     const user =
       prepared === undefined
         ? users.findByEmail(email)
-        : users.create(tx, { ...prepared, role: "authenticated" }, system);
+        : users.create(tx, { ...prepared, role: "authenticated", fields: this.#fieldsOfUser(item) }, system);
     if (user === null) throw new AppError("conflict", `the user ${quote(email)} was deleted meanwhile`);
     this.#owners.set(email, systemFor(user.id));
     this.#call(email, user.id);
@@ -141,14 +145,23 @@ class Seeder {
     const principal = owner === null ? system : this.#owners.get(owner.trim().toLowerCase());
     if (principal === undefined)
       throw new AppError("bad_request", `"$owner" ${quote(owner)} is not one of the "users"`);
-    const pointing = this.#pointing(collection);
-    const body = Object.fromEntries(
-      Object.entries(fields).map(([name, value]) => [name, pointing.has(name) ? this.#resolve(value) : value]),
-    );
+    const body = this.#fieldsOf(collection, fields);
     const { record } = this.#service.records.createIn(tx, principal, { collection, body });
     if (alias !== null) this.#call(alias, record.id);
     if (this.#turns.isDue()) await this.#turns.next();
     return 1;
+  }
+
+  #fieldsOfUser({ fields: { email: _, password: __, ...fields } }: Item): Record<string, unknown> {
+    return this.#fieldsOf("users", fields);
+  }
+
+  /** The fields of an item, with ids in the place of names. */
+  #fieldsOf(collection: string, fields: Item["fields"]): Record<string, unknown> {
+    const pointing = this.#pointing(collection);
+    return Object.fromEntries(
+      Object.entries(fields).map(([name, value]) => [name, pointing.has(name) ? this.#resolve(value) : value]),
+    );
   }
 
   /** The fields with ids as values. In JSON, an object with `$ref` is a value. */

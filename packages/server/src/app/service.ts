@@ -14,7 +14,8 @@ import { Transfers } from "../data/transfer/index.ts";
 import { keptAnswerSchema } from "../edge/http/index.ts";
 import { isBucket, isReadableFile, openDriver, Storage, storageSchema } from "../files/storage/index.ts";
 import { type DataPaths, hasMoves, putRight } from "../operate/backup/index.ts";
-import { Auth, authSchema, userTable } from "../people/auth/index.ts";
+import { Account, Auth, authSchema, Providers, UserDeletions, userTable } from "../people/auth/index.ts";
+import { Mails, mailSchema } from "../people/mail/index.ts";
 import { asSetupError, Database, type ModuleSchema } from "../store/database/index.ts";
 import { EventLog, eventSchema } from "../store/events/index.ts";
 import { keepFilesPrivate, warnOfOpenFiles } from "./file-modes.ts";
@@ -35,6 +36,7 @@ const schemas: readonly ModuleSchema[] = [
   eventSchema,
   collectionSchema,
   authSchema,
+  mailSchema,
   storageSchema,
   functionSchema,
   jobSchema,
@@ -69,12 +71,13 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   const { config, logger } = options;
   await using opening = new AsyncDisposableStack();
   const service = opening.use(await buildService(options));
-  const { collections, database, events, auth, records, storage } = service;
+  const { collections, database, events, auth, providers, records, storage } = service;
   try {
     events.start();
     // If the storage is not writable, the start must end before any migration.
     await storage.start();
     await collections.start();
+    await auth.users.normaliseEmails();
     await applyDefinitionFiles({
       folder: join(config.folder, "collections"),
       collections,
@@ -82,6 +85,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       logger: logger.for("collections"),
     });
     await auth.start();
+    providers.start();
     await records.start();
   } catch (thrown) {
     throw asSetupError(config.database, thrown);
@@ -121,19 +125,7 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
     const events = new EventLog({ database, clock, logger: logger.for("events") });
     const core = { database, events, clock };
     const collections = new Collections({ ...core, users: userTable, renamed: followCollection });
-    const auth = new Auth({
-      ...core,
-      logger: logger.for("auth"),
-      limits,
-      jwtSecret: config["auth.jwtSecret"],
-      accessTokenTtlMs: config["auth.accessTokenTtl"],
-      refreshTokenTtlMs: config["auth.refreshTokenTtl"],
-      registration: config["auth.registration"],
-      passwordMinLength: config["auth.passwordMinLength"],
-      maxPasswords: config["limits.passwords"],
-      maxSessionsPerUser: config["limits.sessionsPerUser"],
-      adminEmail: config["admin.email"],
-    });
+    const mails = new Mails({ ...core, logger: logger.for("mail"), settings: config });
     const shown = new ShownFiles(collections);
     const records = new Records({
       ...core,
@@ -146,6 +138,29 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       logger: logger.for("records"),
       maxCascade: config["limits.cascade"],
     });
+    const auth = new Auth({
+      ...core,
+      records: records.users,
+      logger: logger.for("auth"),
+      limits,
+      mails,
+      jwtSecret: config["auth.jwtSecret"],
+      accessTokenTtlMs: config["auth.accessTokenTtl"],
+      refreshTokenTtlMs: config["auth.refreshTokenTtl"],
+      registration: config["auth.registration"],
+      requireVerified: config["auth.requireVerified"],
+      codes: config["auth.codes"],
+      providers: new Set(config["auth.providers"]?.map(({ name }) => name)),
+      recipientRate: config["limits.rate.recipient"],
+      passwordMinLength: config["auth.passwordMinLength"],
+      maxPasswords: config["limits.passwords"],
+      maxSessionsPerUser: config["limits.sessionsPerUser"],
+      maxPasskeysPerUser: config["limits.passkeysPerUser"],
+      maxKeysPerUser: config["limits.keysPerUser"],
+      adminEmail: config["admin.email"],
+      publicUrl: config.publicUrl,
+    });
+    const userDeletions = new UserDeletions({ database, users: auth.users, relations: records.deletions });
     const queries = new Queries({
       database,
       collections,
@@ -166,7 +181,6 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       isShownByRecord: (id, caller) => queries.isShownByRecord(id, caller),
     });
     await database.prepare(schemas);
-    await auth.users.normaliseEmails();
     /** Ends the threads of passwords, and closes the database. */
     const close = async (graceMs?: number): Promise<void> => {
       await Promise.all([auth.close(), database.close(graceMs)]);
@@ -175,7 +189,11 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       ...core,
       limits,
       collections,
+      mails,
       auth,
+      userDeletions,
+      account: new Account({ ...core, auth, userDeletions }),
+      providers: new Providers({ ...core, logger: logger.for("auth"), limits, auth, settings: config }),
       records,
       queries,
       transfers: new Transfers({ database, records, clock }),

@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type CollectionDefinition, ERROR_CODES } from "@socle/protocol";
 import { temporaryFolder } from "../../test/kit.ts";
+import { parseDefinition } from "../data/collections/index.ts";
 import { checkFile, writeCheckSettings, writeTypes } from "./types-file.ts";
 
 const modules = join(import.meta.dir, "../../../../node_modules");
@@ -159,4 +160,49 @@ export default job;
   });
   const posts: CollectionDefinition = { name: "posts", fields: [{ name: "title", type: "string", required: true }] };
   expect(await compiled(folder, [posts])).toBe("");
+});
+
+test("users have the fields of the definition; without a definition, a user is an account", async () => {
+  const folder = temporaryFolder();
+  write(folder, {
+    "functions/users/a.ts": `type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
+const isTrue = <_ extends true>(): void => undefined;
+export const onCreate: OnCreate<"users"> = async ({ record, event, auth }) => {
+  isTrue<Same<typeof record, { id: string; createdAt: string; updatedAt: string; email: string; role: "admin" | "authenticated" | "public"; verified: boolean; name: string | null; plan: string; number: number }>>();
+  console.log(event.payload.userId);
+  await auth.users.create({ email: "a@example.com", password: "long enough", name: "Ann" });
+  // @ts-expect-error: name is missing
+  await auth.users.create({ email: "a@example.com", password: "long enough" });
+};
+export const onUpdate: OnUpdate<"users"> = ({ record, previous }) => console.log(record.name === previous.name);
+export const beforeUpdate: BeforeUpdate<"users"> = ({ record }) => ({ name: record.name?.trim() });
+export const beforeRegister: BeforeRegister = ({ record }) => {
+  isTrue<Same<keyof typeof record, "email" | "role" | "verified" | "name" | "plan">>();
+};
+export const onLogin: OnLogin = async ({ db, record }) => {
+  await db.collection("users").update(record.id, { name: "x" });
+  // @ts-expect-error: the role follows the account
+  await db.collection("users").update(record.id, { role: "admin" });
+};
+`,
+  });
+  const { definition } = await parseDefinition({
+    name: "users",
+    fields: [
+      { name: "name", type: "string", required: true },
+      { name: "plan", type: "string", required: true, default: "free" },
+      { name: "number", type: "integer", sequence: true },
+    ],
+  });
+  expect(await compiled(folder, [definition])).toBe("");
+  const bare = temporaryFolder();
+  write(bare, {
+    "functions/users/a.ts": `export const onCreate: OnCreate<"users"> = async ({ record, auth }) => {
+  const user: SocleUser = record;
+  await auth.users.create({ email: user.email, password: "long enough" });
+};
+export const beforeRegister: BeforeRegister = ({ record }) => console.log(record.email, record.role);
+`,
+  });
+  expect(await compiled(bare)).toBe("");
 });

@@ -33,10 +33,10 @@ export function watchFiles(options: {
   setTimeout(look, lookMs).unref();
 }
 
-/** The state of the definition files in a folder: names, times and sizes. */
-export function definitionsState(folder: string): string {
+/** The state of the files in a folder whose names match: names, times and sizes. */
+export function folderState(folder: string, wanted: RegExp): string {
   try {
-    const names = readdirSync(folder).filter((name) => name.endsWith(".json"));
+    const names = readdirSync(folder).filter((name) => wanted.test(name));
     return names
       .map((name) => {
         const stats = statSync(join(folder, name), { throwIfNoEntry: false });

@@ -1,7 +1,7 @@
 /** Remote service of a command: a running service, on this machine or elsewhere, reached over HTTP as an admin. */
-import type { TokenResponse } from "@socle/protocol";
+import type { Credentials, LoginResponse, TokenResponse } from "@socle/protocol";
 import { AppError, isObject, messageOf } from "../base/kernel/index.ts";
-import { type CommandInvocation, type Settings, textOption, UsageError } from "./command.ts";
+import { type CommandInvocation, type Settings, type Terminal, textOption, UsageError } from "./command.ts";
 
 /** The options of commands that talk to another service. */
 export const remoteOptions = {
@@ -42,13 +42,25 @@ export async function withRemote(
   const known = email === own && isLoopback(url) ? config["admin.password"]?.reveal() : undefined;
   const password = known ?? (await terminal.askSecret(`Password of ${email} at ${url}: `));
   if (password === "") throw new UsageError("no password was given");
-  const { body } = await remoteAt(url, {})("POST", "/api/auth/login", { body: { email, password } });
-  const remote = remoteAt(url, { Authorization: `Bearer ${(body as TokenResponse).accessToken}` });
+  const accessToken = await signIn(url, { email, password }, terminal);
+  const remote = remoteAt(url, { Authorization: `Bearer ${accessToken}` });
   try {
     return await work(remote, settings);
   } finally {
     await remote("POST", "/api/auth/logout").catch(() => undefined);
   }
+}
+
+/** Signs in, and asks for the second factor of a user with a second factor. Answers the access token. */
+async function signIn(url: string, credentials: Credentials, terminal: Terminal): Promise<string> {
+  const send = remoteAt(url, {});
+  const answer = (await send("POST", "/api/auth/login", { body: credentials })).body as LoginResponse;
+  if (!("next" in answer)) return answer.accessToken;
+  const typed = (await terminal.askSecret("Code of the authenticator app, or a recovery code: ")).trim();
+  if (typed === "") throw new UsageError("no second factor was given");
+  const factor = /^[\d ]{6,7}$/.test(typed) ? { code: typed } : { recoveryCode: typed };
+  const { body } = await send("POST", "/api/auth/second-factor", { body: { attempt: answer.attempt, ...factor } });
+  return (body as TokenResponse).accessToken;
 }
 
 /** @throws UsageError for a malformed address. */

@@ -20,6 +20,7 @@ import {
 import { adminCreate } from "./commands/admin-create.ts";
 import { backup, restore, vacuum, verify } from "./commands/backup.ts";
 import { health } from "./commands/health.ts";
+import { mailTest } from "./commands/mail.ts";
 import { add, check, init, types } from "./commands/project.ts";
 import { runFunction, runJob } from "./commands/run.ts";
 import { schemaPull, schemaPush } from "./commands/schema.ts";
@@ -57,6 +58,7 @@ const commands: readonly Command[] = [
   runFunction,
   adminCreate,
   health,
+  mailTest,
   schemaPull,
   schemaPush,
   seed,

@@ -4,7 +4,7 @@
  * on behalf of a test file.
  */
 import { join, resolve } from "node:path";
-import type { TestCall, TestUser } from "@socle/protocol";
+import type { TestCall, TestMail, TestUser } from "@socle/protocol";
 import { type App, seedFrom, startApp } from "../app/index.ts";
 import { type Config, duration, type LoadedConfig, loadConfig } from "../base/config/index.ts";
 import {
@@ -19,6 +19,7 @@ import {
 } from "../base/kernel/index.ts";
 import { Logger, LogRing, lineOf } from "../base/logging/index.ts";
 import { readEnvironmentFile, useFetchMocks } from "../code/script-host/index.ts";
+import type { Mails } from "../people/mail/index.ts";
 import type { FromService, TestServiceOptions, ToService } from "./running-service.ts";
 import { TestClock } from "./test-clock.ts";
 
@@ -110,6 +111,8 @@ async function carryOut(call: TestCall, service: TestService): Promise<unknown> 
       useFetchMocks(call.mocks);
       app.scripts.host.followTest();
       return null;
+    case "mails":
+      return app.service.mails.all().map(testMailOf);
     case "seed":
       return seedFrom(resolve(folder, call.file), app.service);
   }
@@ -124,6 +127,11 @@ async function advance(text: string, { app: { scripts }, clock }: TestService): 
     settle: () => scripts.settled(),
   });
   return timeOffset();
+}
+
+function testMailOf({ mail, secrets }: ReturnType<Mails["all"]>[number]): TestMail {
+  const { kind, recipient, subject, text, html } = mail;
+  return { kind, to: recipient, subject, text, html, link: secrets["link"] ?? null, code: secrets["code"] ?? null };
 }
 
 /** No hook and no setting is asked whether the user may register: the test makes the user. @throws AppError `conflict` for a user of another role. */
@@ -174,6 +182,10 @@ async function testConfig({ config: file, data }: TestServiceOptions): Promise<L
     "auth.jwtSecret": undefined,
     "admin.email": undefined,
     "admin.password": undefined,
+    // Mails stay in the outbox, and are on, because the sender of a service in use is often set by the environment.
+    "mail.from": loaded.config["mail.from"] ?? "service@example.com",
+    "mail.smtp": undefined,
+    publicUrl: loaded.config.publicUrl ?? "https://example.com",
     "backup.schedule": undefined,
     "backup.recipient": undefined,
     "s3.endpoint": undefined,

@@ -1,8 +1,8 @@
 /** The collections and fields that an expression can name. */
-import type { FieldDefinition } from "@socle/protocol";
+import { type FieldDefinition, USERS } from "@socle/protocol";
 
 export interface Schema {
-  /** The names of all collections, without "users". */
+  /** The names of all collections; "users" only with a definition. */
   readonly collections: readonly string[];
   /** The fields of a collection by its name; undefined for an unknown collection. */
   fields(collection: string): readonly FieldDefinition[] | undefined;
@@ -35,8 +35,8 @@ export function schemaOf(
 
 /** The fields of a collection, with the fields that every record has. */
 export function fieldsOf(schema: Schema, collection: string): readonly FieldDefinition[] {
-  if (collection === "users") return userFields;
   const fields = schema.fields(collection);
+  if (collection === USERS && fields === undefined) return userFields;
   return fields === undefined ? [] : [...fields, ...systemFields];
 }
 

@@ -1,6 +1,6 @@
 /** The graph of the collections: a node for each collection, an edge for each relation, and the positions of the nodes. */
 import { graphlib, layout } from "@dagrejs/dagre";
-import type { CollectionDefinition, FieldType } from "@socle/protocol";
+import { type CollectionDefinition, type FieldType, USERS } from "@socle/protocol";
 import type { LinkProps } from "@tanstack/react-router";
 
 interface GraphField {
@@ -13,7 +13,7 @@ interface GraphField {
 
 export interface GraphNode {
   readonly name: string;
-  /** The accounts of the service: `users` is no collection, but relations point to `users`. */
+  /** The accounts of the service: without a definition, `users` is no collection, but relations point to `users`. */
   readonly isUsers: boolean;
   /** The shown fields: every relation, and other fields up to a bound, in the order of the definition. */
   readonly fields: readonly GraphField[];
@@ -68,15 +68,16 @@ function nodeOf({ name, fields }: Definition): GraphNode {
 /** A relation to a missing collection has no edge. */
 export function graphOf(definitions: readonly Definition[]): Graph {
   const nodes = definitions.map(nodeOf);
-  const names = new Set([...nodes.map(({ name }) => name), "users"]);
+  const names = new Set([...nodes.map(({ name }) => name), USERS]);
   const edges = nodes.flatMap(({ name: from, fields }) =>
     fields.flatMap(({ name: field, target, isRequired }) =>
       target === null || !names.has(target) ? [] : [{ id: `${from}.${field}`, from, field, to: target, isRequired }],
     ),
   );
-  const isPointedTo = edges.some(({ to }) => to === "users");
-  const users: GraphNode = { name: "users", isUsers: true, fields: [], hidden: 0 };
-  return { nodes: isPointedTo ? [...nodes, users] : nodes, edges };
+  const isPointedTo = edges.some(({ to }) => to === USERS);
+  const isDefined = definitions.some(({ name }) => name === USERS);
+  const users: GraphNode = { name: USERS, isUsers: true, fields: [], hidden: 0 };
+  return { nodes: isPointedTo && !isDefined ? [...nodes, users] : nodes, edges };
 }
 
 /** Rows below the head of a node: the shown fields, and a line for the hidden fields. */
@@ -152,7 +153,7 @@ export function placesOf({ nodes, edges }: Graph): ReadonlyMap<string, Place> {
   const byName = new Map(nodes.map((node) => [node.name, node]));
   const users = nodes.find(({ isUsers }) => isUsers);
   const names = nodes.filter(({ isUsers }) => !isUsers || !isAside).map(({ name }) => name);
-  const tied = isAside ? edges.filter(({ to }) => to !== "users") : edges;
+  const tied = isAside ? edges.filter(({ to }) => to !== USERS) : edges;
   const clusters = groupsOf(names, tied)
     .map((group) =>
       clusterOf(
@@ -181,7 +182,7 @@ export function placesOf({ nodes, edges }: Graph): ReadonlyMap<string, Place> {
 
 /** The page of a node. */
 export function linkOf(name: string): LinkProps {
-  return name === "users" ? { to: "/users" } : { to: "/collections/$name", params: { name } };
+  return name === USERS ? { to: "/users" } : { to: "/collections/$name", params: { name } };
 }
 
 /** The names of the nodes with the searched text in their own name or in the name of a field; null without a search. */

@@ -10,9 +10,10 @@ import { LinkAction } from "../../kit/action.tsx";
 import { ErrorState, RowsSkeleton } from "../../kit/states.tsx";
 import { Dim } from "../../kit/words.tsx";
 import { client } from "../../service/client.ts";
-import { setUp, signIn, useSession } from "../../service/session.ts";
+import { setUp, useSession } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
 import { CredentialsForm } from "./credentials-form.tsx";
+import { SignInForm } from "./sign-in-form.tsx";
 
 const route = getRouteApi("/login");
 
@@ -33,7 +34,7 @@ export function LoginPage() {
   });
   return (
     <FrontPage pageTitle={text.login.pageTitle} title={text.login.title}>
-      <CredentialsForm submitLabel={text.login.submit} passwordKind="current-password" onSubmit={signIn} />
+      <SignInForm />
       {setup?.status === "open" && (
         <Stack gap={4}>
           <Dim>{text.login.noAdmin}</Dim>

@@ -10,7 +10,7 @@ import { rowHeight } from "./grid/grid-row.tsx";
 import classes from "./records.module.css";
 import type { RecordsPage } from "./use-records-page.ts";
 
-export function SelectionBar({ page: { state, shown, setDialog, remove } }: { page: RecordsPage }) {
+export function SelectionBar({ page: { areUsers, state, shown, setDialog, remove } }: { page: RecordsPage }) {
   const loaded = shown.rows.items.length;
   const look = { size: "compact-sm", variant: "subtle" } as const;
   const ids = [...state.selected];
@@ -39,14 +39,16 @@ export function SelectionBar({ page: { state, shown, setDialog, remove } }: { pa
           onClick={() => setDialog({ type: "export", ids })}
         />
         <Action {...look} color="gray" icon={IconCopy} label={text.records.copyIds} onClick={copy} />
-        <Action
-          size="compact-sm"
-          variant="filled"
-          color="red.8"
-          icon={IconTrash}
-          label={text.records.deleteMany(ids.length)}
-          onClick={() => remove(ids)}
-        />
+        {!areUsers && (
+          <Action
+            size="compact-sm"
+            variant="filled"
+            color="red.8"
+            icon={IconTrash}
+            label={text.records.deleteMany(ids.length)}
+            onClick={() => remove(ids)}
+          />
+        )}
         <IconAction icon={IconX} iconSize={14} label={text.records.clearSelection} onClick={clear} />
       </Group>
     </div>

@@ -68,13 +68,18 @@ export function HeadActions({ page }: { page: RecordsPage }) {
         </>
       )}
       <MoreActions page={page} />
-      <Action icon={IconPlus} label={text.records.new} onClick={() => page.open("new")} variant="filled" />
+      <Action
+        icon={IconPlus}
+        label={page.areUsers ? text.users.new : text.records.new}
+        onClick={() => page.open("new")}
+        variant="filled"
+      />
     </>
   );
 }
 
 function MoreActions({ page }: { page: RecordsPage }) {
-  const { name, isNarrow, isPartial, shown, setDialog } = page;
+  const { name, areUsers, isNarrow, isPartial, shown, setDialog } = page;
   return (
     <Menu position="bottom-end" width={190} withinPortal>
       <Menu.Target>
@@ -95,12 +100,14 @@ function MoreActions({ page }: { page: RecordsPage }) {
             <Menu.Divider />
           </>
         )}
-        <Menu.Item
-          leftSection={<IconUpload size={16} />}
-          renderRoot={(props) => <Link to="/collections/$name/import" params={{ name }} {...props} />}
-        >
-          {text.records.import}
-        </Menu.Item>
+        {!areUsers && (
+          <Menu.Item
+            leftSection={<IconUpload size={16} />}
+            renderRoot={(props) => <Link to="/collections/$name/import" params={{ name }} {...props} />}
+          >
+            {text.records.import}
+          </Menu.Item>
+        )}
         <Menu.Item leftSection={<IconDownload size={16} />} onClick={() => setDialog({ type: "export" })}>
           {isPartial ? text.records.exportFiltered(shown.rows.total) : text.records.exportAll}
         </Menu.Item>

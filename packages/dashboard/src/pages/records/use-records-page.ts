@@ -1,6 +1,6 @@
 /** The state of the records page: connects address, list, rows, columns, live changes, deletions and keys. */
 import { SocleError } from "@socle/client";
-import type { CollectionEntry, StoredRecord } from "@socle/protocol";
+import { type CollectionEntry, type StoredRecord, USERS } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
@@ -16,6 +16,7 @@ import { parseSort, toggleSort, writeSort } from "./data/sort.ts";
 import { selectionOf, snippetsOf, targetsOf, useTargetDeletes } from "./data/targets.ts";
 import { useLive } from "./data/use-live.ts";
 import { useRows } from "./data/use-rows.ts";
+import { NEW_RECORD } from "./editor/record-query.ts";
 import { useGridState } from "./grid/use-grid-state.ts";
 
 type Dialog = { readonly type: "code" } | { readonly type: "export"; readonly ids?: readonly string[] };
@@ -43,9 +44,11 @@ function useAddress(name: string) {
       // Until the drawer is open, typed letters are for the drawer, and not for the page below.
       if (performance.now() - openedAt.current < openingMs) return;
       openedAt.current = performance.now();
-      setSearch({ record: id });
+      // Users are made with an account.
+      if (name === USERS && id === NEW_RECORD) void navigate({ to: "/users", search: { user: id } });
+      else setSearch({ record: id });
     },
-    [setSearch],
+    [setSearch, navigate, name],
   );
   return { search, setSearch, open };
 }
@@ -107,6 +110,8 @@ export function useRecordsPage({ collection, collections }: RecordsPageProps) {
   return {
     ...{ name, collection, search, setSearch, open, isNarrow, isPartial, dialog, setDialog, note, scroller },
     ...{ shown, live, sort, state, toTop, reload, remove },
+    /** Whether the records are users, who are made and deleted with their account. */
+    areUsers: name === USERS,
     /** The refusals of the service: each names its parameter. */
     filterError: errorOf(rows.error, "filter"),
     searchError: errorOf(rows.error, "search"),
@@ -134,7 +139,7 @@ function useRecordList(options: {
   const { collection, collections, search, isNarrow } = options;
   const { name, fields, definition } = collection;
   const targets = useMemo(() => targetsOf(fields, collections), [fields, collections]);
-  const all = useMemo(() => gridColumns({ fields }, targets, isNarrow), [fields, targets, isNarrow]);
+  const all = useMemo(() => gridColumns({ name, fields }, targets, isNarrow), [name, fields, targets, isNarrow]);
   const searched = definition.search ?? nothingSearched;
   const list = useMemo(
     () => ({
@@ -195,7 +200,7 @@ export function useRecordShortcuts(
     if (state.activeId !== undefined) page.open(state.activeId);
   };
   // The grid has the focus until the control of an edit is loaded: a key is then for the control.
-  const canDelete = isFree && !state.editing && (hasFocus || state.selected.size > 0);
+  const canDelete = !page.areUsers && isFree && !state.editing && (hasFocus || state.selected.size > 0);
   useShortcut({ keys: "n", label: words.new, group }, () => page.open("new"), isFree);
   useShortcut({ keys: "/", label: words.search, group }, onSearch, isFree);
   useShortcut({ keys: "o", label: words.open, group }, open, isFree);

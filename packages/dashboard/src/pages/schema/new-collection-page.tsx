@@ -40,7 +40,7 @@ function NewCollectionForm(props: {
   const navigate = useNavigate();
   const changeTab = useTabChange();
   const surroundings = useMemo(() => ({ collections: names, isNew: true }), [names]);
-  const form = useSchemaForm({ storageKey: `-${source ?? ""}`, first, base: null, surroundings });
+  const form = useSchemaForm({ storageKey: `-${source ?? first.name}`, first, base: null, surroundings });
   const { draft, problems, apply, isDirty } = form;
   const [wasTried, setTried] = useState(false);
   const input = useRef<HTMLInputElement>(null);
@@ -214,7 +214,7 @@ function Presets({ onPick }: { onPick: (preset: PresetName) => void }) {
 const route = getRouteApi("/inside/collections/-/new");
 
 export function NewCollectionPage() {
-  const { tab = "fields", from } = route.useSearch();
+  const { tab = "fields", from, name } = route.useSearch();
   const query = useQuery(collectionsQuery);
   return (
     <FilledPage title={text.schema.newTitle} back={<BackToCollections />}>
@@ -224,9 +224,9 @@ export function NewCollectionPage() {
           const source = collections.find(({ name }) => name === from);
           return (
             <NewCollectionForm
-              key={source?.name ?? ""}
+              key={source?.name ?? name ?? ""}
               source={source?.name ?? null}
-              first={source === undefined ? blankDraft() : copyDraft(source.definition, names)}
+              first={source === undefined ? blankDraft(name) : copyDraft(source.definition, names)}
               names={names}
               tab={tab}
             />

@@ -1,7 +1,7 @@
 /** The page of a collection's schema: its draft, the review of the change, and the merge with changes by others. */
 import { Box, Code, Kbd, Menu } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
-import type { CollectionEntry } from "@socle/protocol";
+import { type CollectionEntry, USERS } from "@socle/protocol";
 import {
   IconClipboard,
   IconCopyPlus,
@@ -133,7 +133,7 @@ function SchemaEditor(props: { entry: CollectionEntry; isDeleted: boolean; tab: 
         <SchemaActions
           name={name}
           json={() => jsonOf(draft)}
-          onRename={isDirty || isDeleted ? null : () => setDialog("rename")}
+          onRename={isDirty || isDeleted || name === USERS ? null : () => setDialog("rename")}
           onDelete={() => setDialog("delete")}
         />
       }
@@ -234,7 +234,7 @@ export function ShortcutKeys() {
 interface SchemaActionsProps {
   name: string;
   json: () => string;
-  /** Null while the form has changes, which would stay behind under the old name. */
+  /** Null for users, and while the form has changes, which would stay behind under the old name. */
   onRename: (() => void) | null;
   onDelete: () => void;
 }

@@ -1,4 +1,4 @@
-/** Drawer of a user: role, sessions, password, links, deletion. */
+/** Drawer of a user: role, fields, sessions, password, links, deletion. */
 import { Group, Stack, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { Role, User, UserEntry } from "@socle/protocol";
@@ -30,6 +30,7 @@ import { signOut, useSession } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
 import { refreshUsers } from "./queries.ts";
 import { OwnBadge } from "./role-mark.tsx";
+import { UserFields, useUserFields } from "./user-fields.tsx";
 import { NewPassword } from "./user-form.tsx";
 import { UserSessions } from "./user-sessions.tsx";
 
@@ -41,6 +42,7 @@ export function UserDetails({ id, onGone }: { id: string; onGone: () => void }) 
 
 function Details({ user, onGone }: { user: UserEntry; onGone: () => void }) {
   const session = useSession();
+  const fields = useUserFields();
   const navigate = useNavigate();
   const isOwn = session.phase !== "out" && session.user.id === user.id;
   const leave = async (): Promise<void> => {
@@ -63,6 +65,7 @@ function Details({ user, onGone }: { user: UserEntry; onGone: () => void }) {
           <LinkAction icon={IconUserSearch} label={text.users.eventsAbout} to="/events" search={{ about: user.id }} />
         </Group>
       </DetailsSection>
+      {fields !== undefined && <UserFields collection={fields} id={user.id} />}
       <UserSessions user={user} />
       <UserPassword user={user} />
       <Deletion user={user} isOwn={isOwn} onGone={isOwn ? leave : onGone} />

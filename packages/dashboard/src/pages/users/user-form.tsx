@@ -1,37 +1,77 @@
 /** The form of a new user; and the field for a new password, which can be generated, shown and copied. */
 import { Group, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { SocleError } from "@socle/client";
-import type { Role, User } from "@socle/protocol";
+import type { CollectionEntry, Role, User } from "@socle/protocol";
 import { IconSparkles } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { Action, Choice, CopyAction, Form, FormFoot, messageOf, Notice, notifyDone } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { configQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
+import type { RecordForm } from "../records/editor/use-record-form.ts";
 import { generatePassword } from "./password.ts";
 import { refreshUsers } from "./queries.ts";
+import { NewFields, useNewFields, useUserFields } from "./user-fields.tsx";
 
-export function UserForm({ onCreated, onCancel }: { onCreated: (user: User) => void; onCancel: () => void }) {
+interface UserFormProps {
+  onCreated: (user: User) => void;
+  onCancel: () => void;
+}
+
+export function UserForm(props: UserFormProps) {
+  const collection = useUserFields();
+  return collection === undefined ? (
+    <AccountForm {...props} fields={null} />
+  ) : (
+    <FullForm {...props} collection={collection} />
+  );
+}
+
+/** The form of a user with fields. */
+function FullForm({ collection, ...props }: UserFormProps & { collection: CollectionEntry }) {
+  const form = useNewFields(collection);
+  return (
+    <AccountForm {...props} fields={form}>
+      <NewFields collection={collection} form={form} />
+    </AccountForm>
+  );
+}
+
+type Values = NonNullable<ReturnType<RecordForm["collect"]>>;
+
+/** The controls of the form. */
+const accountFields = ["email", "password", "role"];
+
+function AccountForm(props: UserFormProps & { fields: RecordForm | null; children?: ReactNode }) {
+  const { fields, children, onCreated, onCancel } = props;
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const [role, setRole] = useState<Role>("authenticated");
   const creation = useMutation({
-    mutationFn: () => client.admin.users.create({ email, password, role }),
+    mutationFn: (values: Values) => client.admin.users.create({ ...values, email, password, role }),
     onSuccess: async (user) => {
+      fields?.discard();
       notifyDone(text.users.created(user.email));
       await refreshUsers();
       onCreated(user);
     },
+    onError: (thrown) => fields?.refuse(thrown, accountFields),
   });
+  const create = (): void => {
+    const values = fields === null ? {} : fields.collect();
+    if (values !== null && !creation.isPending) creation.mutate(values);
+  };
   const error = creation.error;
   const details = error instanceof SocleError ? error.details : [];
   const problemOf = (field: string): string | undefined => details.find((each) => each.field === field)?.message;
   const isTaken = error instanceof SocleError && error.status === 409;
   return (
-    <Form onSubmit={creation.mutate}>
+    <Form onSubmit={create}>
       <Stack p="md">
-        {error !== null && details.length === 0 && !isTaken && <Notice tone="bad">{messageOf(error)}</Notice>}
+        {error !== null && fields === null && details.length === 0 && !isTaken && (
+          <Notice tone="bad">{messageOf(error)}</Notice>
+        )}
         <TextInput
           label={text.users.email}
           type="email"
@@ -53,6 +93,7 @@ export function UserForm({ onCreated, onCancel }: { onCreated: (user: User) => v
           onChange={setRole}
           error={problemOf("role")}
         />
+        {children}
         <FormFoot label={text.users.createSubmit} isBusy={creation.isPending} onCancel={onCancel} />
       </Stack>
     </Form>

@@ -1,6 +1,6 @@
 /** The users of the service (`/_/users`): search, roles, and a drawer for a user. */
-import type { User } from "@socle/protocol";
-import { IconPlus, IconUserSearch } from "@tabler/icons-react";
+import { USERS, type User } from "@socle/protocol";
+import { IconPlus, IconSchema, IconUserSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import {
@@ -11,6 +11,7 @@ import {
   FilterChoice,
   formatNumber,
   IdText,
+  LinkAction,
   NothingFound,
   PagedTable,
   SearchBox,
@@ -18,7 +19,7 @@ import {
   timeColumn,
   useShortcut,
 } from "../../kit/index.ts";
-import { userQuery } from "../../service/queries.ts";
+import { collectionsQuery, userQuery } from "../../service/queries.ts";
 import { useSession } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
 import type { UserSearch } from "../search.ts";
@@ -46,6 +47,18 @@ function columnsOf(ownId: string | null): Column<User>[] {
   ];
 }
 
+/** The way to the definition of the fields of users, which the first fields begin. */
+function FieldsLink() {
+  const { data } = useQuery(collectionsQuery);
+  const look = { icon: IconSchema, visibleFrom: "sm" } as const;
+  if (data === undefined) return null;
+  return data.some(({ name }) => name === USERS) ? (
+    <LinkAction {...look} label={text.users.allFields} to="/collections/$name/schema" params={{ name: USERS }} />
+  ) : (
+    <LinkAction {...look} label={text.users.defineFields} to="/collections/-/new" search={{ name: USERS }} />
+  );
+}
+
 const noFilter = { search: undefined, role: undefined };
 
 export function UsersPage() {
@@ -65,7 +78,12 @@ export function UsersPage() {
     <FilledPage
       title={text.users.title}
       note={query.data === undefined ? undefined : formatNumber(query.data.total)}
-      actions={<Action icon={IconPlus} label={text.users.new} onClick={() => set({ user: "new" })} variant="filled" />}
+      actions={
+        <>
+          <FieldsLink />
+          <Action icon={IconPlus} label={text.users.new} onClick={() => set({ user: "new" })} variant="filled" />
+        </>
+      }
     >
       <Toolbar label={text.users.filters}>
         <SearchBox label={text.users.search} value={search.search} onChange={(value) => filter({ search: value })} />

@@ -2,6 +2,7 @@
 import { count } from "./count.ts";
 
 export const editor = {
+  account: "Account",
   newRecord: (collection: string) => `New record in ${collection}`,
   record: (collection: string) => `Record of ${collection}`,
   created: "Created",

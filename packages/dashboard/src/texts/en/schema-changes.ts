@@ -199,6 +199,7 @@ export const renaming = {
 export const deletion = {
   title: (name: string) => `Delete ${name}`,
   records: (records: number) => `${count(records, "record")} and the definition are deleted for good.`,
+  users: (records: number) => `The fields of ${count(records, "user")} are deleted for good. The accounts stay.`,
   noRecords: "The collection is empty. Its definition is deleted for good.",
   pointersTitle: "Other collections point to it",
   pointersBody: "Remove these fields, or let them point elsewhere, first:",

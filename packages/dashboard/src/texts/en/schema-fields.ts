@@ -23,6 +23,9 @@ export const types = {
 
 export const fields = {
   list: "Fields",
+  accountList: "Fields of the account",
+  ofAccount: "account",
+  readBy: (rule: string) => `read: ${rule.toLowerCase()}`,
   add: "Add field",
   addHint: "Press Enter after a name to choose its type, and again for the next field.",
   name: "Name of the field",

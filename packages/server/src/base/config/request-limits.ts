@@ -1,12 +1,12 @@
-/** The entries of `limits.requests`: bounds on the requests to routes, for each user or address. */
+/** The entries of `limits.requests`: bounds on the requests to routes, for each user, address or API key. */
 import { isObject, oneOf, quote, SetupError } from "../kernel/index.ts";
-import { duration, type ValueKind, wholeNumber } from "./values.ts";
+import { duration, jsonFromText, type ValueKind, wholeNumber } from "./values.ts";
 
-/** A bound: `max` requests in `windowMs` milliseconds, for each user or address. */
+/** A bound: `max` requests in `windowMs` milliseconds, for each user, address or API key. */
 export interface RequestLimit {
   /** `POST /api/orders`, `/api/function/*` or `*`: a method or all methods, and a path, the paths below a path, or all paths. */
   readonly routes: string;
-  readonly per: "user" | "address";
+  readonly per: "user" | "address" | "key";
   readonly max: number;
   readonly windowMs: number;
 }
@@ -22,13 +22,7 @@ const window = duration(1_000, 2_592_000_000);
 
 export const requestLimits: ValueKind<readonly RequestLimit[]> = {
   parse: (value) => (Array.isArray(value) && value.length <= maxEntries ? value.map(limitOf) : undefined),
-  fromText(text) {
-    try {
-      return JSON.parse(text);
-    } catch {
-      return text;
-    }
-  },
+  fromText: jsonFromText,
   allowed: `a list of at most ${maxEntries} entries such as { "routes": "POST /api/orders", "per": "user", "max": 10, "window": "1m" } (in the environment: JSON)`,
 };
 
@@ -48,8 +42,7 @@ function limitOf(entry: unknown, index: number): RequestLimit {
       routes,
       `a path with or without a method, such as "POST /api/orders", "/api/function/*" or "*"; ${fault}`,
     );
-  if (per === "key") throw new SetupError(`[${index}].per: callers have no API keys; allowed: user or address`);
-  if (per !== "user" && per !== "address") return refuse(".per", per, "user or address");
+  if (per !== "user" && per !== "address" && per !== "key") return refuse(".per", per, "user, address or key");
   return {
     routes,
     per,

@@ -1,5 +1,5 @@
 /** Kinds of values of the configuration: how each kind is written, checked, and used. */
-import { isObject, Secret } from "../kernel/index.ts";
+import { isObject, type Rate, Secret } from "../kernel/index.ts";
 
 /** How the value of a key is written, in the file and in the environment. */
 export interface ValueKind<T> {
@@ -14,6 +14,8 @@ export interface ValueKind<T> {
   readonly allowed: string;
   /** The unit in which the service counts; absent for values that are no amount. */
   readonly unit?: "bytes" | "milliseconds";
+  /** Whether the value is a secret or has secrets: no message and no answer shows the value. */
+  readonly isSecret?: true;
 }
 
 function numberFromText(text: string): unknown {
@@ -24,7 +26,16 @@ function wholeFrom(value: unknown, min: number, max: number): number | undefined
   return typeof value === "number" && Number.isInteger(value) && value >= min && value <= max ? value : undefined;
 }
 
-function filledText(value: unknown): string | undefined {
+/** Text as JSON; text that is no JSON stays text, which no structured kind allows. */
+export function jsonFromText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+export function filledText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
@@ -96,10 +107,48 @@ export const secret: ValueKind<Secret> = {
     const filled = filledText(value);
     return filled === undefined ? undefined : new Secret(filled);
   },
+  isSecret: true,
   allowed: "a text that is not empty",
 };
 
-function listFromText(list: string): string[] {
+function urlOf(value: unknown): URL | null {
+  return typeof value === "string" ? URL.parse(value) : null;
+}
+
+/** An address of HTTP without a slash at the end, so that paths can follow. */
+export const publicAddress: ValueKind<string> = {
+  parse(value) {
+    const url = urlOf(value);
+    const isGood = url !== null && /^https?:$/.test(url.protocol) && `${url.username}${url.search}${url.hash}` === "";
+    return isGood ? `${url.origin}${url.pathname.replace(/\/+$/, "")}` : undefined;
+  },
+  allowed: "an address such as https://example.com, without a query",
+};
+
+/** The address of an SMTP server, with user and password. */
+export const smtpAddress: ValueKind<Secret> = {
+  parse(value) {
+    const url = urlOf(value);
+    const isGood = url !== null && /^smtps?:$/.test(url.protocol) && url.hostname !== "" && /^\/?$/.test(url.pathname);
+    const isWhole = isGood && `${url.search}${url.hash}` === "" && !/%(?![0-9a-f]{2})/i.test(url.href);
+    return isWhole ? new Secret(url.href) : undefined;
+  },
+  allowed: "smtps://USER:PASSWORD@HOST:PORT, or smtp:// for STARTTLS; special characters as in %40",
+  isSecret: true,
+};
+
+/** An address, or a name with an address in angle brackets. */
+export const mailbox: ValueKind<string> = {
+  parse(value) {
+    const text = typeof value === "string" ? value.trim() : "";
+    return /^(?:[^<>"\p{C}]{0,100}<[^<>\s@\p{C}]+@[^<>\s@\p{C}]+>|[^<>\s@\p{C}]+@[^<>\s@\p{C}]+)$/u.test(text)
+      ? text
+      : undefined;
+  },
+  allowed: 'an email address, or a name and an address such as "Example <hello@example.com>"',
+};
+
+export function listFromText(list: string): string[] {
   return list
     .split(",")
     .map((item) => item.trim())
@@ -186,18 +235,9 @@ export function size(min: number, max: number): ValueKind<number> {
   };
 }
 
-/**
- * How often something may happen: `count` times in `perMs` milliseconds. The burst of a rate per second is ten seconds'
- * worth, the burst of any other rate is `count`.
- */
-export interface Rate {
-  readonly count: number;
-  readonly perMs: number;
-}
-
 const ratePattern = /^(\d{1,6})\s*\/\s*(s|m|h)$/;
 
-/** A rate like "10/s"; null for "off". */
+/** A rate like "10/s"; null for "off". The burst of a rate per second is ten seconds' worth, the burst of any other rate is the count. */
 export const rate: ValueKind<Rate | null> = {
   parse(value) {
     if (value === "off" || value === 0) return null;

@@ -38,6 +38,13 @@ export class BoundedMap<K, V> {
     }
   }
 
+  /** Takes out the oldest entries. */
+  take(count: number): [K, V][] {
+    const taken = [...this.#entries].slice(0, count);
+    for (const [key] of taken) this.delete(key);
+    return taken;
+  }
+
   delete(key: K): boolean {
     const value = this.#entries.get(key);
     if (value === undefined) return false;

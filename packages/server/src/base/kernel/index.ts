@@ -38,14 +38,17 @@ export {
 export {
   actingFor,
   actorOf,
+  type Bearer,
   chainOf,
   depthOf,
   hookFor,
+  identityOf,
   isAdmin,
   maxDepth,
   type Principal,
   type SignedIn,
   type System,
+  shareOf,
   system,
   systemFor,
 } from "./principal.ts";
@@ -66,6 +69,7 @@ export {
   compareText,
   containsText,
   count,
+  escapeHtml,
   excerpt,
   isAscii,
   nearest,
@@ -73,4 +77,5 @@ export {
   printable,
   quote,
 } from "./text.ts";
+export { type Rate, TokenBuckets } from "./token-buckets.ts";
 export { LoopTurns, nextTurn, stepsPerLook } from "./turn.ts";

@@ -33,9 +33,16 @@ export const LIMITS = [
   "logins",
   /** Sessions of a user (`limits.sessionsPerUser`): the oldest ends. */
   "sessionsPerUser",
+  "keysPerUser",
+  /** Sign-ins that wait for a provider. */
+  "providerRequests",
+  /** Sign-ins at providers that have begun: the oldest is forgotten. */
+  "providerSignIns",
+  "passkeysPerUser",
   "idempotencyKeys",
   "endpoints",
   "queuedRuns",
+  "mails",
   "cascade",
   "hooks",
   /** Live streams of the log and of events. */

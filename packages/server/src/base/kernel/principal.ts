@@ -1,19 +1,34 @@
 /** Principal: the caller on whose behalf something is done. */
 import type { Role } from "@socle/protocol";
 
-/** A caller with a valid access token. */
+/** A user with a valid access token, or with an API key of the user. */
 export interface SignedIn {
   readonly userId: string;
   readonly role: Role;
+  /** The id of the session, or of the API key. */
   readonly sessionId: string;
+  /** The scopes of the API key, which bound every right of the caller; absent for an access token. */
+  readonly scopes?: readonly string[];
 }
+
+/** A caller with a service key, which belongs to no user. */
+interface ServiceKey {
+  readonly userId: null;
+  readonly role: "authenticated";
+  /** The id of the key. */
+  readonly sessionId: string;
+  readonly scopes: readonly string[];
+}
+
+/** A caller with an access token or an API key. */
+export type Bearer = SignedIn | ServiceKey;
 
 /** The service, or the user's own functions: no rule applies. */
 export interface System {
   /** The owner of new records: null, or the user of a seed's record. */
   readonly userId: string | null;
   readonly role: "admin";
-  /** The id of the user behind the change that made a function run, or null. */
+  /** The id of the user or API key behind the change that made a function run, or null. */
   readonly actor: string | null;
   /** How many functions made each other run, up to the asking function; 0 without functions. */
   readonly depth: number;
@@ -44,20 +59,30 @@ export function hookFor(principal: Principal, name: string): System {
 }
 
 /** A user as whom an admin tries out the rules. The user has no session then. */
-type Tried = Omit<SignedIn, "sessionId">;
+type Tried = Pick<SignedIn, "userId" | "role">;
 
-/** The caller: a signed-in user, the service, a user of a trial, or null for a caller without a token. */
-export type Principal = SignedIn | System | Tried | null;
+/** The caller: the holder of a token or of a key, the service, a user of a trial, or null for a caller without a token. */
+export type Principal = Bearer | System | Tried | null;
 
 /** Admins bypass all collection rules (spec, "Authentication" 6). */
 export function isAdmin(principal: Principal): boolean {
   return principal !== null && principal.role === "admin";
 }
 
-/** The id of the user behind a change, also through functions; null for no user. */
+/** The id of the user or of the API key behind a change, also through functions; null for no user. */
 export function actorOf(principal: Principal): string | null {
+  return principal !== null && "actor" in principal ? principal.actor : identityOf(principal);
+}
+
+/** The id of a user, or of the API key in the hands of the caller: all requests with one identity have the same rights. */
+export function identityOf(principal: Principal): string | null {
   if (principal === null) return null;
-  return "actor" in principal ? principal.actor : principal.userId;
+  return "scopes" in principal ? principal.sessionId : principal.userId;
+}
+
+/** The id of the user, or of a service key, whose share of scarce work a caller takes: all keys of a user have one share. */
+export function shareOf(principal: Principal): string | null {
+  return principal?.userId ?? identityOf(principal);
 }
 
 /** How many functions led to a change. */

@@ -166,3 +166,13 @@ export function compareText(a: string, b: string): number {
   }
   return a.length - b.length;
 }
+
+/** A text for HTML, also within quoted attributes. */
+export function escapeHtml(text: string): string {
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;")
+    .replaceAll("'", "&#39;");
+}

@@ -26,7 +26,13 @@ export const adminCreate: Command = {
       logger,
       request: { kind: "admin", email, password },
       open: buildService,
-      alone: ({ auth }) => auth.makeAdmin({ email, password }),
+      async alone({ events, collections, auth }) {
+        // A definition of `users` has a record made, with the event.
+        events.start();
+        await collections.start();
+        await auth.users.normaliseEmails();
+        return auth.makeAdmin({ email, password });
+      },
     });
     terminal.out(
       outcome === "made"

@@ -1,5 +1,5 @@
 /** `socle run job` and `socle run function`: run a script now, in the running service if a service runs. */
-import { askService, type LogLine, openService, type RunRequest, Scripts } from "../../app/index.ts";
+import { askService, type LogLine, openService, type RunRequest, withScripts } from "../../app/index.ts";
 import { AppError, messageOf, printable } from "../../base/kernel/index.ts";
 import { type Command, type CommandInvocation, type Terminal, textOption, UsageError } from "../command.ts";
 
@@ -14,18 +14,13 @@ async function run(request: RunRequest, { terminal, load }: CommandInvocation): 
     logger,
     onFatal: (error) => terminal.err(`The disk refused a write: ${messageOf(error)}\n`),
   });
-  const scripts = new Scripts({ service, config, logger, environment: terminal.environment });
   try {
-    await scripts.start({ hasSchedules: false });
-    const error = await scripts.run(request, onLog);
-    // The changes of the run may trigger functions.
-    await scripts.functions.settled();
-    return report(error, terminal);
+    const options = { service, config, logger, environment: terminal.environment };
+    return report(await withScripts(options, (scripts) => scripts.run(request, onLog)), terminal);
   } catch (thrown) {
     if (!(thrown instanceof AppError)) throw thrown;
     return report(thrown.message, terminal);
   } finally {
-    await scripts.stop(10_000);
     await service.close();
   }
 }

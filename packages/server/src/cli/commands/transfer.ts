@@ -11,8 +11,10 @@ import {
   type Service,
   seedFrom,
   type TransferRequest,
+  withScripts,
 } from "../../app/index.ts";
 import { count, printable, refuseIrreplaceable, SetupError } from "../../base/kernel/index.ts";
+import { Logger } from "../../base/logging/index.ts";
 import type { Command, CommandInvocation } from "../command.ts";
 import { ProgressBar } from "../progress-bar.ts";
 
@@ -61,6 +63,7 @@ async function transfer<T extends ImportReport | number>(
   const { config, logger } = await load();
   formatOfFile(file);
   const request: TransferRequest = { kind, collection, file: resolve(file), maxRow: config["limits.body"] };
+  const { environment } = terminal;
   using bar = new ProgressBar(terminal, kind === "import" ? "Import" : "Export");
   const onProgress: OnProgress = ({ done, total }) => bar.show(done, total);
   return await doServiceWork({
@@ -69,7 +72,13 @@ async function transfer<T extends ImportReport | number>(
     request,
     listener: { onProgress },
     open: openService,
-    alone: (service) => work(service, request, onProgress),
+    alone: (service) => {
+      const done = (): Promise<T> => work(service, request, onProgress);
+      if (kind === "export") return done();
+      // Hooks decide about the rows, and functions run for the records; the command shows why a hook or a function fails.
+      const errors = new Logger({ level: "ERROR", sinks: [({ message }) => terminal.err(`${printable(message)}\n`)] });
+      return withScripts({ service, config, logger: errors, environment }, done);
+    },
   });
 }
 

@@ -1,5 +1,5 @@
 /** Function files: the functions and hooks that a file exports, and the possible hooks of a file which does not load. */
-
+import { USERS } from "@socle/protocol";
 import { AppError, maxDepth, oneOf, quote } from "../../base/kernel/index.ts";
 import { Histogram } from "../../base/logging/index.ts";
 import type { Collections } from "../../data/collections/index.ts";
@@ -15,7 +15,7 @@ import {
   type ScriptExports,
 } from "../script-host/index.ts";
 
-/** The handlers of a collection, with the last word of the type of the event. A hook runs before an operation. */
+/** The handlers of a collection, with the end of the type of the event. A hook runs before an operation. */
 const recordHandlers = [
   { name: "onCreate", event: "created", operation: null },
   { name: "onUpdate", event: "updated", operation: null },
@@ -24,12 +24,15 @@ const recordHandlers = [
   { name: "beforeUpdate", event: "updated", operation: "update" },
   { name: "beforeDelete", event: "deleted", operation: "delete" },
 ] as const;
-/** The handlers of `functions/users/`. */
+/** The handlers of `functions/users/`, with the type of the event. Updates and deletions need a definition of `users`. */
 const userHandlers = [
-  { name: "onCreate", event: "register", operation: null },
-  { name: "onLogin", event: "login", operation: null },
-  { name: "beforeRegister", event: "register", operation: "register" },
-  { name: "beforeLogin", event: "login", operation: "login" },
+  { name: "onCreate", event: "auth.register", operation: null },
+  { name: "onUpdate", event: "users.updated", operation: null },
+  { name: "onDelete", event: "users.deleted", operation: null },
+  { name: "onLogin", event: "auth.login", operation: null },
+  { name: "beforeRegister", event: "auth.register", operation: "register" },
+  { name: "beforeLogin", event: "auth.login", operation: "login" },
+  { name: "beforeUpdate", event: "users.updated", operation: "update" },
 ] as const;
 const allHandlers = [...recordHandlers, ...userHandlers];
 
@@ -37,7 +40,7 @@ type HandlerType = (typeof allHandlers)[number];
 type HookType = Exclude<HandlerType, { operation: null }>;
 
 function handlersOf(collection: string): readonly HandlerType[] {
-  return collection === "users" ? userHandlers : recordHandlers;
+  return collection === USERS ? userHandlers : recordHandlers;
 }
 
 function isHook(type: HandlerType): type is HookType {
@@ -45,7 +48,7 @@ function isHook(type: HandlerType): type is HookType {
 }
 
 function eventTypeOf(collection: string, { event }: HandlerType): string {
-  return `${collection === "users" ? "auth" : collection}.${event}`;
+  return collection === USERS ? event : `${collection}.${event}`;
 }
 
 /** The lanes that need a file with these exports. */

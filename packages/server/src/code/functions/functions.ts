@@ -2,9 +2,10 @@
  * Functions: handlers that run after an event (spec, "Functions"). The transaction of a change also writes the runs, so
  * each run is made at least once, even if the process ends in between.
  */
-import type { Event, FunctionRun, StoredRecord } from "@socle/protocol";
+import { type Event, type FunctionRun, type StoredRecord, USERS } from "@socle/protocol";
 import { AppError, actingFor, nearest, newId, quote, SetupError } from "../../base/kernel/index.ts";
 import { type Collections, definitionsChanged } from "../../data/collections/index.ts";
+import type { Records } from "../../data/records/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
 import type { Transactor, Waiter } from "../../store/database/index.ts";
 import { type AppendedEvent, type EventRecorder, LoggedEvent } from "../../store/events/index.ts";
@@ -42,6 +43,7 @@ const shareOfFile = 2 / 3;
 
 export interface FunctionsOptions extends MachineOptions {
   readonly auth: Auth;
+  readonly records: Pick<Records, "users">;
   readonly timeoutMs: number;
   readonly collections: Pick<Collections, "all" | "successorsOf">;
   readonly host: ScriptHost;
@@ -103,10 +105,12 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
   }
 
   /** Warns of folders with a misspelt name, because the functions would never run. */
-  #warnOfUnknown(triggers: readonly { path: string; collection: string }[]): void {
+  #warnOfUnknown(triggers: readonly Pick<Trigger, "path" | "handler" | "collection" | "eventType">[]): void {
     const { collections } = this.#options;
-    const names = [...collections.all().map(({ name }) => name), "users"];
-    for (const { path, collection } of triggers) {
+    const names = [...collections.all().map(({ name }) => name), USERS];
+    for (const { path, handler, collection, eventType } of triggers) {
+      if (eventType.startsWith(`${USERS}.`) && !this.#options.records.users.isOn)
+        this.#options.logger.warn(`${path}: without collections/${USERS}.json, ${handler} never runs`);
       if (names.includes(collection)) continue;
       const near = collections.successorsOf(collection)[0] ?? nearest(collection, names);
       const advice = near === null ? "" : `; did you mean functions/${near}/?`;
@@ -178,7 +182,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     const now = this.#options.clock.now();
     const json = JSON.stringify(record);
     const key = String(Reflect.get(record, "id"));
-    const isUser = trigger.collection === "users";
+    const isUser = type.startsWith("auth.");
     const payload = isUser ? JSON.stringify({ userId: key, role: Reflect.get(record, "role") }) : json;
     const source = isUser ? "auth" : "collections";
     // The event is in no log, so the event has no place.
@@ -209,7 +213,8 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     { id, runId, failures, key }: Pick<HandlerRun, "id" | "runId" | "failures"> & { readonly key: string },
     { event: logged, previous, depth, chain }: Delivery,
   ): { run: HandlerRun; task: RunTask } | null {
-    const { users } = this.#options.auth;
+    const { auth, records, database } = this.#options;
+    const { users } = auth;
     const { path, handler, collection, eventType, policy, timeoutMs } = trigger;
     const { id: eventId, type, timestamp, source, actor } = logged;
     // The text was written from a record.
@@ -217,9 +222,9 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     // The log has the changes of a large record, and the delivery the record before the update.
     const payload = logged.isPartial ? { ...before, ...logged.payload } : logged.payload;
     const changed = handler === "onDelete" ? before : payload;
-    const record = source === "auth" ? users.find(key) : changed;
+    const record = source === "auth" ? (records.users.find(database.reader, key) ?? users.find(key)) : changed;
     if (record === null) return null;
-    const user = actor === null ? null : users.find(actor);
+    const user = this.#options.auth.callers.actor(actor);
     const event: Event = { id: eventId, type, timestamp, source, payload };
     const attempt = { runId, attempt: failures + 1, user, chain };
     const input = { ...attempt, event, record, ...(before !== null && { previous: before }) };

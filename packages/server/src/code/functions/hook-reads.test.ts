@@ -1,5 +1,6 @@
 /** Hooks that decide by what they read, and by the earlier records of a batch: exact, however many writes come at once. */
 import { describe, expect, test } from "bun:test";
+import { openScripts } from "../../../test/scripts.ts";
 import { all, handler, openShop, post } from "../../../test/shop.ts";
 
 describe("the reads of a hook are looked at again:", () => {
@@ -142,6 +143,45 @@ describe("the reads of a hook are looked at again:", () => {
     expect((await all(api, "orders")).map(({ buyer }) => buyer)).toEqual(["c1", "b1"]);
     const seen = api.log.flatMap((line) => line.split("seen ")[1] ?? []);
     expect(seen.filter((line) => line.startsWith('["c"')).at(-1)).toContain('["c",["b1"]]');
+  });
+
+  test("a write beside the transaction that has the turn of what the hook reads does not wait for the turn", async () => {
+    const api = await openShop(
+      handler(`
+        await tx.collection("orders").list();
+        if (calls === 1) {
+          // Others change what the transaction has read: the next call has the turn.
+          await db.collection("orders").create({ buyer: "first" });
+          await tx.collection("items").create({ title: "late" });
+          return null;
+        }
+        const beside = db.collection("items").create({ title: "beside" }).then(({ title }) => title);
+        const end = await Promise.race([beside, Bun.sleep(4_000).then(() => "waits")]);
+        await tx.collection("items").create({ title: "inside" });
+        return end;`),
+      {
+        "functions/items/count.ts": `export const beforeCreate = async ({ db }) => {
+          if ((await db.collection("orders").list()).length > 5) throw new Refusal("too many");
+        };`,
+      },
+    );
+    expect(await post(api)).toEqual({ value: "beside", calls: 2 });
+    expect((await all(api, "items")).map(({ title }) => title)).toEqual(["inside", "beside"]);
+  });
+
+  test("`earlier` is the same in each trial of a batch, also with a default of now", async () => {
+    const api = await openScripts({
+      collections: [{ name: "visits", fields: [{ name: "at", type: "datetime", default: "@now" }] }],
+      files: {
+        "functions/visits/see.ts": `export const beforeCreate = async ({ earlier }) => {
+          await Bun.sleep(5);
+          console.log("asked", Object.isFrozen(earlier.at(-1) ?? Object.freeze({})));
+        };`,
+      },
+    });
+    const operations = Array.from({ length: 3 }, () => ({ method: "create", collection: "visits", body: {} }));
+    expect((await api.request("POST", "/api/batch", { body: { operations } })).status).toBe(200);
+    expect(api.log.filter((line) => line.includes("asked true"))).toHaveLength(3);
   });
 
   test("a hook of a batch that does not look at `earlier` is asked once for each record", async () => {

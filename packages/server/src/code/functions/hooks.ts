@@ -3,6 +3,8 @@
  * (contract, "Hooks and endpoints").
  */
 
+import { isDeepStrictEqual } from "node:util";
+import { USERS } from "@socle/protocol";
 import {
   Admission,
   AppError,
@@ -16,11 +18,12 @@ import {
   messageOf,
   newId,
   type Principal,
+  shareOf,
 } from "../../base/kernel/index.ts";
 import { FailureBudget, type Logger } from "../../base/logging/index.ts";
 import type { Collections } from "../../data/collections/index.ts";
-import type { HookedChange, HookReads, RecordHooks } from "../../data/records/index.ts";
-import type { Auth, AuthHooks, AuthStep } from "../../people/auth/index.ts";
+import type { HookDecision, HookedChange, RecordHooks } from "../../data/records/index.ts";
+import type { Auth, AuthHooks, AuthStep, PasswordCaller } from "../../people/auth/index.ts";
 import {
   appErrorOf,
   type BrokenScript,
@@ -28,6 +31,7 @@ import {
   keyOf,
   type Read,
   type Reads,
+  type RunInput,
   type Script,
   type ScriptHost,
 } from "../script-host/index.ts";
@@ -70,6 +74,8 @@ interface Question extends Omit<HookedChange, "operation"> {
   readonly operation: Hook["operation"];
   /** The caller that the share belongs to. */
   readonly caller: string;
+  /** The request of a step of a user. */
+  readonly request?: Pick<RunInput, "caller" | "headers">;
 }
 
 type Values = Readonly<Record<string, unknown>>;
@@ -130,11 +136,15 @@ export class Hooks implements RecordHooks, AuthHooks {
     for (const { collection, operation } of this.#hooks) this.hooked[operation].add(collection);
   }
 
-  /** @throws AppError: the refusal of a hook, or `unavailable`. */
-  async run(change: HookedChange): Promise<HookReads> {
-    const { reads, usesEarlier } = await this.#askUntilWhole({ ...change, caller: callerOf(change.principal) });
+  /** @throws AppError `unavailable` or `conflict`. */
+  async run(change: HookedChange): Promise<HookDecision> {
+    const { reads, usesEarlier, refusal } = await this.#askUntilWhole({
+      ...change,
+      caller: callerOf(change.principal),
+    });
     let known = reads;
     return {
+      refusal,
       keys: reads.map(keyOf),
       usesEarlier,
       refresh: async () => {
@@ -159,17 +169,21 @@ export class Hooks implements RecordHooks, AuthHooks {
     }
   }
 
-  /** @throws AppError as `run`. */
-  async before(step: AuthStep, user: Values, address: string): Promise<void> {
+  /** @throws AppError as `run`, and the refusal of a hook. */
+  async before(step: AuthStep, user: Values, { key: address, headers = new Headers() }: PasswordCaller): Promise<void> {
     if (this.hooked[step].size === 0) return;
     const accept = (returned: Values): Values => {
-      const changed = Object.keys(returned).filter((name) => returned[name] !== user[name]);
+      const changed = Object.keys(returned).filter((name) => !isDeepStrictEqual(returned[name], user[name]));
       if (changed.length === 0) return user;
       throw new Error(`it returned ${changed.join(", ")}, but cannot change a user`);
     };
     const previous = step === "login" ? user : null;
-    const change = { collection: "users", operation: step, record: user, previous, principal: null, accept };
-    await this.#askInShare({ ...change, earlier: null, bytes: 0, caller: address });
+    const change = { collection: USERS, operation: step, record: user, previous, principal: null, accept };
+    const request = { caller: { address, user: null }, headers: Object.fromEntries(headers) };
+    const bytes = JSON.stringify([user, request]).length;
+    const asked = { ...change, earlier: null, bytes, caller: address, request };
+    const { refusal } = await this.#askInShare(asked);
+    if (refusal !== null) throw refusal;
   }
 
   /** A change of a hook waits for no turn: the hook waits for the change. */
@@ -186,7 +200,7 @@ export class Hooks implements RecordHooks, AuthHooks {
     const { collection, operation, previous } = question;
     const chain = chainOf(question.principal);
     const actor = actorOf(question.principal);
-    const user = actor === null ? null : this.#options.auth.users.find(actor);
+    const user = this.#options.auth.callers.actor(actor);
     let { record } = question;
     const reads: Read[] = [];
     let usesEarlier = false;
@@ -210,7 +224,7 @@ export class Hooks implements RecordHooks, AuthHooks {
         onStart: () => {
           start.at = performance.now();
         },
-        input: { runId, attempt: 1, user, chain, record, previous },
+        input: { ...question.request, runId, attempt: 1, user, chain, record, previous },
         earlier: question.earlier,
         principal: hookFor(question.principal, `${path}:${handler}`),
       });
@@ -222,42 +236,47 @@ export class Hooks implements RecordHooks, AuthHooks {
       if (outcome.status === "late" && start.at === null)
         throw this.#fail(hook, { runId, reason: `it waited longer than ${patienceMs / 1_000} s for its start` });
       // A refusal may follow from reads of different moments.
-      const seen = "reads" in outcome ? (outcome.reads ?? []) : [];
-      if (outcome.status === "refused" && (await this.#isTorn([...reads, ...seen]))) throw new TornReads();
+      reads.push(...("reads" in outcome ? (outcome.reads ?? []) : []));
+      usesEarlier ||= "usesEarlier" in outcome;
+      if (outcome.status === "refused") {
+        if (await this.#isTorn(reads)) throw new TornReads();
+        hook.calls.refused += 1;
+        return { reads, usesEarlier, refusal: appErrorOf(outcome.refusal) };
+      }
       const returned = this.#returned(hook, runId, outcome);
-      if (returned !== null) record = this.#accepted(hook, runId, () => question.accept(returned));
-      reads.push(...seen);
-      usesEarlier ||= outcome.status === "answered" && outcome.usesEarlier === true;
+      const accepted = returned && this.#accepted(hook, runId, () => question.accept(returned));
+      if (accepted instanceof AppError) return { reads, usesEarlier, refusal: accepted };
+      record = accepted ?? record;
       hook.calls.passed += 1;
     }
-    return { reads, usesEarlier };
+    return { reads, usesEarlier, refusal: null };
   }
 
   async #isTorn(reads: readonly Read[]): Promise<boolean> {
     return reads.length > 0 && "key" in (await this.#options.reads.changedOutside(reads));
   }
 
-  /** An error that is no `AppError` is the hook's. */
-  #accepted(hook: Hook, runId: string, accept: () => Values): Values {
+  /** The record with the returned values, or the refusal of these values. An error that is no `AppError` is the hook's. */
+  #accepted(hook: Hook, runId: string, accept: () => Values): Values | AppError {
     try {
       return accept();
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw this.#fail(hook, { runId, reason: messageOf(thrown) });
       hook.calls.failed += 1;
-      throw thrown;
+      return thrown;
     }
   }
 
   /** The values that a hook has returned; null without values. @throws AppError. */
-  #returned(hook: Hook, runId: string, outcome: CallOutcome): Record<string, unknown> | null {
+  #returned(
+    hook: Hook,
+    runId: string,
+    outcome: Exclude<CallOutcome, { status: "refused" }>,
+  ): Record<string, unknown> | null {
     if (outcome.status === "answered") {
       const value: unknown = JSON.parse(outcome.value);
       if (value === null || isObject(value)) return value;
       throw this.#fail(hook, { runId, reason: `it returned ${outcome.value.slice(0, 100)}, which is no object` });
-    }
-    if (outcome.status === "refused") {
-      hook.calls.refused += 1;
-      throw appErrorOf(outcome.refusal);
     }
     if (outcome.status === "failed")
       throw this.#fail(hook, { runId, reason: outcome.error.message, stack: outcome.error.stack });
@@ -291,16 +310,18 @@ function tornAgain(): AppError {
   return new AppError("conflict", message, { retryAfter: 1 });
 }
 
-/** The reads of all hooks of a change, and whether a hook has looked at the earlier records of the batch. */
+/** The reads of all hooks of a change, whether a hook has looked at the earlier records, and the decision. */
 interface Seen {
   readonly reads: readonly Read[];
   readonly usesEarlier: boolean;
+  /** Null when all hooks let the change pass. */
+  readonly refusal: AppError | null;
 }
 
 /** The caller that a share belongs to. */
 function callerOf(principal: Principal): string {
   if (principal === null) return "anonymous";
-  return "actor" in principal ? "functions" : principal.userId;
+  return "actor" in principal ? "functions" : (shareOf(principal) ?? "anonymous");
 }
 
 /** The thing that a hook which does not decide refuses. */

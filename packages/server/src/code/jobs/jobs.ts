@@ -226,7 +226,7 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
       startedAt: this.#options.clock.now(),
       isByHand,
     };
-    const user = actor === null ? null : this.#options.auth.users.find(actor);
+    const user = this.#options.auth.callers.actor(actor);
     // The service has written the payload.
     const input = { runId, attempt, user, ...(payload !== null && { payload: JSON.parse(payload) }) };
     const principal = actingFor(actor, depth, [`${path}:${jobHandler}`]);

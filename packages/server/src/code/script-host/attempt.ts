@@ -82,10 +82,10 @@ export type CallOutcome =
 
 /** One call of a handler. The states are drawn in supervisor.ts. The first end counts. */
 export class Attempt {
-  /** Unique among the attempts of a supervisor. */
-  readonly id: number;
   readonly task: ScriptTask;
-  /** The time of the handler's start (`performance.now`); null before the start. */
+  /** Counted from 1 on by the calls of the present process; 0 before the attempt was sent. */
+  number = 0;
+  /** The time at which the service learned of the handler's start (`performance.now`); null before. */
   startedAt: number | null = null;
   /** Polls of the limits since the attempt was sent and has not started, or was aborted and has not ended. */
   silentPolls = 0;
@@ -104,8 +104,7 @@ export class Attempt {
   /** Resolves when the attempt has ended for the caller. Never rejects. */
   readonly outcome = this.#end.promise;
 
-  constructor(id: number, task: ScriptTask) {
-    this.id = id;
+  constructor(task: ScriptTask) {
     this.task = task;
   }
 
@@ -208,7 +207,7 @@ export class BodyExchange {
     try {
       const next = await this.#exchange.pieces?.next();
       const bytes = next === undefined || next.done === true ? null : next.value;
-      this.#process.send({ type: "piece", attempt: this.#attempt.id, bytes });
+      this.#process.send({ type: "piece", attempt: this.#attempt.number, bytes });
     } catch (error) {
       this.#attempt.settle({ status: "unread", error });
     }
@@ -220,7 +219,7 @@ export class BodyExchange {
         if (this.#end !== null && this.#end.status !== "answered") throw brokenOff(this.#end);
         if (this.#end !== null) return { done: true, value: undefined };
         this.#wanted = Promise.withResolvers<Uint8Array | null>();
-        this.#process.send({ type: "want", attempt: this.#attempt.id });
+        this.#process.send({ type: "want", attempt: this.#attempt.number });
         const value = await this.#wanted.promise;
         return value === null ? { done: true, value: undefined } : { done: false, value };
       },

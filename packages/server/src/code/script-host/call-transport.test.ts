@@ -18,7 +18,7 @@ test("a large answer has its place until the process has taken the answer; a sma
   const transport = new CallTransport(process, { calls, logger: quietLogger() });
   const caller = attempt("a");
   const ask = (call: number, method: string): Promise<void> =>
-    transport.answer({ type: "call", call, attempt: caller.id, method, args: [] }, caller);
+    transport.answer({ type: "call", call, attempt: caller.number, method, args: [] }, caller);
   const parts = (): number => process.sent.filter(({ type }) => type === "part").length;
   const large = [1, 2, 3].map((call) => ask(call, "db.query"));
   await until(() => parts() >= 2);

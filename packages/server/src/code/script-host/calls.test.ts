@@ -78,7 +78,7 @@ describe("a call that nobody waits for", () => {
     const { supervisor, processes } = await open();
     const outcome = supervisor.call(task("a", { timeoutMs: 20 }));
     const { process, attempt } = await holding(processes, "a");
-    process.say({ type: "started", attempts: [attempt] });
+    await process.answer("a", "started");
     expect(await outcome).toEqual({ status: "late" });
     expect(process.sent).toContainEqual({ type: "abort", attempt });
     expect(supervisor.load).toBe(1);
@@ -90,8 +90,8 @@ describe("a call that nobody waits for", () => {
   test("whose process does not confirm: the process is killed", async () => {
     const { supervisor, processes } = await open();
     const outcome = supervisor.call(task("a", { timeoutMs: 20 }));
-    const { process, attempt } = await holding(processes, "a");
-    process.say({ type: "started", attempts: [attempt] });
+    const { process } = await holding(processes, "a");
+    await process.answer("a", "started");
     expect(await outcome).toEqual({ status: "late" });
     await until(() => process.hasExited);
     await until(() => processes.all.length === 2);
@@ -121,8 +121,8 @@ describe("a process that is lost with", () => {
   test("one call that it ever had: the call is lost with it", async () => {
     const { supervisor, processes } = await open();
     const outcome = supervisor.call(task("a"));
-    const { process, attempt } = await holding(processes, "a");
-    process.say({ type: "started", attempts: [attempt] });
+    const { process } = await holding(processes, "a");
+    await process.answer("a", "started");
     process.end("exit code 3");
     expect(await outcome).toEqual({ status: "lost", message: "ended the process (exit code 3)" });
     supervisor.stop();
@@ -132,7 +132,7 @@ describe("a process that is lost with", () => {
     const { supervisor, processes } = await open();
     const outcomes = ["a", "b"].map((id) => supervisor.call(task(id)));
     const { process } = await holding(processes, "b");
-    for (const { attempt } of process.runs().values()) process.say({ type: "started", attempts: [attempt] });
+    await process.answer("b", "started");
     process.end("exit code 3");
     for (const id of ["a", "b"]) await answer(processes, id, value("1"));
     expect(await Promise.all(outcomes)).toEqual([value("1"), value("1")]);
@@ -145,7 +145,7 @@ describe("a process that is lost with", () => {
     const { supervisor, processes } = await open({ isRepeatable: false });
     const outcomes = ["a", "b"].map((id) => supervisor.call(task(id)));
     const { process } = await holding(processes, "b");
-    for (const { attempt } of process.runs().values()) process.say({ type: "started", attempts: [attempt] });
+    await process.answer("b", "started");
     process.end("exit code 3");
     const lost = { status: "lost", message: "ended the process (exit code 3)" } as const;
     expect(await Promise.all(outcomes)).toEqual([lost, lost]);

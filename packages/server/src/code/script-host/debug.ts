@@ -4,10 +4,9 @@
  */
 import { SetupError } from "../../base/kernel/index.ts";
 import type { ScriptTask } from "./attempt.ts";
-import { FramedProcess } from "./frames.ts";
+import type { FramedProcess } from "./frames.ts";
 import type { SpawnOptions } from "./host-process.ts";
 import type { Lane } from "./load.ts";
-import type { FromChild } from "./protocol.ts";
 
 export const usualInspectPort = 6499;
 /** The lanes, by the distance from the first port. */
@@ -53,11 +52,11 @@ export class DebugPorts {
     this.#first = first;
   }
 
-  /** Starts a process of a lane. @throws Error when the system starts no process. */
-  spawn(lane: Lane, start: SpawnOptions, onMessage: (message: FromChild) => void): FramedProcess {
+  /** Starts a process of a lane. @throws what `spawn` throws. */
+  spawn(lane: Lane, options: SpawnOptions, spawn: (options: SpawnOptions) => FramedProcess): FramedProcess {
     const distance = debuggedLanes.indexOf(lane);
-    if (distance < 0 || this.#owners.get(lane)?.hasExited === false) return new FramedProcess(start, onMessage);
-    const process = new FramedProcess({ ...start, inspect: addressOf(this.#first + distance) }, onMessage);
+    if (distance < 0 || this.#owners.get(lane)?.hasExited === false) return spawn(options);
+    const process = spawn({ ...options, inspect: addressOf(this.#first + distance) });
     this.#owners.set(lane, process);
     return process;
   }

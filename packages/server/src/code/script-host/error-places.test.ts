@@ -112,6 +112,7 @@ const root = temporaryFolder();
 async function open(): Promise<ScriptHost> {
   const host = new ScriptHost({
     root: () => root,
+    temporary: root,
     env: [],
     processes: 1,
     process: () => ({

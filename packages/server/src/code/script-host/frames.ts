@@ -3,6 +3,7 @@
  * of requests and responses go in base64. Any other message with bytes, or with values of the user's code, goes alone: the channel
  * of the runtime can carry the message, at a higher price.
  */
+import type { BegunPlace } from "./begun.ts";
 import { SpawnedProcess, type SpawnOptions } from "./host-process.ts";
 import type { BodyData, FromChild, ToChild } from "./protocol.ts";
 
@@ -11,7 +12,7 @@ type Message = FromChild | ToChild;
 export type Frame = string | Message;
 
 /** Messages that many calls share already, or that must leave before the user's code computes. */
-const atOnce: ReadonlySet<Message["type"]> = new Set(["invoke", "answers", "started"]);
+const atOnce: ReadonlySet<Message["type"]> = new Set(["invoke", "answers"]);
 
 export class FrameSender {
   readonly #send: (frame: Frame) => void;
@@ -88,11 +89,19 @@ function isSmall(body: BodyData | undefined): boolean {
 /** The service's end of a script process. */
 export class FramedProcess extends SpawnedProcess<Frame, Frame> {
   readonly #frames = new FrameSender((frame) => super.send(frame));
+  readonly #place: BegunPlace;
 
-  constructor(options: SpawnOptions, onMessage: (message: FromChild) => void) {
-    super(options, (frame) => {
+  constructor(options: SpawnOptions, place: BegunPlace, onMessage: (message: FromChild) => void) {
+    const { descriptor, offset } = place;
+    super({ ...options, options: { ...options.options, begunAt: offset }, descriptor }, (frame) => {
       for (const message of messagesOf<FromChild>(frame)) onMessage(message);
     });
+    this.#place = place;
+  }
+
+  /** The number of the last attempt that has begun. */
+  get lastBegun(): number {
+    return this.#place.number;
   }
 
   override send(message: ToChild): void {
@@ -114,7 +123,6 @@ function isText(message: Message): boolean {
       return !(message.value instanceof Uint8Array);
     case "earlier":
     case "forget":
-    case "started":
     case "taken":
     case "refuse":
     case "want":

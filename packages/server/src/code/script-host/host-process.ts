@@ -55,6 +55,8 @@ export interface SpawnOptions extends Surroundings {
   readonly options: object;
   /** `host:port/path`, where the runtime of the process listens for a debugger; without an address, no debugger attaches. */
   readonly inspect?: string;
+  /** A file that the process has as descriptor 3. */
+  readonly descriptor?: number;
 }
 
 /** A process of the same executable, in a process group of its own. */
@@ -73,7 +75,7 @@ export class SpawnedProcess<Out, In> implements HostProcess<Out> {
         ...runtimeSettings,
         ...(options.inspect !== undefined && { [inspectVariable]: options.inspect }),
       },
-      stdio: ["ignore", "ignore", "pipe"],
+      stdio: ["ignore", "ignore", "pipe", ...(options.descriptor === undefined ? [] : [options.descriptor])],
       // A signal to the process group, from the terminal or from the user's code, reaches only one of the two processes.
       detached: true,
       serialization: "advanced",

@@ -17,7 +17,14 @@ export { readEnvironmentFile } from "./environment.ts";
 export { useFetchMocks } from "./fetch-mocks.ts";
 export { dispatch, type Handlers, runTool, SpawnedProcess, type SpawnOptions, toolOutput } from "./host-process.ts";
 export type { BrokenScript, Lane, Script, ScriptKind, ScriptOwners } from "./load.ts";
-export { appErrorOf, type CallMessage, type Read, type ScriptError, type ScriptExports } from "./protocol.ts";
+export {
+  appErrorOf,
+  type CallMessage,
+  type Read,
+  type RunInput,
+  type ScriptError,
+  type ScriptExports,
+} from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
 export { keyOf, Reads } from "./reads.ts";
 export { exportAdvice, parseOptions, parseRetries, parseTimeout } from "./run-options.ts";

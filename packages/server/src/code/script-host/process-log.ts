@@ -14,22 +14,22 @@ interface EndedTask extends Pick<ScriptTask, "path" | "onStray"> {
 
 export class ProcessLog {
   readonly #logger: Logger;
-  /** By the id of the attempt. */
+  /** By the number of the attempt. */
   readonly #ended = new BoundedMap<number, EndedTask>(maxEnded);
 
   constructor(logger: Logger) {
     this.#logger = logger;
   }
 
-  ended({ id, task }: Attempt, hasCompleted: boolean): void {
+  ended({ number, task }: Attempt, hasCompleted: boolean): void {
     const { path, input, onStray } = task;
     const { runId } = input;
-    this.#ended.set(id, { path, input: { runId }, ...(hasCompleted && onStray !== undefined && { onStray }) });
+    this.#ended.set(number, { path, input: { runId }, ...(hasCompleted && onStray !== undefined && { onStray }) });
   }
 
   /** @param underWay the attempt of the entry; undefined when the attempt has ended. */
-  write({ attempt: id, level, message, fields }: LogMessage, underWay: Attempt | undefined): void {
-    const task = underWay?.task ?? (id === null ? undefined : this.#ended.get(id));
+  write({ attempt, level, message, fields }: LogMessage, underWay: Attempt | undefined): void {
+    const task = underWay?.task ?? (attempt === null ? undefined : this.#ended.get(attempt));
     const about = task === undefined ? {} : { file: task.path, runId: task.input.runId };
     const logger = this.#logger;
     const write = { DEBUG: logger.debug, INFO: logger.info, WARN: logger.warn, ERROR: logger.error }[level];
@@ -38,8 +38,8 @@ export class ProcessLog {
   }
 
   /** The first late error of an attempt that had completed makes the attempt a failed attempt; all other errors are logged. */
-  stray(id: number | null, { message, stack }: ScriptError): void {
-    const ended = id === null ? undefined : this.#ended.get(id);
+  stray(attempt: number | null, { message, stack }: ScriptError): void {
+    const ended = attempt === null ? undefined : this.#ended.get(attempt);
     const onStray = ended?.onStray;
     if (onStray === undefined) {
       this.#logger.error(`Uncaught error in functions or jobs: ${message}`, { stack });

@@ -13,7 +13,8 @@ afterEach(() => {
   for (const process of opened.splice(0)) process.close();
 });
 
-function open(attempts: readonly Attempt[], log: string[] = []) {
+/** Attempts of the process, in the order of the calls; the begun attempts come first. */
+function open(attempts: readonly (Attempt | Begun)[], log: string[] = []) {
   const processes = new FakeProcesses();
   let silences = 0;
   const onSilent = (): void => {
@@ -21,8 +22,13 @@ function open(attempts: readonly Attempt[], log: string[] = []) {
   };
   const process = processes.open({ log, onSilent });
   opened.push(process);
-  for (const each of attempts) process.call(each);
   const fake = processes.last;
+  for (const each of attempts) {
+    process.call("begun" in each ? each.begun : each);
+    if ("begun" in each) fake.lastBegun += 1;
+  }
+  expect(process.begun).toHaveLength(fake.lastBegun);
+  for (const each of attempts) if ("begun" in each) each.begun.startedAt = performance.now() - each.agoMs;
   return {
     process,
     fake,
@@ -32,10 +38,14 @@ function open(attempts: readonly Attempt[], log: string[] = []) {
   };
 }
 
-function started(runId: string, { agoMs = 0, timeoutMs = 1_000 } = {}): Attempt {
-  const each = attempt(runId, { timeoutMs });
-  each.startedAt = performance.now() - agoMs;
-  return each;
+/** An attempt that began some time ago. */
+interface Begun {
+  readonly begun: Attempt;
+  readonly agoMs: number;
+}
+
+function started(runId: string, { agoMs = 0, timeoutMs = 1_000 } = {}): Begun {
+  return { begun: attempt(runId, { timeoutMs }), agoMs };
 }
 
 describe("time", () => {
@@ -50,7 +60,7 @@ describe("time", () => {
     const late = started("a", { agoMs: 2_000 });
     const { aborted, fake, poll, process } = open([late]);
     poll(10);
-    expect(aborted()).toEqual([late.id]);
+    expect(aborted()).toEqual([late.begun.number]);
     expect(fake.hasExited).toBeFalse();
     poll(1);
     expect(fake.hasExited).toBeTrue();
@@ -66,7 +76,7 @@ describe("time", () => {
     const computing = started("b", { timeoutMs: 60_000 });
     const { aborted, fake, poll } = open([late, computing]);
     poll(30);
-    expect(aborted()).toEqual([late.id]);
+    expect(aborted()).toEqual([late.begun.number]);
     expect(fake.hasExited).toBeFalse();
   });
 
@@ -100,19 +110,21 @@ describe("a process that does not answer", () => {
   });
 
   test("gives back the attempts that have not begun, and may begin none of them later", async () => {
-    const begun = started("a", { timeoutMs: 60_000 });
-    const [sent, unsent] = [attempt("b"), attempt("c")];
-    const { fake, poll, process } = open([begun, sent]);
+    const { begun } = started("a", { timeoutMs: 60_000 });
+    const [late, sent, unsent] = [attempt("late"), attempt("b"), attempt("c")];
+    const { fake, poll, process } = open([{ begun, agoMs: 0 }, late, sent]);
     await until(() => fake.runs().has("b"));
     fake.say({ type: "doubt", doubt: 1 });
     process.call(unsent);
+    // The process has begun another attempt since the last look.
+    await fake.answer("late", "started");
     expect(process.takeBack()).toEqual([sent, unsent]);
-    expect([process.load, process.begun]).toEqual([1, [begun]]);
+    expect([process.load, process.begun]).toEqual([2, [begun, late]]);
     fake.say({ type: "doubt", doubt: 2 });
     poll(1);
     await until(() => fake.sent.some(({ type }) => type === "ping"));
     expect(fake.sent.filter(({ type }) => type === "go")).toEqual([{ type: "go", doubt: 1 }]);
-    expect([...fake.runs().keys()]).toEqual(["a", "b"]);
+    expect([...fake.runs().keys()]).toEqual(["a", "late", "b"]);
     // A process that breaks the promise changes nothing.
     await fake.answer("b", "completed");
     expect(sent.isSettled).toBeFalse();
@@ -158,9 +170,9 @@ test("the first error after a completion makes the attempt a failed one; later o
   await fake.answer("a", "completed");
   await fake.answer("b", { status: "failed", error: { message: "no" } });
   expect(await outcomeOf(failed)).toBe("no");
-  for (const id of [completed.id, completed.id, failed.id, null])
+  for (const id of [completed.number, completed.number, failed.number, null])
     fake.say({ type: "stray", attempt: id, error: { message: `late ${id}` } });
-  expect(strays).toEqual([{ message: `Thrown after the handler had returned: late ${completed.id}` }]);
+  expect(strays).toEqual([{ message: `Thrown after the handler had returned: late ${completed.number}` }]);
   expect(log.filter((line) => line.includes("Uncaught error in functions or jobs"))).toHaveLength(3);
 });
 

@@ -36,10 +36,16 @@ const silentLimit = 10;
 /** Polls after which a process that has not answered a load counts as computing without end. */
 const maxLoadPolls = (loadLimitMs + 3_000) / pollMs;
 
+/** The service's end of the process. `FramedProcess` is the real end. */
+export interface CodeProcess extends HostProcess<ToChild> {
+  /** The number of the last attempt that has begun; also after the end of the process. */
+  readonly lastBegun: number;
+}
+
 export interface ScriptProcessOptions {
   readonly calls: CallAnswers;
   /** Starts a process. @throws Error when the system starts no process. */
-  readonly spawn: (onMessage: (message: FromChild) => void) => HostProcess<ToChild>;
+  readonly spawn: (onMessage: (message: FromChild) => void) => CodeProcess;
   /** The modules of the user's code, whatever is on the disk by now. */
   readonly code: readonly CodeFile[];
   /** The kinds of code in the process, for log messages. */
@@ -89,14 +95,16 @@ export interface ProcessListener {
 
 export class ScriptProcess {
   readonly #options: ScriptProcessOptions;
-  readonly #host: HostProcess<ToChild>;
+  readonly #host: CodeProcess;
   readonly exited: Promise<ProcessEnd>;
   readonly #calls: CallTransport;
   readonly #listener: ProcessListener | null;
   /** The unanswered loads, by path. */
   readonly #loading = new Map<string, Load>();
-  /** Attempts that were sent and have not ended, by id. */
+  /** Attempts that were sent and have not ended, by number, in the order in which the attempts begin. */
   readonly #underWay = new Map<number, Attempt>();
+  /** The attempts under way that are not known to have begun. */
+  readonly #unbegun = new Map<number, Attempt>();
   readonly #exchanges = new Map<number, BodyExchange>();
   readonly #earlier = new EarlierLists((message) => this.#host.send(message));
   readonly #log: ProcessLog;
@@ -120,9 +128,6 @@ export class ScriptProcess {
     stray: ({ attempt, error }) => this.#log.stray(attempt, error),
     call: (message) => void this.#call(message),
     taken: ({ call }) => this.#calls.taken(call),
-    started: ({ attempts }) => {
-      for (const attempt of attempts) this.#started(attempt);
-    },
     pong: () => undefined,
     doubt: ({ doubt }) => {
       if (!this.#isAside) this.#host.send({ type: "go", doubt });
@@ -202,28 +207,29 @@ export class ScriptProcess {
 
   /** Calls the handler of an attempt. Calls of a turn of the event loop share a message, which costs more than most handlers. */
   call(attempt: Attempt): void {
-    const { id, task } = attempt;
-    const { path, handler, exchange, earlier = null } = task;
+    const { path, handler, exchange, earlier = null } = attempt.task;
     const part = earlier === null ? undefined : this.#earlier.part(earlier, attempt.outcome);
-    const input = part === undefined ? task.input : { ...task.input, earlier: part };
+    const input = part === undefined ? attempt.task.input : { ...attempt.task.input, earlier: part };
     this.#everSent += 1;
-    this.#underWay.set(id, attempt);
-    if (exchange !== undefined) this.#exchanges.set(id, new BodyExchange(attempt, exchange, this.#host));
+    const number = this.#everSent;
+    attempt.number = number;
+    this.#underWay.set(number, attempt);
+    this.#unbegun.set(number, attempt);
+    if (exchange !== undefined) this.#exchanges.set(number, new BodyExchange(attempt, exchange, this.#host));
     const request = exchange && { request: exchange.request };
     void attempt.outcome.then(() => this.#abort(attempt));
-    const isExact = !this.#options.isAskedAgain || attempt.isAskedAgain;
-    this.#invocations.push({ attempt: id, path, handler, input: JSON.stringify(input), isExact, ...request });
+    this.#invocations.push({ attempt: number, path, handler, input, ...request });
     if (this.#invocations.length === 1) setImmediate(() => this.#sendInvocations());
     this.#watch();
   }
 
   /** The attempt's time is up, or the caller has left. Does nothing for an attempt that is not under way. */
   #abort(attempt: Attempt): void {
-    if (attempt.isAborted || this.#underWay.get(attempt.id) !== attempt) return;
+    if (attempt.isAborted || this.#underWay.get(attempt.number) !== attempt) return;
     attempt.isAborted = true;
     // The invocation may wait to be sent.
     this.#sendInvocations();
-    this.#host.send({ type: "abort", attempt: attempt.id });
+    this.#host.send({ type: "abort", attempt: attempt.number });
   }
 
   /**
@@ -237,11 +243,13 @@ export class ScriptProcess {
     this.#calls.processEnded();
     const attempts = [...this.#underWay.values()];
     this.#underWay.clear();
+    this.#unbegun.clear();
     return attempts;
   }
 
   /** Closes the process, which has ended. The attempts are back in the state `waiting`. */
   release(end: ProcessEnd): Loss {
+    this.#look();
     const attempts = this.close();
     const started = attempts.filter(({ startedAt }) => startedAt !== null);
     const unstarted = attempts.filter(({ startedAt }) => startedAt === null);
@@ -252,6 +260,7 @@ export class ScriptProcess {
 
   /** The attempts under way with a handler that has started. */
   get begun(): readonly Attempt[] {
+    this.#look();
     return [...this.#underWay.values()].filter(({ startedAt }) => startedAt !== null);
   }
 
@@ -265,10 +274,12 @@ export class ScriptProcess {
   takeBack(): readonly Attempt[] {
     this.#isAside = true;
     this.#invocations.length = 0;
-    const unbegun = [...this.#underWay.values()].filter(({ startedAt }) => startedAt === null);
+    this.#look();
+    const unbegun = [...this.#unbegun.values()];
+    this.#unbegun.clear();
     for (const attempt of unbegun) {
-      this.#underWay.delete(attempt.id);
-      this.#exchanges.delete(attempt.id);
+      this.#underWay.delete(attempt.number);
+      this.#exchanges.delete(attempt.number);
       attempt.reset();
     }
     return unbegun;
@@ -329,10 +340,8 @@ export class ScriptProcess {
       for (const attempt of attempts) attempt.silentPolls += 1;
       return attempts.some(({ silentPolls }) => silentPolls > gracePolls);
     }
-    // The attempt that started last may compute until the timeout, while the other attempts wait. Of attempts that
-    // started together, the computing attempt is unknown.
-    const lastStart = Math.max(...started.map(({ startedAt }) => startedAt ?? 0));
-    return started.some(({ startedAt, silentPolls }) => startedAt === lastStart && silentPolls > gracePolls);
+    // The attempt that started last may compute until the timeout, while the other attempts wait.
+    return (started.at(-1)?.silentPolls ?? 0) > gracePolls;
   }
 
   #sendInvocations(): void {
@@ -343,13 +352,24 @@ export class ScriptProcess {
 
   async #call(message: CallMessage): Promise<void> {
     const attempt = this.#underWay.get(message.attempt) ?? null;
+    if (attempt?.startedAt === null) this.#look();
     await this.#calls.answer(message, attempt);
+    this.#look();
     this.#last = attempt ?? this.#last;
   }
 
-  #started(id: number): void {
-    const attempt = this.#underWay.get(id);
-    if (attempt === undefined) return;
+  /** Reads how far the process came. */
+  #look(): void {
+    if (this.#unbegun.size === 0) return;
+    const { lastBegun } = this.#host;
+    for (const [number, attempt] of this.#unbegun) {
+      if (number > lastBegun) return;
+      this.#unbegun.delete(number);
+      this.#started(attempt);
+    }
+  }
+
+  #started(attempt: Attempt): void {
     this.#last = attempt;
     attempt.startedAt = performance.now();
     // The process has still to confirm an earlier abort.
@@ -363,13 +383,14 @@ export class ScriptProcess {
       this.#end(answer.attempt, { status: "answered", value: "null" });
   }
 
-  #end(id: number, outcome: CallOutcome): void {
-    const attempt = this.#underWay.get(id);
+  #end(number: number, outcome: CallOutcome): void {
+    const attempt = this.#underWay.get(number);
     if (attempt === undefined) return;
     // Read first: a message without an outcome fails here, and the attempt stays for the timeout.
     const hasCompleted = outcome.status === "answered";
-    this.#underWay.delete(id);
-    this.#exchanges.delete(id);
+    this.#underWay.delete(number);
+    this.#unbegun.delete(number);
+    this.#exchanges.delete(number);
     this.#log.ended(attempt, hasCompleted);
     attempt.settle(outcome);
     this.#listener?.onEnded();

@@ -28,15 +28,14 @@ export interface ScriptError {
   readonly source?: SourceExcerpt;
 }
 
-/** A call of a handler. `input` is the JSON of a `RunInput`. */
+/** A call of a handler. */
 export interface Invocation {
+  /** Counted from 1 on by the calls of the process, which begin in this order. */
   readonly attempt: number;
   readonly path: string;
   /** The name of the export. */
   readonly handler: string;
-  readonly input: string;
-  /** The service must hear of the begin alone: a handler that must not begin twice, and a hook that is asked again. */
-  readonly isExact: boolean;
+  readonly input: RunInput;
   /** For the handler of an endpoint, which gets the request before the context and answers a response. */
   readonly request?: RequestData;
 }
@@ -70,7 +69,12 @@ export type HandlerOutcome =
       readonly reads?: readonly Read[];
       readonly usesEarlier?: true;
     }
-  | { readonly status: "refused"; readonly refusal: CallError; readonly reads?: readonly Read[] }
+  | {
+      readonly status: "refused";
+      readonly refusal: CallError;
+      readonly reads?: readonly Read[];
+      readonly usesEarlier?: true;
+    }
   | { readonly status: "failed"; readonly error: ScriptError };
 
 /** The answer of a handler: the end of its attempt, or its response. A response without `pieces` is the end, too. */
@@ -97,8 +101,10 @@ export interface RunInput {
   readonly previous?: object | null;
   /** For a hook of a batch. */
   readonly earlier?: EarlierPart;
-  /** The caller of an endpoint: the address as a key of limits, and the user. */
+  /** The caller of an endpoint, a registration or a login: the address as a key of limits, and the user. */
   readonly caller?: { readonly address: string; readonly user: object | null };
+  /** The headers of a registration or a login. */
+  readonly headers?: { readonly [name: string]: string };
   /** For a request to an endpoint: the parts of the path that the file leaves open. */
   readonly params?: { readonly [name: string]: string | readonly string[] };
   /** The payload of a queue's run. */
@@ -221,6 +227,8 @@ export interface TransactionState {
 export interface Commit extends TransactionState {
   /** Runs of queues, as a batch adds them. */
   readonly enqueue: readonly unknown[];
+  /** Mails that the code sends. */
+  readonly mails: readonly unknown[];
   /** The turn that the transaction has; null without a turn. */
   readonly turn: number | null;
 }
@@ -254,8 +262,6 @@ export type FromChild =
    * no attempt begins before `go`. Doubts are counted from 1 on.
    */
   | { readonly type: "doubt"; readonly doubt: number }
-  /** Sent before the handlers are called: the service then knows which attempt blocks the process. */
-  | { readonly type: "started"; readonly attempts: readonly number[] }
   | { readonly type: "answers"; readonly answers: readonly HandlerAnswer[] }
   /** The next piece of a request is wanted. */
   | { readonly type: "want"; readonly attempt: number }
@@ -285,4 +291,6 @@ export interface ChildOptions extends CallLimits {
   readonly env: readonly string[];
   /** The umask for files that the user's code makes. (The service's own files are for the service's user alone.) */
   readonly umask: number;
+  /** The place of the process in the file of begun attempts. */
+  readonly begunAt: number;
 }

@@ -32,6 +32,8 @@ export const huge = () => "x".repeat(2_000);
 export const thenable = () => ({ then(resolve) { resolve(1); resolve(2); throw new Error("after"); } });
 export const leaves = () => { setTimeout(() => { globalThis.kept = new Uint8Array(300 * 1024 ** 2).fill(1); }, 300); };
 export const liar = () => { throw Object.setPrototypeOf({ get message() { throw 1; } }, Refusal.prototype); };
+export const inherited = () => Bun.spawnSync(["ls", "-l", "/proc/self/fd"]).stdout.toString().split("\\n").filter((line) => line.includes("begun"));
+export const closes = () => process.getBuiltinModule("node:fs").closeSync(3);
 `;
 
 const kind: ScriptKind = {
@@ -46,6 +48,7 @@ async function open(): Promise<ScriptHost> {
   await Bun.write(join(root, path), handlers);
   const host = new ScriptHost({
     root: () => root,
+    temporary: root,
     env: [],
     processes: 1,
     process: () => ({
@@ -123,4 +126,14 @@ test("a process that takes too much memory while no handler runs is replaced", a
   expect(await call("leaves")).toEqual({ status: "answered", value: "null" });
   await until(() => host.processesLost > before);
   expect(await call("value")).toEqual({ status: "answered", value: '{"doubled":42}' });
+});
+
+test("processes that the code starts do not have the file of begun attempts", async () => {
+  expect(await call("inherited")).toEqual({ status: "answered", value: "[]" });
+});
+
+test("a handler whose begin cannot be noted is not called", async () => {
+  expect(await call("closes")).toEqual({ status: "answered", value: "null" });
+  const outcome = await call("value");
+  expect(outcome.status === "failed" && outcome.error.message).toContain("The begin of the handler cannot be noted");
 });

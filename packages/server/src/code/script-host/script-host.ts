@@ -2,6 +2,7 @@
 import { messageOf, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { type CallOutcome, runOutcome, type ScriptOutcome, type ScriptTask } from "./attempt.ts";
+import { BegunFile } from "./begun.ts";
 import { DebugPorts, endless } from "./debug.ts";
 import { missingVariables, readEnvironmentFile, withoutSettings } from "./environment.ts";
 import { FramedProcess } from "./frames.ts";
@@ -47,6 +48,8 @@ export interface ScriptHostOptions {
   /** Bytes of resident memory of a process. */
   readonly memoryLimit: number;
   readonly logger: Logger;
+  /** The folder of temporary files; need not be there. */
+  readonly temporary: string;
   /** The start of the processes of the user's code, in a project's folder. */
   readonly process: (root: string) => SpawnOptions;
   /** The real path of the project's folder, read at each load: the target of a link may have changed. */
@@ -89,6 +92,8 @@ export class ScriptHost {
   #newest: Newest | null = null;
   readonly #states = new FileStates();
   #missing: readonly string[] = [];
+  /** Null before the first process. */
+  #begun: BegunFile | null = null;
   #isStopped = false;
 
   constructor(options: ScriptHostOptions) {
@@ -171,6 +176,7 @@ export class ScriptHost {
   stop(): void {
     this.#isStopped = true;
     for (const supervisor of this.#supervisors()) supervisor.stop();
+    this.#begun?.close();
   }
 
   #supervisors(): Supervisor[] {
@@ -309,17 +315,22 @@ export class ScriptHost {
   }
 
   #start(lane: Lane, { root, state, calls }: Load): readonly Supervisor[] {
-    const start = this.#options.process(root);
+    const { memoryLimit, logger, temporary, process } = this.#options;
+    this.#begun ??= BegunFile.open(temporary);
+    const begun = this.#begun;
+    const options = process(root);
     const ports = this.#debugPorts;
-    const spawn: SupervisorOptions["spawn"] = (onMessage) =>
-      ports === null ? new FramedProcess(start, onMessage) : ports.spawn(lane, start, onMessage);
-    const { memoryLimit, logger } = this.#options;
+    const spawn: SupervisorOptions["spawn"] = (onMessage) => {
+      const start = (from: SpawnOptions): FramedProcess =>
+        begun.give((place) => new FramedProcess(from, place, onMessage));
+      return ports === null ? start(options) : ports.spawn(lane, options, start);
+    };
     const onLost = (): void => {
       this.#processesLost += 1;
     };
     const shared = { memoryLimit, logger, calls, spawn, code: state.code, onLost };
-    const options = { ...shared, ...laneOptions[lane], isDebugged: ports !== null };
-    return Array.from({ length: this.#options.processes }, () => new Supervisor(options));
+    const supervised = { ...shared, ...laneOptions[lane], isDebugged: ports !== null };
+    return Array.from({ length: this.#options.processes }, () => new Supervisor(supervised));
   }
 
   /** The newest version of a file that loads; null if no version loads. The reason of a failure is logged. */

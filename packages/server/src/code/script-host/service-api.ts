@@ -1,9 +1,10 @@
 /** The service's API for the user's code: `db`, `auth.users`, `storage` and `jobs` of a handler's context. */
-import { ROLES, VISIBILITIES, type Visibility } from "@socle/protocol";
+import { ROLES, type User, VISIBILITIES, type Visibility } from "@socle/protocol";
 import { AppError, actorOf, isObject, oneOf, quote, readChoice, type System } from "../../base/kernel/index.ts";
 import { parseBatch, type Records, type RecordVersion } from "../../data/records/index.ts";
 import { cleanName, type Storage } from "../../files/storage/index.ts";
-import { type Auth, readCredentials } from "../../people/auth/index.ts";
+import { type Auth, ownCaller, type UserDeletions } from "../../people/auth/index.ts";
+import { type GivenMail, type Mails, readMail, readMails } from "../../people/mail/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import type { CallAnswers, Caller } from "./call-transport.ts";
 import type { CallMessage, Commit, Read, TransactionState } from "./protocol.ts";
@@ -38,7 +39,9 @@ interface ServiceApiOptions {
   records: Records;
   reads: Reads;
   auth: Auth;
+  userDeletions: UserDeletions;
   storage: Storage;
+  mails: Mails;
   queues: QueueCalls;
 }
 
@@ -54,13 +57,19 @@ export class ServiceApi implements CallAnswers {
   constructor(options: ServiceApiOptions) {
     this.#options = options;
     const enqueue = options.queues.forTransaction.bind(options.queues);
-    this.#transactions = new Transactions({ ...options, enqueue });
+    this.#transactions = new Transactions({
+      ...options,
+      enqueue,
+      sendMails: (value) => this.#sending(readMails(value)),
+    });
     this.#methods = new Map(
       Object.entries({
         ...this.#recordMethods(),
         ...this.#userMethods(),
+        ...this.#accountMethods(),
         ...this.#fileMethods(),
         ...this.#jobMethods(),
+        ...this.#mailMethods(),
       }),
     );
   }
@@ -117,7 +126,7 @@ export class ServiceApi implements CallAnswers {
 
   #userMethods(): Record<string, Method> {
     const { auth, database } = this.#options;
-    const { users } = auth;
+    const { users, forms, notices } = auth;
     return {
       "users.list": (_principal, [options]) => {
         const { limit = 50, offset = 0 } = parsedObject(options, "options");
@@ -127,21 +136,67 @@ export class ServiceApi implements CallAnswers {
       "users.get": (_principal, [id]) => users.find(text(id, "id")),
       "users.findByEmail": (_principal, [email]) => users.findByEmail(text(email, "email")),
       "users.create": async (principal, [values]) => {
-        const body = parsedObject(values, "values");
-        const role = body["role"] === undefined ? "authenticated" : readChoice("role", body["role"], ROLES);
-        const user = await users.prepare(readCredentials(body), { key: actorOf(principal) ?? "functions" });
-        return database.transact((tx) => users.create(tx, { ...user, role }, principal));
+        const { role: asked = "authenticated", ...body } = parsedObject(values, "values");
+        const role = readChoice("role", asked, ROLES);
+        const { credentials, fields } = await forms.check(body, { creator: principal });
+        const user = await users.prepare(credentials, { key: actorOf(principal) ?? "functions" });
+        return database.transact((tx) => users.create(tx, { ...user, role, fields }, principal));
       },
-      "users.setRole": async (_principal, [id, role]) => {
-        const [userId, newRole] = [text(id, "id"), readChoice("role", role, ROLES)];
-        return database.transact((tx) => users.setRole(tx, userId, newRole));
+      "users.setRole": async (principal, [id, role]) => {
+        const change = { id: text(id, "id"), role: readChoice("role", role, ROLES) };
+        return database.transact((tx) => users.setRole(tx, change, principal));
       },
       "users.setPassword": async (principal, [id, password]) => {
         const userId = text(id, "id");
         const caller = { key: actorOf(principal) ?? "functions" };
         const passwordHash = await users.preparePassword(text(password, "password"), caller);
         const change = { passwordHash, keptSession: null };
-        return database.transact((tx) => users.setPassword(tx, userId, change));
+        return database.transact((tx) => {
+          const user = users.setPassword(tx, userId, change);
+          notices.tell(tx, user, { change: "The password was changed.", by: "the service" });
+          return user;
+        });
+      },
+    };
+  }
+
+  #accountMethods(): Record<string, Method> {
+    const { auth, database, userDeletions } = this.#options;
+    const { users, signIns, proofs } = auth;
+    /** Mails a user, in a transaction. */
+    const mail = (id: unknown, write: (tx: Transactor, user: User) => void): Promise<void> => {
+      const userId = text(id, "id");
+      return database.transact((tx) => write(tx, users.get(userId, tx)));
+    };
+    return {
+      "auth.createSession": async (principal, [id]) => {
+        // The sign-in asks hooks, which would wait for this hook.
+        if (principal.isHook) throw new AppError("bad_request", "auth.createSession: a hook opens no session.");
+        const user = users.get(text(id, "userId"));
+        return signIns.signIn({ user, caller: ownCaller, prove: (tx) => users.get(user.id, tx) });
+      },
+      "auth.verifyPassword": (_principal, [id, password]) => {
+        const userId = text(id, "userId");
+        return auth.checks.isUsersPassword(userId, text(password, "password"), { key: userId });
+      },
+      "auth.deleteUser": async (principal, [id]) => {
+        await userDeletions.delete(text(id, "id"), principal, () => () => undefined);
+        return null;
+      },
+      "auth.sendVerification": async (_principal, [id]) => {
+        await mail(id, (tx, user) => {
+          if (!user.verified) proofs.mailVerification(tx, user, ownCaller);
+        });
+        return null;
+      },
+      "auth.sendReset": async (_principal, [id]) => {
+        await mail(id, (tx, user) => proofs.mailReset(tx, user, ownCaller));
+        return null;
+      },
+      "auth.invite": async (principal, [email, data]) => {
+        const body = { email: text(email, "email"), data: JSON.parse(text(data, "data")) };
+        const invitation = await proofs.invitations.prepare(body, principal, ownCaller);
+        return database.transact((tx) => invitation.write(tx));
       },
     };
   }
@@ -182,6 +237,22 @@ export class ServiceApi implements CallAnswers {
         const run = { payload: text(payload, "payload"), options: JSON.parse(text(options, "options")) };
         return { runId: await this.#options.queues.enqueue(text(name, "name"), run, principal) };
       },
+    };
+  }
+
+  #mailMethods(): Record<string, Method> {
+    return {
+      "mail.send": async (_principal, [mail]) => {
+        await this.#options.database.transact(this.#sending([readMail(JSON.parse(text(mail, "mail")))]));
+        return null;
+      },
+    };
+  }
+
+  /** The mails of the code, as work of a transaction. */
+  #sending(given: readonly GivenMail[]): (tx: Transactor) => void {
+    return (tx) => {
+      for (const mail of given) this.#options.mails.addGiven(tx, mail);
     };
   }
 }

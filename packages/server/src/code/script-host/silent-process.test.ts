@@ -49,6 +49,7 @@ async function open(): Promise<Open> {
   const environment = { PATH: process.env["PATH"] };
   const host = new ScriptHost({
     root: () => root,
+    temporary: root,
     env: [],
     processes: 1,
     process: () => ({ word: "script-host", options, cwd: root, environment }),
@@ -127,8 +128,7 @@ test.each(LANES)("%s: eight loops of a file keep no other file waiting, and a st
   // A loop in the first process, a loop apart, and three alone.
   await until(() => new Set(loopsOf()).size === 5);
   expect((await call(lane, "b-calm", "calm")).status).toBe("answered");
-  // Of hooks that begin together, the looping hook is not known: all are asked again.
-  if (lane !== "hooks") expect(new Set(loopsOf()).size).toBe(loopsOf().length);
+  expect(new Set(loopsOf()).size).toBe(loopsOf().length);
   host.stop();
   expect(await statuses(loops)).toEqual(Array(8).fill("stopped"));
 });

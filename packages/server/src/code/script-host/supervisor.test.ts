@@ -229,8 +229,7 @@ describe("a process that does not answer", () => {
   test("hooks that had begun with the suspected hook in the same file are asked again apart, not in the main process", async () => {
     const { supervisor, processes } = open(undefined, { isAskedAgain: true });
     await supervisor.start(["jobs/a.ts", "jobs/b.ts"]);
-    const outcomes = ["1", "2"].map((id) => supervisor.call(task(id)));
-    outcomes.push(supervisor.call(task("calm", other)));
+    const outcomes = [supervisor.call(task("calm", other)), ...["1", "2"].map((id) => supervisor.call(task(id)))];
     const first = processes.last;
     for (const id of ["calm", "1", "2"]) await first.answer(id, "started");
     await until(() => first.hasExited);

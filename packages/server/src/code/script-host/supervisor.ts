@@ -5,7 +5,7 @@
  *
  * and stopped, from each state. The states of an attempt:
  *
- *     waiting ── the process is ready and has room ──► sent ── "started" ──► started ──┬── the answer ────────► ended
+ *     waiting ── the process is ready and has room ──► sent ── the note ───► started ──┬── the answer ────────► ended
  *       ▲  ▲                                            │                       │      └── aborted, "aborted" ► ended
  *       │  └──────────── the process is lost ───────────┘                       │ the process is lost
  *       │                                                                       ▼
@@ -67,7 +67,6 @@ export class Supervisor {
   /** The process that has taken the last change. */
   #changed: ScriptProcess | null = null;
   #state: "starting" | "ready" | "lost" | "stopped" = "starting";
-  #lastId = 0;
   #waiting: Attempt[] = [];
   /** Attempts that go to quarantine once the next process is ready. */
   #suspects: Attempt[] = [];
@@ -145,8 +144,7 @@ export class Supervisor {
 
   /** Calls a handler. For a caller that waits, the outcome comes within the timeout, whatever the process does. */
   async call(task: ScriptTask): Promise<CallOutcome> {
-    this.#lastId += 1;
-    const attempt = new Attempt(this.#lastId, task);
+    const attempt = new Attempt(task);
     if (this.#options.isAwaited) limitWait(attempt);
     if (this.#state === "stopped") attempt.settle({ status: "stopped" });
     if (!attempt.isSettled) this.#add(attempt);

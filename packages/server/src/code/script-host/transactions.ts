@@ -17,6 +17,7 @@ const lookMs = 250;
 const maxLooks = 5;
 
 const adding = "tx.jobs.enqueue";
+const sending = "tx.mail.send";
 
 /** The reads of a transaction have changed. */
 class ReadsChanged extends Error {
@@ -45,6 +46,8 @@ interface TransactionsOptions {
   readonly reads: Reads;
   /** The runs that a commit adds to queues, as work of the batch. */
   readonly enqueue: (value: unknown, principal: System) => (tx: Transactor) => void;
+  /** The mails that a commit writes into the outbox, as work of the batch. */
+  readonly sendMails: (value: unknown) => (tx: Transactor) => void;
 }
 
 export class Transactions {
@@ -93,7 +96,7 @@ export class Transactions {
     const { turns } = this.#options.records;
     const operations = operationsOf(commit);
     const keys = [...commit.reads.map(keyOf), ...operations.map(({ collection }) => collection)];
-    const busy = commit.turn === null ? keys.find((key) => turns.isTaken(key, caller.task)) : undefined;
+    const busy = commit.turn === null ? keys.find((key) => turns.isTaken(key, principal)) : undefined;
     const turn = busy === undefined ? commit.turn : await this.turn(busy, caller);
     try {
       await this.#make(principal, { ...commit, turn }, () => this.leave(turn));
@@ -108,9 +111,11 @@ export class Transactions {
   async #make(principal: System, commit: Commit, onMade: () => void): Promise<void> {
     const { records, reads: looker } = this.#options;
     const runs = ofCode(adding, () => this.#options.enqueue(commit.enqueue, principal));
+    const mails = ofCode(sending, () => this.#options.sendMails(commit.mails));
     let { reads } = commit;
     const after = (tx: Transactor): void => {
       ofCode(adding, () => runs(tx));
+      ofCode(sending, () => mails(tx));
       onMade();
     };
     // With a turn, others wait: a long transaction begins sooner than the commit that short transactions share.
@@ -219,12 +224,12 @@ export class Transactions {
    */
   async turn(key: string, { ended, task }: Caller): Promise<number> {
     const { turns } = this.#options.records;
-    if (task.principal.isHook || turns.isOf(key, task)) return 0;
+    if (task.principal.isHook || turns.isOf(key, task.principal)) return 0;
     let hasEnded = false;
     void ended.then(() => {
       hasEnded = true;
     });
-    const { release } = await turns.take(key, task);
+    const { release } = await turns.take(key, task.principal);
     if (hasEnded) {
       release();
       throw new AppError("unavailable", "The run has ended before its transaction had the turn.");

@@ -1,5 +1,5 @@
 /** The type declarations of a project: `.socle/types.d.ts`, written from the collections of the project. */
-import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
+import { type CollectionDefinition, type FieldDefinition, isAccountField, USERS } from "@socle/protocol";
 import { quote } from "../../base/kernel/index.ts";
 import { typeOf } from "../../data/fields/index.ts";
 import contextTypes from "./context-types.txt" with { type: "text" };
@@ -42,14 +42,25 @@ function noteOf(field: FieldDefinition): string {
   return text === "" ? "" : `      /** ${text} */\n`;
 }
 
-/** A required field is never null, neither in a record nor in the values of a write; others may be. Numbers of a sequence are not written. */
+/** Whether a record may lack a value of a required field: a user who was made without a form lacks the field. */
+function mayBeOpen({ name }: CollectionDefinition, field: FieldDefinition): boolean {
+  return name === USERS && !isAccountField(name, field.name) && field.default === undefined;
+}
+
+/**
+ * A required field is never null, neither in a record nor in the values of a write; others may be. Numbers of a sequence
+ * and account fields are not written.
+ */
 function fieldsOf(definition: CollectionDefinition, mode: "record" | "create" | "update"): string {
   return definition.fields
-    .filter((field) => mode === "record" || field.sequence === undefined)
+    .filter(
+      ({ name, sequence }) => mode === "record" || (sequence === undefined && !isAccountField(definition.name, name)),
+    )
     .map((field) => {
       const isOptional =
         mode === "update" || (mode === "create" && (field.required !== true || field.default !== undefined));
-      const isNeverNull = field.required === true || field.sequence !== undefined || field.multiple === true;
+      const isFilled = field.required === true && !(mode === "record" && mayBeOpen(definition, field));
+      const isNeverNull = isFilled || field.sequence !== undefined || field.multiple === true;
       const operators = mode === "update" ? operatorsOf(field) : "";
       const type = `${typescriptOf(field)}${isNeverNull ? "" : " | null"}${operators}`;
       return `${noteOf(field)}      ${field.name}${isOptional ? "?" : ""}: ${type};\n`;

@@ -1,5 +1,6 @@
 /** A collection gets another name: the table and all that names the collection follow. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
+import * as fs from "node:fs";
 import { eventsSince, lastSeq, openApi } from "../../../test/kit.ts";
 import { project } from "../../../test/project.ts";
 import { openServer, until } from "../../../test/sockets.ts";
@@ -265,3 +266,29 @@ test("a socket that resumes from before the rename is told of the gap; one that 
   late.send({ action: "subscribe", channel: "articles.*", since });
   await until(() => late.frames.some((frame) => frame.type === "error" && frame.code === "resume_gap"));
 });
+
+test.each(["public", 'title != "hidden"'])(
+  "who reads by %p hears a change whose flush goes on during the rename",
+  async (read) => {
+    const permissions = { read, create: "public" };
+    const api = await openServer({ collections: [{ name: "posts", fields: [text("title")], permissions }] });
+    const token = await api.admin();
+    const socket = await api.connect();
+    await socket.subscribe("posts.*");
+    const { fdatasync } = fs;
+    const held: (() => void)[] = [];
+    const hold = (...args: Parameters<typeof fdatasync>): void => void held.push(() => fdatasync(...args));
+    const holding = spyOn(fs, "fdatasync").mockImplementation(Object.assign(hold, fdatasync));
+    const created = api.request("POST", "/api/posts", { body: { title: "a" } });
+    await until(() => held.length > 0);
+    const body = { name: "articles", renamedFrom: "posts" };
+    const renamed = api.request("PUT", "/api/admin/collections/posts", { token, body });
+    const { collections } = api.service;
+    // Without a wait for the flush, the rename is in force by then.
+    for (let looks = 0; looks < 100 && collections.get("articles") === undefined; looks++) await Bun.sleep(1);
+    holding.mockRestore();
+    for (const flush of held) flush();
+    expect([(await created).status, (await renamed).status]).toEqual([201, 200]);
+    expect(await socket.types()).toEqual(["posts.created"]);
+  },
+);

@@ -1,5 +1,5 @@
 /** Renames of collections: the collections that a change renames, and the relations that follow. */
-import type { CollectionDefinition } from "@socle/protocol";
+import { type CollectionDefinition, USERS } from "@socle/protocol";
 import { quote } from "../../base/kernel/index.ts";
 import { MigrationError } from "./migration-error.ts";
 import { type CollectionPlan, type Definitions, originOf, type ParsedDefinition, type PlanStep } from "./plan.ts";
@@ -20,6 +20,7 @@ export function collectionRenames(define: readonly ParsedDefinition[], current: 
     const refuse = (why: string): never => {
       throw new MigrationError(name, `"renamedFrom": ${quote(from)}: ${why}`);
     };
+    if (from === USERS) refuse(`"${USERS}" cannot be renamed`);
     if (define.some((other) => other.definition.name === from))
       refuse(`another definition is called ${quote(from)}; leave out one of the two`);
     if (!current.has(from)) continue;

@@ -2,7 +2,13 @@
  * A collection in force, and all that the definition says about the table: the names of tables and columns, the indexes,
  * and the names that filters and rules can use.
  */
-import type { CollectionDefinition, FieldDefinition, Operation, PermissionRule } from "@socle/protocol";
+import {
+  type CollectionDefinition,
+  type FieldDefinition,
+  type Operation,
+  type PermissionRule,
+  USERS,
+} from "@socle/protocol";
 import { quote } from "../../base/kernel/index.ts";
 import type { QueryTable } from "../../store/database/index.ts";
 import type { Expression, ExpressionSchema, SchemaField } from "../expressions/index.ts";
@@ -48,9 +54,10 @@ export interface LogMarks {
 }
 
 /** The table of a collection, for hand-written SQL, if columns have other names than the fields; otherwise null. */
-export function queryTableOf({ table, definition }: Collection): QueryTable | null {
+export function queryTableOf({ name, table, definition }: Collection): QueryTable | null {
   const named = definition.fields.filter((field) => columnName(field) !== field.name);
-  if (named.length === 0) return null;
+  // The table takes the place of a view of the users.
+  if (named.length === 0 && name !== USERS) return null;
   return { table, aliases: Object.fromEntries(named.map((field) => [field.name, columnName(field)])) };
 }
 
@@ -159,8 +166,10 @@ export function tableIndexes(definition: CollectionDefinition): TableIndex[] {
 
 export interface UserTable {
   readonly table: string;
-  /** The public columns, which are the fields of a user. */
+  /** The public columns, which are the fields of a user without a definition of `users`. */
   readonly fields: readonly string[];
+  /** The rows of the users as SQL: the columns of a table of records, with the account fields. */
+  readonly rows: string;
 }
 
 /** The collections that an expression can enter, and the conditions under which the records may be read. */
@@ -225,7 +234,7 @@ export function expressionSchema(
     fieldNames: () => [...fields.keys()].filter((name) => !closed.has(name)),
     follow: ({ name }) => {
       const field = definition.fields.find((each) => each.name === name);
-      return field?.collection === "users" ? userSchema(source) : entered(field?.collection ?? "", source);
+      return entered(field?.collection ?? "", source);
     },
     back: (collection, name) => backFrom(definition.name, { collection, field: name }, source),
   };
@@ -233,6 +242,7 @@ export function expressionSchema(
 
 function entered(name: string, source: SchemaSource): ExpressionSchema {
   const definition = source.definition(name);
+  if (definition === undefined && name === USERS) return userSchema(source);
   // Definitions with relations to nowhere are refused.
   if (definition === undefined) throw new Error(`A relation leads to ${name}, which is not there`);
   return expressionSchema(definition, source, source.enter(name));
@@ -241,7 +251,7 @@ function entered(name: string, source: SchemaSource): ExpressionSchema {
 function userSchema(source: SchemaSource): ExpressionSchema {
   const { table, fields } = source.users;
   return {
-    name: "users",
+    name: USERS,
     table,
     condition: source.enterUsers(),
     field: (name) => (fields.includes(name) ? systemField(name, name === "id") : undefined),
@@ -249,7 +259,7 @@ function userSchema(source: SchemaSource): ExpressionSchema {
     follow: () => {
       throw new Error("Users have no relations");
     },
-    back: (collection, name) => backFrom("users", { collection, field: name }, source),
+    back: (collection, name) => backFrom(USERS, { collection, field: name }, source),
   };
 }
 

@@ -1,5 +1,12 @@
 /** The collections in force, and the migrations of definitions. */
-import type { CollectionDefinition, FieldOperation, Operation, Rule } from "@socle/protocol";
+import {
+  type CollectionDefinition,
+  type FieldOperation,
+  isAccountField,
+  type Operation,
+  type Rule,
+  USERS,
+} from "@socle/protocol";
 import { AppError, type Clock, type Principal, quote, toTimestamp } from "../../base/kernel/index.ts";
 import {
   asSlowReader,
@@ -259,9 +266,11 @@ export class Collections {
   async siteOf({ drop }: SchemaChange, plans: readonly CollectionPlan[]): Promise<MigrationSite> {
     const { database, log } = this.#database.sizes();
     const limit = database + log > manyBytes ? fewRecords : manyRecords;
-    const touched = plans.filter(touchesRecords).map(({ before, after }) => (before ?? after).name);
-    for (const name of [...drop, ...touched]) {
-      if ((await lastNumber(asSlowReader(this.#database.reader), name)) > limit) return "thread";
+    const touched = plans
+      .filter(touchesRecords)
+      .map(({ before }) => (before === null ? this.users.table : tableName(before.name)));
+    for (const table of [...drop.map(tableName), ...touched]) {
+      if ((await lastNumber(asSlowReader(this.#database.reader), table)) > limit) return "thread";
     }
     return "event-loop";
   }
@@ -314,10 +323,31 @@ function byName(a: { name: string }, b: { name: string }): number {
   return a.name < b.name ? -1 : 1;
 }
 
+/** The refusals of the operations on users that are no operations on records. */
+const userRefusals = {
+  create: new AppError("method_not_allowed", "Users are created by POST /api/auth/register.", {
+    allow: "GET, HEAD, OPTIONS",
+  }),
+  delete: new AppError("method_not_allowed", "Users are deleted by DELETE /api/auth/me, or by an admin.", {
+    allow: "GET, HEAD, PUT, OPTIONS",
+  }),
+} as const;
+
 function policyOf(definition: CollectionDefinition, site: RuleSite, expressionOf: ExpressionOf): Policy {
   const { name: collection } = definition;
+  const { field, operation } = site;
   const expression = (): Expression => expressionOf(definition, site);
-  return new Policy({ collection, operation: site.operation, rule: ruleAt(definition, site), expression });
+  const isOfUsers = collection === USERS && field === null && (operation === "create" || operation === "delete");
+  // A body may name an account field, as it may name a system field: the value is ignored.
+  const isIgnored = field !== null && operation === "update" && isAccountField(collection, field);
+  const rule = isIgnored ? "public" : ruleAt(definition, site);
+  return new Policy({
+    collection,
+    operation,
+    rule,
+    expression,
+    ...(isOfUsers && { refusal: userRefusals[operation] }),
+  });
 }
 
 function toCollection(row: DefinitionRow, expressionOf: ExpressionOf): Collection {

@@ -20,6 +20,7 @@ import { isWord } from "../permissions/index.ts";
 import { recordTimes } from "./collection.ts";
 import { compilePattern } from "./pattern.ts";
 import type { ParsedDefinition, ValueRename } from "./plan.ts";
+import { completeUsers } from "./user-definition.ts";
 
 /** SQLite allows 2,000 columns; a form of more fields is not readable. */
 const maxFields = 500;
@@ -339,10 +340,11 @@ function parseSearch(input: unknown, types: FieldTypes, problems: string[]): str
  * relations point to something is for whoever knows the other collections.
  * @throws AppError `bad_request` with a message that lists everything that is wrong.
  */
-export function parseDefinition(input: unknown): ParsedDefinition {
-  if (!isObject(input))
-    throw new AppError("bad_request", `A collection definition is a JSON object, not ${quote(input)}`);
-  const problems = unknownAttributes(input, definitionAttributes, "collection");
+export function parseDefinition(sent: unknown): ParsedDefinition {
+  if (!isObject(sent))
+    throw new AppError("bad_request", `A collection definition is a JSON object, not ${quote(sent)}`);
+  const problems = unknownAttributes(sent, definitionAttributes, "collection");
+  const input = completeUsers(sent, problems);
   const badName = nameProblem("collection", input["name"]);
   if (badName !== null) problems.push(badName);
   const fields: FieldDefinition[] = [];

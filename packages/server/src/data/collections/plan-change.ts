@@ -1,7 +1,7 @@
 /**
  * The plans of a schema change: each definition beside the former definition, and the contradictions between definitions.
  */
-import type { CollectionDefinition } from "@socle/protocol";
+import { type CollectionDefinition, USERS } from "@socle/protocol";
 import { AppError, nearest, quote } from "../../base/kernel/index.ts";
 import { isWord } from "../permissions/index.ts";
 import { type SchemaSource, searchTableName, type UserTable } from "./collection.ts";
@@ -22,6 +22,7 @@ import {
 } from "./plan.ts";
 import { followRenames } from "./rule-renames.ts";
 import { givenRules, parseRule, RuleError, ruleSource } from "./rules.ts";
+import { planUsers } from "./user-definition.ts";
 
 export interface SchemaChange {
   readonly define: readonly ParsedDefinition[];
@@ -75,7 +76,7 @@ export function planChange(change: SchemaChange, current: Definitions, around: S
     const [successor] = around.successorsOf(name);
     return renames.get(successor ?? name) ?? successor;
   };
-  const plans = planDefinitions(change, current, { renames, newNames: newCollection });
+  const plans = planDefinitions(change, current, { renames, newNames: newCollection, users });
   const future = new Map(current);
   for (const name of drop) future.delete(name);
   plans.push(...relationsThatFollow(plans, future, renames));
@@ -118,7 +119,7 @@ function relationsThatFollow(
 function planDefinitions(
   { define, drop }: SchemaChange,
   current: Definitions,
-  { renames, newNames }: { renames: CollectionRenames; newNames: NewNames },
+  { renames, newNames, users }: { renames: CollectionRenames; newNames: NewNames; users: UserTable },
 ): CollectionPlan[] {
   const future = new Map(current);
   for (const name of drop)
@@ -133,7 +134,9 @@ function planDefinitions(
     const before = current.get(oldNames.get(definition.name) ?? definition.name) ?? null;
     const renamed = before && { ...withNewTargets(before, renames), name: definition.name };
     try {
-      plans.push(withCollectionRenames(planMigration(renamed, item), before, renames));
+      const isFirstOfUsers = before === null && definition.name === USERS;
+      const plan = isFirstOfUsers ? planUsers(item, users.rows) : planMigration(renamed, item);
+      plans.push(withCollectionRenames(plan, before, renames));
     } catch (thrown) {
       rethrow(definition.name, thrown);
     }
@@ -172,7 +175,7 @@ function refuseDanglingRelations(
   { drop, newNames }: { drop: readonly string[]; newNames: NewNames },
 ): void {
   for (const { name, collection: target } of definition.fields) {
-    if (target === undefined || target === "users" || future.has(target)) continue;
+    if (target === undefined || target === USERS || future.has(target)) continue;
     if (drop.includes(target)) {
       const pointing = [...future.values()].flatMap((other) =>
         other.fields.filter((field) => field.collection === target).map((field) => `${other.name}.${field.name}`),
@@ -184,7 +187,7 @@ function refuseDanglingRelations(
       );
     }
     const renamed = newNames(target);
-    const near = nearest(target, [...future.keys(), "users"]);
+    const near = nearest(target, [...future.keys(), USERS]);
     const guess = near === null ? "" : `; did you mean "${near}"?`;
     const hint = renamed === undefined ? guess : `; ${isNow(renamed)}`;
     throw new MigrationError(

@@ -69,6 +69,11 @@ export interface CollectionPlan {
   readonly before: CollectionDefinition | null;
   readonly after: CollectionDefinition;
   readonly steps: readonly PlanStep[];
+  /**
+   * The records that a new table takes over: a definition of the records, and the rows as SQL. The steps lead from this
+   * definition to the next. Absent for a table that begins empty.
+   */
+  readonly base?: { readonly definition: CollectionDefinition; readonly rows: string };
 }
 
 /** Which old field a new field continues under another name: new name → old name. */

@@ -16,15 +16,15 @@ import { Counters } from "./counter-table.ts";
 import { type CollectionPlan, originOf, type PlanStep, type ValueRename } from "./plan.ts";
 import { ItemTables, SearchTable } from "./side-table.ts";
 
-/** The seq of the newest record: about as many records as the collection ever had. */
-export async function lastNumber(reader: SlowReader, collection: string): Promise<number> {
-  const sql = `SELECT max(_seq) AS seq FROM ${identifier(tableName(collection))}`;
+/** The seq of the newest row: about as many rows as the table ever had. */
+export async function lastNumber(reader: SlowReader, table: string): Promise<number> {
+  const sql = `SELECT max(_seq) AS seq FROM ${identifier(table)}`;
   return (await reader.get<{ seq: number | null }>(sql))?.seq ?? 0;
 }
 
 /** Whether a plan reads or writes every record, rather than the schema alone. */
 export function touchesRecords(plan: CollectionPlan): boolean {
-  if (plan.before === null) return false;
+  if (plan.before === null) return plan.base !== undefined;
   const isLight = (step: PlanStep): boolean =>
     ["permissions", "order", "rename", "renameCollection", "follow", "default", "onDelete"].includes(step.step) ||
     (step.step === "rules" && step.stricter.length === 0) ||
@@ -102,11 +102,13 @@ export class Table {
 
   /** Changes the table. Whether the records allow the change was asked before. */
   async apply(plan: CollectionPlan): Promise<void> {
-    const { before, after } = plan;
+    const { before, base, after } = plan;
     await this.#dropTriggers(tableName(before?.name ?? after.name));
     if (before !== null && before.name !== after.name) await this.#takeOver(before);
-    if (before === null) await this.#create(after);
-    else await this.#change(before, plan);
+    if (before === null) await this.#create(base?.definition ?? after);
+    if (base !== undefined) await this.#fill(base);
+    const changed = before ?? base?.definition;
+    if (changed !== undefined) await this.#change(changed, plan);
     await this.reconcileIndexes(after);
     await this.#search.restore(plan);
     await this.#items.restore(plan);
@@ -135,6 +137,13 @@ export class Table {
     await this.#tx.run(
       `CREATE TABLE ${this.#sqlName} (_seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, createdAt TEXT NOT NULL, updatedAt TEXT NOT NULL, ${ownerColumn} TEXT${columns.join("")}) STRICT`,
     );
+  }
+
+  /** Makes a record of each row. */
+  async #fill({ definition, rows }: NonNullable<CollectionPlan["base"]>): Promise<void> {
+    const fields = definition.fields.map(({ name }) => identifier(plainColumn(name)));
+    const columns = ["_seq", "id", "createdAt", "updatedAt", ownerColumn, ...fields].join(", ");
+    await this.#tx.run(`INSERT INTO ${this.#sqlName} (${columns}) SELECT ${columns} FROM (${rows}) ORDER BY _seq`);
   }
 
   async #change(before: CollectionDefinition, plan: CollectionPlan): Promise<void> {

@@ -139,7 +139,8 @@ export function itemOf({ items, ...field }: SomeItem["field"]): SchemaField {
 }
 
 export interface ExpressionCaller {
-  readonly id: string;
+  /** Null for a service key. */
+  readonly id: string | null;
   readonly role: string;
   /** Called only for an expression with `@user.email`; null for an unknown address. */
   readonly email: string | null;

@@ -19,3 +19,4 @@ export {
   selectsByOwner,
   wordOf,
 } from "./policy.ts";
+export { adminScope, admitCall, admitScope, hasScope, isScope, lacking, scopeForms, scopesOf } from "./scopes.ts";

@@ -22,6 +22,7 @@ import {
   namesCaller,
   type SchemaField,
 } from "../expressions/index.ts";
+import { hasScope, lacking } from "./scopes.ts";
 
 /** The rule of every operation: by default the rule of the operation before, and public for `read`. */
 export function resolveRules(given: Permissions = {}): Required<Permissions> {
@@ -97,10 +98,12 @@ const audiences: { readonly [rule in PermissionRule]: Audience } = {
   admin: "admins",
 };
 
-/** The caller in the form for expressions; null for an anonymous caller, and for the service. */
+/** The caller in the form for expressions; null for an anonymous caller, and for the service itself. */
 export function callerOf(principal: Principal): ExpressionCaller | null {
   const id = principal?.userId ?? null;
-  return principal === null || id === null ? null : { id, role: principal.role, email: null };
+  // A service key has a role, and no user.
+  const isNobody = principal === null || (id === null && !("scopes" in principal));
+  return isNobody ? null : { id, role: principal.role, email: null };
 }
 
 export function audienceOf(rule: Rule): Audience {
@@ -113,6 +116,8 @@ export interface PolicyOptions {
   readonly rule: Rule;
   /** The tree of a rule that is an expression. A migration of another collection may change the tree. */
   readonly expression: () => Expression;
+  /** The refusal of every caller, admins and the service included. Absent for an operation that a rule decides on. */
+  readonly refusal?: AppError;
 }
 
 export class Policy {
@@ -125,13 +130,19 @@ export class Policy {
   constructor(options: PolicyOptions) {
     this.#options = options;
     this.rule = options.rule;
-    this.audience = audienceOf(options.rule);
-    this.isOpen = options.rule === "public";
+    this.audience = options.refusal === undefined ? audienceOf(options.rule) : "admins";
+    this.isOpen = options.rule === "public" && options.refusal === undefined;
   }
 
   /** The part of the decision that needs no record (spec, "Authentication" 4, 6, 7). */
   decide(principal: Principal): Decision {
-    const { rule, operation, expression } = this.#options;
+    const { collection, rule, operation, expression, refusal } = this.#options;
+    if (refusal !== undefined) return { access: "none", refusal };
+    if (principal !== null && "scopes" in principal) {
+      const access = operation === "read" ? "read" : "write";
+      if (!hasScope(principal, collection, access))
+        return { access: "none", refusal: lacking(`${collection}:${access}`) };
+    }
     if (this.isOpen || isAdmin(principal)) return all;
     if (this.audience === "condition") return { access: "where", condition: expression() };
     if (principal === null) return this.#none("unauthorized", `To ${this.#subject("records")}, sign in.`);

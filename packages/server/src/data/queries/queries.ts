@@ -11,7 +11,7 @@
  *    rows on the event loop, runs on a reader thread (`query-thread.ts`) with a time limit.
  */
 
-import { AppError, BoundedMap, isAdmin, JsonText, type Principal } from "../../base/kernel/index.ts";
+import { AppError, BoundedMap, identityOf, isAdmin, JsonText, type Principal } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { type Database, SchemaChanged, type Transactor } from "../../store/database/index.ts";
 import type { Collection, Collections } from "../collections/index.ts";
@@ -93,7 +93,7 @@ interface Planned<T extends QueryInput> extends Pick<ListQuery, "site" | "entere
 
 /** The list that cursors belong to. */
 function listOf({ cursorScope }: ListQuery, principal: Principal): string {
-  return `${cursorScope} ${principal?.userId ?? ""}`;
+  return `${cursorScope} ${identityOf(principal) ?? ""}`;
 }
 
 function decoded(text: string): string {

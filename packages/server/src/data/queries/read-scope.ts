@@ -2,7 +2,7 @@
  * The rights of a query: a source is a collection, or the users, for a class of callers. The read scope is the collections that a
  * query enters, with the decision for the caller. A cached answer depends on the collections that the scope notes.
  */
-import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
+import { type CollectionDefinition, type FieldDefinition, USERS } from "@socle/protocol";
 import { AppError, isAdmin, type Principal } from "../../base/kernel/index.ts";
 import { identifier } from "../../store/database/index.ts";
 import {
@@ -28,12 +28,12 @@ import {
   toSql,
 } from "../expressions/index.ts";
 import { needsDecoding } from "../fields/index.ts";
-import type { ConditionalDecision, Decision } from "../permissions/index.ts";
+import { type ConditionalDecision, type Decision, hasScope, lacking, scopesOf } from "../permissions/index.ts";
 import { fieldLimits, recordTableOf } from "../records/index.ts";
 import type { SelectionPlan } from "./plan.ts";
 
 export interface Source {
-  /** The collection, or "users". */
+  /** The collection, or `users`. */
   readonly name: string;
   /** The quoted SQL name of the table. */
   readonly table: string;
@@ -48,6 +48,8 @@ export interface Source {
   readonly closed: ReadonlySet<string>;
   /** Whether the version of the collection tells each change of the part that a caller of the class may read. */
   readonly hasVersion: boolean;
+  /** Whether the names of the fields are hidden from the caller, too. Without a definition, the fields of users are known. */
+  readonly hidesNames: boolean;
   /** The fields of records that are answered unless a query says otherwise. */
   readonly whole: SelectionPlan;
   /** Null for a field of users, and for a name that callers know no field of. */
@@ -61,7 +63,12 @@ export function isForEverybody({ policies, fieldPolicies }: Collection): boolean
 }
 
 /** The class of a caller: all callers of a class have the same decisions and conditions. */
-export function classOf(principal: Principal): "admin" | "user" | "nobody" {
+export function classOf(principal: Principal): string {
+  const scopes = scopesOf(principal);
+  return scopes === null ? roleClassOf(principal) : `key ${scopes.join()}`;
+}
+
+function roleClassOf(principal: Principal): "admin" | "user" | "nobody" {
   return isAdmin(principal) ? "admin" : principal === null ? "nobody" : "user";
 }
 
@@ -88,7 +95,8 @@ function sourceOf(collections: Collections, collection: Collection, principal: P
     all = { epoch, sources: new Map() };
     known.set(collections, all);
   }
-  const key = `${collection.name} ${classOf(principal)}`;
+  // Keys share the source of users, or the source without records, whatever the other scopes.
+  const key = `${collection.name} ${hasScope(principal, collection.name, "read") ? roleClassOf(principal) : "closed"}`;
   let source = all.sources.get(key);
   if (source === undefined) {
     source = recordSource(collection, principal, users.table);
@@ -115,6 +123,7 @@ function recordSource(collection: Collection, principal: Principal, users: strin
       conditional,
       closed: new Set([...limits.closed, ...conditional.keys()]),
       hasVersion: decision.access !== "where" && ![...conditional.values()].some(asksForMore),
+      hidesNames: decision.access === "none",
       field: (name) => (limits.closed.has(name) ? null : table.field(name)),
       column: (name) => table.column(name),
     },
@@ -126,7 +135,7 @@ function userSource({ table, fields }: UserTable, decision: Decision): Source {
   const quoted = identifier(table);
   return withWhole(
     {
-      name: "users",
+      name: USERS,
       table: quoted,
       names: fields,
       decision,
@@ -134,6 +143,7 @@ function userSource({ table, fields }: UserTable, decision: Decision): Source {
       conditional: new Map(),
       closed: none.closed,
       hasVersion: false,
+      hidesNames: false,
       field: () => null,
       column: (name) => `${quoted}.${identifier(name)}`,
     },
@@ -223,8 +233,12 @@ export class ReadScope implements SchemaSource {
     return source;
   }
 
-  /** Enters the users, and answers the part that the caller may read. */
-  userSource(): Source {
+  /** Enters the target of a relation, and answers the part that the caller may read. */
+  target(name: string): Source {
+    const collection = this.collections.get(name);
+    if (collection !== undefined) return this.source(collection);
+    // Definitions with relations to nowhere are refused.
+    if (name !== USERS) throw new Error(`A relation leads to ${name}, which is not there`);
     return userSource(this.users, this.#decideOnUsers());
   }
 
@@ -267,6 +281,7 @@ export class ReadScope implements SchemaSource {
 
   #decideOnUsers(): Decision {
     this.#hasVersion = false;
+    if (!hasScope(this.principal, "users", "read")) return { access: "none", refusal: lacking("users:read") };
     if (isAdmin(this.principal)) return { access: "all" };
     if (this.principal !== null) return { access: "own", condition: isSelf };
     return { access: "none", refusal: new AppError("unauthorized", "To query users, sign in.") };

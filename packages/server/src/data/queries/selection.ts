@@ -48,9 +48,9 @@ class Selection {
     );
   }
 
-  /** Whether the names of the fields are hidden from the caller, too. The fields of users are known. */
-  get isHidden(): boolean {
-    return this.source.decision.access === "none" && this.source.name !== "users";
+  /** See `Source`. */
+  get hidesNames(): boolean {
+    return this.source.hidesNames;
   }
 
   /** From now on only fields that were asked for are answered. */
@@ -147,7 +147,7 @@ class SelectionParser {
       at.narrow();
     }
     // An error about a collection that the caller may not read does not name the fields.
-    if (at.isHidden) return;
+    if (at.hidesNames) return;
     if (last === "*") at.askAll();
     else if (at.source.names.includes(last)) at.ask(last, []);
     else throw this.#records(at, last, path) ?? this.#unknown(at, last);
@@ -156,7 +156,7 @@ class SelectionParser {
   expand(root: Selection, path: string): void {
     let at = root;
     for (const [i, name] of path.split(".").entries()) {
-      if (at !== root && at.isHidden) return;
+      if (at !== root && at.hidesNames) return;
       at = this.#expansion(at, name, { depth: i + 1, path });
     }
   }
@@ -180,15 +180,7 @@ class SelectionParser {
       throw this.#pointingHere(from, name) ?? this.#unknown(from, name);
     }
     if (typeOf(field).reference !== "record") throw this.#noRelation(name);
-    return new Selection(this.#target(field));
-  }
-
-  #target({ name, collection = "" }: FieldDefinition): Source {
-    if (collection === "users") return this.#scope.userSource();
-    const target = this.#scope.collections.get(collection);
-    // Definitions with relations to nowhere are refused.
-    if (target === undefined) throw new Error(`The relation ${name} leads nowhere`);
-    return this.#scope.source(target);
+    return new Selection(this.#scope.target(field.collection ?? ""));
   }
 
   /** Null for a name that is no backward step. */

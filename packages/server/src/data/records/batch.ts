@@ -88,7 +88,7 @@ export class Batch {
     const { operations, changes, hooks } = this.#options;
     const turns = new LoopTurns();
     for (const [index, operation] of operations.entries()) {
-      if (hooks !== null) hooks.part = index;
+      hooks?.startPart(index);
       at(index);
       try {
         const { method, collection, ifMatch, body, references } = operation;

@@ -7,7 +7,7 @@ import { AppError, type Clock, JsonText, newId, type Principal, toTimestamp } fr
 import { isUniqueViolation, type Transactor, type Value } from "../../store/database/index.ts";
 import type { Collections } from "../collections/index.ts";
 import type { Deletions } from "./deletions.ts";
-import { type GivenFields, type Observe, Preparation } from "./preparation.ts";
+import { type AccountValues, type GivenFields, type Observe, Preparation } from "./preparation.ts";
 import { isSameValue, type RecordEffects } from "./record-effects.ts";
 import { missingRecord, type OwnedRow, type RecordTable, recordTableOf, recordTag } from "./record-table.ts";
 import { addedItems, type Body, type Lookups, longArray, References } from "./references.ts";
@@ -56,7 +56,9 @@ interface ChangesOptions {
   readonly deletions: Deletions;
 }
 
-interface ChangedRecord extends RecordTarget, Pick<NewRecord, "body" | "observe" | "now"> {}
+interface ChangedRecord extends RecordTarget, Pick<NewRecord, "body" | "observe" | "now"> {
+  readonly account?: AccountValues;
+}
 
 /**
  * Every method runs in the given transaction, checks the caller's right inside the transaction, and throws as `Records`
@@ -93,7 +95,7 @@ export class RecordChanges {
   ): SavedRecord {
     const table = recordTableOf(this.#options.collections.named(name));
     const { collection } = table;
-    collection.policies.create.admit(principal);
+    if (given?.account === undefined) collection.policies.create.admit(principal);
     const id = given?.id ?? chosenId ?? (hooks === null ? newId("rec", now) : hooks.newId(now));
     const createdAt = given?.createdAt ?? toTimestamp(now);
     const updatedAt = given?.updatedAt ?? createdAt;
@@ -131,13 +133,13 @@ export class RecordChanges {
   }
 
   update(tx: Transactor, principal: Principal, change: ChangedRecord): SavedRecord {
-    const { body, observe, hooks, id } = change;
+    const { body, observe, hooks, id, account } = change;
     const { table, row, weight } = this.#find(tx, principal, { operation: "update", target: change });
     const { collection } = table;
     const { now = this.#options.clock.now() } = change;
     // Strictly later than before, also within one millisecond.
     const updatedAt = toTimestamp(Math.max(now, Date.parse(row.record.updatedAt) + 1));
-    const given = { table, principal, body, observe, row, updatedAt };
+    const given = { table, principal, body, observe, row, updatedAt, account };
     let made = this.#preparation.change(tx, given);
     if (hooks?.has(collection.name, "update") === true && made.values.some((value) => value !== undefined)) {
       const record = withNumbersOf(table, row.record, table.changed(row.record, made.values));

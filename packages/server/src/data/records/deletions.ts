@@ -176,6 +176,12 @@ export class Deletions {
     }
   }
 
+  /** Deletes the record of a user, whose relations `followUser` has followed. */
+  remove(tx: Transactor, principal: Principal, { table, id }: { table: RecordTable; id: string }): void {
+    const row = tx.get<StoredRecord>(table.byIdWithOwner, id);
+    if (row !== null) this.#remove(new Work(tx, principal, null), { table, row: table.toOwned(row) });
+  }
+
   #remove({ tx, principal, hooks }: Work, { table, row }: { table: RecordTable; row: OwnedRow }): void {
     const { record } = row;
     if (hooks?.has(table.collection.name, "delete") === true)

@@ -36,11 +36,14 @@ export async function writeHooked<T>(
       hooks.begin();
       return seen(hooks, quick(tx, caller));
     });
-  // The write of a hook or a transaction takes no turn: the holder of the turn may wait for the write.
-  const hasTurns = write.hasTurns !== false && !(principal !== null && "isHook" in principal && principal.isHook);
+  // The write of a hook or a transaction, and a write beside a transaction with a turn, take no turn: the holder of the turn may wait
+  // for the write.
+  const waits = (): boolean =>
+    write.hasTurns !== false &&
+    !(principal !== null && (turns.hasAny(principal) || ("isHook" in principal && principal.isHook)));
   const turn: Turn[] = [];
   const takeTurn = async (key: string | null | undefined): Promise<void> => {
-    if (hasTurns && turn.length === 0 && typeof key === "string") turn.push(await turns.take(key, hooks));
+    if (turn.length === 0 && typeof key === "string" && waits()) turn.push(await turns.take(key, hooks));
   };
   try {
     for (;;) {

@@ -17,4 +17,6 @@ export {
   withoutFields,
 } from "./record-table.ts";
 export { Records } from "./records.ts";
-export type { Earlier, EarlierRecord, HookedChange, HookReads, RecordHooks } from "./write-hooks.ts";
+export type { UserRecords } from "./user-records.ts";
+export type { HookDecision, HookedChange, RecordHooks } from "./write-hooks.ts";
+export type { Earlier, EarlierRecord } from "./written-records.ts";

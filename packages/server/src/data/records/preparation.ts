@@ -34,8 +34,7 @@ function keyProblems(table: RecordTable, body: object, mode: ValidationMode): Er
   for (const key of Object.keys(body)) {
     if (table.positions.has(key)) continue;
     if (systemFields.includes(key)) {
-      if (mode !== "update")
-        problems.push({ field: key, rule: "readonly", message: `${key} is managed by the service` });
+      if (mode !== "update") problems.push(systemProblem(key));
       continue;
     }
     unknown += 1;
@@ -50,9 +49,13 @@ function keyProblems(table: RecordTable, body: object, mode: ValidationMode): Er
   return problems;
 }
 
+function systemProblem(field: string): ErrorDetail {
+  return { field, rule: "readonly", message: `${field} is managed by the service` };
+}
+
 /**
  * Checks a body without the database. An absent field is null in `create` mode and unchanged in `update` mode. Owner,
- * defaults and numbers of a new record are filled in later.
+ * defaults, numbers and account fields of a new record are filled in later.
  */
 export function validateBody(table: RecordTable, body: Body, mode: ValidationMode): ValidatedBody {
   const problems = keyProblems(table, body, mode);
@@ -62,7 +65,9 @@ export function validateBody(table: RecordTable, body: Body, mode: ValidationMod
     const isNamed = Object.hasOwn(body, name);
     const value = isNamed ? body[name] : null;
     let stored: Value | undefined;
-    if (isNamed && sequence !== undefined && mode === "create") problems.push(readonlyProblem(name));
+    if (table.accountFields.has(name)) {
+      if (isNamed && mode !== "update") problems.push(systemProblem(name));
+    } else if (isNamed && sequence !== undefined && mode === "create") problems.push(readonlyProblem(name));
     else if (owner === true && isNamed && value === null) stored = null;
     else if (isNamed || (mode !== "update" && !isFilledIn(field))) {
       const checked = table.checks[values.length]?.(value) ?? noValue;
@@ -183,12 +188,38 @@ function refuse([position, { name }]: PlacedField, { values, problems }: Validat
 /** Called with the record after the write, before the rule is asked; not for an invalid body. */
 export type Observe = (state: RecordState) => void;
 
-/** The system fields of an imported record, and the problems that the import found. */
+/** The values of the account fields of a user, by name. */
+export type AccountValues = Readonly<Record<"email" | "role" | "verified", string | boolean>>;
+
+/** The system fields of an imported record or of a user, and the problems that the caller found. */
 export interface GivenFields {
   readonly id?: string;
   readonly createdAt?: string;
   readonly updatedAt?: string;
   readonly problems: readonly ErrorDetail[];
+  /** Absent for a record that is no user. */
+  readonly account?: AccountValues;
+  /** Whether required fields are left empty. */
+  readonly isOpen?: boolean;
+}
+
+/** Puts the values of the account fields in place, but the values that a record has already. */
+function fillAccount(
+  table: RecordTable,
+  account: AccountValues,
+  { values, record }: { values: (Value | undefined)[]; record: StoredRecord | null },
+): void {
+  for (const [name, value] of Object.entries(account)) {
+    const position = table.positions.get(name) ?? -1;
+    const field = table.fields[position];
+    if (field !== undefined && record?.[name] !== value) values[position] = typeOf(field).encode(value);
+  }
+}
+
+/** Leaves the required fields of a new user empty; the body is empty, too. */
+function leaveOpen(table: RecordTable, { values, problems }: ValidatedBody): void {
+  problems.length = 0;
+  for (const [position, field] of table.fields.entries()) values[position] ??= emptyOf(field);
 }
 
 /** Valid values by the positions of the fields, and the owner of the record. */
@@ -215,6 +246,13 @@ interface NewBody extends BodyToWrite {
   readonly defaultsAt: string;
 }
 
+interface ChangedBody extends BodyToWrite {
+  readonly row: OwnedRow;
+  readonly updatedAt: string;
+  /** The account fields of a user after a change of the account. */
+  readonly account?: AccountValues | undefined;
+}
+
 /** Every method runs in the given transaction, and throws as `Records` does. */
 export class Preparation {
   readonly #references: References;
@@ -229,15 +267,20 @@ export class Preparation {
   create(tx: Transactor, first: NewBody): Prepared & { record: StoredRecord; stored: readonly Value[] } {
     const { table, principal, body, given, observe, id, createdAt, updatedAt, defaultsAt } = first;
     const { collection } = table;
-    const { values, problems } = validateBody(table, body, given === undefined ? "create" : "import");
-    const userId = principal?.userId ?? null;
+    const { account } = given ?? {};
+    const isImported = given !== undefined && account === undefined;
+    const { values, problems } = validateBody(table, body, isImported ? "import" : "create");
+    // Users own their records.
+    const userId = account === undefined ? (principal?.userId ?? null) : id;
     const owner =
       table.ownerField === undefined ? userId : ownerOfNew(table.ownerField, principal, { values, problems });
+    if (account !== undefined) fillAccount(table, account, { values, record: null });
     if (given !== undefined) problems.push(...given.problems);
     if (given?.id !== undefined && tx.get(table.exists, id) !== null)
       problems.push({ field: "id", rule: "unique", message: "id is taken by another record" });
     if (table.defaults.length > 0) fillDefaults(table, { sent: body, values, problems }, { now: defaultsAt, userId });
     if (table.sequences.length > 0) numberNew(tx, table, values);
+    if (given?.isOpen === true) leaveOpen(table, { values, problems });
     const stored: Value[] = [];
     const record: StoredRecord = { id, createdAt, updatedAt };
     let position = 0;
@@ -257,14 +300,15 @@ export class Preparation {
   }
 
   /** The values of an update; `row` is the record before the update. @throws AppError. */
-  change(tx: Transactor, change: BodyToWrite & { row: OwnedRow; updatedAt: string }): Prepared {
-    const { table, principal, observe, row, updatedAt } = change;
+  change(tx: Transactor, change: ChangedBody): Prepared {
+    const { table, principal, observe, row, updatedAt, account } = change;
     const { collection } = table;
     const { id } = row.record;
     const plain = namesOperators(table, change.body) ? this.#withoutOperators(tx, change) : null;
     const { body } = plain ?? change;
     const { values, problems } = validateBody(table, body, "update");
     if (plain !== null) problems.push(...plain.problems);
+    if (account !== undefined) fillAccount(table, account, { values, record: row.record });
     if (table.sequences.length > 0) numberChanged(tx, table, { values, record: row.record, problems });
     if (collection.fieldPolicies !== null) this.#rights.admitChange(tx, { table, principal, ...row }, { body, values });
     const owner =

@@ -1,5 +1,5 @@
 /** Record tables: the SQL of a collection's records, and values derived from the definition once for all requests. */
-import { type FieldDefinition, type JsonValue, type StoredRecord, versionOf } from "@socle/protocol";
+import { type FieldDefinition, isAccountField, type JsonValue, type StoredRecord, versionOf } from "@socle/protocol";
 import { AppError, BoundedMap, type JsonText, type Principal, quote } from "../../base/kernel/index.ts";
 import { identifier, type Value } from "../../store/database/index.ts";
 import { type Collection, columnName, columnsOf, indexesOf, itemTableName, orderColumn } from "../collections/index.ts";
@@ -7,10 +7,16 @@ import { type CheckedValue, checkOf, decode, needsDecoding, positionSql, scopeOf
 import { type FieldLimits, ownerColumn } from "../permissions/index.ts";
 
 const idPattern = /^rec_[0-9a-f-]{36}$/;
+const anyIdPattern = /^(?:rec|usr)_[0-9a-f-]{36}$/;
 
-/** Whether a text has the form of the id of a record. */
+/** Whether a text has the form of the id of a record that is no user. */
 export function isRecordId(text: string): boolean {
   return idPattern.test(text);
+}
+
+/** Whether a text has the form of the id of a record or a user. */
+export function isAnyRecordId(text: string): boolean {
+  return anyIdPattern.test(text);
 }
 
 export function missingRecord(collection: Collection, id: string): AppError {
@@ -59,6 +65,8 @@ export class RecordTable {
   readonly references: readonly PlacedField[];
   readonly defaults: readonly PlacedField[];
   readonly sequences: readonly PlacedField[];
+  /** The fields that follow the account of a user: no part of a body. */
+  readonly accountFields: ReadonlySet<string>;
   readonly checks: readonly ((value: unknown) => CheckedValue)[];
   readonly uniqueKeys: readonly UniqueKey[];
   /** The fields with a separate column, in the order of `insert`. */
@@ -97,6 +105,7 @@ export class RecordTable {
     this.references = placed.filter(([, field]) => typeOf(field).reference !== null);
     this.defaults = placed.filter(([, field]) => field.default !== undefined);
     this.sequences = placed.filter(([, field]) => field.sequence !== undefined);
+    this.accountFields = new Set([...this.positions.keys()].filter((name) => isAccountField(collection.name, name)));
     this.checks = this.fields.map((field) => checkOf(field, collection.patterns.get(field.name)));
     this.storedFields = this.fields.filter((field) => field.owner !== true);
     this.#decoded = this.fields.filter(needsDecoding);

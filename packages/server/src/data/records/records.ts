@@ -26,11 +26,12 @@ import { Deletions } from "./deletions.ts";
 import { type LongWrite, writeHooked } from "./hooked-write.ts";
 import { type ImportedRecord, importIn, type Rejection } from "./imports.ts";
 import { RecordCounts, RecordEffects, recordsChanged, Versions } from "./record-effects.ts";
-import { fieldLimits, isRecordId, missingRecord, recordTableOf } from "./record-table.ts";
+import { fieldLimits, isAnyRecordId, missingRecord, recordTableOf } from "./record-table.ts";
 import type { Body, Lookups } from "./references.ts";
 import { Rights } from "./rights.ts";
 import { Trials } from "./trials.ts";
 import { ConflictTurns } from "./turns.ts";
+import { UserRecords } from "./user-records.ts";
 import { type HookedOperation, type RecordHooks, WriteHooks } from "./write-hooks.ts";
 
 type AfterCreate = (tx: Transactor, saved: SavedRecord) => void;
@@ -65,6 +66,8 @@ export class Records {
   /** The turns of transactions and hooks whose reads were changed. */
   readonly turns = new ConflictTurns();
   readonly trials: Trials;
+  /** Only for the accounts of users. */
+  readonly users: UserRecords;
   /** Only for the deletion of a user. */
   readonly deletions: Pick<Deletions, "isPointedTo" | "followUser">;
 
@@ -78,6 +81,7 @@ export class Records {
     const deletions = new Deletions({ ...options, effects });
     this.deletions = deletions;
     this.#changes = new RecordChanges({ ...options, rights, effects, deletions });
+    this.users = new UserRecords({ ...options, deletions, changes: this.#changes });
     this.trials = new Trials({ ...options, rights, changes: this.#changes });
   }
 
@@ -157,7 +161,7 @@ export class Records {
     const collection = this.collection(name);
     collection.policies[operation].admit(principal);
     const missing = (): AppError => missingRecord(collection, id);
-    if (!isRecordId(id)) throw missing();
+    if (!isAnyRecordId(id)) throw missing();
     const table = recordTableOf(collection);
     const { reader } = this.#options.database;
     const row = reader.get<{ owner: string | null }>(table.owner, id);
@@ -227,8 +231,12 @@ export class Records {
     });
   }
 
-  #hooksBefore(collection: string, operation: HookedOperation): WriteHooks | null {
-    return this.#hooks !== null && this.#isHooked(collection, operation) ? new WriteHooks(this.#hooks) : null;
+  #hooksBefore(
+    collection: string,
+    operation: HookedOperation,
+    kind: "single" | "import" = "single",
+  ): WriteHooks | null {
+    return this.#hooks !== null && this.#isHooked(collection, operation) ? new WriteHooks(this.#hooks, kind) : null;
   }
 
   /** Whether a change may need hooks. A deletion may delete records of other collections, too. */
@@ -255,7 +263,7 @@ export class Records {
     const hooks =
       this.#hooks === null || !isHooked
         ? null
-        : new WriteHooks(this.#hooks, (failures) => hookRefusal(operations, failures));
+        : new WriteHooks(this.#hooks, "batch", (failures) => hookRefusal(operations, failures));
     const makesRoom = operations.every(({ method }) => method === "delete");
     const changes = this.#changes;
     const hasTurns = beside.before === undefined;
@@ -332,9 +340,10 @@ export class Records {
    * @throws AppError `forbidden` unless the caller is an admin.
    */
   importAll(principal: Principal, collection: string, records: readonly ImportedRecord[]): Promise<Rejection[]> {
-    return this.#options.database.transactLongFor(principal, async (tx, caller) => {
+    const hooks = this.#hooksBefore(collection, "create", "import");
+    return this.#writeLong(principal, { hooks, makesRoom: false }, async (tx, caller) => {
       if (!isAdmin(caller)) throw new AppError("forbidden", "Only admins may import records.");
-      return importIn(tx, caller, { changes: this.#changes, collection, records });
+      return importIn(tx, caller, { changes: this.#changes, collection, records, hooks });
     });
   }
 
@@ -342,7 +351,7 @@ export class Records {
   #target(name: string, record: string | RecordVersion): Omit<RecordTarget, "hooks"> {
     const { id, ifMatch } = typeof record === "string" ? { id: record, ifMatch: null } : record;
     const collection = this.collection(name);
-    if (!isRecordId(id)) throw missingRecord(collection, id);
+    if (!isAnyRecordId(id)) throw missingRecord(collection, id);
     return { collection: name, id, ifMatch };
   }
 }

@@ -16,7 +16,7 @@ export interface Turn {
 
 interface Queue {
   readonly admission: Admission;
-  /** The work that has the turn: an object of the caller's choice. */
+  /** The work that has the turn: the principal of a transaction, or an object of the caller's choice. */
   owner: object | null;
 }
 
@@ -34,6 +34,11 @@ export class ConflictTurns {
       const queue = this.#queues.get(each);
       return queue !== undefined && (owner === null || queue.owner !== owner);
     });
+  }
+
+  /** Whether `owner` has a turn. */
+  hasAny(owner: object): boolean {
+    return this.#queues.values().some((queue) => queue.owner === owner);
   }
 
   /** Whether `owner` has the turn of a key. */
@@ -60,6 +65,7 @@ export class ConflictTurns {
       if (isOver) return;
       isOver = true;
       clearTimeout(timer);
+      queue.owner = null;
       place.release();
       // Work that waited has the turn by now.
       if (queue.admission.taken === 0 && this.#queues.get(key) === queue) this.#queues.delete(key);

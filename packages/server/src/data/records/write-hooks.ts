@@ -10,52 +10,17 @@ import type { Collection } from "../collections/index.ts";
 import { validateBody } from "./preparation.ts";
 import { isSameValue } from "./record-effects.ts";
 import type { RecordTable } from "./record-table.ts";
+import { type Earlier, noTimes, type RecordValues, WrittenRecords } from "./written-records.ts";
 
 export type HookedOperation = "create" | "update" | "delete";
-
-/** The values of a record; without the times of a new record. */
-type Values = Readonly<Record<string, unknown>>;
-
-/** A record that an operation of a batch has made or changed; null for a record that the operation has deleted. */
-export interface EarlierRecord {
-  readonly id: string;
-  readonly record: Values | null;
-}
-
-/** The records of a collection that the operations of a batch before a change have written, in order. */
-export interface Earlier {
-  /** Grows with later operations. */
-  readonly records: readonly EarlierRecord[];
-  /** The number of the records before the change. */
-  readonly length: number;
-}
-
-/** The records of one collection that a transaction of a batch has written so far. */
-class WrittenRecords {
-  readonly records: EarlierRecord[] = [];
-  #hash = 0n;
-
-  add(id: string, record: Values | null): void {
-    this.records.push({ id, record });
-    this.#hash = BigInt(Bun.hash(JSON.stringify([id, record && { ...record, ...noTimes }]), this.#hash));
-  }
-
-  /** Tells apart what was written, whatever the times are. */
-  get hash(): bigint {
-    return this.#hash;
-  }
-}
-
-/** A record that the write has made or changed has other times in each transaction. */
-const noTimes = { createdAt: null, updatedAt: null };
 
 export interface HookedChange {
   readonly collection: string;
   readonly operation: HookedOperation;
   /** The record after the write; for a deletion, the stored record. */
-  readonly record: Values;
+  readonly record: RecordValues;
   /** The stored record; null for a create. */
-  readonly previous: Values | null;
+  readonly previous: RecordValues | null;
   readonly principal: Principal;
   /** Null outside of a batch. */
   readonly earlier: Earlier | null;
@@ -65,19 +30,21 @@ export interface HookedChange {
    * Takes the values that a hook returned, and answers the record for the next hook.
    * @throws AppError `validation_error`.
    */
-  readonly accept: (returned: Values) => Values;
+  readonly accept: (returned: RecordValues) => RecordValues;
 }
 
 /** The hooks in force. `Functions` implements `RecordHooks`. */
 export interface RecordHooks {
   /** The collections with hooks, by operation. */
   readonly hooked: { readonly [operation in HookedOperation]: ReadonlySet<string> };
-  /** Asks the hooks of a change. @throws AppError: a refusal, or `unavailable` when a hook does not answer. */
-  run(change: HookedChange): Promise<HookReads>;
+  /** Asks the hooks of a change. @throws AppError `unavailable` when a hook does not answer, and `conflict`. */
+  run(change: HookedChange): Promise<HookDecision>;
 }
 
-/** The reads of hooks, by which the hooks have decided. */
-export interface HookReads {
+/** The decision of the hooks of a change, with the reads by which the hooks have decided. */
+export interface HookDecision {
+  /** The refusal of a hook; null when all hooks let the change pass. */
+  readonly refusal: AppError | null;
   /** Whether a hook has looked at `earlier`. */
   readonly usesEarlier: boolean;
   /** The keys of the turns, see `ConflictTurns`. */
@@ -96,8 +63,8 @@ interface Attempted {
   readonly table: RecordTable;
   readonly operation: HookedOperation;
   readonly principal: Principal;
-  readonly record: Values;
-  readonly previous: Values | null;
+  readonly record: RecordValues;
+  readonly previous: RecordValues | null;
 }
 
 /** A change with a record that hooks have not seen yet. */
@@ -106,7 +73,7 @@ interface Pending extends Attempted {
   readonly earlier: Earlier | null;
   /** The hash of `earlier`. */
   readonly earlierHash: bigint;
-  /** See `WriteHooks.part`. */
+  /** See `WriteHooks.startPart`. */
   readonly part: number;
 }
 
@@ -114,11 +81,15 @@ interface Pending extends Attempted {
 interface Answered {
   readonly collection: Collection;
   readonly seen: string;
-  readonly values: Values;
+  readonly values: RecordValues;
+  /** The returned values, as in the record. */
+  readonly shown: RecordValues;
+  /** The problems of a row of an import that a hook has refused; null for a change that may be made. */
+  readonly refusal: AppError | null;
   /** The hash of the earlier records; null when no hook has looked at the earlier records. */
   readonly earlierHash: bigint | null;
   /** Null without reads. */
-  readonly reads: HookReads | null;
+  readonly reads: HookDecision | null;
   /** The key of the turn of the record. */
   readonly key: string;
   /** How often hooks were asked about the change. */
@@ -160,16 +131,22 @@ export class WriteHooks {
   #created = 0;
   #rounds = 0;
   #conflict: string | null = null;
-  /** The part of the write that the next changes belong to: an operation of a batch. */
-  part = 0;
-  /** Whether the write has several parts. */
-  readonly isBatch: boolean;
+  /** The part of the write that the next changes belong to: an operation of a batch, or a row of an import. */
+  #part = 0;
+  readonly #kind: "single" | "batch" | "import";
 
-  /** @param toError the error of a batch from the failures of the parts, in order; absent for a single change. */
-  constructor(hooks: RecordHooks, toError?: (failures: readonly HookFailure[]) => unknown) {
+  /**
+   * @param kind of an import, a refused row is left out: `valuesFor` throws the refusal.
+   * @param toError the error of a batch from the failures of the parts, in order.
+   */
+  constructor(
+    hooks: RecordHooks,
+    kind: "single" | "batch" | "import",
+    toError: (failures: readonly HookFailure[]) => unknown = ([first]) => first?.error,
+  ) {
     this.#hooks = hooks;
-    this.isBatch = toError !== undefined;
-    this.#toError = toError ?? (([first]) => first?.error);
+    this.#kind = kind;
+    this.#toError = toError;
   }
 
   /** Begins a transaction that tries the write. */
@@ -212,7 +189,7 @@ export class WriteHooks {
     return this.#lookAt((reads) => reads.changed(until));
   }
 
-  async #lookAt(look: (reads: HookReads) => Promise<string | null>): Promise<void> {
+  async #lookAt(look: (reads: HookDecision) => Promise<string | null>): Promise<void> {
     for (const [position, answered] of this.#answers) {
       const key = answered.reads === null ? null : await look(answered.reads);
       if (key === null) continue;
@@ -220,6 +197,14 @@ export class WriteHooks {
       // No change looks like this: the hooks are asked again, and the number of the questions stays.
       this.#answers.set(position, { ...answered, seen: "", reads: null });
     }
+  }
+
+  /** The next changes belong to a part. A row of an import is a change at most, so the place of the row stays, whatever rows are left out. */
+  startPart(part: number): void {
+    this.#part = part;
+    if (this.#kind !== "import") return;
+    this.#position = part;
+    this.#created = part;
   }
 
   has(collection: string, operation: HookedOperation): boolean {
@@ -240,49 +225,61 @@ export class WriteHooks {
     return this.#now;
   }
 
-  /** Notes a record that the write has made, changed or deleted, for the hooks of the later operations of a batch. */
-  wrote(collection: string, id: string, record: Values | null): void {
-    if (this.isBatch) this.#written.getOrInsertComputed(collection, () => new WrittenRecords()).add(id, record);
+  /** Notes a record that the write has made, changed or deleted, for the hooks of the later parts. */
+  wrote(collection: string, id: string, record: RecordValues | null): void {
+    if (this.#kind !== "single")
+      this.#written.getOrInsertComputed(collection, () => new WrittenRecords()).add({ id, record });
   }
 
-  /** The returned values for the next change with hooks; empty while hooks must be asked. */
-  valuesFor(change: Attempted): Values {
+  /**
+   * The returned values for the next change with hooks; empty while hooks must be asked.
+   * @throws AppError `validation_error` for a row of an import that a hook has refused.
+   */
+  valuesFor(change: Attempted): RecordValues {
     const position = this.#position;
     this.#position += 1;
     const seen = seenOf(change);
     const answered = this.#answers.get(position);
     const written = this.#written.get(change.table.collection.name);
     const earlierHash = written?.hash ?? 0n;
-    if (
-      answered?.collection === change.table.collection &&
-      answered.seen === seen &&
-      (answered.earlierHash ?? earlierHash) === earlierHash
-    )
-      return answered.values;
+    const isSame = answered?.collection === change.table.collection && answered.seen === seen;
+    const isAnswered = isSame && (answered.earlierHash ?? earlierHash) === earlierHash;
     const { id } = change.record;
-    // Others have changed the record since the hooks have seen the record.
-    if (answered !== undefined && answered.seen !== seen) this.#conflict ??= answered.key;
     // The hooks of an earlier change of this record have not answered, so the record is unknown: the next round asks.
-    if (this.#pendingIds.has(id)) return {};
-    const records = written?.records ?? [];
-    const earlier = this.isBatch ? { records, length: records.length } : null;
-    this.#pending.set(position, { ...change, seen, earlier, earlierHash, part: this.part });
-    this.#pendingIds.add(id);
-    return {};
+    if (!isAnswered && !this.#pendingIds.has(id)) {
+      // Others have changed the record since the hooks have seen the record.
+      if (answered !== undefined && answered.seen !== seen) this.#conflict ??= answered.key;
+      const records = written?.records ?? [];
+      const earlier = this.#kind === "single" ? null : { records, length: records.length };
+      this.#pending.set(position, { ...change, seen, earlier, earlierHash, part: this.#part });
+      this.#pendingIds.add(id);
+    }
+    // Hooks that are asked about a refused row again will mostly refuse the row again: later rows see the records without the row.
+    if (isSame && answered.refusal !== null) throw answered.refusal;
+    return isAnswered ? answered.values : {};
   }
 
-  /** Asks hooks about the pending changes. @throws AppError as `RecordHooks.run`, and `conflict`. */
+  /** Asks hooks about the pending changes. @throws AppError as `RecordHooks.run`, a refusal, and `conflict`. */
   async ask(): Promise<void> {
     this.#rounds += 1;
     if (this.#rounds > maxRounds + this.#position) throw changedAgain();
-    const waiting = this.#toAsk();
+    const pending = [...this.#pending];
+    const unseen = pending.filter(([position, { seen }]) => this.#answers.get(position)?.seen !== seen);
+    // Hooks that have seen other earlier records are asked in order: each answer changes the earlier records of the next change.
+    const asking = unseen.length > 0 ? new Map(unseen) : new Map(pending);
+    const written = new Map<string, AnsweredRecords>();
     const failures: HookFailure[] = [];
     let isOver = false;
+    const waiting = asking.entries();
     const work = async (): Promise<void> => {
-      for (let next = waiting.shift(); next !== undefined && !isOver; next = waiting.shift()) {
-        const [position, change] = next;
+      for (const [position, change] of waiting) {
+        if (isOver) return;
+        const { name } = change.table.collection;
+        const before = unseen.length > 0 ? null : written.getOrInsertComputed(name, () => new AnsweredRecords());
         try {
-          this.#answers.set(position, await this.#askAbout(change, this.#answers.get(position)));
+          const answered = await this.#askAbout(before?.of(change) ?? change, this.#answers.get(position));
+          this.#answers.set(position, answered);
+          before?.pass(change, answered);
         } catch (error) {
           failures.push({ part: change.part, error });
           // All problems of values are reported at once.
@@ -290,51 +287,76 @@ export class WriteHooks {
         }
       }
     };
-    await Promise.all(Array.from({ length: Math.min(width, waiting.length) }, work));
+    await Promise.all(Array.from({ length: unseen.length > 0 ? width : 1 }, work));
     if (failures.length > 0) throw this.#toError(failures.sort((a, b) => a.part - b.part));
-  }
-
-  /**
-   * The pending changes to ask about. Of the changes of a collection with other earlier records than before only the first: its
-   * answer may change the earlier records of the others.
-   */
-  #toAsk(): [position: number, change: Pending][] {
-    const following = new Set<string>();
-    return [...this.#pending].filter(([position, { table, seen }]) => {
-      if (this.#answers.get(position)?.seen !== seen) return true;
-      const { name } = table.collection;
-      const isFirst = !following.has(name);
-      following.add(name);
-      return isFirst;
-    });
   }
 
   async #askAbout(change: Pending, before: Answered | undefined): Promise<Answered> {
     const times = before?.times ?? 0;
     if (times >= maxTimes) throw changedAgain();
-    if (performance.now() - this.#beganAt > longestMs)
+    if (this.#kind !== "import" && performance.now() - this.#beganAt > longestMs)
       throw new AppError("unavailable", "The hooks of the changes take too long in all. Send fewer changes at a time.");
     const { table, operation, principal, previous, seen, earlier, earlierHash } = change;
     const collection = table.collection.name;
     const values: Record<string, unknown> = {};
+    const shown: Record<string, unknown> = {};
     let { record } = change;
-    const accept = (returned: Values): Values => {
+    const accept = (returned: RecordValues): RecordValues => {
       if (operation === "delete") return record;
       const changed = Object.entries(returned).filter(([name, value]) => !isSameValue(value, record[name]));
       const { values: stored, problems } = validateBody(table, Object.fromEntries(changed), "update");
       if (problems.length > 0) throw AppError.validation(problems);
       for (const [name, value] of changed) values[name] = value;
-      record = { ...record, ...table.decoded(stored) };
+      Object.assign(shown, table.decoded(stored));
+      record = { ...record, ...shown };
       return record;
     };
     const asked = { collection, operation, record, previous, principal, earlier, bytes: seen.length, accept };
     const found = await this.#hooks.run(asked);
-    const reads = found.keys.length === 0 ? null : found;
+    if (found.refusal !== null && this.#kind !== "import") throw found.refusal;
+    const refusal = found.refusal && refusedRow(found.refusal);
+    const reads = found.keys.length === 0 || refusal !== null ? null : found;
     const key = `${collection}/${String(record["id"])}`;
     // Other earlier records are the doing of the write itself.
     const asks = before?.seen === seen ? times : times + 1;
     const seenEarlier = found.usesEarlier ? earlierHash : null;
-    return { collection: table.collection, seen, values, earlierHash: seenEarlier, reads, key, times: asks };
+    const answer = { collection: table.collection, seen, values, shown, refusal };
+    return { ...answer, earlierHash: seenEarlier, reads, key, times: asks };
+  }
+}
+
+/** The refusal of a row of an import, as problems of the row. */
+function refusedRow({ details, message }: AppError): AppError {
+  return AppError.validation(details ?? [{ field: "", rule: "refused", message }]);
+}
+
+/** The earlier records of the next change of a collection, as the answers about the changes before leave the records. */
+class AnsweredRecords {
+  readonly #written = new WrittenRecords();
+  /** The number of the records of the transaction that are passed. */
+  #passed = 0;
+
+  /** A change with the earlier records as answered. */
+  of(change: Pending): Pending {
+    const { records = [], length = 0 } = change.earlier ?? {};
+    for (const record of records.slice(this.#passed, length)) this.#written.add(record);
+    this.#passed = length;
+    const { hash } = this.#written;
+    return {
+      ...change,
+      earlier: { records: this.#written.records, length: this.#written.records.length },
+      earlierHash: hash,
+    };
+  }
+
+  /** Adds the record of a change whose hooks have answered. */
+  pass({ earlier, record }: Pending, { refusal, shown }: Answered): void {
+    const id = String(record["id"]);
+    // The transaction has written the record without the answer, unless the row was refused before.
+    const written = earlier?.records[this.#passed];
+    if (written?.id === id) this.#passed += 1;
+    const now = written?.id === id ? written.record : record;
+    if (refusal === null) this.#written.add({ id, record: now && { ...now, ...shown } });
   }
 }
 

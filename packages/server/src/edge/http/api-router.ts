@@ -9,8 +9,9 @@ import type { Transfers } from "../../data/transfer/index.ts";
 import type { Storage } from "../../files/storage/index.ts";
 import type { Realtime } from "../../live/realtime/index.ts";
 import type { Admin } from "../../operate/admin/index.ts";
-import type { Auth } from "../../people/auth/index.ts";
+import type { Account, Auth, Providers } from "../../people/auth/index.ts";
 import type { Database } from "../../store/database/index.ts";
+import type { AuthPages } from "./auth-page.ts";
 import { Bodies } from "./bodies.ts";
 import type { Dashboard } from "./dashboard.ts";
 import { Cors } from "./headers.ts";
@@ -19,9 +20,15 @@ import { InFlight } from "./in-flight.ts";
 import type { KeptAnswers } from "./kept-answer-table.ts";
 import type { LiveStreams } from "./live-streams.ts";
 import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
-import { Router } from "./router.ts";
+import { type KeepOpen, Router } from "./router.ts";
 import { adminRoutes } from "./routes/admin/index.ts";
 import { authRoutes } from "./routes/auth.ts";
+import { accountRoutes, deletionsWithBody } from "./routes/auth-account.ts";
+import { factorRoutes } from "./routes/auth-factors.ts";
+import { keyRoutes } from "./routes/auth-keys.ts";
+import { authPageRoutes } from "./routes/auth-pages.ts";
+import { proofRoutes } from "./routes/auth-proofs.ts";
+import { providerRoutes } from "./routes/auth-providers.ts";
 import { batchRoutes } from "./routes/batch.ts";
 import { endpointRoutes } from "./routes/endpoints.ts";
 import { healthRoutes, metricsRoutes } from "./routes/health.ts";
@@ -35,6 +42,8 @@ import type { StaticFiles } from "./static-files.ts";
 export interface ApiParts {
   config: Config;
   auth: Auth;
+  account: Account;
+  providers: Providers;
   records: Records;
   queries: Queries;
   transfers: Transfers;
@@ -51,6 +60,8 @@ export interface ApiParts {
   files: StaticFiles | null;
   /** The dashboard, served under `/_/`; null for no dashboard. */
   dashboard: Dashboard | null;
+  /** The pages for accounts, served under `/_/auth/`; null for no pages. */
+  pages: AuthPages | null;
   /** Why the service is not ready; empty for a ready service. */
   readiness: () => Promise<readonly string[]>;
   logger: Logger;
@@ -63,6 +74,7 @@ export interface Connections {
   upgrade: Upgrade;
   /** The address that a request comes from, as a key. */
   addressOf: (request: Request) => string;
+  keepOpen: KeepOpen;
 }
 
 /** The router of the whole API. Names are matched before parameters: a collection is asked for last. */
@@ -82,11 +94,18 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
     ...parts,
     endpoints: endpoints.besideFiles,
     limit: limiter && ((exchange) => limiter.take(exchange)),
+    deletionsWithBody,
     accessPercent: config["log.access"],
     routes: {
       ...healthRoutes(options),
       ...metricsRoutes(options),
       ...authRoutes(options),
+      ...authPageRoutes(options),
+      ...accountRoutes(options),
+      ...providerRoutes(options),
+      ...factorRoutes(options),
+      ...keyRoutes(options),
+      ...proofRoutes(options),
       ...adminRoutes(options),
       ...storageRoutes(options),
       ...realtimeRoutes(options),
@@ -97,7 +116,7 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
     },
     service: {
       cors,
-      auth,
+      callers: auth.callers,
       addressOf,
       inFlight: new InFlight({
         connectionsPerAddress: config["limits.connectionsPerAddress"],

@@ -14,7 +14,7 @@ test("answers of 304 and to HEAD leave the known size of a large answer alone, a
   const inFlight = new InFlight({ connectionsPerAddress: 10, answersLimit: 10 * mib, onLimit: () => undefined });
   const service: ExchangeService = {
     cors: new Cors(["*"]),
-    auth: { authenticate: () => Promise.reject(new Error("No request has a token")) },
+    callers: { authenticate: () => Promise.reject(new Error("No request has a token")) },
     addressOf: () => "a",
     inFlight,
     bodies: new Bodies(mib),

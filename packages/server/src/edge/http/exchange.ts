@@ -1,6 +1,6 @@
 /** Exchange: a request with its parameters, its caller, its limits, and the headers of its answer. */
 import type { ErrorBody } from "@socle/protocol";
-import { AppError, JsonText, type Principal, type SignedIn } from "../../base/kernel/index.ts";
+import { AppError, type Bearer, JsonText, type Principal, type SignedIn, shareOf } from "../../base/kernel/index.ts";
 import type { FileBody } from "../../files/storage/index.ts";
 import { lateBody, madePieces, type Pieces, partsOf, streamOf } from "./answer-stream.ts";
 import { type Bodies, required, SlowBody } from "./bodies.ts";
@@ -17,12 +17,13 @@ const makingCopies = 3;
 /** Headers of every answer that are lists, to which an answer may add names. */
 const namesThatAddUp: readonly string[] = ["Vary", "Access-Control-Expose-Headers"];
 const bearer = /^bearer +(\S+)$/i;
+const keyHeader = /^bearer +sk_/i;
 
 /** The parts of the service that all exchanges share. */
 export interface ExchangeService {
   readonly cors: Cors;
-  /** Answers the caller of a token. */
-  readonly auth: { authenticate(token: string): SignedIn | Promise<SignedIn> };
+  /** Answers the caller of a token or a key. */
+  readonly callers: { authenticate(token: string): Bearer | Promise<Bearer> };
   readonly addressOf: (request: Request) => string;
   readonly inFlight: InFlight;
   readonly bodies: Bodies;
@@ -69,9 +70,9 @@ export class Exchange {
     return this.#address;
   }
 
-  /** The key of the caller's share: a user id, or the address of a request without a user. */
+  /** The key of the caller's share: the id of a user or a service key, or the address of a request without a token. */
   callerKey(principal: Principal): string {
-    return principal?.userId ?? this.address;
+    return shareOf(principal) ?? this.address;
   }
 
   /** The caller of a read that may have to wait; the address and the signal are asked for only then. */
@@ -79,9 +80,10 @@ export class Exchange {
     return { principal, caller: () => this.callerKey(principal), signal: () => this.request.signal };
   }
 
-  /** The address and the signal of a waiting request, for a queue. The signal has a cost, so ask for the signal only if needed. */
-  get waiter(): { key: string; signal: AbortSignal } {
-    return { key: this.address, signal: this.request.signal };
+  /** The caller of a route of accounts, for queues and sessions. The signal has a cost, so ask for the caller only if needed. */
+  get waiter(): { key: string; signal: AbortSignal; headers: Headers } {
+    const { signal, headers } = this.request;
+    return { key: this.address, signal, headers };
   }
 
   /** A part of the path. The router has made sure that the route has this part. */
@@ -93,9 +95,36 @@ export class Exchange {
    * The caller; null without a token. The answer is no promise when the token was seen before.
    * @throws AppError `unauthorized` for a header that holds no valid token.
    */
-  principal(): SignedIn | null | Promise<SignedIn | null> {
+  principal(): Bearer | null | Promise<Bearer | null> {
     const token = this.token();
-    return token === null ? null : this.#service.auth.authenticate(token);
+    return token === null ? null : this.#service.callers.authenticate(token);
+  }
+
+  /**
+   * The user of an access token; null without a token.
+   * @throws AppError `unauthorized`, `forbidden` for an API key.
+   */
+  async session(): Promise<SignedIn | null> {
+    const principal = await this.principal();
+    if (principal !== null && "scopes" in principal)
+      throw new AppError("forbidden", "An API key may not do this: sign in as a user.");
+    return principal;
+  }
+
+  /**
+   * The user of an access token.
+   * @param purpose completes the message "To …, sign in."
+   * @throws AppError `unauthorized`, `forbidden` for an API key.
+   */
+  async user(purpose: string): Promise<SignedIn> {
+    const user = await this.session();
+    if (user === null) throw new AppError("unauthorized", `To ${purpose}, sign in.`);
+    return user;
+  }
+
+  /** Whether the request carries an API key, valid or not. */
+  get hasKey(): boolean {
+    return keyHeader.test(this.request.headers.get("authorization") ?? "");
   }
 
   /** @throws AppError `unauthorized`, `forbidden` for a caller without the role admin (spec, "Authentication" 5). */

@@ -9,7 +9,7 @@
  * A change and the answer to the change are one transaction, so a key whose change is on disk is never unknown. The keys under
  * way are in memory: a crash ends the requests, too.
  */
-import { AppError, CallerGone, count, type JsonText } from "../../base/kernel/index.ts";
+import { AppError, CallerGone, count, identityOf, type JsonText } from "../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import { madePieces, type Pieces } from "./answer-stream.ts";
 import type { Exchange } from "./exchange.ts";
@@ -75,7 +75,7 @@ export class Idempotency {
     // The caller's session may have ended while the body came.
     const principal = await exchange.principal();
     const keyed: KeyedRequest = {
-      key: hashOf(JSON.stringify([principal?.userId ?? null, key])),
+      key: hashOf(JSON.stringify([identityOf(principal), key])),
       holder: hashOf(exchange.callerKey(principal)),
       request: hashOf(
         `${exchange.request.method} ${pathIn(exchange.request.url)}?${exchange.search}\n${headers ?? ""}`,

@@ -2,6 +2,8 @@
 
 export { Acme } from "./acme.ts";
 export { type ApiParts, openRouter } from "./api-router.ts";
+export { AuthPages } from "./auth-page.ts";
+export { AuthPageTexts } from "./auth-page-texts.ts";
 export { Certificate } from "./certificate.ts";
 export { Dashboard, dashboardPath, dashboardSetupPath, EmbeddedFiles } from "./dashboard.ts";
 export { dashboardBuild } from "./dashboard-build.ts";

@@ -5,6 +5,7 @@
 
 import {
   BoundedMap,
+  identityOf,
   JsonText,
   nextTurn,
   type Principal,
@@ -54,7 +55,7 @@ export class Lists {
     const list = this.#queries.prepare(collection, principal, exchange.search);
     const { version, isShared } = this.#queries.state(collection, principal, list);
     // Cursors are the caller's own, so whoever is signed in has separate pages.
-    const reader = isShared && list.query === null ? "" : (principal?.userId ?? "");
+    const reader = isShared && list.query === null ? "" : (identityOf(principal) ?? "");
     const address = `${reader} ${collection.name}?${list.search}`;
     if (version === null) return this.#read(exchange, { collection, principal, list, tag: null, keep: null });
     const kept = isShared ? this.#cache.get(address) : undefined;

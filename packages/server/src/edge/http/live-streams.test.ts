@@ -1,6 +1,7 @@
 /** Live streams of the log and of events, and the list of the log. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import type { EventEntry, LogEntry, Page } from "@socle/protocol";
+import { makeKey } from "../../../test/keys.ts";
 import { openServer, until } from "../../../test/sockets.ts";
 
 const server = await openServer({ collections: [{ name: "notes", fields: [{ name: "text", type: "text" }] }] });
@@ -123,6 +124,23 @@ test("it ends with the session, the role and the user, and hears nothing afterwa
   for (const { heard } of streams) expect(heard.map(({ message }) => message)).not.toContain("after");
   await request("POST", "/api/notes", { body: { text: "after" } });
   for (const { heard } of ofEvents) expect(heard.map(({ type }) => type)).not.toContain("notes.created");
+});
+
+test("a stream of an admin's key ends with the key, and with the scope of the owner", async () => {
+  const [owner, demoted] = [await adminWith("owner@example.com"), await adminWith("owner2@example.com")];
+  const keys = [
+    await makeKey(server, { token: owner.given, scopes: ["admin"] }),
+    await makeKey(server, { token: demoted.given, scopes: ["admin"] }),
+    await makeKey(server, { token: owner.given, scopes: ["admin"] }),
+  ];
+  const streams = await Promise.all(keys.map(({ key }) => listen(key)));
+  await request("DELETE", `/api/auth/keys/${keys[0]?.id}`, { token: owner.given });
+  await request("PATCH", `/api/admin/users/${demoted.id}`, { token, body: { role: "authenticated" } });
+  await until(() => streams.slice(0, 2).every(({ isOver }) => isOver));
+  parts.logger.warn("after the keys");
+  await until(() => streams[2]?.heard.some(({ message }) => message === "after the keys") === true);
+  for (const { heard } of streams.slice(0, 2))
+    expect(heard.map(({ message }) => message)).not.toContain("after the keys");
 });
 
 test("events come as they are on disk, of all types, the audit among them, with who caused them", async () => {

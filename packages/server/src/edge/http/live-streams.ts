@@ -29,7 +29,7 @@ export class LiveStreams {
 
   /** Answers with every item from now on. @throws AppError `unavailable` when too many streams are open. */
   async open(exchange: Exchange, admin: SignedIn, source: Source): Promise<Response> {
-    const { expiresAt } = await this.#auth.connect(exchange.token() ?? "");
+    const { expiresAt } = await this.#auth.callers.connect(exchange.token() ?? "");
     if (this.#open.size >= maxStreams)
       throw overloaded("streams", `${maxStreams} live streams are open already; close one of them first.`);
     const isHead = exchange.request.method === "HEAD";
@@ -86,7 +86,7 @@ export class LiveStreams {
   /** Whether the caller is still an admin; false while the database cannot be read. */
   #isAdmin({ sessionId }: SignedIn): boolean {
     try {
-      return this.#auth.roleOf(sessionId) === "admin";
+      return this.#auth.callers.roleOf(sessionId) === "admin";
     } catch {
       return false;
     }

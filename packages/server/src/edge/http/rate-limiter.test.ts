@@ -1,5 +1,6 @@
 /** Tests of the rate limiter: the buckets, the answer beyond a bucket, and the limited routes. */
 import { describe, expect, test } from "bun:test";
+import { makeKey } from "../../../test/keys.ts";
 import { openApi } from "../../../test/kit.ts";
 import type { Exchange } from "./exchange.ts";
 import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
@@ -164,6 +165,37 @@ describe("limits.requests", () => {
       404, 404, 401, 429,
     ]);
     expect((await request("GET", "/api/notes", { token: eva })).status).toBe(200);
+  });
+
+  test("counts each API key alone, and no request without a key; a user together with the user's keys", async () => {
+    const api = await open([
+      { routes: "GET /api/notes", per: "key", max: 2, window: "1h" },
+      { routes: "GET /api/notes/*", per: "user", max: 2, window: "1h" },
+    ]);
+    const { accessToken: token } = await api.register("eva@example.com");
+    const scopes = ["notes:read"];
+    const [one, two] = [(await makeKey(api, { token, scopes })).key, (await makeKey(api, { token, scopes })).key];
+    const service = (await makeKey(api, { token: await api.admin(), scopes, isOfService: true })).key;
+    const ask = async (path: string, ...tokens: (string | undefined)[]): Promise<number[]> => {
+      const statuses: number[] = [];
+      // Each request comes from another address.
+      const headers = () => ({ "x-test-address": crypto.randomUUID() });
+      for (const each of tokens)
+        statuses.push(
+          (await api.request("GET", path, { headers: headers(), ...(each !== undefined && { token: each }) })).status,
+        );
+      return statuses;
+    };
+    expect(await ask("/api/notes", one, one, one, two, two, two)).toEqual([200, 200, 429, 200, 200, 429]);
+    expect(await ask("/api/notes", token, token, token, undefined, undefined, undefined)).toEqual(Array(6).fill(200));
+    // A key that is not valid counts for nobody, and is refused.
+    const wrong = `sk_${"a".repeat(43)}`;
+    expect(await ask("/api/notes", wrong, wrong, wrong, service, service, service)).toEqual([
+      401, 401, 401, 200, 200, 429,
+    ]);
+    expect(await ask("/api/notes/rec_x", one, token, two, service, service, service)).toEqual([
+      404, 404, 429, 404, 404, 429,
+    ]);
   });
 
   test("counts every request, also to paths without a route; several entries count alike", async () => {

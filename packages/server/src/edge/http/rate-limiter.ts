@@ -2,59 +2,29 @@
  * Rate limiters of requests, with token buckets: `RateLimiter` for an address and a group of routes (`limits.rate.*`), and
  * `RequestLimiter` for the routes and callers that `limits.requests` names.
  */
-import type { Rate, RequestLimit } from "../../base/config/index.ts";
-import { AppError, BoundedMap } from "../../base/kernel/index.ts";
+import type { RequestLimit } from "../../base/config/index.ts";
+import { AppError, type Bearer, type Rate, TokenBuckets } from "../../base/kernel/index.ts";
 import type { Exchange } from "./exchange.ts";
 import { decodePart, pathIn } from "./headers.ts";
 import { type Methods, mapMethods } from "./router.ts";
 
-const groups = ["register", "login", "refresh", "setup", "upload", "records"] as const;
+const groups = ["register", "login", "refresh", "setup", "mail", "upload", "records"] as const;
 type RateGroup = (typeof groups)[number];
 
 /** The rates by the keys of the configuration; null for no limit. */
 type Rates = { readonly [key in `limits.rate.${RateGroup}`]?: Rate | null };
 
-/** Callers that a group remembers; the caller that asked longest ago is forgotten first, and has a full bucket then. */
-const capacity = 10_000;
-
-/** The buckets of one rate, a bucket for each caller. */
-class Buckets {
-  readonly #rate: Rate;
-  /** The tokens of a full bucket. */
-  readonly #size: number;
-  /** The tokens of each caller, and the time of that number by the clock of the limiter. */
-  readonly #buckets = new BoundedMap<string, { tokens: number; at: number }>(capacity);
-
-  constructor(rate: Rate, size: number) {
-    this.#rate = rate;
-    this.#size = size;
-  }
-
-  /** Takes a token of a caller. @throws AppError `rate_limited` for a bucket without a token. */
-  take(caller: string, now: number): void {
-    const { count, perMs } = this.#rate;
-    const bucket = this.#buckets.get(caller) ?? { tokens: this.#size, at: now };
-    const tokens = Math.min(this.#size, bucket.tokens + ((now - bucket.at) * count) / perMs);
-    const isThere = tokens >= 1;
-    this.#buckets.set(caller, { tokens: isThere ? tokens - 1 : tokens, at: now });
-    if (isThere) return;
-    const retryAfter = Math.max(1, Math.ceil(((1 - tokens) * perMs) / count / 1_000));
-    throw new AppError("rate_limited", `Too many requests; try again in ${retryAfter} s.`, {
-      limit: "rate",
-      retryAfter,
-    });
-  }
-
-  /** Takes further tokens of an address, also tokens of the future: the next request has to wait. */
-  charge(address: string, tokens: number): void {
-    const bucket = this.#buckets.get(address);
-    if (bucket !== undefined) this.#buckets.set(address, { ...bucket, tokens: bucket.tokens - tokens });
-  }
+/** @throws AppError `rate_limited` for a bucket without a token. */
+function take(buckets: TokenBuckets, caller: string, now: number): void {
+  const waitMs = buckets.take(caller, now);
+  if (waitMs === 0) return;
+  const retryAfter = Math.max(1, Math.ceil(waitMs / 1_000));
+  throw new AppError("rate_limited", `Too many requests; try again in ${retryAfter} s.`, { limit: "rate", retryAfter });
 }
 
 /** Limits the requests of an address to groups of routes. The check comes before the body and the token are read. */
 export class RateLimiter {
-  readonly #buckets = new Map<RateGroup, Buckets>();
+  readonly #buckets = new Map<RateGroup, TokenBuckets>();
   readonly #now: () => number;
 
   /** @param now milliseconds that never run backwards. */
@@ -62,7 +32,7 @@ export class RateLimiter {
     this.#now = now;
     for (const group of groups) {
       const rate = rates[`limits.rate.${group}`];
-      if (rate) this.#buckets.set(group, new Buckets(rate, rate.perMs === 1_000 ? rate.count * 10 : rate.count));
+      if (rate) this.#buckets.set(group, new TokenBuckets(rate, rate.perMs === 1_000 ? rate.count * 10 : rate.count));
     }
   }
 
@@ -71,7 +41,7 @@ export class RateLimiter {
     const buckets = this.#buckets.get(group);
     if (buckets === undefined) return methods;
     return mapMethods(methods, (handler) => (exchange) => {
-      if (!exchange.isRateCounted) buckets.take(exchange.address, this.#now());
+      if (!exchange.isRateCounted) take(buckets, exchange.address, this.#now());
       exchange.isRateCounted = true;
       return handler(exchange);
     });
@@ -114,9 +84,9 @@ function matches({ method, parts, isOpen }: Matcher, asked: { method: string; pa
   return isLength && parts.every((part, i) => part === asked.parts[i]);
 }
 
-/** Limits the requests of a user or an address to routes, before a handler runs. */
+/** Limits the requests of a user, an address or an API key to routes, before a handler runs. */
 export class RequestLimiter {
-  readonly #limits: readonly { per: RequestLimit["per"]; matcher: Matcher; buckets: Buckets }[];
+  readonly #limits: readonly { per: RequestLimit["per"]; matcher: Matcher; buckets: TokenBuckets }[];
   readonly #now: () => number;
 
   /** @param now milliseconds that never run backwards. */
@@ -125,7 +95,7 @@ export class RequestLimiter {
     this.#limits = limits.map(({ routes, per, max, windowMs }) => ({
       per,
       matcher: matcherOf(routes),
-      buckets: new Buckets({ count: max, perMs: windowMs }, max),
+      buckets: new TokenBuckets({ count: max, perMs: windowMs }),
     }));
   }
 
@@ -135,19 +105,27 @@ export class RequestLimiter {
     if (method === "OPTIONS") return;
     const asked = { method: method === "HEAD" ? "GET" : method, parts: partsOf(pathIn(url)) };
     for (const { per, matcher, buckets } of this.#limits)
-      if (matches(matcher, asked)) buckets.take(await callerOf(exchange, per), this.#now());
+      if (matches(matcher, asked)) {
+        const caller = await callerOf(exchange, per);
+        if (caller !== null) take(buckets, caller, this.#now());
+      }
   }
 }
 
-/** The user, or the address of a request without a user: also with a token that is not valid, which the handler refuses. */
-async function callerOf(exchange: Exchange, per: RequestLimit["per"]): Promise<string> {
-  const user = per === "user" ? await userOf(exchange) : null;
-  return user ?? exchange.address;
+/**
+ * The caller who counts; null for a request that does not count. A request without a user counts for the address, also with a token
+ * that is not valid, which the handler refuses. Per key, only requests with a key count.
+ */
+async function callerOf(exchange: Exchange, per: RequestLimit["per"]): Promise<string | null> {
+  if (per === "address") return exchange.address;
+  const bearer = await bearerOf(exchange);
+  if (per === "key") return bearer !== null && "scopes" in bearer ? bearer.sessionId : null;
+  return exchange.callerKey(bearer);
 }
 
-async function userOf(exchange: Exchange): Promise<string | null> {
+async function bearerOf(exchange: Exchange): Promise<Bearer | null> {
   try {
-    return (await exchange.principal())?.userId ?? null;
+    return await exchange.principal();
   } catch (thrown) {
     if (thrown instanceof AppError && thrown.code === "unauthorized") return null;
     throw thrown;

@@ -5,47 +5,25 @@
  */
 import { expect, spyOn, test } from "bun:test";
 import { fileForm, formType } from "../../../test/forms.ts";
+import { makeKey } from "../../../test/keys.ts";
 import { openApi, setRole, type TestApi } from "../../../test/kit.ts";
+import { PausedBody } from "../../../test/paused-body.ts";
 
 const password = "correct horse";
 
-/** A body that stops after its first byte, until `finish` is called. */
-class PausedBody {
-  readonly stream: ReadableStream<Uint8Array>;
-  readonly #read = Promise.withResolvers<void>();
-  readonly #rest = Promise.withResolvers<void>();
-
-  constructor(bytes: Uint8Array) {
-    let pulls = 0;
-    this.stream = new ReadableStream<Uint8Array>(
-      {
-        pull: async (controller) => {
-          pulls += 1;
-          if (pulls === 1) return controller.enqueue(bytes.subarray(0, 1));
-          this.#read.resolve();
-          await this.#rest.promise;
-          controller.enqueue(bytes.subarray(1));
-          controller.close();
-        },
-      },
-      { highWaterMark: 0 },
-    );
-  }
-
-  /** Resolves when the first byte was read, and more is asked for. */
-  get isRead(): Promise<void> {
-    return this.#read.promise;
-  }
-
-  finish(): void {
-    this.#rest.resolve();
-  }
+/** A signed-in user. The token is the access token, or an API key of the user; `by` is the actor of the user's events. */
+interface Caller {
+  readonly id: string;
+  readonly token: string;
+  readonly accessToken: string;
+  readonly sessionId: string;
+  readonly by: string;
 }
 
 /** The world of a test: a caller, the caller's objects, and another admin that can end the caller's rights. */
 interface World {
   readonly api: TestApi;
-  readonly caller: { readonly id: string; readonly token: string; readonly sessionId: string };
+  readonly caller: Caller;
   readonly other: { readonly id: string; readonly token: string };
   readonly record: string;
   readonly file: string;
@@ -57,18 +35,23 @@ const notes = {
   permissions: { read: "public", create: "authenticated", update: "owner", delete: "owner" },
 };
 
-async function world(role: "admin" | "authenticated"): Promise<World> {
+async function world(role: "admin" | "authenticated", holds: "token" | "key" = "token"): Promise<World> {
   const api = await openApi({ collections: [notes], settings: { SERVICE_LIMITS_RATE_REGISTER: "off" } });
   await api.admin();
-  const signIn = async (email: string): Promise<World["caller"]> => {
+  const signIn = async (email: string): Promise<Caller> => {
     const { user, accessToken } = await api.register(email);
-    const { sessionId } = await api.service.auth.authenticate(accessToken);
-    return { id: user.id, token: accessToken, sessionId };
+    const { sessionId } = await api.service.auth.callers.authenticate(accessToken);
+    return { id: user.id, token: accessToken, accessToken, sessionId, by: user.id };
   };
-  const caller = await signIn("caller@example.com");
+  let caller = await signIn("caller@example.com");
   const other = await signIn("other@example.com");
   await setRole(api.service, other.id, "admin");
   if (role === "admin") await setRole(api.service, caller.id, "admin");
+  if (holds === "key") {
+    const scopes = role === "admin" ? ["admin"] : ["*:read", "*:write"];
+    const { id, key } = await makeKey(api, { token: caller.accessToken, scopes });
+    caller = { ...caller, token: key, by: id };
+  }
   const record = await api.request("POST", "/api/notes", { token: caller.token, body: { text: "before" } });
   const file = await api.request("POST", "/api/storage/upload", {
     token: caller.token,
@@ -93,6 +76,8 @@ const ends: { readonly [name: string]: (world: World) => Promise<{ status: numbe
     }),
   "an admin ends the session": ({ api, caller, other }) =>
     api.request("DELETE", `/api/admin/users/${caller.id}/sessions/${caller.sessionId}`, { token: other.token }),
+  "the key is deleted": ({ api, caller }) =>
+    api.request("DELETE", `/api/auth/keys/${caller.by}`, { token: caller.accessToken }),
   "the rule is changed": ({ api, other }) =>
     api.request("PUT", "/api/admin/collections/notes", {
       token: other.token,
@@ -209,7 +194,7 @@ const changes: { readonly [name: string]: Change } = {
 /** Events that tell of a change of the caller's own, since a place in the log. */
 async function changedBy({ api, caller }: World, since: number): Promise<string[]> {
   const events = await api.service.events.read(since, 1_000);
-  return events.filter(({ actor, type }) => actor === caller.id && type !== "auth.logout").map(({ type }) => type);
+  return events.filter(({ actor, type }) => actor === caller.by && type !== "auth.logout").map(({ type }) => type);
 }
 
 async function lastPlace({ api }: World): Promise<number> {
@@ -250,23 +235,33 @@ function start(
   return { answer: api.request(method, path, { token: caller.token, headers, body: body.stream }), body };
 }
 
+/** Changes that no API key makes, and the ends of rights of a token, or of a key. */
+const closedToKeys = ["log out", "make a user", "change a role", "set a password", "delete a user"];
+const endsOfTokens = ["the caller logs out", "the caller's password is changed", "an admin ends the session"];
+const endsOfKeys = ["the key is deleted"];
+
 /** Whether an end takes away the right to a change. */
-function takesAway(end: string, change: Change): boolean {
+function takesAway(end: string, change: Change, holds: "token" | "key"): boolean {
+  if ((holds === "key" ? endsOfTokens : endsOfKeys).includes(end)) return false;
   if (end === "the caller is demoted") return change.role === "admin";
   if (end === "the rule is changed" || end === "the collection is dropped") return change.isOfCollection === true;
   return true;
 }
 
-const cases = Object.entries(changes).flatMap(([name, change]) =>
-  Object.keys(ends)
-    .filter((end) => takesAway(end, change))
-    .map((end) => [name, end] as const),
+const cases = (["token", "key"] as const).flatMap((holds) =>
+  Object.entries(changes)
+    .filter(([name]) => holds === "token" || !closedToKeys.includes(name))
+    .flatMap(([name, change]) =>
+      Object.keys(ends)
+        .filter((end) => takesAway(end, change, holds))
+        .map((end) => [name, holds, end] as const),
+    ),
 );
 
-test.each(cases)("%s: refused when %s meanwhile", async (name, end) => {
+test.each(cases)("%s by a %s: refused when %s meanwhile", async (name, holds, end) => {
   const [change, endRight] = [changes[name], ends[end]];
   if (change === undefined || endRight === undefined) throw new Error("unreachable");
-  const place = await world(change.role);
+  const place = await world(change.role, holds);
   let since = 0;
   let answer: { status: number; body: object };
   if (change.body === undefined) {
@@ -294,23 +289,28 @@ test.each(cases)("%s: refused when %s meanwhile", async (name, end) => {
   await place.api.close();
 });
 
-test("with its right, each of them is answered", async () => {
-  for (const [name, change] of Object.entries(changes)) {
-    const place = await world(change.role);
-    const { answer, body } = start(change, place);
-    await body?.isRead;
-    body?.finish();
-    const { status } = await answer;
-    expect([name, status < 300 || (name === "retry a function" && status === 404)]).toEqual([name, true]);
-    await place.api.close();
-  }
-}, 120_000);
+test.each(["token", "key"] as const)(
+  "with its right, each of them is answered by a %s",
+  async (holds) => {
+    for (const [name, change] of Object.entries(changes)) {
+      if (holds === "key" && closedToKeys.includes(name)) continue;
+      const place = await world(change.role, holds);
+      const { answer, body } = start(change, place);
+      await body?.isRead;
+      body?.finish();
+      const { status } = await answer;
+      expect([name, status < 300 || (name === "retry a function" && status === 404)]).toEqual([name, true]);
+      await place.api.close();
+    }
+  },
+  120_000,
+);
 
 /** The rights that end while a long list is under way: the answer breaks off, without newer records. */
 const listEnds = Object.keys(ends).filter((end) => end !== "the caller is demoted");
 
 test.each(listEnds)("a list that is read slowly breaks off when %s", async (end) => {
-  const place = await world("authenticated");
+  const place = await world("authenticated", endsOfKeys.includes(end) ? "key" : "token");
   const { api, caller } = place;
   const [endRight, text] = [ends[end], "x".repeat(20_000)];
   for (let n = 0; n < 40; n++) await api.request("POST", "/api/notes", { token: caller.token, body: { text } });

@@ -5,6 +5,7 @@ import { Dashboard } from "./dashboard.ts";
 import { Exchange, type ExchangeService } from "./exchange.ts";
 import { decodePart, jsonType, nothingHere, pathIn } from "./headers.ts";
 import { type InFlight, NoRoom, Stopping } from "./in-flight.ts";
+import { isClosedToKeys } from "./key-guard.ts";
 import type { StaticFiles } from "./static-files.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -18,10 +19,11 @@ export const withBody: readonly string[] = ["POST", "PUT", "PATCH"] satisfies Me
 const noParams: Record<string, string> = {};
 
 /** Discards the body for a method that reads no body. The runtime would keep the bytes until the answer is made. */
-function dropUnreadBody(request: Request): void {
+function dropUnreadBody(request: Request, deletionsWithBody: readonly string[]): void {
   const { method, headers } = request;
   if (withBody.includes(method)) return;
   if (headers.get("content-length") === null && headers.get("transfer-encoding") === null) return;
+  if (method === "DELETE" && deletionsWithBody.some((path) => pathIn(request.url).startsWith(path))) return;
   // A broken body does not matter here.
   request.body?.cancel().catch(() => undefined);
 }
@@ -85,6 +87,12 @@ function matchPath(pattern: string, parts: readonly string[]): Record<string, st
   return params;
 }
 
+/**
+ * Keeps the connection of a request open until `over` resolves, also while nothing moves on the connection.
+ * @param longestMs the longest time until then: for a time that the connection stays open anyway, nothing is done.
+ */
+export type KeepOpen = (request: Request, over: Promise<unknown>, longestMs: number) => void;
+
 interface RouterOptions {
   readonly routes: Routes;
   readonly service: Omit<ExchangeService, "onBrokenStream">;
@@ -97,6 +105,8 @@ interface RouterOptions {
   /** Counts a request against `limits.requests`; null without limits. */
   readonly limit: ((exchange: Exchange) => Promise<void>) | null;
   readonly meter: RequestMeter;
+  /** The paths with a DELETE that reads the body. */
+  readonly deletionsWithBody: readonly string[];
   /** The part of the requests that the access log has, in percent. */
   readonly accessPercent: number;
 }
@@ -158,7 +168,7 @@ export class Router {
       const params = matchPath(pattern, parts);
       if (params === null) continue;
       const handler: Handler = (exchange) => this.#byMethod(methods, exchange);
-      return this.#run(request, params, this.#guarded(path, handler));
+      return this.#run(request, params, this.#guarded(pattern, handler));
     }
     const handler: Handler = (exchange) => this.#file(exchange, pathname);
     return this.#run(request, noParams, this.#guarded(path, handler));
@@ -218,7 +228,7 @@ export class Router {
     if (this.#isStopping) return this.#counted(exchange.stopping(), exchange, start);
     let answer: Answer;
     try {
-      dropUnreadBody(request);
+      dropUnreadBody(request, this.#options.deletionsWithBody);
       this.#service.inFlight.enter(exchange);
       if (this.#options.limit !== null) await this.#options.limit(exchange);
       answer = await exchange.run(handler);
@@ -232,17 +242,24 @@ export class Router {
   }
 
   /**
-   * The handler, after the check, under `/api/admin/`, that the caller is an admin. The check also covers a path that does not exist
-   * and a method that a route does not have (contract, "HTTP in general"). A CORS preflight of a route is
-   * an exception: a preflight carries no token, and learns only the methods of the route, which are documented.
+   * The handler, after the checks of two parts of the API. Both checks also cover a path that does not exist and a method that a route does
+   * not have (contract, "HTTP in general").
+   *
+   * - Under `/api/admin/`, the caller is an admin. A CORS preflight of a route is an exception: a preflight carries no token, and
+   *   learns only the methods of the route, which are documented.
+   * - Under `/api/auth/` and `/api/admin/`, an API key uses only the routes that `isClosedToKeys` leaves open.
    */
   #guarded(path: string, handler: Handler): Handler {
     const [, api, noun = ""] = path.split("/");
+    if (api !== "api") return handler;
+    const isClosed = ({ request, hasKey }: Exchange): boolean => hasKey && isClosedToKeys(request.method, path);
     const guarded: Handler = async (exchange) => {
+      if (isClosed(exchange)) await exchange.session();
       if (!isPreflight(exchange.request)) await exchange.admin();
       return handler(exchange);
     };
-    if (api !== "api") return handler;
+    if (noun === "auth")
+      return (exchange) => (isClosed(exchange) ? exchange.session().then(() => handler(exchange)) : handler(exchange));
     if (decodePart(noun) === "admin") return guarded;
     // A percent-encoded "admin" arrives as the name of a collection.
     return noun.startsWith(":")

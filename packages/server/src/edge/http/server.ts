@@ -60,6 +60,7 @@ export class HttpServer {
       liveStreams: this.#liveStreams,
       upgrade: (exchange, connection) => this.#upgrade(exchange, connection),
       addressOf: (request) => this.#addressOf(request),
+      keepOpen: (request, over, longestMs) => this.#keepOpen(request, over, longestMs),
     });
     const sockets = realtime.handlers();
     const maxConnections = config["limits.connections"];
@@ -196,6 +197,16 @@ export class HttpServer {
       }
     }
     return false;
+  }
+
+  #keepOpen(request: Request, over: Promise<unknown>, longestMs: number): void {
+    const { idleTimeout = usualIdleTimeout } = this.#options;
+    if (idleTimeout === 0 || longestMs < idleTimeout * 1_000) return;
+    // A connection that is kept open for ever would stay with a client that does not read.
+    const renew = (): void => this.#listener.servers[0]?.timeout(request, idleTimeout);
+    const timer = setInterval(renew, idleTimeout * 400);
+    const stop = (): void => clearInterval(timer);
+    over.then(stop, stop);
   }
 
   #addressOf(request: Request): string {

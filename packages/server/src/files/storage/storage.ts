@@ -12,7 +12,7 @@ import {
   toTimestamp,
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import { isOwnRecord } from "../../data/permissions/index.ts";
+import { admitScope, hasScope, isOwnRecord } from "../../data/permissions/index.ts";
 import type { QueryCaller } from "../../data/queries/index.ts";
 import type { Database, Reader, Transactor, Waiter } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
@@ -116,13 +116,15 @@ export class Storage {
   /**
    * Stores a file that `receive` writes piece by piece and then names. After a failure, nothing stays.
    * @param leastSize a lower bound of the file's bytes, known before the file is received.
-   * @throws AppError `payload_too_large`, `unavailable` when the file cannot be stored, and the errors of `receive`.
+   * @throws AppError `forbidden` for a key without the scope, `payload_too_large`, `unavailable` when the file cannot be stored,
+   * and the errors of `receive`.
    */
   async store(
     principal: Principal,
     receive: (upload: Upload) => Promise<{ filename: string; visibility: Visibility }>,
     leastSize = 0,
   ): Promise<StoredFile> {
+    admitScope(principal, "storage", "write");
     const userId = principal?.userId ?? null;
     const rooms = this.#quota.roomsFor(this.#options.database.reader, userId);
     assertFits(rooms, leastSize);
@@ -177,13 +179,18 @@ export class Storage {
 
   /** Whether a caller may download a file (spec, "Storage endpoints", Access). @throws AppError `unavailable`. */
   async mayDownload(file: StoredFile, caller: QueryCaller): Promise<boolean> {
-    if (file.visibility === "public" || isOwner(file, caller.principal)) return true;
-    return file.visibility === "record" && this.#options.isShownByRecord(file.id, caller);
+    if (file.visibility === "public") return true;
+    if (!hasScope(caller.principal, "storage", "read")) return false;
+    return (
+      isOwner(file, caller.principal) ||
+      (file.visibility === "record" && this.#options.isShownByRecord(file.id, caller))
+    );
   }
 
   /** @throws AppError `unauthorized`, `forbidden` for a caller that may not download the file, `unavailable`. */
   async authorize(file: StoredFile, caller: QueryCaller): Promise<void> {
     if (await this.mayDownload(file, caller)) return;
+    admitScope(caller.principal, "storage", "read");
     if (caller.principal === null) throw new AppError("unauthorized", "To download this file, sign in.");
     if (file.visibility !== "record") throw ownersOnly("download");
     throw new AppError("forbidden", "You may read no record that points to this file.");
@@ -214,6 +221,7 @@ export class Storage {
   /** @throws AppError `unauthorized`, `not_found`, `forbidden`, in this order. */
   async delete(id: string, principal: Principal): Promise<void> {
     if (principal === null) throw new AppError("unauthorized", "To delete a file, sign in.");
+    admitScope(principal, "storage", "write");
     const remove = (tx: Transactor, caller: Principal): void => {
       const file = this.find(id, tx);
       if (file === null) throw missingFile();
@@ -291,7 +299,9 @@ export function isReadableFile(
 ): boolean {
   const row = findFile(reader, id);
   if (row === null) return false;
-  return row.visibility === "public" || isOwner(row, principal) || (row.visibility === "record" && isShown());
+  if (row.visibility === "public") return true;
+  if (!hasScope(principal, "storage", "read")) return false;
+  return isOwner(row, principal) || (row.visibility === "record" && isShown());
 }
 
 /** Whether a caller owns a file, or is an admin. */

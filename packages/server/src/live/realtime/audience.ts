@@ -6,16 +6,16 @@
  * event once.
  */
 import type { Visibility } from "@socle/protocol";
-import { isAdmin, type SignedIn } from "../../base/kernel/index.ts";
-import type { Audience } from "../../data/permissions/index.ts";
+import { type Bearer, isAdmin } from "../../base/kernel/index.ts";
+import { type Audience, isOwnRecord } from "../../data/permissions/index.ts";
 import type { LoggedEvent } from "../../store/events/index.ts";
 
 /** The caller behind a socket; null is somebody without a token. */
-export type Listener = SignedIn | null;
+export type Listener = Bearer | null;
 
-/** The name of a listener: sockets of one user in one role have the same. */
+/** The name of a listener: sockets of one user in one role have the same. The name of a service key has no user. */
 export function nameOf(listener: Listener): string {
-  return listener === null ? "" : `${listener.userId} ${listener.role}`;
+  return listener === null ? "" : `${listener.userId ?? ""} ${listener.role}`;
 }
 
 /** A subscription that hears events as they happen. */
@@ -74,7 +74,7 @@ export function tally(counts: Map<string, number>, key: string, change: 1 | -1):
 export function topicsOfListener(type: string, listener: Listener): string[] {
   if (listener === null) return [`${type}/anonymous`];
   if (isAdmin(listener)) return [`${type}/admins`];
-  return [`${type}/users`, `${type}/${listener.userId}`];
+  return listener.userId === null ? [`${type}/users`] : [`${type}/users`, `${type}/${listener.userId}`];
 }
 
 /** The topics that an event goes to. `owner` is the id of the user who owns the record. */
@@ -96,7 +96,7 @@ export function topicsOfEvent(type: string, audience: Audience, owner: string | 
 export function mayHear(listener: Listener, audience: Audience, owner: string | null): boolean {
   if (audience === "everybody" || audience === "condition" || isAdmin(listener)) return true;
   if (listener === null || audience === "admins") return false;
-  return audience === "users" || listener.userId === owner;
+  return audience === "users" || isOwnRecord(listener, owner);
 }
 
 /** The user an event of the service is about, or null. */

@@ -1,6 +1,7 @@
 /** Connection: a socket, with its listener, its subscriptions, and the frames that it sends and receives. */
 import { type Channel, type ClientFrame, MAX_SUBSCRIPTIONS, TOKEN_EXPIRED_CLOSE_CODE } from "@socle/protocol";
-import { releasedMemory } from "../../base/kernel/index.ts";
+import { releasedMemory, shareOf } from "../../base/kernel/index.ts";
+import { hasScope } from "../../data/permissions/index.ts";
 import { type Listener, topicsOfListener } from "./audience.ts";
 import type { Feed, ListeningSocket } from "./feed.ts";
 import { errorText, FrameError, gapError, overlap, parseFrame, replyText, toText } from "./frames.ts";
@@ -61,7 +62,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
   }
 
   get caller(): string {
-    return this.#listener?.userId ?? this.#address;
+    return shareOf(this.#listener) ?? this.#address;
   }
 
   get isOpen(): boolean {
@@ -149,9 +150,10 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
     for (const subscription of all) subscription.resume();
   }
 
-  /** The token has expired or the session has ended: says so and closes. */
+  /** The token has expired, or the session or the API key has ended: says so and closes. */
   expire(): void {
-    this.send(errorText(new FrameError("token_expired", "The access token has expired, or its session has ended.")));
+    const message = "The access token has expired, or the session or API key has ended.";
+    this.send(errorText(new FrameError("token_expired", message)));
     this.close(TOKEN_EXPIRED_CLOSE_CODE, "token_expired");
   }
 
@@ -223,6 +225,9 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
     const { channel: name, since = null, filter = null, id = null } = frame;
     const wanted = { name, id };
     const channel = this.#feed.channel(name);
+    const [noun = ""] = name.split(".");
+    if (!hasScope(this.#listener, noun, "read"))
+      throw new FrameError("invalid_channel", `The API key has no scope for the channel: ${noun}:read.`, name);
     let held = this.#held.get(keyOf(wanted));
     if (held === undefined) this.#checkRoom(wanted);
     if (id === null) this.#refuseOverlap(name, channel, filter);

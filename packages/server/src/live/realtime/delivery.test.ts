@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { lastSeq, migrate, setRole } from "../../../test/kit.ts";
 import { randomSeed } from "../../../test/random.ts";
 import { openServer, type TestSocket } from "../../../test/sockets.ts";
-import { type SignedIn, system } from "../../base/kernel/index.ts";
+import { type Bearer, system } from "../../base/kernel/index.ts";
 import { parseDefinition } from "../../data/collections/index.ts";
 
 const collections = ["red", "blue"];
@@ -23,10 +23,10 @@ await server.admin();
 
 /** The listeners: one without a user, and two users, one of them with two sockets. */
 const listeners = ["nobody", "ann", "bob", "bob"];
-const users = new Map<string, { id: string; token: string; role: Role; principal: SignedIn }>();
+const users = new Map<string, { id: string; token: string; role: Role; principal: Bearer }>();
 for (const name of ["ann", "bob"]) {
   const { user, accessToken } = await server.register(`${name}@example.com`);
-  const principal = await server.service.auth.authenticate(accessToken);
+  const principal = await server.service.auth.callers.authenticate(accessToken);
   users.set(name, { id: user.id, token: accessToken, role: user.role, principal });
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, spyOn, test } from "bun:test";
 import type { Event } from "@socle/protocol";
 import { migrate, setRole } from "../../../test/kit.ts";
 import { openServer, type TestSocket, until } from "../../../test/sockets.ts";
-import { type SignedIn, system } from "../../base/kernel/index.ts";
+import { type Bearer, system } from "../../base/kernel/index.ts";
 import { parseDefinition } from "../../data/collections/index.ts";
 import { SocketConnection } from "./connection.ts";
 
@@ -27,7 +27,7 @@ async function open(permissions: object = {}, folder?: string) {
   };
   return {
     server,
-    create: async (values: object, principal: SignedIn | typeof system = system) =>
+    create: async (values: object, principal: Bearer | typeof system = system) =>
       (await records.create("notes", principal, { ...values })).record.id,
     update: (id: string, values: object) => records.update("notes", system, { record: id, body: { ...values } }),
     remove: (id: string) => records.delete("notes", system, id),
@@ -268,7 +268,7 @@ describe("a record whose owner changed", () => {
     const [ann, bob] = [await server.register("ann@example.com"), await server.register("bob@example.com")];
     await records.create("end", system, { text: "" });
     const since = (await events.at(events.flushedSeq))?.id ?? "";
-    const { record } = await records.create("notes", await server.service.auth.authenticate(ann.accessToken), {
+    const { record } = await records.create("notes", await server.service.auth.callers.authenticate(ann.accessToken), {
       text: "ann's",
     });
     const change = (values: object) => records.update("notes", system, { record: record.id, body: { ...values } });

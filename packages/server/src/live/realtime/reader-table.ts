@@ -332,10 +332,10 @@ function namesOf(rows: readonly NameRow[]): Names {
   return new Set(rows.map(({ name }) => name));
 }
 
-/** The id and role of a listener. A listener without a token has the id null, which equals no field. */
+/** The id and role of a listener. A listener without a user has the id null, which equals no field. */
 function columnsOf(name: string): [id: string | null, role: string | null] {
-  const [id = null, role = null] = name === "" ? [] : name.split(" ");
-  return [id, role];
+  const [id = "", role = null] = name.split(" ");
+  return [id === "" ? null : id, role];
 }
 
 function insert(connection: ScratchConnection, group: number, name: string): void {

@@ -12,7 +12,7 @@ export interface RealtimeOptions extends FeedOptions {
 export class Realtime {
   readonly #options: RealtimeOptions;
   readonly #connections = new Set<SocketConnection>();
-  /** The connections of signed-in callers, by session. */
+  /** The connections of callers with a token or a key, by the id of the session or key. */
   readonly #bySession = new Map<string, Set<SocketConnection>>();
   readonly #feed: Feed;
   #expiry: Timer | null = null;
@@ -49,7 +49,8 @@ export class Realtime {
    */
   async admit(token: string | null, address: string): Promise<SocketConnection> {
     const anonymous = { principal: null, expiresAt: Number.POSITIVE_INFINITY };
-    const { principal: listener, expiresAt } = token === null ? anonymous : await this.#options.auth.connect(token);
+    const { principal: listener, expiresAt } =
+      token === null ? anonymous : await this.#options.auth.callers.connect(token);
     return new SocketConnection({ listener, expiresAt }, address, this.#feed);
   }
 
@@ -103,7 +104,8 @@ export class Realtime {
     for (const connection of this.#bySession.get(sessionId) ?? []) {
       const { listener } = connection;
       if (listener === null || role === listener.role) continue;
-      if (role === null) this.#expire(connection);
+      // Another role opens or closes channels to a key: the client subscribes anew.
+      if (role === null || "scopes" in listener) this.#expire(connection);
       else connection.changeListener({ ...listener, role });
     }
   }
@@ -116,7 +118,7 @@ export class Realtime {
   /** A session that cannot be looked at counts as ended: its sockets come back with their token. */
   #roleOf(sessionId: string): Role | null {
     try {
-      return this.#options.auth.roleOf(sessionId);
+      return this.#options.auth.callers.roleOf(sessionId);
     } catch {
       return null;
     }

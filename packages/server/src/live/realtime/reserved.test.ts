@@ -2,14 +2,14 @@
 import { describe, expect, test } from "bun:test";
 import type { Event } from "@socle/protocol";
 import { openServer, type TestSocket } from "../../../test/sockets.ts";
-import { type SignedIn, system } from "../../base/kernel/index.ts";
+import { type Bearer, system } from "../../base/kernel/index.ts";
 
 const server = await openServer({ collections: [{ name: "notes", fields: [{ name: "n", type: "integer" }] }] });
 const { auth, database, events, records, storage } = server.service;
 const ann = await server.register("ann@example.com");
 const bob = await server.register("bob@example.com");
 const admin = await server.admin();
-const as = async ({ accessToken }: typeof ann): Promise<SignedIn> => auth.authenticate(accessToken);
+const as = async ({ accessToken }: typeof ann): Promise<Bearer> => auth.callers.authenticate(accessToken);
 
 const append = (event: { type: string; source: "functions" | "jobs"; payload: object }) =>
   database.transact((tx) => events.append(tx, { ...event, principal: null }));
@@ -74,7 +74,7 @@ describe("a run that failed", () => {
 });
 
 describe("an upload", () => {
-  const upload = async (visibility: "public" | "protected", owner: Promise<SignedIn> | typeof system) =>
+  const upload = async (visibility: "public" | "protected", owner: Promise<Bearer> | typeof system) =>
     storage.store(await owner, async () => ({ filename: "diagnosis.txt", visibility }));
 
   test("of a protected file names it to its owner and to admins only, once to each socket", async () => {

@@ -1,7 +1,7 @@
 /** Visibility: the audience of an event of the log, now and in a replay, and the text that a replay sends of it. */
 
 import type { StoredRecord } from "@socle/protocol";
-import { AppError, isAdmin } from "../../base/kernel/index.ts";
+import { AppError, isAdmin, shareOf } from "../../base/kernel/index.ts";
 import type { Collection, Collections } from "../../data/collections/index.ts";
 import { type Audience, audienceOf, narrowerThan } from "../../data/permissions/index.ts";
 import { fieldLimits, type Records, recordTableOf, touchesReadRule } from "../../data/records/index.ts";
@@ -223,7 +223,7 @@ export class Visibility {
     // Since the upload, an admin may have changed the visibility, and a record may point to the file.
     const caller = {
       principal: listener,
-      caller: (): string => listener?.userId ?? "",
+      caller: (): string => shareOf(listener) ?? "",
       signal: () => new AbortController().signal,
     };
     const isShown = file.visibility === "record" && (await this.#options.storage.mayDownload(file, caller));

@@ -15,11 +15,18 @@ export interface AuditEntry {
     | "collection.updated"
     | "collection.deleted"
     | "user.created"
+    | "user.invited"
     | "user.updated"
     | "user.deleted"
     | "user.password"
+    | "user.factors"
+    | "user.unlinked"
     | "session.deleted"
+    | "key.created"
+    | "key.deleted"
     | "file.updated"
+    | "mail.read"
+    | "mail.retried"
     | "job.run"
     | "job.enqueued"
     | "job.retried"
@@ -47,31 +54,27 @@ export class AdminChanges {
    * @throws AppError `unauthorized` when the session has ended, `forbidden` when the role has changed.
    */
   transact<T>(admin: SignedIn, work: (tx: Transactor, audit: Audit) => T): Promise<T> {
-    return this.#options.database.transactFor(admin, (tx, caller) => work(tx, this.#admit(tx, admin, caller)));
-  }
-
-  /** Like `Database.transactLong`, for an admin's change. @throws AppError as `transact`. */
-  transactLong<T>(admin: SignedIn, work: (tx: Transactor, audit: Audit) => Promise<T>): Promise<T> {
-    return this.#options.database.transactLongFor(admin, (tx, caller) => work(tx, this.#admit(tx, admin, caller)));
+    return this.#options.database.transactFor(admin, (tx, caller) => work(tx, this.admit(tx, admin, caller)));
   }
 
   /** Like `Database.migrate`, for an admin's change. @throws AppError as `transact`. */
   migrate<T>(admin: SignedIn, site: MigrationSite, work: (tx: Migration, audit: Audit) => Promise<T>): Promise<T> {
-    const guarded = (tx: Migration, caller: Principal): Promise<T> => work(tx, this.#admit(tx, admin, caller));
+    const guarded = (tx: Migration, caller: Principal): Promise<T> => work(tx, this.admit(tx, admin, caller));
     return this.#options.database.migrateFor(admin, guarded, site);
   }
 
   /** Writes an entry of the audit, and logs the entry once the entry is on disk. */
   record(tx: Transactor, admin: SignedIn, { action, target, before = null, after = null }: AuditEntry): void {
     const { logger, events } = this.#options;
-    const { userId } = admin;
+    const { userId, sessionId, scopes } = admin;
     const payload = { userId, target, before, after };
-    tx.onDurable(() => logger.info(`An admin: ${action}`, { target, userId }));
+    const by = { target, userId, ...(scopes !== undefined && { keyId: sessionId }) };
+    tx.onDurable(() => logger.info(`An admin: ${action}`, by));
     events.append(tx, { type: `admin.${action}`, source: "admin", payload, principal: admin });
   }
 
-  /** Answers the audit of an admin's change. @throws AppError `forbidden` for a caller that is no admin any more. */
-  #admit(tx: Transactor, admin: SignedIn, caller: Principal): Audit {
+  /** Answers the audit of an admin's change, for a transaction that another part of the service opens. @throws AppError `forbidden` for a caller that is no admin any more. */
+  admit(tx: Transactor, admin: SignedIn, caller: Principal): Audit {
     if (!isAdmin(caller)) throw new AppError("forbidden", "This is for admins only.");
     return (entry) => this.record(tx, admin, entry);
   }

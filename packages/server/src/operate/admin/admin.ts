@@ -4,11 +4,14 @@ import type { Clock } from "../../base/kernel/index.ts";
 import type { Logger, LogRing } from "../../base/logging/index.ts";
 import type { FileState } from "../../code/script-host/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
+import type { Providers, UserDeletions } from "../../people/auth/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
 import type { EventFilter, LoggedEvent } from "../../store/events/index.ts";
 import { AdminChanges } from "./admin-changes.ts";
 import { FileAdmin } from "./file-admin.ts";
 import { FirstAdmin } from "./first-admin.ts";
+import { KeyAdmin } from "./key-admin.ts";
+import { MailAdmin } from "./mail-admin.ts";
 import type { OverviewSources } from "./metrics-text.ts";
 import { Overviews } from "./overview.ts";
 import { RuleTrials } from "./rule-trials.ts";
@@ -19,7 +22,9 @@ import { UserAdmin } from "./user-admin.ts";
 export interface AdminOptions extends OverviewSources {
   effective: () => EffectiveConfig;
   clock: Clock;
+  providers: Providers;
   queries: Queries;
+  userDeletions: UserDeletions;
   logger: Logger;
   log: LogRing;
   /** The files of functions and jobs, with the outcome of the last load. */
@@ -32,11 +37,14 @@ export type Admin = ReturnType<typeof buildAdmin>;
 export function buildAdmin(options: AdminOptions) {
   const changes = new AdminChanges(options);
   const { auth, backups, events, log, effective: config } = options;
-  const { users } = auth;
+  const { users, forms, factors, keys, notices, proofs } = auth;
+  const { invitations } = proofs;
   return {
     schema: new SchemaAdmin({ ...options, changes }),
-    users: new UserAdmin({ ...options, changes, users }),
+    users: new UserAdmin({ ...options, changes, users, forms, factors, notices, invitations }),
+    keys: new KeyAdmin({ changes, keys }),
     trials: new RuleTrials({ ...options, users }),
+    mails: new MailAdmin({ ...options, changes }),
     scripts: new ScriptAdmin({ ...options, changes }),
     overviews: new Overviews(options),
     firstAdmin: new FirstAdmin({ ...options, changes }),

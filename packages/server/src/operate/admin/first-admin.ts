@@ -44,10 +44,10 @@ export class FirstAdmin {
    * Makes the first admin, and signs in. An existing user with this email becomes the admin, with the new password.
    * @throws AppError `not_found` when the link is over, `unauthorized` for another token, `validation_error`.
    */
-  async create(body: Record<string, unknown>, token: unknown, caller?: PasswordCaller): Promise<TokenResponse> {
+  async create(body: Record<string, unknown>, token: unknown, caller: PasswordCaller): Promise<TokenResponse> {
     this.check(token);
     const values = await this.#options.auth.users.prepare(readCredentials(body), caller);
-    const made = await this.#options.auth.signInFirstAdmin(values, (tx, { admin, user, before }) => {
+    const made = await this.#options.auth.signInFirstAdmin(values, caller, (tx, { admin, user, before }) => {
       // The password had to wait to be hashed, and the token may have ended since.
       this.#confirm(token);
       const action = before === null ? "user.created" : "user.updated";

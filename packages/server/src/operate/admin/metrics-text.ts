@@ -10,6 +10,7 @@ import type { Records } from "../../data/records/index.ts";
 import type { Storage } from "../../files/storage/index.ts";
 import type { Realtime } from "../../live/realtime/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
+import type { Mails } from "../../people/mail/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type { Backups } from "../backup/index.ts";
@@ -22,6 +23,7 @@ export interface OverviewSources {
   collections: Collections;
   records: Records;
   auth: Auth;
+  mails: Mails;
   storage: Storage;
   functions: Functions;
   jobs: Jobs;
@@ -85,6 +87,7 @@ export async function metricsText(overview: Overview, sources: OverviewSources, 
     ...contentMetrics(overview),
     ...runMetrics(overview, sources, runs),
     ...codeMetrics(sources),
+    ...mailMetrics(sources),
     ...backupMetrics(sources),
     ...(await processMetrics(overview, sources)),
   ].join("");
@@ -213,6 +216,15 @@ function codeMetrics({ functions, endpoints }: OverviewSources): string[] {
       "Time until an endpoint's answer was whole.",
       endpoints.durations.totals(),
     ),
+  ];
+}
+
+function mailMetrics({ mails }: OverviewSources): string[] {
+  const { waiting, sent, failed } = mails.totals();
+  return [
+    gauge("socle_mails_waiting", "Mails that wait to be sent.", waiting),
+    counter("socle_mails_sent_total", "Mails that the SMTP server has taken.", sent),
+    counter("socle_mails_failed_total", "Mails that have failed for good.", failed),
   ];
 }
 

@@ -10,6 +10,7 @@ import {
   type MigrationStep,
   OPERATIONS,
   type Schema,
+  USERS,
 } from "@socle/protocol";
 import { AppError, isObject, nearest, oneOf, quote, type SignedIn } from "../../base/kernel/index.ts";
 import {
@@ -50,6 +51,9 @@ const attributes = ["name", "renamedFrom", "fields", "permissions", "indexes", "
  * be sent back.
  */
 const answered = ["$schema", "definition", "createdAt", "updatedAt", "records"];
+
+/** The definition that PUT starts from before users have fields. */
+const bareUsers: CollectionDefinition = { name: USERS, fields: [] };
 
 interface CollectionChange {
   /** The name of the collection after the change. */
@@ -95,7 +99,8 @@ export function changeOf(present: string, body: Record<string, unknown>): Collec
     name,
     ...(isRename && { from: present }),
     async build(definitions) {
-      const stored = existing(definitions, present);
+      // Users are there without a definition, too.
+      const stored = present === USERS ? (definitions.get(USERS) ?? bareUsers) : existing(definitions, present);
       refuseUnknown(body, attributes, answered);
       if (isRename && renamedFrom !== present)
         throw new AppError(
@@ -201,6 +206,11 @@ export class SchemaAdmin {
   /** @throws AppError `not_found`. */
   get(name: string): CollectionEntry {
     return this.#entryOf(this.#options.records.collection(name));
+  }
+
+  /** Refuses a name that PUT cannot change. @throws AppError `not_found`. */
+  refuseMissing(name: string): void {
+    if (name !== USERS) this.#options.records.collection(name);
   }
 
   /** Migrates a collection. Answers the collection as of the moment of the commit. */

@@ -4,6 +4,7 @@ import { openServer, until } from "../../../test/sockets.ts";
 
 const server = await openServer({
   collections: [{ name: "secrets", fields: [], permissions: { read: "admin" } }],
+  settings: { SERVICE_MAIL_FROM: "shop@example.com" },
 });
 const { request, service, register } = server;
 const token = await server.admin();
@@ -149,6 +150,12 @@ describe("what changes counts at once", () => {
     const old = { email: user.email, password: "correct horse" };
     expect((await request("POST", "/api/auth/login", { body: old })).status).toBe(401);
     expect((await request("POST", "/api/auth/login", { body: { ...old, password } })).status).toBe(200);
+    const mails = service.database.reader.all<{ text: string }>(
+      "SELECT text FROM _mails WHERE recipient = ?",
+      user.email,
+    );
+    expect(mails).toHaveLength(1);
+    expect(mails[0]?.text).toMatch(/The password was changed\.\n\nThe change came from: an administrator\n/);
 
     const login = { email: "admin@example.com", password: "correct horse" };
     const other = String((await request("POST", "/api/auth/login", { body: login })).body["accessToken"]);

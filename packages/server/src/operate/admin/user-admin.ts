@@ -1,15 +1,36 @@
 /** Admin API of users: lists users, changes roles and passwords, ends sessions, in force at once on open sockets too. */
-import { ROLES, type User, type UserEntry } from "@socle/protocol";
+import { type Invitation, type Link, ROLES, type User, type UserEntry, type UserFactors } from "@socle/protocol";
 import { readChoice, type SignedIn } from "../../base/kernel/index.ts";
 import type { Records } from "../../data/records/index.ts";
-import { readCredentials, readPassword, type Users } from "../../people/auth/index.ts";
-import type { Transactor } from "../../store/database/index.ts";
-import { type AdminChanges, type AuditEntry, refuseOthers } from "./admin-changes.ts";
+import {
+  type Factors,
+  type Invitations,
+  type Notices,
+  type PasswordCaller,
+  type Providers,
+  readPassword,
+  type UserDeletions,
+  type UserForms,
+  type Users,
+} from "../../people/auth/index.ts";
+import { type AdminChanges, refuseOthers } from "./admin-changes.ts";
+
+interface UserAdminOptions {
+  readonly changes: AdminChanges;
+  readonly users: Users;
+  readonly forms: UserForms;
+  readonly factors: Factors;
+  readonly notices: Notices;
+  readonly providers: Providers;
+  readonly userDeletions: UserDeletions;
+  readonly invitations: Invitations;
+  readonly records: Records;
+}
 
 export class UserAdmin {
-  readonly #options: { changes: AdminChanges; users: Users; records: Records };
+  readonly #options: UserAdminOptions;
 
-  constructor(options: { changes: AdminChanges; users: Users; records: Records }) {
+  constructor(options: UserAdminOptions) {
     this.#options = options;
   }
 
@@ -29,17 +50,31 @@ export class UserAdmin {
   }
 
   /**
-   * Makes a user, also when registration is closed.
+   * Makes a user, also when registration is closed. The body has the fields of a definition of `users`, too.
    * @throws AppError `bad_request` for an unknown role, `validation_error`, `conflict` when the email is taken.
    */
   async create(body: Record<string, unknown>, admin: SignedIn): Promise<User> {
-    refuseOthers(body, ["email", "password", "role"]);
-    const role = body["role"] === undefined ? "authenticated" : readChoice("role", body["role"], ROLES);
-    const values = await this.#options.users.prepare(readCredentials(body), { key: admin.userId });
+    const { users, forms, records } = this.#options;
+    if (!records.users.isOn) refuseOthers(body, ["email", "password", "role"]);
+    const { role: asked = "authenticated", ...form } = body;
+    const role = readChoice("role", asked, ROLES);
+    const { credentials, fields } = await forms.check(form, { creator: admin });
+    const values = await users.prepare(credentials, { key: admin.userId });
     return this.#options.changes.transact(admin, (tx, audit) => {
-      const user = this.#options.users.create(tx, { ...values, role }, admin);
+      const user = users.create(tx, { ...values, role, fields }, admin);
       audit({ action: "user.created", target: user.id, after: user });
       return user;
+    });
+  }
+
+  /** Mails an invitation. @throws AppError as `Invitations.prepare`. */
+  async invite(body: Record<string, unknown>, admin: SignedIn, caller: PasswordCaller): Promise<Invitation> {
+    refuseOthers(body, ["email", "role", "data"]);
+    const invitation = await this.#options.invitations.prepare(body, admin, caller);
+    return this.#options.changes.transact(admin, (tx, audit) => {
+      const after = invitation.write(tx);
+      audit({ action: "user.invited", target: after.email, after });
+      return after;
     });
   }
 
@@ -50,7 +85,7 @@ export class UserAdmin {
     return this.#options.changes.transact(admin, (tx, audit) => {
       const old = this.#options.users.get(id, tx);
       if (old.role === role) return old;
-      const user = this.#options.users.setRole(tx, id, role);
+      const user = this.#options.users.setRole(tx, { id, role }, admin);
       audit({ action: "user.updated", target: id, before: old, after: user });
       return user;
     });
@@ -66,6 +101,7 @@ export class UserAdmin {
     const keptSession = id === admin.userId ? admin.sessionId : null;
     return this.#options.changes.transact(admin, (tx, audit) => {
       const user = this.#options.users.setPassword(tx, id, { passwordHash, keptSession });
+      this.#options.notices.tell(tx, user, { change: "The password was changed.", by: "an administrator" });
       audit({ action: "user.password", target: id });
       return user;
     });
@@ -76,20 +112,46 @@ export class UserAdmin {
    * @throws AppError `not_found`, or `bad_request` for the last admin and for records that refuse the deletion.
    */
   async delete(id: string, admin: SignedIn): Promise<void> {
-    const remove = (tx: Transactor): AuditEntry => {
-      const before = this.#options.users.delete(tx, id);
-      return { action: "user.deleted", target: id, before };
-    };
-    const isDone = await this.#options.changes.transact(admin, (tx, audit) => {
-      if (this.#options.records.deletions.isPointedTo(tx, { collection: "users", id })) return false;
-      audit(remove(tx));
-      return true;
+    const { changes, notices, userDeletions } = this.#options;
+    await userDeletions.delete(id, admin, (tx, caller) => {
+      const audit = changes.admit(tx, admin, caller);
+      return (before) => {
+        notices.tell(tx, before, { change: "The account was deleted.", by: "an administrator" });
+        audit({ action: "user.deleted", target: id, before });
+      };
     });
-    if (isDone) return;
-    await this.#options.changes.transactLong(admin, async (tx, audit) => {
-      this.#options.users.get(id, tx);
-      await this.#options.records.deletions.followUser(tx, admin, id);
-      audit(remove(tx));
+  }
+
+  /** @throws AppError `not_found`. */
+  factors(id: string): UserFactors {
+    this.#options.users.get(id);
+    return this.#options.factors.of(id);
+  }
+
+  /** Removes every second factor of a user who has lost the factors. @throws AppError `not_found`. */
+  async removeFactors(id: string, admin: SignedIn): Promise<void> {
+    await this.#options.changes.transact(admin, (tx, audit) => {
+      const user = this.#options.users.get(id, tx);
+      const before = this.#options.factors.removeAll(tx, id);
+      const change = "Second factor and passkeys were removed.";
+      this.#options.notices.tell(tx, user, { change, by: "an administrator" });
+      audit({ action: "user.factors", target: id, before, after: this.#options.factors.of(id, tx) });
+    });
+  }
+
+  /** @throws AppError `not_found`. */
+  links(id: string): Link[] {
+    this.#options.users.get(id);
+    return this.#options.providers.accounts.links(id);
+  }
+
+  /** Removes the link of a user to an account at a provider, also the last way to sign in. @throws AppError `not_found`. */
+  async removeLink(id: string, provider: string, admin: SignedIn): Promise<void> {
+    await this.#options.changes.transact(admin, (tx, audit) => {
+      const user = this.#options.users.get(id, tx);
+      const { accounts } = this.#options.providers;
+      const before = accounts.remove(tx, user, { provider, by: "an administrator" });
+      audit({ action: "user.unlinked", target: id, before });
     });
   }
 

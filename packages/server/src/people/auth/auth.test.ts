@@ -54,7 +54,7 @@ describe("register", () => {
     ]);
     expect(body).toMatchObject({ token: body["accessToken"], tokenType: "Bearer", expiresIn: 3600 });
     const user = body["user"] as Record<string, unknown>;
-    expect(Object.keys(user).sort()).toEqual(["createdAt", "email", "id", "role"]);
+    expect(Object.keys(user).sort()).toEqual(["createdAt", "email", "id", "role", "verified"]);
     expect(user).toMatchObject({ email: "ann@example.com", role: "authenticated" });
     expect(user["id"]).toMatch(/^usr_/);
     expect(await eventsSince(api.service, seq)).toEqual([
@@ -75,6 +75,7 @@ describe("register", () => {
     ["long", { email: `${"a".repeat(300)}@c.com`, password }, 400, ["email:type"]],
     ["short password", { email: "x@example.com", password: "short" }, 400, ["password:min"]],
     ["long password", { email: "x@example.com", password: "x".repeat(1_001) }, 400, ["password:max"]],
+    ["common password", { email: "x@example.com", password: "TrustNo1" }, 400, ["password:common"]],
     ["numbers", { email: 1, password: 2 }, 400, ["email:type", "password:type"]],
     ["both", { email: "x", password: "y" }, 400, ["email:type", "password:min"]],
     ["an array", [], 400, []],
@@ -288,7 +289,7 @@ describe("tokens that are none", () => {
   test("the role is the user's of this moment, not the token's", async () => {
     const { user, accessToken } = await api.register("promoted@example.com");
     const claimed = await forge({ sub: user.id, sid: claimsOf(accessToken)["sid"], role: "admin" });
-    expect((await api.service.auth.authenticate(claimed)).role).toBe("authenticated");
+    expect((await api.service.auth.callers.authenticate(claimed)).role).toBe("authenticated");
   });
 });
 
@@ -342,7 +343,7 @@ test("a user of an earlier version, whose email has another form, logs in after 
     expect((await second.request("POST", "/api/auth/login", { body: { email, password } })).status).toBe(200);
   expect(second.service.auth.users.findByEmail("ｂｏｂ@example.com")?.id).toBe(other.id);
   expect(second.log.filter((line) => line.startsWith("WARN A user cannot log in"))).toHaveLength(1);
-  await second.service.database.transact((tx) => second.service.auth.users.delete(tx, other.id));
+  await second.service.database.transact((tx) => second.service.auth.users.delete(tx, other.id, null));
   await second.close();
   const third = await openApi({ folder: first.config.folder });
   const login = await third.request("POST", "/api/auth/login", { body: { email: "bob@example.com", password } });

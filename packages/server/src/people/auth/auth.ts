@@ -1,83 +1,90 @@
 /** Auth: registration, login, refresh and logout of users, and the check of access tokens. */
-import type { Credentials, Role, TokenResponse, User } from "@socle/protocol";
-import { AppError, BoundedMap, type Clock, randomToken, Secret, type SignedIn } from "../../base/kernel/index.ts";
+import type { Credentials, LoginResponse, Role, TokenResponse, User } from "@socle/protocol";
+import { AppError, type Clock, type Rate, randomToken, Secret, type SignedIn } from "../../base/kernel/index.ts";
 import type { LimitMeter, Logger } from "../../base/logging/index.ts";
-import type { Database, Reader, Transactor } from "../../store/database/index.ts";
+import type { UserRecords } from "../../data/records/index.ts";
+import type { Database, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
+import { type Mails, normaliseEmail } from "../mail/index.ts";
+import { Callers } from "./callers.ts";
+import { Factors } from "./factors/factors.ts";
+import { Passkeys } from "./factors/passkeys.ts";
+import { Keys } from "./keys/keys.ts";
 import { LoginGuard } from "./login-guard.ts";
-import { ownCaller, type PasswordCaller, Passwords } from "./passwords.ts";
-import { type AccessClaims, AccessTokens, invalidToken, type Session, Sessions } from "./sessions.ts";
-import {
-  checkNewCredentials,
-  emailTaken,
-  findByEmail,
-  insertUser,
-  isAdminEmailSpent,
-  type NewUser,
-  normaliseEmail,
-  spendAdminEmail,
-  Users,
-} from "./users.ts";
+import { Notices } from "./notices.ts";
+import { PasswordChecks } from "./password-checks.ts";
+import { type PasswordCaller, Passwords } from "./passwords.ts";
+import { Proofs } from "./proofs/proofs.ts";
+import { Registrations } from "./registrations.ts";
+import { AccessTokens, invalidToken, Sessions } from "./sessions.ts";
+import { SignIns, signedIn } from "./sign-ins.ts";
+import { UserForms } from "./user-forms.ts";
+import { findByEmail, isAdminEmailSpent, type NewUser, spendAdminEmail, Users } from "./users.ts";
 
 interface AuthOptions {
   database: Database;
+  /** The fields of users in the collection `users`. */
+  records: UserRecords;
   events: EventLog;
   clock: Clock;
   logger: Logger;
   limits: LimitMeter;
+  mails: Mails;
   /** Signs access tokens; by default, a generated secret of the database. */
   jwtSecret?: Secret | undefined;
   accessTokenTtlMs: number;
   refreshTokenTtlMs: number;
   registration: boolean;
+  /** Whether a sign-in needs a proven address. */
+  requireVerified: boolean;
+  /** Whether users may sign in with a code. */
+  codes: boolean;
+  /** The names of the configured providers. */
+  providers: ReadonlySet<string>;
+  /** Mails with a link or a code to a recipient; null for no bound. */
+  recipientRate: Rate | null;
   passwordMinLength: number;
   /** The most passwords that may wait to be hashed. */
   maxPasswords: number;
   /** The most sessions of a user; another login ends the oldest session. */
   maxSessionsPerUser: number;
+  /** The most API keys of a user, and the most service keys. */
+  maxKeysPerUser: number;
+  maxPasskeysPerUser: number;
   /** The email whose registration makes an admin, once. */
   adminEmail?: string | undefined;
+  /** The address of this service for people. */
+  publicUrl?: string | undefined;
 }
-
-/** The most verified tokens in memory: the claims of a token stay; its session and its time are checked at each use. */
-const maxClaims = 5_000;
 
 /** The interval of removing expired sessions and used refresh tokens. */
 const sweepEveryMs = 60_000;
 
-/** A step of a user that asks hooks first. */
-export type AuthStep = "register" | "login";
-
-/** The hooks of users. Functions implement it. */
-export interface AuthHooks {
-  /**
-   * Asks the hooks before a step, if the step has hooks.
-   * @param user for a registration, the future user, without an id.
-   * @throws AppError: the refusal of a hook, or `unavailable` when a hook does not answer.
-   */
-  before(step: AuthStep, user: Readonly<Record<string, unknown>>, address: string): Promise<void>;
-}
-
-/** A user who is signed in, with the session. */
-interface Opened {
-  readonly user: User;
-  readonly session: Session;
-  readonly refreshToken: string;
-}
-
 export class Auth {
   readonly users: Users;
+  readonly forms: UserForms;
   readonly sessions: Sessions;
+  readonly checks: PasswordChecks;
+  /** Mails about changes of credentials. */
+  readonly notices: Notices;
+  /** Where every sign-in ends. */
+  readonly signIns: SignIns;
+  readonly passkeys: Passkeys;
+  /** The second factors of users. */
+  readonly factors: Factors;
+  readonly keys: Keys;
+  readonly callers: Callers;
+  /** Proofs of an address by a mail, and what a proof changes. */
+  readonly proofs: Proofs;
+  readonly registrations: Registrations;
   readonly #options: AuthOptions;
   readonly #database: Database;
   readonly #passwords: Passwords;
-  readonly #logins: LoginGuard;
+  readonly #guards: { readonly logins: LoginGuard; readonly factors: LoginGuard; readonly codes: LoginGuard };
   readonly #closing = new AbortController();
   #sweepTimer: Timer | undefined;
   #sweeping: Promise<void> = Promise.resolve();
   #tokens: AccessTokens | null = null;
-  readonly #claims = new BoundedMap<string, AccessClaims>(maxClaims);
-  #hooks: AuthHooks | null = null;
 
   constructor(given: AuthOptions) {
     const { adminEmail } = given;
@@ -92,16 +99,46 @@ export class Auth {
       limits: options.limits,
       tokenKey: () => this.secretFor("refresh tokens"),
     });
-    this.users = new Users({ ...options, sessions: this.sessions, passwords: this.#passwords });
-    this.#database.guardCallers((reader, caller) => this.#recheck(reader, caller));
-    this.#logins = new LoginGuard({ ...options, maxWaiting: options.maxPasswords });
+    this.notices = new Notices(options);
+    const { sessions, notices } = this;
+    const tokens = (): AccessTokens => this.#issuer;
+    const users = new Users({ ...options, sessions, passwords: this.#passwords });
+    const keys = new Keys({ ...options, sessions, users, notices, maxPerUser: options.maxKeysPerUser });
+    this.users = users;
+    this.keys = keys;
+    this.signIns = new SignIns({ ...options, sessions, tokens });
+    this.forms = new UserForms({ ...options, users });
+    this.callers = new Callers({ ...options, sessions, users, keys, tokens });
+    const guard = { ...options, maxWaiting: options.maxPasswords };
+    // Failures in ten minutes (contract, "Authentication"). Six digits need a lower bound than passwords.
+    this.#guards = {
+      logins: new LoginGuard({ ...guard, bounds: { account: 10, address: 100 }, failures: "Logins" }),
+      factors: new LoginGuard({ ...guard, bounds: { account: 5, address: 20 }, failures: "Second factors" }),
+      codes: new LoginGuard({ ...guard, bounds: { account: 5, address: 20 }, failures: "Codes" }),
+    };
+    const { signIns } = this;
+    const checks = new PasswordChecks({ ...options, passwords: this.#passwords, guard: this.#guards.logins });
+    this.checks = checks;
+    const parts = { ...options, signIns, users, notices };
+    this.passkeys = new Passkeys({ ...parts, challengeKey: () => this.secretFor("passkeys") });
+    this.factors = new Factors({
+      ...parts,
+      passkeys: this.passkeys,
+      guard: this.#guards.factors,
+      sealKey: () => this.secretFor("authenticator apps"),
+    });
+    const { forms } = this;
+    this.proofs = new Proofs({ ...options, users, forms, signIns, notices, checks, codeGuard: this.#guards.codes });
+    const { proofs } = this;
+    this.registrations = new Registrations({ ...options, users, forms, signIns, proofs, passwords: this.#passwords });
   }
 
   /** Finds or makes the key that signs tokens, and begins to sweep. Call `start` once. */
   async start(): Promise<void> {
     this.#tokens = new AccessTokens(this.#options.jwtSecret ?? (await this.#storedSecret()));
+    this.proofs.start();
     this.#sweepTimer = setInterval(() => {
-      this.#logins.tick();
+      for (const guard of Object.values(this.#guards)) guard.tick();
       this.#sweeping = this.#sweeping.then(() => this.sweep());
     }, sweepEveryMs).unref();
   }
@@ -111,97 +148,39 @@ export class Auth {
     clearInterval(this.#sweepTimer);
     this.#closing.abort();
     this.#passwords.close();
-    await this.#sweeping;
+    await Promise.all([this.#sweeping, this.proofs.close()]);
   }
 
-  /** Sets the hooks for all later registrations and logins. */
-  hookWith(hooks: AuthHooks): void {
-    this.#hooks = hooks;
-  }
-
-  /** Removes expired sessions and refresh tokens. Never rejects. */
+  /** Removes expired sessions, attempts, refresh tokens and API keys. Never rejects. */
   async sweep(): Promise<void> {
     const { signal } = this.#closing;
-    await this.sessions.sweep(signal).catch((error) => {
-      if (!signal.aborted) this.#options.logger.warn("Expired sessions were not removed", { error });
-    });
+    try {
+      await this.sessions.sweep(signal);
+      await this.keys.sweep(signal);
+    } catch (error) {
+      if (!signal.aborted) this.#options.logger.warn("Expired sessions and API keys were not removed", { error });
+    }
   }
 
   /**
-   * The caller of an access token, after checks of signature, time, session and present role. The answer comes at once if
-   * token and session were seen before.
-   * @throws AppError `unauthorized`.
-   */
-  authenticate(token: string): SignedIn | Promise<SignedIn> {
-    const claims = this.#claims.get(token);
-    const session = claims && this.sessions.known(claims.sid);
-    if (claims === undefined || session === undefined) return this.#authenticateNew(token);
-    return this.#principal(claims, session);
-  }
-
-  /**
-   * Like `authenticate`, for a caller with an open connection, with the end of the caller's right (milliseconds since 1970).
-   * @throws AppError `unauthorized`.
-   */
-  async connect(token: string): Promise<{ principal: SignedIn; expiresAt: number }> {
-    const principal = await this.authenticate(token);
-    const { exp } = await this.#claimsOf(token);
-    const sessionEnd = this.sessions.known(principal.sessionId)?.expiresAt ?? Number.POSITIVE_INFINITY;
-    return { principal, expiresAt: Math.min(exp * 1_000, sessionEnd) };
-  }
-
-  /** The role of a session in the database; null for an ended session. */
-  roleOf(sessionId: string): Role | null {
-    const session = this.sessions.find(sessionId);
-    return session === null || session.expiresAt <= Date.now() ? null : session.role;
-  }
-
-  /**
-   * @throws AppError `validation_error`, `conflict`, `forbidden` when registration is off, or `unavailable` when too
-   * many passwords wait to be hashed; the refusal of a hook.
-   */
-  async register(credentials: Credentials, caller: PasswordCaller = ownCaller): Promise<TokenResponse> {
-    if (!this.#options.registration) throw new AppError("forbidden", "Registration is switched off.");
-    const { email, password } = checkNewCredentials(credentials, this.#options.passwordMinLength);
-    const { reader } = this.#database;
-    if (findByEmail(reader, email) !== null) throw emailTaken();
-    await this.#hooks?.before("register", { email, role: this.#roleOfNew(reader, email) }, caller.key);
-    const passwordHash = await this.#passwords.hash(password, caller);
-    const now = this.#options.clock.now();
-    const opened = await this.#database.transact((tx) => {
-      const role = this.#roleOfNew(tx, email);
-      if (role === "admin") spendAdminEmail(tx, email);
-      return this.#open(tx, "auth.register", insertUser(tx, { email, passwordHash, role }, now));
-    });
-    return this.#respond(opened);
-  }
-
-  /**
+   * Answers tokens, or the attempt of a user with a second factor.
    * @param caller `key` is the address that the request comes from.
    * @throws AppError `unauthorized`, the same whether the user exists or not; `rate_limited` after too many failures;
    * `unavailable` when too many passwords wait to be checked; the refusal of a hook.
    */
-  async login(credentials: Credentials, caller: PasswordCaller): Promise<TokenResponse> {
+  async login(credentials: Credentials, caller: PasswordCaller): Promise<LoginResponse> {
     const email = normaliseEmail(credentials.email);
     const found = email === null ? null : findByEmail(this.#database.reader, email);
-    const check = (): Promise<boolean> =>
-      this.#passwords.verify(credentials.password, found?.passwordHash ?? null, caller);
-    const isRight = await this.#logins.guard(email, caller, check);
-    if (!isRight || found === null) throw new AppError("unauthorized", "The email or the password is wrong.");
-    await this.#hooks?.before("login", { ...found.user }, caller.key);
-    const signIn = (tx: Transactor): Opened => {
+    const account = { email, passwordHash: found?.passwordHash ?? null };
+    const isRight = await this.checks.isRight(account, credentials.password, caller);
+    if (!isRight || found === null) throw wrongCredentials();
+    const prove = (tx: Transactor): User => {
       // The user may have been deleted, or may have a new password, since the check began.
       const current = findByEmail(tx, found.user.email);
-      if (current?.user.id !== found.user.id || current.passwordHash !== found.passwordHash)
-        throw new AppError("unauthorized", "The email or the password is wrong.");
-      const { user } = current;
-      if (this.#hooks !== null && user.role !== found.user.role)
-        throw new AppError("conflict", "The user was changed during the login. Try again.");
-      return this.#open(tx, "auth.login", user);
+      if (current?.user.id !== found.user.id || current.passwordHash !== found.passwordHash) throw wrongCredentials();
+      return current.user;
     };
-    // An admin can make room on a full disk, so the login may use the reserve.
-    const opened = await this.#database.transact(signIn, { makesRoom: found.user.role === "admin" });
-    return this.#respond(opened);
+    return this.signIns.signIn({ user: found.user, caller, prove });
   }
 
   /** @throws AppError `unauthorized` for a token that is unknown, expired or was used before. */
@@ -214,7 +193,7 @@ export class Auth {
       });
     if (outcome.kind !== "refreshed")
       throw new AppError("unauthorized", "The refresh token is invalid, expired or revoked.");
-    return this.#respond({ ...outcome, user: this.user(outcome.session.userId) });
+    return this.signIns.respond({ ...outcome, user: this.user(outcome.session.userId) });
   }
 
   /**
@@ -253,7 +232,7 @@ export class Auth {
    */
   async makeAdmin(credentials: Credentials): Promise<"made" | "promoted"> {
     const values = await this.users.prepare(credentials);
-    const { before } = await this.#database.transact((tx) => this.users.makeAdmin(tx, values));
+    const { before } = await this.#database.transact((tx) => this.#makeAdmin(tx, values));
     return before === null ? "made" : "promoted";
   }
 
@@ -280,16 +259,24 @@ export class Auth {
    */
   async signInFirstAdmin(
     values: NewUser,
+    caller: PasswordCaller,
     confirm: (tx: Transactor, made: { admin: SignedIn; user: User; before: User | null }) => void,
   ): Promise<TokenResponse> {
     const opened = await this.#database.transact((tx) => {
       if (this.users.adminExists(tx)) throw new AppError("not_found", "There is an admin already.");
-      const { user, before } = this.users.makeAdmin(tx, values);
-      const opened = this.sessions.open(tx, user);
+      const { user, before } = this.#makeAdmin(tx, values);
+      const opened = this.sessions.open(tx, user, caller);
       confirm(tx, { admin: signedIn(user, opened.session), user, before });
       return { user, ...opened };
     });
-    return this.#respond(opened);
+    return this.signIns.respond(opened);
+  }
+
+  #makeAdmin(tx: Transactor, values: NewUser): { user: User; before: User | null } {
+    const made = this.users.makeAdmin(tx, values);
+    const change = "The password was changed, and the account is the account of an admin now.";
+    if (made.before !== null) this.notices.tell(tx, made.before, { change, by: "an administrator" });
+    return made;
   }
 
   /** A secret of this service; each purpose has another secret. */
@@ -297,59 +284,9 @@ export class Auth {
     return this.#issuer.secretFor(purpose);
   }
 
-  /** The caller guard of the database. The guard reads memory, which changes at the moment of each commit. */
-  #recheck(reader: Reader, caller: SignedIn): SignedIn {
-    const { sessionId } = caller;
-    const session = this.sessions.known(sessionId) ?? this.sessions.find(sessionId, reader);
-    if (session === null || session.expiresAt <= Date.now()) throw invalidToken(null);
-    return session.role === caller.role ? caller : { ...caller, role: session.role };
-  }
-
   get #issuer(): AccessTokens {
     if (this.#tokens === null) throw new Error("Auth is used before its start");
     return this.#tokens;
-  }
-
-  async #claimsOf(token: string): Promise<AccessClaims> {
-    const known = this.#claims.get(token);
-    if (known !== undefined) return known;
-    const claims = await this.#issuer.verify(token);
-    this.#claims.set(token, claims);
-    return claims;
-  }
-
-  async #authenticateNew(token: string): Promise<SignedIn> {
-    const claims = await this.#claimsOf(token);
-    const session = this.sessions.known(claims.sid) ?? this.sessions.find(claims.sid);
-    if (session === null) throw invalidToken(null);
-    return this.#principal(claims, session);
-  }
-
-  #principal(claims: { sub: string; exp: number }, session: Session): SignedIn {
-    const now = Date.now();
-    if (claims.exp * 1_000 <= now || session.expiresAt <= now || session.userId !== claims.sub)
-      throw invalidToken(null);
-    return { userId: session.userId, role: session.role, sessionId: session.id };
-  }
-
-  /** The role of a user who registers: the email of the configuration makes an admin, once. */
-  #roleOfNew(reader: Reader, email: string): Role {
-    return email === this.#options.adminEmail && !isAdminEmailSpent(reader, email) ? "admin" : "authenticated";
-  }
-
-  /** Opens a session for a user, and announces the session. */
-  #open(tx: Transactor, type: string, user: User): Opened {
-    const opened = this.sessions.open(tx, user);
-    this.#announce(tx, type, signedIn(user, opened.session));
-    return { user, ...opened };
-  }
-
-  async #respond({ user, session, refreshToken }: Opened): Promise<TokenResponse> {
-    const ttlMs = this.#options.accessTokenTtlMs;
-    const claims = { sub: user.id, role: user.role, sid: session.id };
-    const accessToken = await this.#issuer.issue(claims, ttlMs);
-    const expiresIn = Math.ceil(ttlMs / 1_000);
-    return { accessToken, token: accessToken, refreshToken, tokenType: "Bearer", expiresIn, user };
   }
 
   #announce(tx: Transactor, type: string, principal: SignedIn): void {
@@ -369,6 +306,6 @@ export class Auth {
   }
 }
 
-function signedIn(user: User, session: Session): SignedIn {
-  return { userId: user.id, role: user.role, sessionId: session.id };
+function wrongCredentials(): AppError {
+  return new AppError("unauthorized", "The email or the password is wrong.");
 }

@@ -1,5 +1,25 @@
 /** Auth: users, passwords, sessions and tokens; finds the principal of an access token, and slows down wrong passwords. */
-export { Auth, type AuthHooks, type AuthStep } from "./auth.ts";
-export type { PasswordCaller } from "./passwords.ts";
+export { Account } from "./account.ts";
+export { Auth } from "./auth.ts";
+export type { Factors } from "./factors/factors.ts";
+export type { Keys } from "./keys/keys.ts";
+export { readNewKey } from "./keys/new-key.ts";
+export type { Notices } from "./notices.ts";
+export { ownCaller, type PasswordCaller } from "./passwords.ts";
+export type { Invitations } from "./proofs/invitations.ts";
+export { type AppRequest, Providers } from "./providers/providers.ts";
+export {
+  readCode,
+  readCredentials,
+  readEmail,
+  readOptionalPassword,
+  readOptionalText,
+  readPassword,
+  readText,
+} from "./read-body.ts";
+export { checkRecent } from "./recent-login.ts";
 export { authSchema } from "./schema.ts";
-export { readCredentials, readPassword, type Users, userQueryTable, userTable } from "./users.ts";
+export type { AuthHooks, AuthStep } from "./sign-ins.ts";
+export { UserDeletions } from "./user-deletions.ts";
+export type { UserForms } from "./user-forms.ts";
+export { type Users, userQueryTable, userTable } from "./users.ts";

@@ -242,37 +242,52 @@ export class FailureTrace {
   }
 }
 
+interface LoginGuardOptions extends Pick<FailureTraceOptions, "database" | "events" | "logger"> {
+  maxWaiting: number;
+  /** Failures of an account, and of an address, in ten minutes. */
+  bounds: { readonly account: number; readonly address: number };
+  /** The failures, for the log: "Logins". */
+  failures: string;
+}
+
+/** The sender of a proof. */
+interface Claimant {
+  /** Null for a text that is no email address. */
+  readonly email: string | null;
+  readonly caller: PasswordCaller;
+  /** The key of the account's bound; by default, the email and the address. */
+  readonly account?: string;
+}
+
 /**
- * Counts failed logins by email and address, and by address. The bound of an email and address is far below the bound of
- * the address, so that one person does not lock out others behind the same address.
+ * Counts failed logins by account, and by address. By default, the account is an email and an address, with a bound far below
+ * the bound of the address, so that one person does not lock out others behind the same address.
  */
 export class LoginGuard {
-  readonly #pairs: Throttle;
+  readonly #accounts: Throttle;
   readonly #addresses: Throttle;
   readonly #failed: FailureTrace;
   readonly #locked: FailureTrace;
 
-  constructor(options: Pick<FailureTraceOptions, "database" | "events" | "logger"> & { maxWaiting: number }) {
-    const { maxWaiting } = options;
-    this.#failed = new FailureTrace({ ...options, type: "auth.failed", message: "Logins failed" });
-    this.#locked = new FailureTrace({ ...options, type: "auth.locked", message: "Logins are refused for ten minutes" });
-    // Failures in ten minutes (contract, "Authentication").
-    this.#pairs = new Throttle({ bound: 10, maxWaiting });
-    this.#addresses = new Throttle({ bound: 100, maxWaiting });
+  constructor({ maxWaiting, bounds, failures, ...options }: LoginGuardOptions) {
+    this.#failed = new FailureTrace({ ...options, type: "auth.failed", message: `${failures} failed` });
+    const message = `${failures} are refused for ten minutes`;
+    this.#locked = new FailureTrace({ ...options, type: "auth.locked", message });
+    this.#accounts = new Throttle({ bound: bounds.account, maxWaiting });
+    this.#addresses = new Throttle({ bound: bounds.address, maxWaiting });
   }
 
   /**
-   * Runs `check`, which answers whether the password is right.
-   * @param email null for a text that is no email address.
+   * Runs `check`, which answers whether the proof is right.
    * @throws AppError `rate_limited` instead, after too many failures; `unavailable` when too many logins wait.
    */
-  async guard(email: string | null, caller: PasswordCaller, check: () => Promise<boolean>): Promise<boolean> {
+  async guard({ email, caller, account }: Claimant, check: () => Promise<boolean>): Promise<boolean> {
     const { key: address, signal } = caller;
-    const pair = JSON.stringify([email, address]);
-    const ofPair = { signal, onLocked: () => void this.#locked.note(email, address) };
+    const key = account ?? JSON.stringify([email, address]);
+    const ofAccount = { signal, onLocked: () => void this.#locked.note(email, address) };
     const ofAddress = { signal, onLocked: () => void this.#locked.note(null, address) };
-    const isRight = await this.#addresses.guard(address, () => this.#pairs.guard(pair, check, ofPair), ofAddress);
-    if (isRight) this.#pairs.forgive(pair);
+    const isRight = await this.#addresses.guard(address, () => this.#accounts.guard(key, check, ofAccount), ofAddress);
+    if (isRight) this.#accounts.forgive(key);
     else await this.#failed.note(email, address);
     return isRight;
   }

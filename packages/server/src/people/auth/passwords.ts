@@ -14,6 +14,18 @@ export interface PasswordCaller {
   readonly key: string;
   /** Frees the caller's place in the queue. */
   readonly signal?: AbortSignal | undefined;
+  /** The headers of the request. */
+  readonly headers?: Headers | undefined;
+}
+
+/** The languages that a caller wants in mails (`Accept-Language`). */
+export function languageOf({ headers }: PasswordCaller): string | null {
+  return headers?.get("accept-language") ?? null;
+}
+
+/** The name that the browser or program of a caller has given (`User-Agent`). */
+export function userAgentOf({ headers }: PasswordCaller): string | null {
+  return headers?.get("user-agent") ?? null;
 }
 
 /** The service itself, at a start or for a command. */
@@ -29,7 +41,7 @@ function stopping(): AppError {
 /** A thread that computes a single password at a time. */
 class PasswordThread {
   readonly #worker: Worker;
-  #running: PromiseWithResolvers<string | boolean> | null = null;
+  #running: PromiseWithResolvers<string | boolean | null> | null = null;
   /** False once the thread has failed or was ended. */
   isUsable = true;
 
@@ -43,8 +55,8 @@ class PasswordThread {
     this.#worker.addEventListener("close", () => this.end(new Error("The password thread has ended")));
   }
 
-  run(task: PasswordTask): Promise<string | boolean> {
-    const running = Promise.withResolvers<string | boolean>();
+  run(task: PasswordTask): Promise<string | boolean | null> {
+    const running = Promise.withResolvers<string | boolean | null>();
     this.#running = running;
     // A command must not exit before the answer; an idle thread keeps no process alive.
     this.#worker.ref();
@@ -60,7 +72,7 @@ class PasswordThread {
     this.#worker.terminate();
   }
 
-  #settle(effect: (running: PromiseWithResolvers<string | boolean>) => void): void {
+  #settle(effect: (running: PromiseWithResolvers<string | boolean | null>) => void): void {
     const running = this.#running;
     this.#running = null;
     this.#worker.unref();
@@ -91,18 +103,25 @@ export class Passwords {
     });
   }
 
-  /** @throws AppError `unavailable` when the queue is full. */
+  /**
+   * Hashes a new password.
+   * @throws AppError `validation_error` for one of the most common passwords, `unavailable` when the queue is full.
+   */
   async hash(password: string, caller: PasswordCaller): Promise<string> {
-    return String(await this.#run({ password, hash: null }, caller));
+    const hash = await this.#run({ password, hash: null }, caller);
+    if (hash !== null) return String(hash);
+    const message = "password is one of the most common passwords: choose another password";
+    throw AppError.validation([{ field: "password", rule: "common", message }]);
   }
 
   /**
-   * Whether a password matches a hash. For null, an unknown user, the thread does the same work and the answer is false.
+   * Whether a password matches a hash. For null (an unknown user) and for the empty hash of a user without a password, the
+   * thread does the same work and the answer is false.
    * @throws AppError `unavailable` when the queue is full.
    */
   async verify(password: string, hash: string | null, caller: PasswordCaller): Promise<boolean> {
-    const isRight = await this.#run({ password, hash: hash ?? nobody }, caller);
-    return isRight === true && hash !== null;
+    const isRight = await this.#run({ password, hash: hash || nobody }, caller);
+    return isRight === true && hash !== null && hash !== "";
   }
 
   /** Ends the threads. Work that runs, waits or comes later is rejected with `unavailable`. */
@@ -114,8 +133,8 @@ export class Passwords {
   }
 
   /** Waits for the caller's turn, which gives the caller a thread. */
-  #run(task: PasswordTask, { key, signal }: PasswordCaller): Promise<string | boolean> {
-    const onThread = async (): Promise<string | boolean> => {
+  #run(task: PasswordTask, { key, signal }: PasswordCaller): Promise<string | boolean | null> {
+    const onThread = async (): Promise<string | boolean | null> => {
       if (this.#isClosed) throw stopping();
       const thread = this.#take();
       try {

@@ -1,5 +1,6 @@
 /** Tables of users, sessions and tokens, and the steps to them. */
 import type { ModuleSchema } from "../../store/database/index.ts";
+import { keySteps } from "./keys/key-table.ts";
 
 /** Times of sessions and refresh tokens are milliseconds since 1970; those of users are in the form of the API. */
 export const authSchema: ModuleSchema = {
@@ -18,5 +19,32 @@ export const authSchema: ModuleSchema = {
     "CREATE TABLE _spent_admin_emails (email TEXT PRIMARY KEY) STRICT, WITHOUT ROWID",
     // Each start does the former work of this step (`Users.normaliseEmails`). Databases have recorded its number.
     "SELECT 1",
+    "CREATE TABLE _sign_in_attempts (_seq INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, userId TEXT NOT NULL, expiresAt INTEGER NOT NULL) STRICT",
+    "CREATE INDEX _sign_in_attempts_user ON _sign_in_attempts (userId)",
+    "CREATE INDEX _sign_in_attempts_expiry ON _sign_in_attempts (expiresAt)",
+    // The secrets of authenticator apps, encrypted. `pending` is not confirmed yet; `lastStep` is the newest step with a used code.
+    "CREATE TABLE _totp (userId TEXT PRIMARY KEY, secret TEXT, pending TEXT, lastStep INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID",
+    // When the address was proven, in the form of the API; null before.
+    "ALTER TABLE _users ADD COLUMN verifiedAt TEXT",
+    // Tokens that were mailed. `userId` is null for an address without a user; `details` is the hash of a code, or the data of an invitation.
+    "CREATE TABLE _proofs (_seq INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, purpose TEXT NOT NULL, userId TEXT, email TEXT NOT NULL, details TEXT, expiresAt INTEGER NOT NULL) STRICT",
+    "CREATE INDEX _proofs_email ON _proofs (purpose, email)",
+    "CREATE INDEX _proofs_user ON _proofs (userId)",
+    "CREATE INDEX _proofs_expiry ON _proofs (expiresAt)",
+    // Null in sessions of earlier versions, and for sessions that no request opened.
+    "ALTER TABLE _sessions ADD COLUMN lastUsedAt INTEGER",
+    "ALTER TABLE _sessions ADD COLUMN address TEXT",
+    "ALTER TABLE _sessions ADD COLUMN userAgent TEXT",
+    "CREATE TABLE _recovery_codes (userId TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (userId, hash)) STRICT, WITHOUT ROWID",
+    ...keySteps,
+    // Sign-ins at providers that are under way. `content` is JSON.
+    "CREATE TABLE _provider_steps (_seq INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, purpose TEXT NOT NULL, content TEXT NOT NULL, expiresAt INTEGER NOT NULL) STRICT",
+    "CREATE INDEX _provider_steps_expiry ON _provider_steps (expiresAt)",
+    "CREATE TABLE _links (issuer TEXT NOT NULL, subject TEXT NOT NULL, userId TEXT NOT NULL, provider TEXT NOT NULL, email TEXT, createdAt INTEGER NOT NULL, PRIMARY KEY (issuer, subject)) STRICT, WITHOUT ROWID",
+    "CREATE UNIQUE INDEX _links_user ON _links (userId, provider)",
+    "CREATE TABLE _passkeys (id TEXT PRIMARY KEY, userId TEXT NOT NULL, credentialId TEXT NOT NULL UNIQUE, publicKey TEXT NOT NULL, counter INTEGER NOT NULL, transports TEXT NOT NULL, name TEXT NOT NULL, isBackedUp INTEGER NOT NULL, createdAt INTEGER NOT NULL, lastUsedAt INTEGER) STRICT, WITHOUT ROWID",
+    "CREATE INDEX _passkeys_user ON _passkeys (userId)",
+    "CREATE TABLE _used_challenges (hash TEXT PRIMARY KEY, expiresAt INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE INDEX _used_challenges_expiry ON _used_challenges (expiresAt)",
   ],
 };

@@ -5,8 +5,6 @@ import { openApi } from "../../../test/kit.ts";
 
 const api = await openApi({ settings: { SERVICE_LIMITS_SESSIONS_PER_USER: "3", SERVICE_LIMITS_RATE_REFRESH: "off" } });
 const { auth, database } = api.service;
-const password = "correct horse";
-const from = { key: "test" };
 const pass = monotonicClock();
 
 async function refresh(refreshToken: string): Promise<{ status: number; token: string }> {
@@ -130,7 +128,7 @@ describe("sessions of a user", () => {
     const other = await api.register("bystander@example.com");
     const email = "many@example.com";
     const all = [await api.register(email)];
-    for (let i = 0; i < 4; i++) all.push(await auth.login({ email, password }, from));
+    for (let i = 0; i < 4; i++) all.push(await api.login(email));
     const statuses = await Promise.all(
       [...all, other].map(
         async ({ accessToken: token }) => (await api.request("GET", "/api/auth/me", { token })).status,
@@ -144,11 +142,11 @@ describe("sessions of a user", () => {
   test("the newest stays when the others seem to be younger", async () => {
     const email = "ahead@example.com";
     const { user } = await api.register(email);
-    for (let i = 0; i < 3; i++) await auth.login({ email, password }, from);
+    for (let i = 0; i < 3; i++) await api.login(email);
     await database.transact((tx) =>
       tx.run("UPDATE _sessions SET createdAt = createdAt + 3600000 WHERE userId = ?", user.id),
     );
-    const { accessToken: token } = await auth.login({ email, password }, from);
+    const { accessToken: token } = await api.login(email);
     expect((await api.request("GET", "/api/auth/me", { token })).status).toBe(200);
     expect(await count("_sessions WHERE userId = ?", user.id)).toBe(3);
   });
@@ -160,7 +158,11 @@ test("the sweep removes all that has expired, and nothing else", async () => {
   await database.transactLong("test", async (tx) => {
     await tx.run("DELETE FROM _sessions WHERE userId = ?", user.id);
     for (let i = 0; i < 170; i++) {
-      await tx.run("INSERT INTO _sessions VALUES (?, ?, 1, 2)", `ses_old_${i}`, user.id);
+      await tx.run(
+        "INSERT INTO _sessions (id, userId, createdAt, expiresAt) VALUES (?, ?, 1, 2)",
+        `ses_old_${i}`,
+        user.id,
+      );
       await tx.run("INSERT INTO _refresh_tokens VALUES (?, ?, 1, NULL)", `hash ${i}`, `ses_old_${i}`);
     }
   });

@@ -1,16 +1,22 @@
 /** Sessions with their access tokens and refresh tokens: opened, refreshed, looked up in memory, and ended. */
 import type { Role, SessionEntry, User } from "@socle/protocol";
-import {
-  AppError,
-  BoundedMap,
-  isSameSecret,
-  newId,
-  randomToken,
-  type Secret,
-  toTimestamp,
-} from "../../base/kernel/index.ts";
+import { AppError, BoundedMap, isSameSecret, newId, randomToken, type Secret } from "../../base/kernel/index.ts";
 import type { LimitMeter } from "../../base/logging/index.ts";
 import { type Database, noteKind, type Reader, type Transactor } from "../../store/database/index.ts";
+import { endAttemptsOf, expiredAttempts, removeAttempt } from "./factors/attempt-table.ts";
+import { expiredChallenges, removeChallenge } from "./factors/passkey-table.ts";
+import type { PasswordCaller } from "./passwords.ts";
+import { expiredProofs, removeProof } from "./proofs/proof-table.ts";
+import { expiredSteps, removeStep } from "./providers/provider-table.ts";
+import {
+  findSession,
+  findToken,
+  findUnexpired,
+  insertSession,
+  listSessions,
+  type Session,
+  sessionIdsOf,
+} from "./session-table.ts";
 
 /** The grace time of a used token: two tabs that refresh at the same time use the same token. */
 const graceMs = 10_000;
@@ -22,16 +28,13 @@ const sweepStep = 50;
 /** The most exchanges within the grace time that lead from a used token to the token in force. */
 const maxChain = 1_000;
 
-/** A session in force and the user it belongs to, with the role of this moment. */
-export interface Session {
-  readonly id: string;
-  readonly userId: string;
-  readonly role: Role;
-  /** Milliseconds since 1970, as all times of the tables of sessions and refresh tokens. */
-  readonly expiresAt: number;
+/** A session that has just begun, with the first refresh token. */
+export interface OpenedSession {
+  readonly session: Session;
+  readonly refreshToken: string;
 }
 
-/** A change of a session, reported at the moment of the commit: the user's new role, or null for an ended session. */
+/** A change of a session or an API key, reported at the moment of the commit: the new role, or null for the end. */
 interface SessionChange {
   readonly sessionId: string;
   readonly role: Role | null;
@@ -39,7 +42,7 @@ interface SessionChange {
 
 /** A session that was opened or renewed, and the hash of the refresh token that was used for that; null for a login. */
 const sessionKept = noteKind<{ readonly session: Session; readonly used: string | null }>("sessions.kept");
-const sessionChanged = noteKind<SessionChange>("sessions.changed");
+export const sessionChanged = noteKind<SessionChange>("sessions.changed");
 
 type RefreshOutcome =
   | { kind: "refreshed"; session: Session; refreshToken: string }
@@ -47,24 +50,17 @@ type RefreshOutcome =
   /** A copy of the token was used before, and the session is over. */
   | { kind: "reused"; session: Session };
 
-const selectSession =
-  "SELECT s.id AS id, s.userId AS userId, u.role AS role, s.expiresAt AS expiresAt FROM _sessions s JOIN _users u ON u.id = s.userId";
-
-export function findSession(reader: Reader, id: string): Session | null {
-  return reader.get<Session>(`${selectSession} WHERE s.id = ?`, id);
+function endSession(tx: Transactor, id: string): void {
+  tx.run("DELETE FROM _refresh_tokens WHERE sessionId = ?", id);
+  tx.run("DELETE FROM _sessions WHERE id = ?", id);
+  // The caller of the next transaction is looked up in memory.
+  tx.endBatch();
+  tx.note(sessionChanged.of({ sessionId: id, role: null }));
 }
 
-function findUnexpired(reader: Reader, id: string | null, now: number): Session | null {
-  return reader.get<Session>(`${selectSession} WHERE s.id = ? AND s.expiresAt > ?`, id, now);
-}
-
-function sessionIdsOf(reader: Reader, userId: string): string[] {
-  return reader.all<{ id: string }>("SELECT id FROM _sessions WHERE userId = ?", userId).map(({ id }) => id);
-}
-
-/** A refresh token that is kept; `usedAt` is null until its first use. */
-function findToken(reader: Reader, hash: string): { sessionId: string; usedAt: number | null } | null {
-  return reader.get("SELECT sessionId, usedAt FROM _refresh_tokens WHERE hash = ?", hash);
+/** Ends every session of a user except `keptSession`. */
+export function endSessionsOf(tx: Transactor, userId: string, keptSession: string | null): void {
+  for (const id of sessionIdsOf(tx, userId)) if (id !== keptSession) endSession(tx, id);
 }
 
 /** The stored hash of a refresh token: 256 random bits need no slow hash. */
@@ -124,13 +120,13 @@ export class Sessions {
     return session;
   }
 
-  open(tx: Transactor, { id: userId, role }: User): { session: Session; refreshToken: string } {
+  /** @param caller whose address and browser the session shows. */
+  open(tx: Transactor, { id: userId, role }: User, caller: PasswordCaller): OpenedSession {
     const now = Date.now();
     const session: Session = { id: newId("ses", now), userId, role, expiresAt: now + this.#options.ttlMs };
-    const { id, expiresAt } = session;
-    tx.run("INSERT INTO _sessions (id, userId, createdAt, expiresAt) VALUES (?, ?, ?, ?)", id, userId, now, expiresAt);
-    const refreshToken = this.#signed(`${id}.${randomToken(32)}`);
-    this.#keep(tx, id, refreshToken);
+    insertSession(tx, session, { now, caller });
+    const refreshToken = this.#signed(`${session.id}.${randomToken(32)}`);
+    this.#keep(tx, session.id, refreshToken);
     this.#endOldest(tx, session, now);
     tx.note(sessionKept.of({ session, used: null }));
     return { session, refreshToken };
@@ -154,7 +150,7 @@ export class Sessions {
     const renewed: Session = { ...session, expiresAt: now + this.#options.ttlMs };
     const refreshToken = this.#successor(token, session.id);
     tx.run("UPDATE _refresh_tokens SET usedAt = ? WHERE hash = ?", now, hash);
-    tx.run("UPDATE _sessions SET expiresAt = ? WHERE id = ?", renewed.expiresAt, session.id);
+    tx.run("UPDATE _sessions SET expiresAt = ?, lastUsedAt = ? WHERE id = ?", renewed.expiresAt, now, session.id);
     this.#keep(tx, session.id, refreshToken);
     tx.note(sessionKept.of({ session: renewed, used: hash }));
     return { kind: "refreshed", session: renewed, refreshToken };
@@ -168,11 +164,7 @@ export class Sessions {
 
   /** Ends a session; its tokens are refused from the commit on. */
   end(tx: Transactor, id: string): void {
-    tx.run("DELETE FROM _refresh_tokens WHERE sessionId = ?", id);
-    tx.run("DELETE FROM _sessions WHERE id = ?", id);
-    // The caller of the next transaction is looked up in memory.
-    tx.endBatch();
-    tx.note(sessionChanged.of({ sessionId: id, role: null }));
+    endSession(tx, id);
   }
 
   /** Makes a user's new role count in every session, from the commit on. */
@@ -181,24 +173,21 @@ export class Sessions {
     for (const sessionId of sessionIdsOf(tx, userId)) tx.note(sessionChanged.of({ sessionId, role }));
   }
 
-  /** Ends every session of a user except `keptSession`. */
+  /** Ends every session of a user except `keptSession`, and the sign-ins that wait for the second factor. */
   endAll(tx: Transactor, userId: string, keptSession: string | null = null): void {
-    for (const id of sessionIdsOf(tx, userId)) if (id !== keptSession) this.end(tx, id);
+    endAttemptsOf(tx, userId);
+    endSessionsOf(tx, userId, keptSession);
   }
 
   /** The sessions of a user that have not expired, newest first. */
   list(userId: string, reader: Reader = this.#options.database.reader): SessionEntry[] {
-    const sql =
-      "SELECT id, createdAt, expiresAt FROM _sessions WHERE userId = ? AND expiresAt > ? ORDER BY createdAt DESC, id DESC";
-    const rows = reader.all<{ id: string; createdAt: number; expiresAt: number }>(sql, userId, Date.now());
-    return rows.map(({ id, createdAt, expiresAt }) => ({
-      id,
-      createdAt: toTimestamp(createdAt),
-      expiresAt: toTimestamp(expiresAt),
-    }));
+    return listSessions(reader, userId, Date.now());
   }
 
-  /** Removes expired sessions and used refresh tokens in small steps, to the end or until `signal` is aborted. */
+  /**
+   * Removes what has expired (sessions, attempts, proofs, sign-ins at providers, challenges) and used refresh tokens, in small steps,
+   * to the end or until `signal` is aborted.
+   */
   async sweep(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && (await this.#sweepStep(Date.now()))) {
       // Waiting writes run between two steps.
@@ -214,13 +203,22 @@ export class Sessions {
     const sessions = reader.all<{ id: string }>(expired, now, sweepStep);
     const used = "SELECT hash FROM _refresh_tokens WHERE usedAt < ? LIMIT ?";
     const tokens = reader.all<{ hash: string }>(used, now - graceMs, sweepStep);
-    if (sessions.length === 0 && tokens.length === 0) return false;
+    const attempts = expiredAttempts(reader, now, sweepStep);
+    const proofs = expiredProofs(reader, now, sweepStep);
+    const steps = expiredSteps(reader, now, sweepStep);
+    const challenges = expiredChallenges(reader, now, sweepStep);
+    const longest = Math.max(...[sessions, tokens, attempts, proofs, steps, challenges].map(({ length }) => length));
+    if (longest === 0) return false;
     await database.transact((tx) => {
       // The session may have been renewed since.
       for (const { id } of sessions) if (findUnexpired(tx, id, now) === null) this.end(tx, id);
       for (const { hash } of tokens) tx.run("DELETE FROM _refresh_tokens WHERE hash = ?", hash);
+      for (const hash of attempts) removeAttempt(tx, hash);
+      for (const hash of proofs) removeProof(tx, hash);
+      for (const hash of steps) removeStep(tx, hash);
+      for (const hash of challenges) removeChallenge(tx, hash);
     });
-    return Math.max(sessions.length, tokens.length) === sweepStep;
+    return longest === sweepStep;
   }
 
   /**

@@ -90,37 +90,41 @@ describe("throttle", () => {
 
 describe("both bounds", async () => {
   const api = await openApi({});
-  const guardOf = () => new LoginGuard({ ...api.service, logger: api.parts.logger, maxWaiting: 64 });
+  const bounds = { account: 10, address: 100 };
+  const options = { ...api.service, logger: api.parts.logger, maxWaiting: 64, bounds, failures: "Logins" };
+  const guardOf = () => new LoginGuard(options);
 
   test("an address is refused after a hundred failures, whatever the emails, and no other address", async () => {
     const guard = guardOf();
-    const address = { key: "192.0.2.1" };
-    for (let i = 0; i < 99; i++) await guard.guard(`n${i}@example.com`, address, wrong);
-    expect(await guard.guard("honest@example.com", address, right)).toBe(true);
-    await guard.guard(null, address, wrong);
-    await expect(guard.guard("honest@example.com", address, right)).rejects.toMatchObject({ code: "rate_limited" });
-    expect(await guard.guard("honest@example.com", { key: "192.0.2.2" }, right)).toBe(true);
+    const caller = { key: "192.0.2.1" };
+    for (let i = 0; i < 99; i++) await guard.guard({ email: `n${i}@example.com`, caller }, wrong);
+    expect(await guard.guard({ email: "honest@example.com", caller }, right)).toBe(true);
+    await guard.guard({ email: null, caller }, wrong);
+    await expect(guard.guard({ email: "honest@example.com", caller }, right)).rejects.toMatchObject({
+      code: "rate_limited",
+    });
+    expect(await guard.guard({ email: "honest@example.com", caller: { key: "192.0.2.2" } }, right)).toBe(true);
   });
 
   test("refusals of one email do not count for its address", async () => {
     const guard = guardOf();
-    const address = { key: "192.0.2.3" };
-    const login = () => guard.guard("target@example.com", address, wrong).catch(() => "refused");
+    const caller = { key: "192.0.2.3" };
+    const login = () => guard.guard({ email: "target@example.com", caller }, wrong).catch(() => "refused");
     for (let i = 0; i < 10; i++) expect(await login()).toBe(false);
     for (let i = 0; i < 200; i++) expect(await login()).toBe("refused");
-    expect(await guard.guard("honest@example.com", address, right)).toBe(true);
+    expect(await guard.guard({ email: "honest@example.com", caller }, right)).toBe(true);
   });
 
   test("a success forgives the failures of its email from its address alone", async () => {
     const guard = guardOf();
     const fail = async (email: string, key: string, times: number) => {
-      for (let i = 0; i < times; i++) await guard.guard(email, { key }, wrong);
+      for (let i = 0; i < times; i++) await guard.guard({ email, caller: { key } }, wrong);
     };
     await fail("ann@example.com", "here", 9);
     await fail("ann@example.com", "there", 9);
-    await guard.guard("ann@example.com", { key: "here" }, right);
+    await guard.guard({ email: "ann@example.com", caller: { key: "here" } }, right);
     await fail("ann@example.com", "here", 9);
-    expect(await guard.guard("ann@example.com", { key: "here" }, right)).toBe(true);
+    expect(await guard.guard({ email: "ann@example.com", caller: { key: "here" } }, right)).toBe(true);
     await fail("ann@example.com", "there", 1);
     await expect(fail("ann@example.com", "there", 1)).rejects.toMatchObject({ code: "rate_limited" });
   });

@@ -1,7 +1,8 @@
-/** Users and their credentials: emails and passwords of requests; search, creation, changes and deletion of users. */
-import type { Credentials, ErrorDetail, Role, SessionEntry, User } from "@socle/protocol";
-import { AppError, type Clock, isObject, newId, type Principal, quote, toTimestamp } from "../../base/kernel/index.ts";
+/** Users: the table, search, creation, changes and deletion. */
+import type { Credentials, ErrorDetail, Role, SessionEntry, StoredRecord, User } from "@socle/protocol";
+import { AppError, type Clock, newId, type Principal, toTimestamp } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
+import type { UserRecords } from "../../data/records/index.ts";
 import {
   type Database,
   isUniqueViolation,
@@ -10,123 +11,68 @@ import {
   type Transactor,
 } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
+import { normaliseEmail } from "../mail/index.ts";
+import { nothingShown, proveAddress } from "./credentials.ts";
+import { removeFactors } from "./factors/factor-table.ts";
+import { changeRoleOfKeys, deleteKeysOf } from "./keys/key-changes.ts";
 import { ownCaller, type PasswordCaller, type Passwords } from "./passwords.ts";
+import { endProofsOf } from "./proofs/proof-table.ts";
+import { removeLinksOf } from "./providers/provider-table.ts";
+import { checkNewCredentials, passwordProblems } from "./read-body.ts";
 import type { Sessions } from "./sessions.ts";
+import { setPasswordHash } from "./user-table.ts";
 
-/** Longer ones only cost time. */
-const maxPassword = 1_000;
-/** RFC 5321, 4.5.3.1: local part and whole address. */
-const maxLocal = 64;
-const maxEmail = 254;
-
-/** The lower case of "İ": an i with a second, invisible dot. */
-const dottedI = "i\u0307";
-
-/** Characters that no font shows. */
-const hidden = /\p{DI}/u;
-const localPart = /^[^\s@"(),:;<>[\\\]\p{C}]+$/u;
-const domain = /^(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]*[\p{L}\p{N}]$/u;
-
-/**
- * An email address in the stored form, or null for another text. Letters that differ in width, case or a style of Unicode
- * are one letter (NFKC), so that no second account looks like the first: "Ａnn@…" is "ann@…".
- */
-export function normaliseEmail(text: string): string | null {
-  const email = text.trim().normalize("NFKC").toLowerCase().replaceAll(dottedI, "i").normalize("NFKC");
-  const at = email.lastIndexOf("@");
-  const local = email.slice(0, at);
-  if (at < 1 || email.length > maxEmail || local.length > maxLocal) return null;
-  const dots = local.startsWith(".") || local.endsWith(".") || local.includes("..");
-  return !dots && localPart.test(local) && domain.test(email.slice(at + 1)) && !hidden.test(email) ? email : null;
-}
-
-/** Cuts off the rest of a text that is too long in any case, so that a waiting request takes little memory. */
-function cut(text: string, longest: number): string {
-  return text.length <= longest ? text : Buffer.from(text.slice(0, longest)).toString();
-}
-
-function credential(body: Record<string, unknown>, field: string, problems: ErrorDetail[]): string | null {
-  const value = Object.hasOwn(body, field) ? body[field] : undefined;
-  if (value === undefined || value === null || value === "") {
-    problems.push({ field, rule: "required", message: `${field} is required` });
-    return null;
-  }
-  if (typeof value !== "string" || !value.isWellFormed() || value.includes("\0")) {
-    problems.push({ field, rule: "type", message: `${field} must be a string` });
-    return null;
-  }
-  return value;
-}
-
-/**
- * Email and password of a request; other keys, also a `role`, are ignored.
- * @throws AppError `validation_error`.
- */
-export function readCredentials(body: unknown): Credentials {
-  if (!isObject(body)) throw new AppError("bad_request", `The body must be a JSON object, not ${quote(body)}.`);
-  const problems: ErrorDetail[] = [];
-  const email = credential(body, "email", problems);
-  const password = credential(body, "password", problems);
-  if (email === null || password === null) throw AppError.validation(problems);
-  // A character takes two code units at most.
-  return { email: cut(email.trim(), maxEmail + 1), password: cut(password, 2 * maxPassword + 1) };
-}
-
-function passwordProblems(password: string, minLength: number): ErrorDetail[] {
-  const length = [...password].length;
-  const field = "password";
-  if (length < minLength)
-    return [{ field, rule: "min", message: `password must be at least ${minLength} characters long` }];
-  if (length > maxPassword)
-    return [{ field, rule: "max", message: `password must be at most ${maxPassword} characters long` }];
-  return [];
-}
-
-/** @throws AppError `validation_error` for a bad email or password. */
-export function checkNewCredentials(credentials: Credentials, passwordMinLength: number): Credentials {
-  const problems: ErrorDetail[] = [];
-  const email = normaliseEmail(credentials.email);
-  if (email === null) problems.push({ field: "email", rule: "type", message: "email must be an email address" });
-  problems.push(...passwordProblems(credentials.password, passwordMinLength));
-  if (email === null || problems.length > 0) throw AppError.validation(problems);
-  return { email, password: credentials.password };
-}
-
-/** @throws AppError `validation_error` for a missing password, and for another type. */
-export function readPassword(body: Record<string, unknown>): string {
-  const problems: ErrorDetail[] = [];
-  const password = credential(body, "password", problems);
-  if (password === null) throw AppError.validation(problems);
-  return password;
-}
-
-/** The table of users, and its public columns. */
-export const userTable = { table: "_users", fields: ["id", "email", "role", "createdAt"] } as const;
+/** The table of users, its public columns, and its rows as records of a definition of `users`. */
+export const userTable = {
+  table: "_users",
+  fields: ["id", "email", "role", "createdAt"],
+  rows: "SELECT _seq, id, createdAt, createdAt AS updatedAt, id AS _owner, email, role, verifiedAt IS NOT NULL AS verified FROM _users",
+} as const;
 
 /** The part of the table that `db.query` may read: all but the hashes of passwords, through the view `users`. */
-export const userQueryTable: QueryTable = { table: "_users", view: { name: "users", columns: userTable.fields } };
+export const userQueryTable: QueryTable = {
+  table: "_users",
+  view: { name: "users", columns: [...userTable.fields, "verifiedAt"] },
+};
 
-/** Looks a user up by a normalised email. */
+/** The columns of a `User`, and the row. */
+const userColumns = "id, email, role, createdAt, verifiedAt";
+type UserRow = Omit<User, "verified"> & { readonly verifiedAt: string | null };
+
+function userOf({ id, email, role, createdAt, verifiedAt }: UserRow): User {
+  return { id, email, role, createdAt, verified: verifiedAt !== null };
+}
+
+/** Looks a user up by the id. */
+export function findUser(reader: Reader, id: string): User | null {
+  const row = reader.get<UserRow>(`SELECT ${userColumns} FROM _users WHERE id = ?`, id);
+  return row && userOf(row);
+}
+
+/** Looks a user up by a normalised email. The hash of a user without a password is empty. */
 export function findByEmail(reader: Reader, email: string): { user: User; passwordHash: string } | null {
-  const row = reader.get<User & { passwordHash: string }>(
-    "SELECT id, email, role, createdAt, passwordHash FROM _users WHERE email = ?",
+  const row = reader.get<UserRow & { passwordHash: string }>(
+    `SELECT ${userColumns}, passwordHash FROM _users WHERE email = ?`,
     email,
   );
-  if (row === null) return null;
-  const { passwordHash, ...user } = row;
-  return { user, passwordHash };
+  return row === null ? null : { user: userOf(row), passwordHash: row.passwordHash };
 }
 
 /** @throws AppError `conflict` when the email is taken. */
-export function insertUser(tx: Transactor, { email, passwordHash, role }: NewUser & { role: Role }, now: number): User {
-  const user: User = { id: newId("usr", now), email, role, createdAt: toTimestamp(now) };
+function insertUser(tx: Transactor, { email, passwordHash, role }: NewUser & { role: Role }, now: number): User {
+  const user: User = { id: newId("usr", now), email, role, createdAt: toTimestamp(now), verified: false };
   const sql = "INSERT INTO _users (id, email, passwordHash, role, createdAt) VALUES (?, ?, ?, ?, ?)";
+  unlessTaken(() => tx.run(sql, user.id, email, passwordHash, role, user.createdAt));
+  return user;
+}
+
+/** @throws AppError `conflict` when the email is taken. */
+function unlessTaken(write: () => unknown): void {
   try {
-    tx.run(sql, user.id, email, passwordHash, role, user.createdAt);
+    write();
   } catch (thrown) {
     throw isUniqueViolation(thrown) ? emailTaken() : thrown;
   }
-  return user;
 }
 
 export function emailTaken(): AppError {
@@ -158,10 +104,25 @@ interface UserQuery {
 export interface NewUser {
   readonly email: string;
   readonly passwordHash: string;
+  /** The fields of a form; absent for a user without a form, whose required fields are left empty. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+}
+
+/** A form that is tried: an empty email stands for a wrong email, and for an email that the trial must not look at. */
+export interface TriedUser {
+  readonly email: string;
+  readonly fields: NonNullable<NewUser["fields"]>;
+  readonly problems: readonly ErrorDetail[];
+}
+
+interface AccountChange extends Partial<Pick<User, "email" | "role" | "verified">> {
+  /** The user before the change. */
+  readonly user: User;
 }
 
 interface UsersOptions {
   database: Database;
+  records: UserRecords;
   events: EventLog;
   clock: Clock;
   logger: Logger;
@@ -195,14 +156,19 @@ export class Users {
         const normal = normaliseEmail(email);
         if (normal === email) continue;
         const isFree = normal !== null && findByEmail(tx, normal) === null;
-        if (isFree) tx.run("UPDATE _users SET email = ? WHERE id = ?", normal, id);
+        if (isFree) this.change(tx, { user: this.get(id, tx), email: normal }, null);
         else logger.warn("A user cannot log in: the email is that of another user, or none", { userId: id });
       }
     });
   }
 
   find(id: string, reader: Reader = this.#options.database.reader): User | null {
-    return reader.get<User>("SELECT id, email, role, createdAt FROM _users WHERE id = ?", id);
+    return findUser(reader, id);
+  }
+
+  /** The role of a user who registers: the email of the configuration makes an admin, once. */
+  roleOfNew(reader: Reader, email: string): Role {
+    return email === this.#options.adminEmail && !isAdminEmailSpent(reader, email) ? "admin" : "authenticated";
   }
 
   findByEmail(email: string): User | null {
@@ -220,8 +186,8 @@ export class Users {
     const where = conditions.length === 0 ? "" : `WHERE ${conditions.map(([condition]) => condition).join(" AND ")}`;
     const values = conditions.map(([, value]) => value);
     const direction = order === "newest" ? "DESC" : "ASC";
-    const sql = `SELECT id, email, role, createdAt FROM _users ${where} ORDER BY _seq ${direction} LIMIT ? OFFSET ?`;
-    const items = reader.all<User>(sql, ...values, limit, offset);
+    const sql = `SELECT ${userColumns} FROM _users ${where} ORDER BY _seq ${direction} LIMIT ? OFFSET ?`;
+    const items = reader.all<UserRow>(sql, ...values, limit, offset).map(userOf);
     // The last page tells the total.
     const isLast = items.length < limit && (items.length > 0 || offset === 0);
     if (isLast) return { items, total: offset + items.length };
@@ -254,55 +220,118 @@ export class Users {
     return this.#options.passwords.hash(password, caller);
   }
 
-  /** Makes a user who can log in, also while registration is off. @throws AppError `conflict` for a taken email. */
-  create(tx: Transactor, values: NewUser & { role: Role }, principal: Principal): User {
-    const { clock, events } = this.#options;
+  /**
+   * Adds a user and the record of the user: the only way in which users come.
+   * @param creator null for the user.
+   * @throws AppError `conflict` for a taken email, `validation_error` and `forbidden` for fields.
+   */
+  add(tx: Transactor, values: NewUser & { role: Role }, creator: Principal): User {
+    const { clock, records } = this.#options;
     const user = insertUser(tx, values, clock.now());
+    records.create(tx, user, { creator, fields: values.fields ?? null });
+    return user;
+  }
+
+  /**
+   * Tries a new user: the transaction must be taken back. Answers the fields of the future record, with defaults.
+   * @throws AppError as `add`, with the other problems of the form beside the problems of the fields.
+   */
+  try(tx: Transactor, { email, fields, problems }: TriedUser, creator: Principal): Partial<StoredRecord> {
+    const { clock, records } = this.#options;
+    // A default may point to the new user.
+    const user = insertUser(tx, { email, passwordHash: "", role: "authenticated" }, clock.now());
+    return records.create(tx, user, { creator, fields, problems });
+  }
+
+  /**
+   * Changes the account of a user, and the record: the only way in which the email, the role and the proof change. Tokens
+   * that were mailed to the former address end.
+   * @throws AppError `conflict` for a taken email.
+   */
+  change(
+    tx: Transactor,
+    { user, email = user.email, role = user.role, verified = user.verified }: AccountChange,
+    principal: Principal,
+  ): User {
+    const { clock, records } = this.#options;
+    const changed: User = { ...user, email, role, verified };
+    const sql =
+      "UPDATE _users SET email = ?, role = ?, verifiedAt = CASE WHEN ? THEN coalesce(iif(email = ?, verifiedAt, NULL), ?) END WHERE id = ?";
+    const now = toTimestamp(clock.now());
+    unlessTaken(() => tx.run(sql, email, role, Number(verified), email, now, user.id));
+    if (email !== user.email) {
+      endProofsOf(tx, user.id);
+      this.#spendAdminEmail(tx, user);
+    }
+    records.follow(tx, changed, principal);
+    return changed;
+  }
+
+  /** Makes a user who can log in, also while registration is off. @throws AppError as `add`. */
+  create(tx: Transactor, values: NewUser & { role: Role }, principal: Principal): User {
+    const { events } = this.#options;
+    const user = this.add(tx, values, principal);
     const payload = { userId: user.id, role: user.role };
     events.append(tx, { type: "auth.register", source: "auth", payload, principal });
     return user;
   }
 
-  /** Makes an admin of the email: a new user, or the existing user with the new password and without sessions. */
+  /**
+   * Makes an admin of the email: a new user, or the existing user with the new password, without sessions and API keys. The
+   * operator of the service stands for the address.
+   */
   makeAdmin(tx: Transactor, values: NewUser): { user: User; before: User | null } {
     const before = findByEmail(tx, values.email)?.user ?? null;
-    if (before === null)
-      return { user: insertUser(tx, { ...values, role: "admin" }, this.#options.clock.now()), before };
-    tx.run("UPDATE _users SET role = 'admin', passwordHash = ? WHERE id = ?", values.passwordHash, before.id);
-    this.#options.sessions.endAll(tx, before.id);
-    return { user: { ...before, role: "admin" }, before };
+    const user = before ?? this.add(tx, { ...values, role: "admin" }, null);
+    const proven = proveAddress(tx, user, { shown: nothingShown, users: this });
+    setPasswordHash(tx, user.id, values.passwordHash);
+    this.#options.sessions.endAll(tx, user.id);
+    deleteKeysOf(tx, user.id);
+    return { user: this.change(tx, { user: proven, role: "admin" }, null), before };
   }
 
   /**
    * Gives a user another role, which counts at once.
    * @throws AppError `not_found`, or `bad_request` for the last admin.
    */
-  setRole(tx: Transactor, id: string, role: Role): User {
+  setRole(tx: Transactor, { id, role }: Pick<User, "id" | "role">, principal: Principal): User {
     const user = this.get(id, tx);
-    tx.run("UPDATE _users SET role = ? WHERE id = ?", role, id);
+    const changed = this.change(tx, { user, role }, principal);
     this.#keepAnAdmin(tx, user, "must stay one");
     if (role !== "admin") this.#spendAdminEmail(tx, user);
     this.#options.sessions.changeRole(tx, id, role);
-    return { ...user, role };
+    changeRoleOfKeys(tx, id, role);
+    return changed;
   }
 
-  /** Gives a user another password, and ends the sessions but a kept session. @throws AppError `not_found`. */
+  /**
+   * Gives a user another password, and ends the sessions but a kept session, and tokens that were mailed.
+   * @throws AppError `not_found`.
+   */
   setPassword(tx: Transactor, id: string, change: { passwordHash: string; keptSession: string | null }): User {
     const user = this.get(id, tx);
-    tx.run("UPDATE _users SET passwordHash = ? WHERE id = ?", change.passwordHash, id);
+    setPasswordHash(tx, id, change.passwordHash);
     this.#options.sessions.endAll(tx, id, change.keptSession);
+    // A token that proves the present address is no danger.
+    endProofsOf(tx, id, "verify");
     return user;
   }
 
   /**
-   * Deletes a user and ends the sessions. Records and files stay.
+   * Deletes a user with the record of the user and every credential. Other records and files stay. `UserDeletions` calls, and
+   * follows the relations first.
    * @throws AppError `not_found`, or `bad_request` for the last admin.
    */
-  delete(tx: Transactor, id: string): User {
+  delete(tx: Transactor, id: string, principal: Principal): User {
     const user = this.get(id, tx);
     // Before the deletion, so that each session is found and its sockets are told.
     this.#options.sessions.endAll(tx, id);
+    removeFactors(tx, id);
+    deleteKeysOf(tx, id);
+    removeLinksOf(tx, id, null);
+    endProofsOf(tx, id);
     tx.run("DELETE FROM _users WHERE id = ?", id);
+    this.#options.records.delete(tx, id, principal);
     this.#keepAnAdmin(tx, user, "cannot be deleted");
     this.#spendAdminEmail(tx, user);
     return user;

@@ -1,6 +1,6 @@
 /** Database: a SQLite file with a write-ahead log, one writer, and readers on the event loop and on threads. `store.ts` has the guarantees. */
 import { statSync } from "node:fs";
-import { AppError, isAdmin, type Principal, type SetupError, type SignedIn } from "../../base/kernel/index.ts";
+import { AppError, type Bearer, isAdmin, type Principal, type SetupError, shareOf } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { Checkpointer } from "./sqlite/checkpointer.ts";
 import { Connection, SnapshotReader } from "./sqlite/connection.ts";
@@ -61,7 +61,7 @@ export interface DatabaseOptions {
  * Checks a caller again inside the transaction of the caller's change. Answers the caller with the present role.
  * @throws AppError `unauthorized` when the session has ended.
  */
-type CallerGuard = (reader: Reader, caller: SignedIn) => SignedIn;
+type CallerGuard = (reader: Reader, caller: Bearer) => Bearer;
 
 /** The bound of waiting queries, as a multiple of the bound of one caller. */
 const callersAtOnce = 4;
@@ -202,7 +202,7 @@ export class Database {
     work: CallersWork<Promise<T>>,
     options: Pick<TransactOptions, "makesRoom"> = {},
   ): Promise<T> {
-    const caller = principal?.userId ?? "";
+    const caller = shareOf(principal) ?? "";
     const makesRoom = options.makesRoom === true && isAdmin(principal);
     return this.#writer.transactLong((tx) => work(tx, this.recheck(principal, tx)), { caller, site: null, makesRoom });
   }

@@ -1,6 +1,6 @@
 /** The columns of a grid: the fields of a collection in the arrangement of the user. */
 import { useLocalStorage } from "@mantine/hooks";
-import type { CollectionEntry, FieldDefinition, FieldType } from "@socle/protocol";
+import { type CollectionEntry, type FieldDefinition, type FieldType, isAccountField } from "@socle/protocol";
 import { useMemo } from "react";
 import { kinds } from "../../../fields/index.ts";
 import type { Target, Targets } from "../data/targets.ts";
@@ -82,7 +82,7 @@ export function isInline({ field, isSystem }: GridColumn): boolean {
 
 /** @param isNarrow whether the sticky id column must leave room for other columns. */
 export function gridColumns(
-  { fields }: Pick<CollectionEntry, "fields">,
+  { name: collection, fields }: Pick<CollectionEntry, "name" | "fields">,
   targets: Targets,
   isNarrow = false,
 ): GridColumn[] {
@@ -102,7 +102,7 @@ export function gridColumns(
       return {
         name: field.name,
         field,
-        isSystem: false,
+        isSystem: isAccountField(collection, field.name),
         // A long name needs room for its icon and its sort arrow.
         width: Math.max(kinds[field.type].width, Math.min(260, field.name.length * 8 + 56)),
         sortPath: field.type === "json" || field.multiple === true ? null : path,

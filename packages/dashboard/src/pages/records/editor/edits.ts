@@ -3,8 +3,20 @@
  * began. The changed fields, the body of the request and the conflicts with others' changes follow from the record and
  * the edits.
  */
-import type { FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
+import {
+  type CollectionEntry,
+  type FieldDefinition,
+  isAccountField,
+  type JsonValue,
+  type StoredRecord,
+} from "@socle/protocol";
 import { kinds, type Parsed, type ValueProblem } from "../../../fields/index.ts";
+
+/** A collection with the fields that a form writes: the fields of an account have other controls. */
+export function writable(collection: CollectionEntry): CollectionEntry {
+  const { name, fields } = collection;
+  return { ...collection, fields: fields.filter((field) => !isAccountField(name, field.name)) };
+}
 
 /** The typed value, or JSON as typed, perhaps not valid JSON yet. */
 export type Typed = { readonly value: JsonValue } | { readonly text: string };

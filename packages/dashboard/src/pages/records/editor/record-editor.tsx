@@ -1,7 +1,7 @@
 /** The inside of the drawer: head, tabs, form, foot. `record-drawer.tsx` loads this file when a first record opens. */
 import { Badge, Button, Group, Kbd, Stack, Tabs, Text } from "@mantine/core";
 import { getHotkeyHandler } from "@mantine/hooks";
-import type { CollectionEntry, StoredRecord } from "@socle/protocol";
+import { type CollectionEntry, type StoredRecord, USERS } from "@socle/protocol";
 import { IconFileX } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, type RefObject, useEffect, useMemo, useState } from "react";
@@ -25,7 +25,9 @@ import { client } from "../../../service/client.ts";
 import { countPointers } from "../../../service/pointers.ts";
 import { isGone } from "../../../service/refusals.ts";
 import { text } from "../../../texts/index.ts";
+import { RecordLink } from "../record-link.tsx";
 import classes from "./editor.module.css";
+import { writable } from "./edits.ts";
 import { EventsTab } from "./events-tab.tsx";
 import { recordName } from "./naming.ts";
 import type { DrawerHandlers, RecordDrawerProps } from "./record-drawer.tsx";
@@ -66,7 +68,9 @@ interface LoadedEditorProps extends RecordEditorProps {
 }
 
 function LoadedEditor(props: LoadedEditorProps) {
-  const { collection, recordId, record, isDeleted, changedTo, onClose, onSaved, handlers } = props;
+  const { recordId, record, isDeleted, changedTo, onClose, onSaved, handlers } = props;
+  const collection = useMemo(() => writable(props.collection), [props.collection]);
+  const areUsers = collection.name === USERS;
   const [tab, setTab] = useState<string | null>("fields");
   const [ownSave, setOwnSave] = useState<string | null>(null);
   const form = useRecordForm({
@@ -86,7 +90,8 @@ function LoadedEditor(props: LoadedEditorProps) {
     if (form.draft.flush()) onClose();
     else askToClose(form, onClose);
   };
-  const canSave = record === null || isDeleted || form.isDirty;
+  // A deleted user cannot be made again from the fields.
+  const canSave = isDeleted ? !areUsers : record === null || form.isDirty;
   const save = (isStaying: boolean): void => {
     setTab("fields");
     if (canSave) form.save(isStaying);
@@ -109,7 +114,7 @@ function LoadedEditor(props: LoadedEditorProps) {
       <EditorTabs collection={collection} record={record} tab={tab} onTab={setTab} fields={fields} />
       <Foot
         {...{ record, isDeleted, form, canSave, wasSaved: ownSave !== null }}
-        onDelete={remove}
+        onDelete={areUsers ? null : remove}
         onClose={close}
         onSave={() => save(false)}
       />
@@ -230,7 +235,8 @@ interface FootProps extends Pick<LoadedEditorProps, "record" | "isDeleted"> {
   form: RecordForm;
   canSave: boolean;
   wasSaved: boolean;
-  onDelete: () => void;
+  /** Null for users, who are deleted on the page of the users. */
+  onDelete: (() => void) | null;
   onClose: () => void;
   onSave: () => void;
 }
@@ -239,7 +245,7 @@ function Foot({ record, isDeleted, form, canSave, wasSaved, onDelete, onClose, o
   const quiet = record === null ? "" : wasSaved ? text.editor.savedState : text.editor.noChanges;
   return (
     <div className={classes["foot"]}>
-      {record !== null && !isDeleted && (
+      {record !== null && !isDeleted && onDelete !== null && (
         <Action
           label={text.common.delete}
           isDanger
@@ -305,6 +311,11 @@ function RecordHead({ collection, record, isChangedElsewhere }: RecordHeadProps)
             </Text>
           )}
         </span>
+      )}
+      {collection.name === USERS && (
+        <RecordLink collection={USERS} id={record.id}>
+          {text.editor.account}
+        </RecordLink>
       )}
       <span role="status">
         {isChangedElsewhere && (

@@ -27,6 +27,8 @@ interface RecordFieldsProps {
   record: StoredRecord | null;
   form: RecordForm;
   isDeleted: boolean;
+  /** Whether the first field of a new record takes the focus. */
+  hasFocus?: boolean;
 }
 
 const focusable =
@@ -59,7 +61,7 @@ function useDrawn(total: number): number {
   return Math.min(drawn, total);
 }
 
-export function RecordFields({ collection, record, form, isDeleted }: RecordFieldsProps) {
+export function RecordFields({ collection, record, form, isDeleted, hasFocus = true }: RecordFieldsProps) {
   const { fields } = collection;
   const place = useRef<HTMLDivElement>(null);
   const soon = useDrawn(fields.length);
@@ -92,7 +94,7 @@ export function RecordFields({ collection, record, form, isDeleted }: RecordFiel
               isChanged={form.changed.includes(field)}
               error={form.errorAt(field.name)}
               theirs={form.clashing.includes(field) ? (record?.[field.name] ?? null) : undefined}
-              autoFocus={record === null && i === 0}
+              autoFocus={hasFocus && record === null && i === 0}
               onChange={form.change}
               onReset={form.reset}
             />

@@ -93,21 +93,30 @@ export function useRecordForm(options: FormOptions) {
       form.discard();
       onSaved(saved, isStaying);
     },
-    onError: (thrown) => fail(saveErrors(thrown, collection.fields)),
+    onError: (thrown) => fail(saveErrors(thrown, { fields: collection.fields, elsewhere: [] })),
   });
-  const save = (isStaying: boolean): void => {
-    if (mutation.isPending) return;
+  const target = isDeleted ? null : record;
+  /** The values of a request; null, with the problems at the fields, for texts that are no values. */
+  const collect = (): Request["values"] | null => {
     // Saving a deleted record creates the record again, from the values on the page.
     const source = record !== null && isDeleted ? editsForCopy(collection.fields, edits, record) : edits;
-    const target = isDeleted ? null : record;
     const { values, problems } = bodyOf(collection.fields, source, target);
     const broken = Object.entries(problems).map(([name, problem]) => [name, text.editor.problems[problem]]);
-    if (broken.length === 0) mutation.mutate({ id: target?.id ?? null, values, isStaying });
-    else fail({ ...noErrors, fields: Object.fromEntries(broken), general: [text.editor.problemsBelow(broken.length)] });
+    if (broken.length === 0) return values;
+    fail({ ...noErrors, fields: Object.fromEntries(broken), general: [text.editor.problemsBelow(broken.length)] });
+    return null;
+  };
+  const save = (isStaying: boolean): void => {
+    const values = mutation.isPending ? null : collect();
+    if (values !== null) mutation.mutate({ id: target?.id ?? null, values, isStaying });
   };
   return {
     ...form,
     save,
+    collect,
+    /** Shows the refusal of a request that this form did not send. @param elsewhere the fields of other controls. */
+    refuse: (thrown: unknown, elsewhere: readonly string[]): void =>
+      fail(saveErrors(thrown, { fields: collection.fields, elsewhere })),
     isSaving: mutation.isPending,
     /** The last failed save; null after a save. */
     failure,
@@ -128,13 +137,17 @@ export interface SaveErrors {
 
 const noErrors: SaveErrors = { fields: {}, general: [], requestId: null };
 
-function saveErrors(thrown: unknown, fields: readonly FieldDefinition[]): SaveErrors {
+function saveErrors(
+  thrown: unknown,
+  { fields, elsewhere }: { fields: readonly FieldDefinition[]; elsewhere: readonly string[] },
+): SaveErrors {
   if (!(thrown instanceof SocleError)) return { ...noErrors, general: [messageOf(thrown)] };
   if (thrown.status === 401) return { ...noErrors, general: [text.editor.sessionEnded] };
   const names = new Set(fields.map(({ name }) => name));
   const atFields: { [field: string]: string } = {};
   const general: string[] = [];
   for (const { field, message } of thrown.details) {
+    if (elsewhere.includes(field)) continue;
     if (!names.has(field)) general.push(message.startsWith(field) ? message : `${field}: ${message}`);
     else atFields[field] = atFields[field] === undefined ? message : `${atFields[field]}; ${message}`;
   }

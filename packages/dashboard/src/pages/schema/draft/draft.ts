@@ -12,8 +12,10 @@ import {
   type IndexDefinition,
   type JsonValue,
   type OnDelete,
+  OPERATIONS,
   type Operation,
   type Rule,
+  USERS,
 } from "@socle/protocol";
 import { defaultText, defaultValue, hasDefault } from "./defaults.ts";
 import { isMultiple, numberOf, rulesOf, valuesOf } from "./rules.ts";
@@ -181,6 +183,16 @@ export function scopesIn(draft: SchemaDraft): string[] {
     .map(({ name }) => name.trim());
 }
 
+/** The operations with rules in a definition. Users are made and deleted as accounts. */
+export function operationsOf(name: string): readonly Operation[] {
+  return name.trim() === USERS ? FIELD_OPERATIONS : OPERATIONS;
+}
+
+/** The rules that the service adds to a definition of users: by default, users read and change themselves. */
+export function rulesOfUsers({ read, update }: PermissionDraft): PermissionDraft {
+  return { read: read ?? "owner", create: "admin", update: update ?? "owner", delete: "admin" };
+}
+
 /** The fields of the future definition. */
 export function keptFields(draft: SchemaDraft): readonly FieldDraft[] {
   return draft.fields.filter((field) => !field.isDropped && !isPlaceholder(field));
@@ -225,7 +237,9 @@ export function refName(draft: SchemaDraft, ref: string): string {
 }
 
 export function definitionOf(draft: SchemaDraft): CollectionDefinition {
-  const permissions = given(draft.permissions);
+  const operations = operationsOf(draft.name);
+  const rules = Object.entries(given(draft.permissions)).filter(([name]) => operations.some((each) => each === name));
+  const permissions = Object.fromEntries(rules);
   const indexes = draft.indexes
     .filter(({ refs }) => refs.length > 0)
     .map(({ refs, isUnique }): IndexDefinition => {

@@ -1,6 +1,6 @@
 /** Example collections for the start of a new collection. */
-import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
-import { defaultPermissions, draftOf, newField, type SchemaDraft } from "./draft.ts";
+import { type CollectionDefinition, type FieldDefinition, USERS } from "@socle/protocol";
+import { defaultPermissions, draftOf, newField, rulesOfUsers, type SchemaDraft } from "./draft.ts";
 
 export const presetNames = ["blank", "posts", "contacts", "tasks"] as const;
 export type PresetName = (typeof presetNames)[number];
@@ -32,14 +32,16 @@ const fields: { readonly [preset in Exclude<PresetName, "blank">]: FieldDefiniti
   ],
 };
 
-/** A new collection without a name, with a single row for a first field. */
-export function blankDraft(): SchemaDraft {
-  return { name: "", fields: [newField("#1")], permissions: defaultPermissions, indexes: [], search: [], nextKey: 2 };
+/** A new collection, with a single row for a first field. */
+export function blankDraft(name = ""): SchemaDraft {
+  const permissions =
+    name === USERS ? rulesOfUsers({ read: null, create: null, update: null, delete: null }) : defaultPermissions;
+  return { name, fields: [newField("#1")], permissions, indexes: [], search: [], nextKey: 2 };
 }
 
 /** The draft of a preset. A name that the user has typed already stays. */
 export function presetDraft(preset: PresetName, name: string): SchemaDraft {
-  if (preset === "blank") return { ...blankDraft(), name };
+  if (preset === "blank") return blankDraft(name);
   const draft = draftOf({ name: name === "" ? preset : name, fields: fields[preset] }, false);
   return { ...draft, permissions: defaultPermissions };
 }

@@ -11,13 +11,22 @@ import { expressionFor, isWord, mistakeIn } from "../permissions/rules.ts";
 
 const words = text.schema.fields.rules;
 
-export function FieldRules({ field, onPatch }: { field: FieldDraft; onPatch: (patch: FieldPatch) => void }) {
+interface FieldRulesProps {
+  field: FieldDraft;
+  onPatch: (patch: FieldPatch) => void;
+  /** Whether the field follows an account: then the rule says who reads the field. */
+  isOfAccount?: boolean;
+}
+
+export function FieldRules({ field, onPatch, isOfAccount = false }: FieldRulesProps) {
   const { permissions } = field;
+  const operations: readonly FieldOperation[] = isOfAccount ? ["read"] : FIELD_OPERATIONS;
   return (
     <Stack gap="sm" maw={640}>
-      {FIELD_OPERATIONS.map((operation) => (
+      {operations.map((operation) => (
         <FieldRule
           key={operation}
+          isOptional={!isOfAccount}
           name={field.name.trim()}
           operation={operation}
           rule={permissions[operation]}
@@ -31,21 +40,23 @@ export function FieldRules({ field, onPatch }: { field: FieldDraft; onPatch: (pa
 function FieldRule(props: {
   name: string;
   operation: FieldOperation;
+  /** Whether the field may go without a rule. */
+  isOptional: boolean;
   rule: Rule | null;
   onRule: (rule: Rule | null) => void;
 }) {
-  const { name, operation, rule, onRule } = props;
+  const { name, operation, isOptional, rule, onRule } = props;
   const { ownerField, mistake } = useRuleHelp();
   // Many expressions begin with a word, for example `owner`: the editor stays during typing.
   const [isWriting, setWriting] = useState(false);
   const isExpression = rule !== null && (isWriting || !isWord(rule));
-  const choice = rule === null ? "none" : isExpression ? "expression" : rule;
-  const choices = {
-    none: words.none[operation],
+  const choice: string = rule === null ? "none" : isExpression ? "expression" : rule;
+  const choices: Readonly<Record<string, string>> = {
+    ...(isOptional && { none: words.none[operation] }),
     ...text.schema.permissions.rules,
     expression: text.schema.permissions.expression,
   };
-  const choose = (next: keyof typeof choices): void => {
+  const choose = (next: string): void => {
     setWriting(next === "expression");
     if (next === "expression") onRule(expressionFor(rule ?? "authenticated", ownerField));
     else onRule(next === "none" ? null : next);

@@ -1,5 +1,6 @@
 /** The list of fields: sorted by drag or by keyboard, with a button that adds a field. */
 import { Group } from "@mantine/core";
+import { isAccountField } from "@socle/protocol";
 import { IconPlus } from "@tabler/icons-react";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { Action, CodeText, Dim, EmptyState, useShortcut } from "../../../kit/index.ts";
@@ -9,6 +10,7 @@ import { text } from "../../../texts/index.ts";
 import type { Problem } from "../draft/checks.ts";
 import { type SchemaDraft, scopesIn } from "../draft/draft.ts";
 import { type Edit, nextKey } from "../draft/edits.ts";
+import { AccountRow } from "./account-row.tsx";
 import { FieldRow } from "./field-row.tsx";
 
 interface FieldsTabProps {
@@ -74,22 +76,32 @@ export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: 
     [apply, goTo],
   );
   const addAfter = useCallback((key: string): void => add(key), [add]);
-  const ids = draft.fields.map(({ key }) => key);
+  // The fields of an account stand first, and stay there.
+  const account = draft.fields.filter(({ stored }) => isAccountField(draft.name.trim(), stored?.name ?? ""));
+  const fields = draft.fields.slice(account.length);
+  const ids = fields.map(({ key }) => key);
   useShortcut({ keys: "a", label: text.schema.shortcutAdd, group: text.schema.group }, () => add());
 
   return (
     <>
       <Sortable
         ids={ids}
-        nameOf={(at) => draft.fields[at]?.name || words.unnamed}
+        nameOf={(at) => fields[at]?.name || words.unnamed}
         onMove={(from, to) => apply({ edit: "moveField", key: ids[from] ?? "", over: ids[to] ?? "" })}
       >
-        {draft.fields.length === 0 && (
+        {account.length > 0 && (
+          <ul className="plain" aria-label={words.accountList}>
+            {account.map((field) => (
+              <AccountRow key={field.key} field={field} isOpen={open.has(field.key)} apply={apply} onToggle={toggle} />
+            ))}
+          </ul>
+        )}
+        {fields.length === 0 && (
           <EmptyState icon={() => <TypeIcon type="string" size={26} />} title={words.empty} body={words.emptyBody} />
         )}
-        {draft.fields.length > 0 && (
+        {fields.length > 0 && (
           <ul className="plain" aria-label={words.list}>
-            {draft.fields.map((field) => (
+            {fields.map((field) => (
               <FieldRow
                 key={field.key}
                 field={field}

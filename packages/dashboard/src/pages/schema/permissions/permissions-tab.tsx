@@ -1,10 +1,10 @@
 /** The permissions as a matrix: an operation per row, a rule per column; the editor of an expression is below its row. */
 import { Box, List, Radio, Tooltip, VisuallyHidden } from "@mantine/core";
-import { OPERATIONS, type Operation, PERMISSION_RULES } from "@socle/protocol";
+import { type Operation, PERMISSION_RULES, USERS } from "@socle/protocol";
 import { type ReactNode, useId, useState } from "react";
 import { Dim, Notice } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
-import type { PermissionDraft, SchemaDraft } from "../draft/draft.ts";
+import { operationsOf, type PermissionDraft, rulesOfUsers, type SchemaDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
 import classes from "./permissions.module.css";
 import { RuleEditor, useRuleHelp } from "./rule-help.tsx";
@@ -27,7 +27,9 @@ export function PermissionsTab(props: {
   children?: ReactNode;
 }) {
   const { draft, apply, children } = props;
-  const warnings = warningsOf(draft.permissions);
+  const areUsers = draft.name.trim() === USERS;
+  const permissions = areUsers ? rulesOfUsers(draft.permissions) : draft.permissions;
+  const warnings = warningsOf(permissions);
   return (
     <div className={classes["frame"]}>
       <div className={classes["tab"]}>
@@ -49,16 +51,24 @@ export function PermissionsTab(props: {
                     <span>{words.expression}</span>
                   </Tooltip>
                 </th>
-                <th scope="col">
-                  <Tooltip label={words.inheritHint} multiline w={240}>
-                    <span>{words.inherit}</span>
-                  </Tooltip>
-                </th>
+                {!areUsers && (
+                  <th scope="col">
+                    <Tooltip label={words.inheritHint} multiline w={240}>
+                      <span>{words.inherit}</span>
+                    </Tooltip>
+                  </th>
+                )}
               </tr>
             </thead>
             <tbody>
-              {OPERATIONS.map((operation) => (
-                <OperationRows key={operation} operation={operation} permissions={draft.permissions} apply={apply} />
+              {operationsOf(draft.name).map((operation) => (
+                <OperationRows
+                  key={operation}
+                  operation={operation}
+                  permissions={permissions}
+                  mayInherit={!areUsers}
+                  apply={apply}
+                />
               ))}
             </tbody>
           </table>
@@ -87,8 +97,13 @@ function originOf(from: EffectiveRule["from"]): string | null {
   return from === "default" ? words.byDefault : words.inherited(words.operations[from]);
 }
 
-function OperationRows(props: { operation: Operation; permissions: PermissionDraft; apply: (edit: Edit) => void }) {
-  const { operation, permissions, apply } = props;
+function OperationRows(props: {
+  operation: Operation;
+  permissions: PermissionDraft;
+  mayInherit: boolean;
+  apply: (edit: Edit) => void;
+}) {
+  const { operation, permissions, mayInherit, apply } = props;
   const { ownerField, mistake } = useRuleHelp();
   const own = permissions[operation];
   const { rule, from } = effectiveRule(permissions, operation);
@@ -132,16 +147,18 @@ function OperationRows(props: { operation: Operation; permissions: PermissionDra
           isEffective={!isWord(rule)}
           onPick={write}
         />
-        <Choice
-          {...choice}
-          name={operation === "read" ? words.inheritDefault : words.inherit}
-          isChecked={own === null}
-          isEffective={false}
-          onPick={() => choose(null)}
-        />
+        {mayInherit && (
+          <Choice
+            {...choice}
+            name={operation === "read" ? words.inheritDefault : words.inherit}
+            isChecked={own === null}
+            isEffective={false}
+            onPick={() => choose(null)}
+          />
+        )}
       </tr>
       <tr className={classes["sentence"]}>
-        <td colSpan={columns}>
+        <td colSpan={mayInherit ? columns : columns - 1}>
           {isExpression ? (
             <RuleEditor
               label={words.expressionOf(words.operations[operation])}

@@ -1,5 +1,6 @@
 /** The question before the deletion of a collection: the number of its records, or the collections that point to the collection. */
 import { Group, List, Modal, Stack, Text } from "@mantine/core";
+import { USERS } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { useFirstFocus } from "../../../kit/focus.ts";
 import { Action, Confirmation, ErrorState, messageOf, Notice, RowsSkeleton, TextLink } from "../../../kit/index.ts";
@@ -26,7 +27,7 @@ export function DeleteDialog(props: { name: string; onClose: () => void; onDelet
       {plan.isError && !isRefused && <ErrorState error={plan.error} onRetry={plan.refetch} />}
       {plan.data !== undefined && !plan.isError && (
         <Confirmation
-          body={plan.data.records === 0 ? words.noRecords : words.records(plan.data.records)}
+          body={bodyOf(name, plan.data.records)}
           action={text.schema.delete}
           typed={name}
           onConfirm={async () => {
@@ -38,6 +39,11 @@ export function DeleteDialog(props: { name: string; onClose: () => void; onDelet
       )}
     </Modal>
   );
+}
+
+function bodyOf(name: string, records: number): string {
+  if (name === USERS) return words.users(records);
+  return records === 0 ? words.noRecords : words.records(records);
 }
 
 function Pointers({ message, onClose }: { message: string; onClose: () => void }) {

@@ -29,12 +29,13 @@ export function makeContext({ input, scope, calls, recorder, output, env }: Cont
     logger: output.loggerOf(scope),
     db: databaseOf(calls, recorder),
     cause: { user, chain },
-    auth: { user, users: usersOf(calls) },
+    auth: { user, users: usersOf(calls), ...accountsOf(calls) },
     storage: storageOf(calls),
     jobs: {
       enqueue: async (name: string, payload: unknown = null, options: unknown = null) =>
         calls.call("jobs.enqueue", [name, jsonOf(payload), jsonOf(options)]),
     },
+    mail: { send: async (mail: unknown) => calls.call("mail.send", [jsonOf(mail)]) },
     env,
   };
   // A getter: a hook that does not look at the earlier records need not be asked again when these records change.
@@ -62,6 +63,17 @@ function usersOf(calls: ServiceClient): object {
     create: async (values: unknown) => calls.call("users.create", [jsonOf(values)]),
     setRole: (id: string, role: string) => calls.call("users.setRole", [id, role]),
     setPassword: (id: string, password: string) => calls.call("users.setPassword", [id, password]),
+  };
+}
+
+function accountsOf(calls: ServiceClient): object {
+  return {
+    createSession: (userId: string) => calls.call("auth.createSession", [userId]),
+    verifyPassword: (userId: string, password: string) => calls.call("auth.verifyPassword", [userId, password]),
+    deleteUser: async (id: string) => void (await calls.call("auth.deleteUser", [id])),
+    sendVerification: async (id: string) => void (await calls.call("auth.sendVerification", [id])),
+    sendReset: async (id: string) => void (await calls.call("auth.sendReset", [id])),
+    invite: async (email: string, data: unknown = null) => calls.call("auth.invite", [email, jsonOf(data)]),
   };
 }
 

@@ -53,6 +53,8 @@ export class RequestBody {
   }
 }
 
+const none = new Uint8Array();
+
 /** The values of a stream may be anything. */
 type Reader = Pick<ReadableStreamDefaultReader<unknown>, "read" | "cancel">;
 type Read = Awaited<ReturnType<Reader["read"]>>;
@@ -61,9 +63,9 @@ type Read = Awaited<ReturnType<Reader["read"]>>;
 export class ResponseBody {
   readonly #reader: Reader;
   #read: Promise<Read> | null;
-  #left: Uint8Array | null = null;
+  #left: Uint8Array;
 
-  constructor(reader: Reader, begun: Promise<Read>, first: Uint8Array | null) {
+  constructor(reader: Reader, begun: Promise<Read>, first: Uint8Array) {
     this.#reader = reader;
     this.#read = begun;
     this.#left = first;
@@ -71,14 +73,14 @@ export class ResponseBody {
 
   /** The next piece; null after the last. @throws the error of the handler's stream. */
   async next(): Promise<Uint8Array | null> {
-    while (this.#left === null || this.#left.byteLength === 0) {
+    while (this.#left.byteLength === 0) {
       const read = await (this.#read ?? this.#reader.read());
       this.#read = null;
       if (read.done) return null;
       this.#left = bytesOf(read.value);
     }
     const piece = this.#left.subarray(0, pieceBytes);
-    this.#left = this.#left.byteLength > pieceBytes ? this.#left.subarray(pieceBytes) : null;
+    this.#left = this.#left.byteLength > pieceBytes ? this.#left.subarray(pieceBytes) : none;
     // A view of a larger buffer would be sent with the whole buffer.
     return piece.byteLength === piece.buffer.byteLength ? piece : piece.slice();
   }
@@ -109,20 +111,31 @@ export async function responseOf(answer: Response): Promise<{ data: ResponseData
   return { data: { status, headers, body }, rest };
 }
 
-/** A body that is complete at once goes with the head; the head does not wait for any other body. */
+/** A short body that is complete within a turn of the loop goes with the head; the head does not wait for any other body. */
 async function bodyOf({ body }: Response): Promise<{ body: BodyData; rest: ResponseBody | null }> {
   if (body === null) return { body: null, rest: null };
   const reader: Reader = body.getReader();
-  const begun = reader.read();
-  const first = await Promise.race([begun, nextTurn()]);
-  if (first === undefined) return { body: "pieces", rest: new ResponseBody(reader, begun, null) };
-  if (first.done) return { body: null, rest: null };
-  const bytes = bytesOf(first.value);
-  const second = reader.read();
-  await Promise.resolve();
-  if (bytes.byteLength <= inlineBytes && Bun.peek.status(second) === "fulfilled" && (await second).done)
-    return { body: bytes, rest: null };
-  return { body: "pieces", rest: new ResponseBody(reader, second, bytes) };
+  const pieces: Uint8Array[] = [];
+  let turn: Promise<void> | null = null;
+  for (let size = 0; ; ) {
+    const read = reader.read();
+    if (Bun.peek.status(read) === "pending") {
+      turn ??= nextTurn();
+      await Promise.race([read, turn]);
+    }
+    const isLate = Bun.peek.status(read) === "pending";
+    if (isLate || size > inlineBytes) return { body: "pieces", rest: new ResponseBody(reader, read, joined(pieces)) };
+    const { done, value } = await read;
+    if (done) return { body: size === 0 ? null : joined(pieces), rest: null };
+    const bytes = bytesOf(value);
+    pieces.push(bytes);
+    size += bytes.byteLength;
+  }
+}
+
+function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  const [first] = pieces;
+  return pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces);
 }
 
 /** @throws TypeError for a piece that is no bytes. */

@@ -4,6 +4,7 @@
  */
 import { moveTime, nextTurn } from "../../../base/kernel/index.ts";
 import type { EarlierRecord } from "../../../data/records/index.ts";
+import { BegunNote } from "../begun.ts";
 import { useFetchMocks } from "../fetch-mocks.ts";
 import { type Frame, FrameSender, messagesOf } from "../frames.ts";
 import { dispatch, type Handlers, inspectVariable } from "../host-process.ts";
@@ -14,7 +15,6 @@ import type {
   HandlerOutcome,
   Invocation,
   ResponseData,
-  RunInput,
   ToChild,
 } from "../protocol.ts";
 import { makeContext } from "./context.ts";
@@ -25,7 +25,7 @@ import { declaredEnvironment, defineGlobals, loadEnvironment, refusalOf } from "
 import { Loader, type LoaderOptions } from "./loader.ts";
 import { answerOf } from "./middleware.ts";
 import { type AttemptScope, Budget, Output, scopes } from "./output.ts";
-import { ReadRecorder } from "./reads.ts";
+import { frozen, ReadRecorder } from "./reads.ts";
 import { answered, answeredPart, refused, ServiceClient, ServiceError } from "./service-client.ts";
 
 interface Active extends AttemptScope {
@@ -70,6 +70,7 @@ class Child {
   readonly #env: object;
   readonly #errors: Errors;
   readonly #output: Output;
+  readonly #begun: BegunNote;
   /** Attempts that wait for the call of the handler. */
   readonly #queue: Invocation[] = [];
   readonly #loader: Loader;
@@ -104,7 +105,7 @@ class Child {
     ping: () => this.#doubt.heard(),
     go: ({ doubt }) => this.#doubt.go(doubt),
     invoke: (message) => this.#doubt.invoke(message),
-    earlier: ({ list, records }) => this.#earlier.getOrInsertComputed(list, () => []).push(...records),
+    earlier: ({ list, records }) => this.#earlier.getOrInsertComputed(list, () => []).push(...frozen(records)),
     forget: ({ list }) => void this.#earlier.delete(list),
     want: ({ attempt }) => void this.#give(attempt),
     piece: ({ attempt, bytes }) => this.#active.get(attempt)?.requestBody?.give(bytes),
@@ -124,6 +125,7 @@ class Child {
     this.#errors = new Errors(options.root);
     this.#loader = new Loader(options, this.#errors);
     this.#output = new Output(send, this.#errors);
+    this.#begun = new BegunNote(options.begunAt);
     this.#output.capture();
   }
 
@@ -191,7 +193,6 @@ class Child {
   /** Calls a handler, and drops the value. */
   async #run(call: Invocation): Promise<void> {
     const { attempt, path } = call;
-    this.#send({ type: "started", attempts: [attempt] });
     this.#entered = attempt;
     try {
       await this.#call(call, null);
@@ -204,12 +205,8 @@ class Child {
   }
 
   #beginAll(calls: readonly Invocation[]): void {
-    // A message costs more than most handlers.
-    const together = calls.filter(({ isExact }) => !isExact).map(({ attempt }) => attempt);
-    if (together.length > 0) this.#send({ type: "started", attempts: together });
     for (const [begun, call] of calls.entries()) {
       if (this.#doubt.holds(() => ({ type: "invoke", isAwaited: true, calls: calls.slice(begun) }))) return;
-      if (call.isExact) this.#send({ type: "started", attempts: [call.attempt] });
       void this.#answerCall(call);
     }
   }
@@ -220,25 +217,18 @@ class Child {
     // A write waits for a hook: the reads of the hook are looked at again at the commit.
     const recorder = request === undefined ? new ReadRecorder() : null;
     try {
-      const value = await this.#call(call, recorder).catch((thrown: unknown) => {
+      const returned = await this.#call(call, recorder).catch((thrown: unknown) => {
         if (request !== undefined && thrown instanceof Response) return thrown;
         throw thrown;
       });
-      if (request !== undefined && value instanceof Response) await this.#respond(attempt, value);
+      if (request !== undefined && returned instanceof Response) await this.#respond(attempt, returned);
       else {
-        const { reads = [], usesEarlier = false } = recorder ?? {};
-        const answer = {
-          value: jsonOf(value, this.#options.bodyLimit),
-          ...(reads.length > 0 && { reads }),
-          ...(usesEarlier && { usesEarlier }),
-        };
-        this.#answer(attempt, { outcome: { status: "answered", ...answer } });
+        const value = jsonOf(returned, this.#options.bodyLimit);
+        this.#answer(attempt, { outcome: { status: "answered", value, ...recorder?.seen } });
       }
     } catch (thrown) {
       const refusal = refusalOf(thrown) ?? (request === undefined ? null : ServiceError.toldBy(thrown));
-      const { reads = [] } = recorder ?? {};
-      if (refusal !== null)
-        this.#answer(attempt, { outcome: { status: "refused", refusal, ...(reads.length > 0 && { reads }) } });
+      if (refusal !== null) this.#answer(attempt, { outcome: { status: "refused", refusal, ...recorder?.seen } });
       else this.#answer(attempt, { outcome: { status: "failed", error: this.#errors.describe(thrown, path) } });
     }
   }
@@ -291,15 +281,14 @@ class Child {
       request?.body === "pieces" ? new RequestBody(() => this.#send({ type: "want", attempt })) : null;
     const active = { attempt, budget: new Budget(), signal, path, controller, calls, requestBody, responseBody: null };
     this.#active.set(attempt, active);
+    this.#begun.write(attempt);
     const file = this.#loader.file(path);
     const target = file?.module[handler];
     if (typeof target !== "function") throw new Error(`${path} does not export ${handler}`);
-    // The service wrote the text of the input.
-    const about = JSON.parse(input) as RunInput;
-    const { earlier } = about;
+    const { earlier } = input;
     if (recorder !== null && earlier !== undefined)
       recorder.written = this.#earlier.get(earlier.list)?.slice(0, earlier.length) ?? [];
-    const context = makeContext({ input: about, scope: active, calls, recorder, output: this.#output, env: this.#env });
+    const context = makeContext({ input, scope: active, calls, recorder, output: this.#output, env: this.#env });
     if (request === undefined) return await scopes.run(active, () => target(context));
     const given = requestOf(request, { pieces: requestBody, signal });
     const answering = { request: given, context, handler: (other: Request) => target(other, context) };

@@ -14,16 +14,20 @@ export class ReadRecorder {
   now: string | null = null;
   /** Whether the reads since the last look are of several moments. */
   hasMoved = false;
-  /** Whether the hook has looked at the earlier records. */
-  usesEarlier = false;
-  /** The records that earlier operations of the batch have written. */
+  #usesEarlier = false;
+  /** The frozen records that earlier operations of the batch have written. */
   written: readonly EarlierRecord[] = [];
 
   /** The records that earlier operations of the batch have made or changed, each as the last operation leaves the record. */
   earlier(): readonly object[] {
-    this.usesEarlier = true;
+    this.#usesEarlier = true;
     const records = new Map(this.written.map(({ id, record }) => [id, record]));
-    return structuredClone([...records.values()].filter((record) => record !== null));
+    return [...records.values()].filter((record) => record !== null);
+  }
+
+  /** The part of an outcome that tells by what the hook has decided. */
+  get seen(): { readonly reads?: readonly Read[]; readonly usesEarlier?: true } {
+    return { ...(this.reads.length > 0 && { reads: this.reads }), ...(this.#usesEarlier && { usesEarlier: true }) };
   }
 
   /** @param now the moment of the read; null for a refused read. @throws Error beyond the bound. */
@@ -136,4 +140,11 @@ export function tagOf(options?: VersionOptions | null): string | null {
 /** Objects are passed as JSON, as over HTTP: dates become strings, and a value without a JSON form is null. */
 export function jsonOf(value: unknown): string {
   return JSON.stringify(value) ?? "null";
+}
+
+/** Freezes a value of JSON: the hooks of a batch share the earlier records, and a copy for each hook would cost more than the hook. */
+export function frozen<T>(value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  for (const each of Object.values(value)) frozen(each);
+  return Object.freeze(value);
 }

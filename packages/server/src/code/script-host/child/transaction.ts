@@ -123,6 +123,7 @@ class Attempt {
   readonly #operations: Operation[] = [];
   readonly #ids: (string | null)[] = [];
   readonly #enqueue: object[] = [];
+  readonly #mails: object[] = [];
   readonly #read: MakeRead;
   readonly #turn: number | null;
   readonly #writtenIds = new Set<string>();
@@ -148,6 +149,12 @@ class Attempt {
           this.#enqueue.push(copyOf({ ...options, name, payload }));
         },
       }),
+      mail: quiet({
+        send: async (mail: object) => {
+          this.#admitWrite(this.#mails);
+          this.#mails.push(copyOf(mail));
+        },
+      }),
     };
   }
 
@@ -161,14 +168,14 @@ class Attempt {
   }
 
   get hasWrites(): boolean {
-    return this.#operations.length + this.#enqueue.length > 0;
+    return this.#operations.length + this.#enqueue.length + this.#mails.length > 0;
   }
 
   /** Makes the writes. Answers null, or the change of a read. */
   async commit(): Promise<Change | null> {
     this.#isOver = true;
     if (this.#change !== null || !this.hasWrites) return this.change();
-    const commit = { ...this.#state(), enqueue: this.#enqueue, turn: this.#turn };
+    const commit = { ...this.#state(), enqueue: this.#enqueue, mails: this.#mails, turn: this.#turn };
     return changeIn(await this.#calls.call("db.commit", [jsonOf(commit)]));
   }
 

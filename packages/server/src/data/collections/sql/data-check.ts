@@ -46,7 +46,10 @@ interface Contradiction {
 export class DataCheck {
   readonly #reader: SlowReader;
   readonly #plan: CollectionPlan;
+  /** The name of the table in expressions. */
   readonly #table: string;
+  /** The records, for FROM. */
+  readonly #records: string;
   readonly #before: ReadonlyMap<string, FieldDefinition>;
   readonly #after: ReadonlyMap<string, FieldDefinition>;
   readonly #added: ReadonlySet<string>;
@@ -56,14 +59,15 @@ export class DataCheck {
     this.#reader = reader;
     this.#plan = plan;
     this.#table = identifier(tableName((plan.before ?? plan.after).name));
-    this.#before = byName(plan.before?.fields ?? []);
+    this.#records = plan.base === undefined ? this.#table : `(${plan.base.rows}) AS ${this.#table}`;
+    this.#before = byName((plan.before ?? plan.base?.definition)?.fields ?? []);
     this.#after = byName(plan.after.fields);
     this.#added = new Set(plan.steps.flatMap((step) => (step.step === "add" ? [step.field] : [])));
   }
 
   /** @throws AppError `bad_request` with every contradiction: the number of records, and some ids. */
   async refuse(): Promise<void> {
-    if (this.#plan.before === null) return;
+    if (this.#plan.before === null && this.#plan.base === undefined) return;
     for (const step of this.#plan.steps) {
       if (step.step === "index" && step.on && step.unique) await this.#refuseDuplicates(step.fields);
       const field = "field" in step ? this.#after.get(step.field) : undefined;
@@ -121,7 +125,7 @@ export class DataCheck {
     const other = `${text} NOT IN (${allowed.map(() => "?").join(", ")})`;
     const items = `json_each(${value}) _item`;
     const others = await this.#reader.all<{ value: string }>(
-      `SELECT DISTINCT substr(${text}, 1, 100) AS value FROM ${this.#table}${multiple === true ? `, ${items}` : ""} WHERE ${other} LIMIT ${maxExamples + 1}`,
+      `SELECT DISTINCT substr(${text}, 1, 100) AS value FROM ${this.#records}${multiple === true ? `, ${items}` : ""} WHERE ${other} LIMIT ${maxExamples + 1}`,
       ...allowed,
     );
     const condition = multiple === true ? `EXISTS (SELECT 1 FROM ${items} WHERE ${other})` : other;
@@ -180,7 +184,7 @@ export class DataCheck {
     const list = values.join(", ");
     const isSet = values.map((value) => `${value} IS NOT NULL`).join(" AND ");
     const places = values.map((_, i) => i + 1).join(", ");
-    const repeated = `(${list}) IN (SELECT ${list} FROM ${this.#table} WHERE ${isSet} GROUP BY ${places} HAVING count(*) > 1)`;
+    const repeated = `(${list}) IN (SELECT ${list} FROM ${this.#records} WHERE ${isSet} GROUP BY ${places} HAVING count(*) > 1)`;
     const [why, state] =
       fields.length === 1
         ? ["cannot be unique:", "a value that another has too"]
@@ -191,7 +195,7 @@ export class DataCheck {
   async #refuseWhere(contradiction: Contradiction, condition: string, ...values: Value[]): Promise<void> {
     const records = await this.#count(condition, ...values);
     if (records === 0) return;
-    const sql = `SELECT id FROM ${this.#table} WHERE ${condition} ORDER BY _seq LIMIT ${maxExamples}`;
+    const sql = `SELECT id FROM ${this.#records} WHERE ${condition} ORDER BY _seq LIMIT ${maxExamples}`;
     const rows = await this.#reader.all<{ id: string }>(sql, ...values);
     this.#refuse(contradiction, { records, examples: rows.map(({ id }) => id) });
   }
@@ -213,7 +217,7 @@ export class DataCheck {
     while (true) {
       const until = await this.#pageEnd(value, after);
       if (until === null) return { records, examples };
-      const sql = `SELECT id, ${value} AS value FROM ${this.#table} WHERE _seq > ? AND _seq <= ? AND ${value} IS NOT NULL ORDER BY _seq`;
+      const sql = `SELECT id, ${value} AS value FROM ${this.#records} WHERE _seq > ? AND _seq <= ? AND ${value} IS NOT NULL ORDER BY _seq`;
       const rows = await this.#reader.all<{ id: string; value: string }>(sql, after, until);
       for (const row of rows) {
         if (matches(row.value)) continue;
@@ -227,7 +231,7 @@ export class DataCheck {
 
   /** The end of the page that starts after a seq; null after the last record. */
   async #pageEnd(value: string, after: number): Promise<number | null> {
-    const sql = `SELECT _seq AS seq, octet_length(${value}) AS bytes FROM ${this.#table} WHERE _seq > ? ORDER BY _seq LIMIT ${pageSize}`;
+    const sql = `SELECT _seq AS seq, octet_length(${value}) AS bytes FROM ${this.#records} WHERE _seq > ? ORDER BY _seq LIMIT ${pageSize}`;
     const sizes = await this.#reader.all<{ seq: number; bytes: number | null }>(sql, after);
     let [end, bytes]: [number | null, number] = [null, 0];
     for (const row of sizes) {
@@ -239,7 +243,7 @@ export class DataCheck {
   }
 
   async #count(condition: string, ...values: Value[]): Promise<number> {
-    const sql = `SELECT count(*) AS n FROM ${this.#table} WHERE ${condition}`;
+    const sql = `SELECT count(*) AS n FROM ${this.#records} WHERE ${condition}`;
     return (await this.#reader.get<{ n: number }>(sql, ...values))?.n ?? 0;
   }
 

@@ -1,4 +1,4 @@
-/** `/api/auth/…` (spec, "Authentication endpoints"): register, login, refresh, logout, the signed-in user, and the set-up of the first admin. */
+/** `/api/auth/…` (spec, "Authentication endpoints"): register, login, refresh, logout, and the set-up of the first admin. */
 
 import { AppError } from "../../../base/kernel/index.ts";
 import type { Admin } from "../../../operate/admin/index.ts";
@@ -23,8 +23,8 @@ export function authRoutes(options: { auth: Auth; admin: Admin; rates: RateLimit
   return {
     "/api/auth/register": rates.limit("register", {
       async POST(exchange) {
-        const credentials = readCredentials(await exchange.object());
-        return exchange.json(201, await auth.register(credentials, exchange.waiter));
+        const answer = await auth.registrations.register(await exchange.object(), exchange.waiter);
+        return exchange.json("next" in answer ? 202 : 201, answer);
       },
     }),
     "/api/auth/login": rates.limit("login", {
@@ -43,17 +43,10 @@ export function authRoutes(options: { auth: Auth; admin: Admin; rates: RateLimit
     }),
     "/api/auth/logout": {
       async POST(exchange) {
-        const principal = await exchange.principal();
+        const principal = await exchange.session();
         const token = refreshTokenOf(await exchange.optionalObject());
         await auth.logout(principal, token);
         return exchange.empty();
-      },
-    },
-    "/api/auth/me": {
-      async GET(exchange) {
-        const principal = await exchange.principal();
-        if (principal === null) throw new AppError("unauthorized", "To see your user, sign in.");
-        return exchange.json(200, { user: auth.user(principal.userId) });
       },
     },
     // For a service without an admin: the token is in the query, as in the link, or in the body.

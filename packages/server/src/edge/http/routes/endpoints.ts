@@ -1,6 +1,6 @@
 /** Requests to the endpoints of the user's code, at `/api/function/…` or another prefix. */
 import type { Config } from "../../../base/config/index.ts";
-import { Admission, AppError, callerGone, isAdmin, type SignedIn } from "../../../base/kernel/index.ts";
+import { Admission, AppError, type Bearer, callerGone, isAdmin } from "../../../base/kernel/index.ts";
 import {
   ENDPOINT_METHODS,
   type EndpointMethod,
@@ -14,12 +14,13 @@ import {
   type ScriptExchange,
   type ScriptResponse,
 } from "../../../code/script-host/index.ts";
+import { admitCall } from "../../../data/permissions/index.ts";
 import type { Auth } from "../../../people/auth/index.ts";
 import { brokenOff, declaredLength, tooLarge } from "../bodies.ts";
 import type { Exchange } from "../exchange.ts";
 import { decodePart, nothingHere, pathIn } from "../headers.ts";
 import type { Idempotency, Keep } from "../idempotency.ts";
-import { type Methods, type Routes, withBody } from "../router.ts";
+import { type KeepOpen, type Methods, type Routes, withBody } from "../router.ts";
 
 /** First parts of paths that are the service's, also behind the prefix `/`. */
 const reserved: readonly string[] = ["api", "_"];
@@ -65,11 +66,12 @@ export function endpointRoutes(options: {
   auth: Auth;
   config: Config;
   idempotency: Idempotency;
+  keepOpen: KeepOpen;
 }): {
   routes: Routes;
   besideFiles: FindMethods | null;
 } {
-  const { endpoints, auth, config, idempotency } = options;
+  const { endpoints, auth, config, idempotency, keepOpen } = options;
   const prefix = config["endpoints.prefix"];
   const width = config["limits.endpoints"];
   const admission = new Admission({
@@ -85,9 +87,10 @@ export function endpointRoutes(options: {
     exchange: Exchange,
     { endpoint }: FoundEndpoint,
     method: EndpointMethod,
-  ): Promise<SignedIn | null> {
+  ): Promise<Bearer | null> {
     const caller = await exchange.principal();
     const access = endpoint.methodAccess[method] ?? endpoint.access;
+    if (caller !== null && "scopes" in caller) admitCall(caller, partsBehind(prefix, exchange) ?? []);
     if (access === "public") return caller;
     if (caller === null) throw new AppError("unauthorized", "Sign in to call this.");
     if (access === "admin" && !isAdmin(caller)) throw new AppError("forbidden", "This is for admins only.");
@@ -101,7 +104,7 @@ export function endpointRoutes(options: {
     { method, keyed }: { method: EndpointMethod; keyed: KeyedCall | null },
   ): Promise<Response | undefined> {
     const first = await admit(exchange, found, method);
-    const place = await admission.take({ caller: first?.userId ?? exchange.address, signal: exchange.request.signal });
+    const place = await admission.take({ caller: exchange.callerKey(first), signal: exchange.request.signal });
     let isGoing = false;
     try {
       const { body, pieces } =
@@ -110,13 +113,19 @@ export function endpointRoutes(options: {
           : { body: keyed.body.byteLength === 0 ? null : keyed.body, pieces: null };
       // A right may end while the body comes.
       const second = await admit(exchange, found, method);
-      const user = second && auth.users.find(second.userId);
+      const user = second && auth.callers.userOf(second);
       const headers = [...exchange.request.headers].filter(([name]) => !ofConnection.has(name));
       const request = { method, url: urlOf(exchange), headers, body };
       const { requestId, address } = exchange;
       // A client that has left sends a request with a key again: the answer is for that request.
       const caller = keyed === null ? exchange.request.signal : new AbortController().signal;
       const running = endpoints.call({ found, method, user, address, requestId, request, pieces, caller });
+      // The handler and the stream of the response have a time limit of their own.
+      keepOpen(
+        exchange.request,
+        running.then(({ over }) => over),
+        found.endpoint.timeoutMs,
+      );
       const answer = await exchange.untilStop(running);
       const first = answer.response === null ? null : await begun(answer.response);
       if (first === null) return failure(exchange, await answer.over);

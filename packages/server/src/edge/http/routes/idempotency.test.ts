@@ -219,7 +219,7 @@ describe("what is checked before the kept answer", () => {
     const [key, { user: person, accessToken: token }] = [newKey(), await user()];
     await setRole(service, person.id, "admin");
     const path = "/api/others";
-    const { sessionId } = await service.auth.authenticate(token);
+    const { sessionId } = await service.auth.callers.authenticate(token);
     expect((await post(key, { path, token })).status).toBe(201);
     const [isRead, rest] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const body = new ReadableStream({
@@ -270,7 +270,7 @@ describe("what is checked before the kept answer", () => {
   test("a session that ends while the change waits is 401, and the key stays free", async () => {
     const key = newKey();
     const { accessToken: token, user: person } = await user();
-    const { sessionId } = await service.auth.authenticate(token);
+    const { sessionId } = await service.auth.callers.authenticate(token);
     const release = await holdWriter((tx) => service.auth.sessions.end(tx, sessionId));
     const both = [post(key, { token }), post(key, { token })];
     expect((await Promise.race(both)).status).toBe(409);

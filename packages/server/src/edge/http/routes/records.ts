@@ -132,7 +132,6 @@ export function collectionOf(records: Records, name: string): Collection {
   try {
     return records.collection(name);
   } catch (thrown) {
-    const isOwn = name !== "users" && isReservedCollectionName(name);
-    throw isOwn ? nothingHere() : thrown;
+    throw isReservedCollectionName(name) ? nothingHere() : thrown;
   }
 }

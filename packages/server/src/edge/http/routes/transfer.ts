@@ -5,11 +5,16 @@ import type { Records } from "../../../data/records/index.ts";
 import { formatOf, type TransferFormat, type Transfers, transferTypes } from "../../../data/transfer/index.ts";
 import type { Exchange } from "../exchange.ts";
 import { disposition } from "../file-answer.ts";
-import type { Routes } from "../router.ts";
+import type { KeepOpen, Routes } from "../router.ts";
 import { collectionOf } from "./records.ts";
 
-export function transferRoutes(options: { transfers: Transfers; records: Records; config: Config }): Routes {
-  const { transfers, records, config } = options;
+export function transferRoutes(options: {
+  transfers: Transfers;
+  records: Records;
+  config: Config;
+  keepOpen: KeepOpen;
+}): Routes {
+  const { transfers, records, config, keepOpen } = options;
 
   return {
     "/api/:collection/import": {
@@ -30,6 +35,8 @@ export function transferRoutes(options: { transfers: Transfers; records: Records
           content: request.body ?? new Blob([]).stream(),
           signal: request.signal,
         });
+        // Nothing is read of the file while hooks decide about a thousand rows.
+        keepOpen(request, importing, Number.POSITIVE_INFINITY);
         const report = await exchange.untilStop(importing);
         return exchange.json(200, report);
       },

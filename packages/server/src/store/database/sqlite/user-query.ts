@@ -45,8 +45,8 @@ const schemaRoot: Root = { type: "table", name: "sqlite_schema", tbl_name: "sqli
 export class UserQueries {
   readonly #connection: Connection;
   readonly #tables: readonly QueryTable[];
-  /** The tables whose columns have aliases. */
-  #aliased: readonly QueryTable[] = [];
+  /** The names of the temporary views. */
+  #views: readonly string[] = [];
   /** The tables of statements that were checked, by text. */
   #texts = new BoundedMap<string, readonly string[]>(maxTexts);
   #schema = 0;
@@ -59,25 +59,26 @@ export class UserQueries {
     this.#tables = tables;
     this.#connection = new Connection(path, { readonly: true });
     this.#connection.execute(`PRAGMA hard_heap_limit = ${maxHeap}`);
-    for (const { table, view } of tables)
-      if (view !== undefined)
-        this.#connection.execute(
-          `CREATE TEMP VIEW ${identifier(view.name)} AS SELECT ${view.columns.map(identifier).join(", ")} FROM main.${identifier(table)}`,
-        );
+    this.alias([]);
   }
 
-  /** Makes the aliases of these tables available to queries, in place of the former aliases. */
+  /**
+   * Makes the aliases of these tables available to queries, in place of the former aliases. A table takes the place of a
+   * view of the same name.
+   */
   alias(tables: readonly QueryTable[]): void {
-    for (const { table } of this.#aliased) this.#connection.execute(`DROP VIEW temp.${identifier(table)}`);
-    this.#aliased = tables;
+    for (const name of this.#views) this.#connection.execute(`DROP VIEW temp.${identifier(name)}`);
     this.#texts = new BoundedMap(maxTexts);
+    const views = new Map<string, string>();
+    for (const { table, view } of this.#tables)
+      if (view !== undefined) views.set(view.name, selectOf(table, view.columns.map(identifier)));
     for (const { table, aliases = {} } of tables) {
       const names = Object.entries(aliases).map(([name, column]) => `${identifier(column)} AS ${identifier(name)}`);
-      // A temporary view takes precedence over a table of the same name.
-      this.#connection.execute(
-        `CREATE TEMP VIEW ${identifier(table)} AS SELECT ${["*", ...names].join(", ")} FROM main.${identifier(table)}`,
-      );
+      views.set(table, selectOf(table, ["*", ...names]));
     }
+    // A temporary view takes precedence over a table of the same name.
+    for (const [name, select] of views) this.#connection.execute(`CREATE TEMP VIEW ${identifier(name)} AS ${select}`);
+    this.#views = [...views.keys()];
   }
 
   /**
@@ -188,6 +189,10 @@ export class UserQueries {
     const isReadable = (column: string | null): boolean => column === null || columns.includes(column);
     return new Set(rows.filter((row) => isReadable(row.name)).map(({ position }) => position));
   }
+}
+
+function selectOf(table: string, columns: readonly string[]): string {
+  return `SELECT ${columns.join(", ")} FROM main.${identifier(table)}`;
 }
 
 function isInternal(table: string): boolean {

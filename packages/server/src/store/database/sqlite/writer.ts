@@ -274,6 +274,8 @@ export class Writer {
     let flushing: Timer | undefined;
     let notes: readonly Note[] | null = null;
     try {
+      // Events are told by the definitions of their commit.
+      if (site !== null && this.#unsettled > 0) await this.#parts.flusher.flush().then(() => this.#settling);
       if (site !== null) this.#parts.reader.hold();
       if (site === "thread") {
         thread = this.#parts.openThread();

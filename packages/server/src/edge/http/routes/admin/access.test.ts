@@ -4,7 +4,10 @@ import { system } from "../../../../base/kernel/index.ts";
 import { LiveStreams } from "../../live-streams.ts";
 import { adminRoutes } from "./index.ts";
 
-const api = await openApi({ collections: [{ name: "posts", fields: [{ name: "title", type: "string" }] }] });
+const api = await openApi({
+  collections: [{ name: "posts", fields: [{ name: "title", type: "string" }] }],
+  settings: { SERVICE_MAIL_FROM: "shop@example.com", SERVICE_PUBLIC_URL: "https://shop.example.com" },
+});
 const { request, service } = api;
 const admin = await api.admin();
 
@@ -50,6 +53,7 @@ const requests: readonly (readonly [method: string, path: string, route: string,
   ["PUT", "/api/admin/schema.json", "/api/admin/schema.json", 200, whole()],
   ["GET", "/api/admin/users", "/api/admin/users", 200],
   ["POST", "/api/admin/users", "/api/admin/users", 201, { email: "made@example.com", password: "correct horse" }],
+  ["POST", "/api/admin/invitations", "/api/admin/invitations", 201, { email: "invited@example.com" }],
   ["GET", `/api/admin/users/${member.user.id}`, "/api/admin/users/:id", 200],
   ["PATCH", `/api/admin/users/${member.user.id}`, "/api/admin/users/:id", 200, { role: "authenticated" }],
   [
@@ -65,6 +69,15 @@ const requests: readonly (readonly [method: string, path: string, route: string,
     "/api/admin/users/:id/sessions/:sid",
     204,
   ],
+  ["GET", `/api/admin/users/${member.user.id}/factors`, "/api/admin/users/:id/factors", 200],
+  ["DELETE", `/api/admin/users/${member.user.id}/factors`, "/api/admin/users/:id/factors", 204],
+  ["GET", `/api/admin/users/${member.user.id}/links`, "/api/admin/users/:id/links", 200],
+  ["DELETE", `/api/admin/users/${member.user.id}/links/google`, "/api/admin/users/:id/links/:name", 404],
+  ["GET", `/api/admin/users/${member.user.id}/keys`, "/api/admin/users/:id/keys", 200],
+  ["DELETE", `/api/admin/users/${member.user.id}/keys/key_x`, "/api/admin/users/:id/keys/:key", 404],
+  ["GET", "/api/admin/keys", "/api/admin/keys", 200],
+  ["POST", "/api/admin/keys", "/api/admin/keys", 201, { name: "deployment", scopes: ["posts:read"] }],
+  ["DELETE", "/api/admin/keys/key_x", "/api/admin/keys/:id", 404],
   ["DELETE", `/api/admin/users/${member.user.id}`, "/api/admin/users/:id", 204],
   ["GET", "/api/admin/storage", "/api/admin/storage", 200],
   ["GET", `/api/admin/storage/${file.id}`, "/api/admin/storage/:id", 200],
@@ -87,6 +100,9 @@ const requests: readonly (readonly [method: string, path: string, route: string,
   ["GET", "/api/admin/jobs/none/queue/run_x", "/api/admin/jobs/:name/queue/:runId", 404],
   ["DELETE", "/api/admin/jobs/none/queue/run_x", "/api/admin/jobs/:name/queue/:runId", 404],
   ["POST", "/api/admin/jobs/none/queue/run_x/retry", "/api/admin/jobs/:name/queue/:runId/retry", 404],
+  ["GET", "/api/admin/mails", "/api/admin/mails", 200],
+  ["GET", "/api/admin/mails/mai_x", "/api/admin/mails/:id", 404],
+  ["POST", "/api/admin/mails/mai_x/retry", "/api/admin/mails/:id/retry", 404],
   ["GET", "/api/admin/logs", "/api/admin/logs", 200],
   ["GET", "/api/admin/events", "/api/admin/events", 200],
   ["GET", "/metrics", "/metrics", 200],
@@ -193,8 +209,11 @@ test("an admin may, and each change is in the log with who, what, before and aft
     ["admin.collection.updated", "made"],
     ["admin.collection.deleted", "made"],
     ["admin.user.created", expect.stringMatching(/^usr_/)],
+    ["admin.user.invited", "invited@example.com"],
     ["admin.user.password", demoted.user.id],
     ["admin.session.deleted", expect.stringMatching(/^ses_/)],
+    ["admin.user.factors", member.user.id],
+    ["admin.key.created", expect.stringMatching(/^key_/)],
     ["admin.user.deleted", member.user.id],
     ["admin.file.updated", file.id],
   ]);

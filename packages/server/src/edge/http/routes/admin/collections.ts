@@ -31,7 +31,7 @@ export function collectionRoutes({ schema, trials }: Admin): AdminRoutes {
       async PUT(exchange, admin) {
         const name = exchange.param("name");
         // An unknown name is refused before the body is read.
-        schema.get(name);
+        schema.refuseMissing(name);
         const isDry = isDryRun(exchange);
         const change = changeOf(name, await readAdminBody(exchange));
         if (isDry) return exchange.json(200, await schema.plan(change, waiterOf(exchange, admin)));

@@ -6,7 +6,9 @@ import { backupRoutes } from "./backups.ts";
 import { collectionRoutes } from "./collections.ts";
 import { eventRoutes } from "./events.ts";
 import { forAdmins } from "./for-admins.ts";
+import { adminKeyRoutes } from "./keys.ts";
 import { logRoutes } from "./logs.ts";
+import { mailRoutes } from "./mails.ts";
 import { scriptRoutes } from "./scripts.ts";
 import { fileRoutes } from "./storage.ts";
 import { userRoutes } from "./users.ts";
@@ -17,8 +19,10 @@ export function adminRoutes({ admin, liveStreams }: { admin: Admin; liveStreams:
     "/api/admin/config": { GET: (exchange) => exchange.json(200, admin.config()) },
     ...collectionRoutes(admin),
     ...userRoutes(admin),
+    ...adminKeyRoutes(admin),
     ...fileRoutes(admin),
     ...backupRoutes(admin),
+    ...mailRoutes(admin),
     ...scriptRoutes(admin),
     ...logRoutes(admin, liveStreams),
     ...eventRoutes(admin, liveStreams),

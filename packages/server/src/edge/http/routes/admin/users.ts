@@ -13,6 +13,11 @@ export function userRoutes({ users }: Admin): AdminRoutes {
         return exchange.json(201, await users.create(await readAdminBody(exchange), admin));
       },
     },
+    "/api/admin/invitations": {
+      async POST(exchange, admin) {
+        return exchange.json(201, await users.invite(await readAdminBody(exchange), admin, exchange.waiter));
+      },
+    },
     "/api/admin/users/:id": {
       GET: (exchange) => exchange.json(200, users.get(exchange.param("id"))),
       async PATCH(exchange, admin) {
@@ -32,6 +37,22 @@ export function userRoutes({ users }: Admin): AdminRoutes {
         // An unknown id is refused before the body is read.
         users.get(id);
         return exchange.json(200, await users.setPassword(id, await readAdminBody(exchange), admin));
+      },
+    },
+    "/api/admin/users/:id/factors": {
+      GET: (exchange) => exchange.json(200, users.factors(exchange.param("id"))),
+      async DELETE(exchange, admin) {
+        await users.removeFactors(exchange.param("id"), admin);
+        return exchange.empty();
+      },
+    },
+    "/api/admin/users/:id/links": {
+      GET: (exchange) => exchange.json(200, { items: users.links(exchange.param("id")) }),
+    },
+    "/api/admin/users/:id/links/:name": {
+      async DELETE(exchange, admin) {
+        await users.removeLink(exchange.param("id"), exchange.param("name"), admin);
+        return exchange.empty();
       },
     },
     "/api/admin/users/:id/sessions/:sid": {

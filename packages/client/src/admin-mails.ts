@@ -1,0 +1,32 @@
+/** The admin API of mails: the outbox. */
+import type { MailDetail, MailEntry, MailStatus, Page } from "@socle/protocol";
+import type { PageQuery } from "./page-query.ts";
+import { searchOf } from "./search.ts";
+import type { Transport } from "./transport.ts";
+
+export interface MailQuery extends PageQuery {
+  status?: MailStatus | undefined;
+}
+
+export class MailAdmin {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Newest first. */
+  list(query: MailQuery = {}): Promise<Page<MailEntry>> {
+    return this.#transport.call("GET", `/api/admin/mails${searchOf(query)}`);
+  }
+
+  /** A mail with the texts. The audit notes the reader. */
+  get(id: string): Promise<MailDetail> {
+    return this.#transport.call("GET", `/api/admin/mails/${encodeURIComponent(id)}`);
+  }
+
+  /** Makes a mail wait again that has failed or was kept. */
+  retry(id: string): Promise<MailEntry> {
+    return this.#transport.call("POST", `/api/admin/mails/${encodeURIComponent(id)}/retry`);
+  }
+}

@@ -1,0 +1,112 @@
+/** Auth client: what users do with their own account. */
+import type { OwnSession, ProviderEntry, SecondFactorProof, User, UserFactors } from "@socle/protocol";
+import { TotpClient } from "./auth-factors.ts";
+import { KeysClient } from "./auth-keys.ts";
+import { PasskeysClient } from "./auth-passkeys.ts";
+import { ProofsClient } from "./auth-proofs.ts";
+import { LinksClient, ProviderSignIns, type ProviderVisit, type VisitOptions } from "./auth-providers.ts";
+import type { Transport } from "./transport.ts";
+
+/** Sends a proof of an identity to a route below `/api/auth/`, and keeps the tokens of the answer. */
+export type SignIn = (route: string, proof: object) => Promise<User>;
+
+/** The requests that begin and end the session of the client. */
+interface SessionRequests {
+  readonly signIn: SignIn;
+  /** Sends a request that ends the session, and forgets the tokens. */
+  readonly signOut: (method: string, path: string, body: object) => Promise<void>;
+}
+
+/** The caller's account. Every method throws `SocleError`. */
+export class AuthClient extends ProofsClient {
+  readonly sessions: SessionsClient;
+  /** The authenticator app. */
+  readonly totp: TotpClient;
+  readonly passkeys: PasskeysClient;
+  /** The API keys. */
+  readonly keys: KeysClient;
+  /** The accounts at providers. */
+  readonly links: LinksClient;
+  readonly #providers: ProviderSignIns;
+  readonly #transport: Transport;
+  readonly #requests: SessionRequests;
+
+  constructor(transport: Transport, requests: SessionRequests) {
+    super(transport, requests.signIn);
+    this.#transport = transport;
+    this.#requests = requests;
+    this.sessions = new SessionsClient(transport);
+    this.totp = new TotpClient(transport);
+    this.passkeys = new PasskeysClient(transport, requests.signIn);
+    this.keys = new KeysClient(transport, "/api/auth/keys");
+    this.links = new LinksClient(transport);
+    this.#providers = new ProviderSignIns(transport, requests.signIn);
+  }
+
+  /** The providers at which users sign in. */
+  async providers(): Promise<ProviderEntry[]> {
+    return (await this.#transport.call<{ items: ProviderEntry[] }>("GET", "/api/auth/providers")).items;
+  }
+
+  /** Begins a sign-in at a provider. In a browser, the page leaves for the provider; an app opens the `url` of the answer. */
+  signInWith(name: string, options: VisitOptions = {}): Promise<ProviderVisit<User>> {
+    return this.#providers.begin(name, options);
+  }
+
+  /**
+   * Ends the sign-in at a provider, on the page at which the browser came back. Null on any other page.
+   * @throws ProviderError if the sign-in has failed; SecondFactorRequired.
+   */
+  finishSignIn(): Promise<User | null> {
+    return this.#providers.finish();
+  }
+
+  /** Ends a sign-in that has thrown `SecondFactorRequired`. */
+  secondFactor(proof: SecondFactorProof): Promise<User> {
+    return this.#requests.signIn("second-factor", proof);
+  }
+
+  /**
+   * Replaces the password, and ends the sessions on all other devices. A user without a password sets a password with
+   * `current` null and a sign-in of the last ten minutes.
+   */
+  async changePassword(current: string | null, password: string): Promise<void> {
+    await this.#transport.fetch("PUT", "/api/auth/password", { body: { current, password } });
+  }
+
+  /**
+   * Deletes the account and signs out. A user without a password passes null, after a sign-in of the last ten minutes.
+   */
+  deleteAccount(password: string | null): Promise<void> {
+    return this.#requests.signOut("DELETE", "/api/auth/me", { password });
+  }
+
+  /** The second factors and passkeys. */
+  factors(): Promise<UserFactors> {
+    return this.#transport.call("GET", "/api/auth/factors");
+  }
+}
+
+/** The caller's sessions. */
+export class SessionsClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** The sessions that have not expired, newest first. */
+  async list(): Promise<OwnSession[]> {
+    return (await this.#transport.call<{ items: OwnSession[] }>("GET", "/api/auth/sessions")).items;
+  }
+
+  /** Ends a session. With the current session, the tokens of this client end; `logout` also forgets the tokens. */
+  async end(id: string): Promise<void> {
+    await this.#transport.fetch("DELETE", `/api/auth/sessions/${encodeURIComponent(id)}`);
+  }
+
+  /** Ends the sessions on all other devices. */
+  async endOthers(): Promise<void> {
+    await this.#transport.fetch("DELETE", "/api/auth/sessions");
+  }
+}

@@ -1,0 +1,117 @@
+/** Callers: who holds an access token or an API key, looked up in memory after the first use, and looked at again in transactions. */
+import type { Role, User } from "@socle/protocol";
+import { type Bearer, BoundedMap, type SignedIn } from "../../base/kernel/index.ts";
+import type { Database, Reader } from "../../store/database/index.ts";
+import { Keys } from "./keys/keys.ts";
+import type { Session } from "./session-table.ts";
+import { type AccessClaims, type AccessTokens, invalidToken, type Sessions } from "./sessions.ts";
+import type { Users } from "./users.ts";
+
+/** The most verified tokens in memory: the claims of a token stay; its session and its time are checked at each use. */
+const maxClaims = 5_000;
+
+interface CallersOptions {
+  database: Database;
+  sessions: Sessions;
+  keys: Keys;
+  users: Users;
+  /** Available once auth has started. */
+  tokens: () => AccessTokens;
+}
+
+export class Callers {
+  readonly #sessions: Sessions;
+  readonly #keys: Keys;
+  readonly #users: Users;
+  readonly #tokens: () => AccessTokens;
+  readonly #claims = new BoundedMap<string, AccessClaims>(maxClaims);
+
+  constructor(options: CallersOptions) {
+    this.#sessions = options.sessions;
+    this.#keys = options.keys;
+    this.#users = options.users;
+    this.#tokens = options.tokens;
+    options.database.guardCallers((reader, caller) => this.#recheck(reader, caller));
+  }
+
+  /**
+   * The caller of an access token or an API key, after checks of signature, time, session and present role. The answer comes
+   * at once if token and session were seen before.
+   * @throws AppError `unauthorized`.
+   */
+  authenticate(token: string): Bearer | Promise<SignedIn> {
+    const claims = this.#claims.get(token);
+    const session = claims && this.#sessions.known(claims.sid);
+    if (claims !== undefined && session !== undefined) return signedIn(claims, session);
+    return Keys.isKey(token) ? this.#keys.authenticate(token) : this.#authenticateNew(token);
+  }
+
+  /**
+   * Like `authenticate`, for a caller with an open connection, with the end of the caller's right (milliseconds since 1970).
+   * @throws AppError `unauthorized`.
+   */
+  async connect(token: string): Promise<{ principal: Bearer; expiresAt: number }> {
+    const principal = await this.authenticate(token);
+    if (Keys.isKey(token)) return { principal, expiresAt: this.#keys.find(principal.sessionId)?.expiresAt ?? 0 };
+    const { exp } = await this.#claimsOf(token);
+    const sessionEnd = this.#sessions.known(principal.sessionId)?.expiresAt ?? Number.POSITIVE_INFINITY;
+    return { principal, expiresAt: Math.min(exp * 1_000, sessionEnd) };
+  }
+
+  /** The role of a session or a key in the database; null for an ended session or key. */
+  roleOf(sessionId: string): Role | null {
+    if (Keys.isId(sessionId)) return this.#keys.find(sessionId)?.caller.role ?? null;
+    const session = this.#sessions.find(sessionId);
+    return session === null || session.expiresAt <= Date.now() ? null : session.role;
+  }
+
+  /** The user of a caller, with the role of the caller: a key may have less than its owner. Null for a service key. */
+  userOf({ userId, role }: Bearer): User | null {
+    const user = userId === null ? null : this.#users.find(userId);
+    return user && { ...user, role };
+  }
+
+  /** The user behind a change, by the id of a user or an API key (`actorOf`); null for no user, and for a key that has ended. */
+  actor(id: string | null): User | null {
+    return id === null ? null : (this.#users.find(id) ?? this.#ownerOf(id));
+  }
+
+  #ownerOf(keyId: string): User | null {
+    const key = this.#keys.find(keyId);
+    return key && this.userOf(key.caller);
+  }
+
+  /** The caller guard of the database. The guard reads memory, which changes at the moment of each commit. */
+  #recheck(reader: Reader, caller: Bearer): Bearer {
+    const { sessionId } = caller;
+    if ("scopes" in caller) {
+      const key = this.#keys.find(sessionId, reader);
+      if (key === null) throw invalidToken(null);
+      return key.caller;
+    }
+    const session = this.#sessions.known(sessionId) ?? this.#sessions.find(sessionId, reader);
+    if (session === null || session.expiresAt <= Date.now()) throw invalidToken(null);
+    return session.role === caller.role ? caller : { ...caller, role: session.role };
+  }
+
+  async #claimsOf(token: string): Promise<AccessClaims> {
+    const known = this.#claims.get(token);
+    if (known !== undefined) return known;
+    const claims = await this.#tokens().verify(token);
+    this.#claims.set(token, claims);
+    return claims;
+  }
+
+  async #authenticateNew(token: string): Promise<SignedIn> {
+    const claims = await this.#claimsOf(token);
+    const session = this.#sessions.known(claims.sid) ?? this.#sessions.find(claims.sid);
+    if (session === null) throw invalidToken(null);
+    return signedIn(claims, session);
+  }
+}
+
+function signedIn(claims: AccessClaims, session: Session): SignedIn {
+  const now = Date.now();
+  if (claims.exp * 1_000 <= now || session.expiresAt <= now || session.userId !== claims.sub) throw invalidToken(null);
+  return { userId: session.userId, role: session.role, sessionId: session.id };
+}

@@ -1,0 +1,213 @@
+/** Second factors: the authenticator app and the recovery codes of a user, and the sign-in that ends with a factor. */
+import type { LoginResponse, RecoveryCodes, TotpSetup, User, UserFactors } from "@socle/protocol";
+import { AppError, type SignedIn } from "../../../base/kernel/index.ts";
+import type { Logger } from "../../../base/logging/index.ts";
+import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
+import type { LoginGuard } from "../login-guard.ts";
+import type { Notices } from "../notices.ts";
+import { changeOwn } from "../own-change.ts";
+import type { PasswordCaller } from "../passwords.ts";
+import { invalid, readCode } from "../read-body.ts";
+import type { SignIns } from "../sign-ins.ts";
+import type { Users } from "../users.ts";
+import { invalidAttempt, useAttempt, userOfAttempt } from "./attempt-table.ts";
+import {
+  confirmPending,
+  countRecoveryCodes,
+  findTotp,
+  hasRecoveryCode,
+  hasTotp,
+  keepPending,
+  keepRecoveryCodes,
+  removeFactors,
+  removeTotp,
+  useRecoveryCode,
+  useStep,
+} from "./factor-table.ts";
+import { listPasskeys } from "./passkey-table.ts";
+import type { Passkeys } from "./passkeys.ts";
+import { type FactorProof, readProof } from "./read-proof.ts";
+import { hashOfRecoveryCode, newRecoveryCodes } from "./recovery-codes.ts";
+import { seal, unseal } from "./sealed-text.ts";
+import { newTotpSecret, stepOfCode, toBase32, totpUri } from "./totp.ts";
+
+interface FactorsOptions {
+  database: Database;
+  logger: Logger;
+  signIns: SignIns;
+  passkeys: Passkeys;
+  /** Counts wrong second factors. */
+  guard: LoginGuard;
+  users: Users;
+  notices: Notices;
+  /** The key that seals the secrets of apps, available once auth has started. */
+  sealKey: () => string;
+  publicUrl?: string | undefined;
+}
+
+export class Factors {
+  readonly #options: FactorsOptions;
+
+  constructor(options: FactorsOptions) {
+    this.#options = options;
+  }
+
+  /** The factors of a user, without any secret. */
+  of(userId: string, reader: Reader = this.#options.database.reader): UserFactors {
+    const passkeys = listPasskeys(reader, userId);
+    return { totp: hasTotp(reader, userId), recoveryCodes: countRecoveryCodes(reader, userId), passkeys };
+  }
+
+  /** Removes all factors of a user, and answers the removed factors. */
+  removeAll(tx: Transactor, userId: string): UserFactors {
+    const before = this.of(userId, tx);
+    removeFactors(tx, userId);
+    return before;
+  }
+
+  /**
+   * Makes a secret for an authenticator app. A code of the app confirms the secret; until then, nothing changes for the user.
+   * @param by the sender of the request, here and below.
+   * @throws AppError `forbidden` without a recent sign-in, here and below.
+   */
+  async beginTotp(caller: SignedIn, by: PasswordCaller): Promise<TotpSetup> {
+    const { users, sealKey, publicUrl } = this.#options;
+    const { userId } = caller;
+    const secret = newTotpSecret();
+    const sealed = await seal(secret, userId, sealKey());
+    // The name under which the app shows the account.
+    const issuer = publicUrl === undefined ? "Socle" : new URL(publicUrl).hostname;
+    return changeOwn(this.#options, { caller, by, change: null }, (tx) => {
+      keepPending(tx, userId, sealed);
+      return { secret: toBase32(secret), uri: totpUri(secret, issuer, users.get(userId, tx).email) };
+    });
+  }
+
+  /**
+   * Turns the second factor on, with a code of the app, and answers new recovery codes. The code counts as used.
+   * @throws AppError `validation_error` for a wrong code, `conflict` without a new secret.
+   */
+  async confirmTotp(caller: SignedIn, body: Record<string, unknown>, by: PasswordCaller): Promise<RecoveryCodes> {
+    const { userId } = caller;
+    const code = readCode(body);
+    const pending = findTotp(this.#options.database.reader, userId)?.pending ?? null;
+    if (pending === null) throw noSecret();
+    const step = stepOfCode(await this.#unseal(pending, userId), code, 0);
+    if (step === null)
+      throw invalid("code", "The code is wrong. If the app is right, compare the clocks of device and service.");
+    const change = "An authenticator app was set up as the second factor.";
+    return changeOwn(this.#options, { caller, by, change }, (tx) => {
+      if (!confirmPending(tx, userId, { pending, step })) throw noSecret();
+      return renewCodes(tx, userId);
+    });
+  }
+
+  /** Turns the second factor off. @throws AppError `not_found` without an app. */
+  async removeTotp(caller: SignedIn, by: PasswordCaller): Promise<void> {
+    await changeOwn(this.#options, { caller, by, change: "The second factor was turned off." }, (tx) => {
+      if (!removeTotp(tx, caller.userId)) throw new AppError("not_found", "There is no authenticator app.");
+    });
+  }
+
+  /** Replaces the recovery codes. @throws AppError `conflict` without a second factor. */
+  async renewRecoveryCodes(caller: SignedIn, by: PasswordCaller): Promise<RecoveryCodes> {
+    return changeOwn(this.#options, { caller, by, change: "New recovery codes were made." }, (tx) => {
+      if (!hasTotp(tx, caller.userId))
+        throw new AppError("conflict", "Recovery codes belong to an authenticator app, and there is no app.");
+      return renewCodes(tx, caller.userId);
+    });
+  }
+
+  /**
+   * Ends a sign-in with the second factor.
+   * @throws AppError `bad_request` for an attempt that is unknown, used or expired; `unauthorized` for a wrong factor;
+   * `rate_limited` after too many wrong factors; the refusal of a hook.
+   */
+  async secondFactor(body: Record<string, unknown>, caller: PasswordCaller): Promise<LoginResponse> {
+    const { database, users, signIns } = this.#options;
+    const { attempt, ...proof } = readProof(body);
+    const user = users.find(userOfAttempt(database.reader, attempt));
+    if (user === null) throw invalidAttempt();
+    const checks: { readonly [factor in FactorProof["factor"]]: () => Promise<Spend> } = {
+      code: () => this.#checkCode(user, proof.value, caller),
+      recoveryCode: () => this.#checkRecoveryCode(user, proof.value, caller),
+      passkey: () => this.#checkPasskey(user, { attempt, body }, caller),
+    };
+    const spend = await checks[proof.factor]();
+    const prove = (tx: Transactor): User => {
+      const current = users.find(useAttempt(tx, attempt), tx);
+      if (current === null) throw invalidAttempt();
+      spend(tx);
+      return current;
+    };
+    return signIns.signIn({ user, caller, prove, isComplete: true });
+  }
+
+  /** Six digits can be guessed, so wrong codes count for the account, from all addresses. */
+  async #checkCode({ id, email }: User, code: string, caller: PasswordCaller): Promise<Spend> {
+    let found: { secret: string; step: number } | null = null;
+    const check = async (): Promise<boolean> => {
+      const totp = findTotp(this.#options.database.reader, id);
+      if (totp === null || totp.secret === null) return false;
+      const step = stepOfCode(await this.#unseal(totp.secret, id), code, totp.lastStep);
+      if (step !== null) found = { secret: totp.secret, step };
+      return found !== null;
+    };
+    await this.#options.guard.guard({ email, caller, account: id }, check);
+    const right: { secret: string; step: number } | null = found;
+    if (right === null) throw wrongFactor();
+    return (tx) => {
+      if (!useStep(tx, id, right)) throw wrongFactor();
+    };
+  }
+
+  /** Nobody guesses a recovery code, so wrong codes of others do not keep the owner of the account from the last way in. */
+  async #checkRecoveryCode({ id, email }: User, code: string, caller: PasswordCaller): Promise<Spend> {
+    const hash = hashOfRecoveryCode(code);
+    const check = async (): Promise<boolean> => hasRecoveryCode(this.#options.database.reader, id, hash);
+    if (!(await this.#options.guard.guard({ email, caller }, check))) throw wrongFactor();
+    return (tx) => {
+      if (!useRecoveryCode(tx, id, hash)) throw wrongFactor();
+      const change = `A recovery code was used for a sign-in; ${countRecoveryCodes(tx, id)} recovery codes are left.`;
+      this.#options.notices.tell(tx, { id, email }, { change, by: caller });
+    };
+  }
+
+  async #checkPasskey(user: User, { attempt, body }: PasskeyProof, caller: PasswordCaller): Promise<Spend> {
+    const purpose = { step: "second factor", subject: attempt } as const;
+    const { userId, spend } = await this.#options.passkeys.verify(body, purpose, caller);
+    if (userId !== user.id) throw wrongFactor();
+    return spend;
+  }
+
+  /** @throws AppError `unavailable` when the key of the service is another than the key of the secret. */
+  async #unseal(sealed: string, userId: string): Promise<Uint8Array> {
+    const secret = await unseal(sealed, userId, this.#options.sealKey());
+    if (secret !== null) return secret;
+    const reason = "auth.jwtSecret has changed since; users need recovery codes, or an admin removes the factor";
+    this.#options.logger.error("The secret of an authenticator app cannot be read", { userId, reason });
+    throw new AppError("unavailable", "Codes of your app cannot be checked now: use a recovery code, or ask an admin.");
+  }
+}
+
+/** Uses a factor up, in the transaction of the sign-in. @throws AppError `unauthorized` for a factor that was used meanwhile. */
+type Spend = (tx: Transactor) => void;
+
+interface PasskeyProof {
+  readonly attempt: string;
+  readonly body: Record<string, unknown>;
+}
+
+function renewCodes(tx: Transactor, userId: string): RecoveryCodes {
+  const recoveryCodes = newRecoveryCodes();
+  keepRecoveryCodes(tx, userId, recoveryCodes.map(hashOfRecoveryCode));
+  return { recoveryCodes };
+}
+
+function wrongFactor(): AppError {
+  return new AppError("unauthorized", "The second factor is wrong, or was used before.");
+}
+
+function noSecret(): AppError {
+  return new AppError("conflict", "There is no new secret to confirm: POST /api/auth/totp makes a secret.");
+}

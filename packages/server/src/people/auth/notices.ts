@@ -1,0 +1,91 @@
+/** Notices: mails that tell a user of a change of credentials, with the address and the browser of the caller. */
+import type { User } from "@socle/protocol";
+import { AppError, type Rate, TokenBuckets } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import type { Transactor } from "../../store/database/index.ts";
+import type { Mails } from "../mail/index.ts";
+import { languageOf, type PasswordCaller, userAgentOf } from "./passwords.ts";
+
+/** A change of credentials. */
+export interface Change {
+  /** A plain sentence: "The password was changed." */
+  readonly change: string;
+  /** The caller who made the change; or the admin or the code of the service, whom the user cannot tell by an address. */
+  readonly by: PasswordCaller | "an administrator" | "the service";
+}
+
+/** An address, or the network of an IPv6 address. A proxy that is set up wrongly can pass any text as an address. */
+const address = /^[0-9a-f.:/]{1,50}$/;
+
+/** Signs of browsers, with the names for people; the signs of a browser stand in the names of later browsers. */
+const browsers = [
+  [/\bEdg(e|A|iOS)?\//, "Edge"],
+  [/\b(OPR|Opera)\//, "Opera"],
+  [/\bSamsungBrowser\//, "Samsung Internet"],
+  [/\b(Firefox|FxiOS)\//, "Firefox"],
+  [/\b(Chrome|CriOS)\//, "Chrome"],
+  [/\bSafari\//, "Safari"],
+] as const;
+
+const systems = [
+  [/\b(iPhone|iPad)\b/, "iOS"],
+  [/\bAndroid\b/, "Android"],
+  [/\bWindows\b/, "Windows"],
+  [/\b(Macintosh|Mac OS X)\b/, "macOS"],
+  [/\b(Linux|CrOS)\b/, "Linux"],
+] as const;
+
+interface NoticesOptions {
+  readonly mails: Mails;
+  readonly logger: Logger;
+  /** Notices to an address; null for no bound. */
+  readonly recipientRate: Rate | null;
+}
+
+export class Notices {
+  readonly #options: NoticesOptions;
+  readonly #recipients: TokenBuckets | null;
+
+  constructor(options: NoticesOptions) {
+    this.#options = options;
+    this.#recipients = options.recipientRate && new TokenBuckets(options.recipientRate);
+  }
+
+  /**
+   * Mails a notice to the address of a user, in the transaction of the change. Without mail, there is no notice. A full outbox
+   * leaves the notice out with a line of the log, so that nobody can prevent a change by filling the outbox; and so do many
+   * notices to the address, so that nobody fills the mailbox of a stranger by changes of an own account.
+   * @param user as before the change: a new address does not hide the change from the owner of the former address.
+   */
+  tell(tx: Transactor, user: Pick<User, "id" | "email">, { change, by }: Change): void {
+    const { mails, logger } = this.#options;
+    if (!mails.isOn) return;
+    const origin = typeof by === "string" ? by : originOf(by);
+    const language = typeof by === "string" ? null : languageOf(by);
+    const leaveOut = (reason: string): void =>
+      tx.onDurable(() => logger.warn(`A notice was left out: ${reason}`, { userId: user.id, change }));
+    if ((this.#recipients?.take(user.email, performance.now()) ?? 0) > 0) {
+      leaveOut("too many notices go to the address");
+      return;
+    }
+    try {
+      mails.add(tx, { kind: "notice", to: user.email, values: { change, origin }, language });
+    } catch (thrown) {
+      if (!(thrown instanceof AppError) || thrown.limit !== "mails") throw thrown;
+      leaveOut("the outbox is full");
+    }
+  }
+}
+
+/**
+ * "192.0.2.1, Firefox on Windows". A caller chooses the `User-Agent`, so the mail has only known names: a thief cannot write
+ * to the user through a notice.
+ */
+function originOf(caller: PasswordCaller): string {
+  const text = userAgentOf(caller) ?? "";
+  const nameIn = (signs: typeof browsers | typeof systems): string | undefined =>
+    signs.find(([sign]) => sign.test(text))?.[1];
+  const place = address.test(caller.key) ? caller.key : "an unknown address";
+  const system = nameIn(systems);
+  return `${place}, ${nameIn(browsers) ?? "an unknown program"}${system === undefined ? "" : ` on ${system}`}`;
+}

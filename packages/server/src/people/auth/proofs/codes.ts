@@ -1,0 +1,91 @@
+/** Sign-ins with a code: six digits that were mailed, for an attempt that only the requester knows. */
+import type { LoginResponse, User } from "@socle/protocol";
+import { AppError, isSameSecret } from "../../../base/kernel/index.ts";
+import type { Database, Transactor } from "../../../store/database/index.ts";
+import type { Mails } from "../../mail/index.ts";
+import { nothingShown, proveAddress } from "../credentials.ts";
+import type { LoginGuard } from "../login-guard.ts";
+import { languageOf, type PasswordCaller } from "../passwords.ts";
+import type { SignIns } from "../sign-ins.ts";
+import { findByEmail, type Users } from "../users.ts";
+import type { MailRequests } from "./mail-requests.ts";
+import { addProof, consume, endPurposeOf, findProof, invalidProof, newToken } from "./proof-table.ts";
+
+interface CodesOptions {
+  database: Database;
+  mails: Mails;
+  requests: MailRequests;
+  users: Users;
+  signIns: SignIns;
+  /** Counts wrong codes: for an account from all addresses, and for an address. */
+  guard: LoginGuard;
+  /** Whether users may sign in with a code (`auth.codes`). */
+  codes: boolean;
+}
+
+export class Codes {
+  readonly #options: CodesOptions;
+
+  constructor(options: CodesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Mails a code, and answers the attempt that the code is for, also for an unknown address.
+   * @throws AppError `forbidden` when codes are off.
+   */
+  request(email: string, caller: PasswordCaller): string {
+    const { requests, mails } = this.#options;
+    this.#checkOn();
+    const attempt = newToken();
+    requests.later({ recipient: email, caller, needs: "code" }, (tx) => {
+      const code = newCode();
+      const user = findByEmail(tx, email)?.user ?? null;
+      addProof(tx, attempt, { purpose: "code", userId: user?.id ?? null, email, details: hashOf(attempt, code) });
+      if (user !== null)
+        mails.add(tx, { kind: "code", to: email, values: { code }, language: languageOf(caller), urgent: true });
+    });
+    return attempt;
+  }
+
+  /**
+   * Signs in with a code. The address is proven then.
+   * @throws AppError `bad_request` for a code that does not work; `rate_limited` after too many wrong codes; `forbidden` when
+   * codes are off; the refusal of a hook.
+   */
+  async signIn({ attempt, code }: { attempt: string; code: string }, caller: PasswordCaller): Promise<LoginResponse> {
+    const { database, users, signIns, guard } = this.#options;
+    this.#checkOn();
+    const proof = findProof(database.reader, "code", attempt);
+    const check = async (): Promise<boolean> => isSameSecret(proof?.details ?? "", hashOf(attempt, code));
+    const email = proof?.email ?? null;
+    // An unknown attempt is of no account: the address alone counts.
+    const isRight = await guard.guard({ email, caller, account: email ?? attempt }, check);
+    const user = proof === null || proof.userId === null ? null : users.find(proof.userId);
+    if (!isRight || user === null) throw invalidProof();
+    const prove = (tx: Transactor): User => {
+      const { userId } = consume(tx, "code", attempt);
+      const current = userId === null ? null : users.find(userId, tx);
+      if (current?.email !== email) throw invalidProof();
+      if (current.verified !== user.verified)
+        throw new AppError("conflict", "The user was changed during the login. Try again.");
+      endPurposeOf(tx, current.id, "code");
+      return proveAddress(tx, current, { shown: nothingShown, users });
+    };
+    // The first proof removes the second factor, which somebody else may have made.
+    return signIns.signIn({ user: { ...user, verified: true }, caller, prove, isComplete: !user.verified });
+  }
+
+  #checkOn(): void {
+    if (!this.#options.codes) throw new AppError("forbidden", "Signing in with a code is switched off.");
+  }
+}
+
+function newCode(): string {
+  const [random = 0n] = crypto.getRandomValues(new BigUint64Array(1));
+  return String(random % 1_000_000n).padStart(6, "0");
+}
+
+function hashOf(attempt: string, code: string): string {
+  return Bun.SHA256.hash(`code\0${attempt}\0${code}`, "hex");
+}

@@ -1,0 +1,197 @@
+/** Accounts of people who come from a provider: sign-ins, new users, and links of users to identities. */
+import type { Link, LoginResponse, Role, User } from "@socle/protocol";
+import type { Config } from "../../../base/config/index.ts";
+import { AppError, type Clock, quote, type SignedIn, toTimestamp } from "../../../base/kernel/index.ts";
+import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
+import { nothingShown, proveAddress } from "../credentials.ts";
+import type { Change, Notices } from "../notices.ts";
+import type { PasswordCaller } from "../passwords.ts";
+import { checkRecent } from "../recent-login.ts";
+import type { SignIns } from "../sign-ins.ts";
+import { spendAdminEmail, type Users } from "../users.ts";
+import { checkWayIn } from "../ways-in.ts";
+import type { ProviderIdentity } from "./presets.ts";
+import type { Provider } from "./provider.ts";
+import { findLink, insertLink, type LinkRow, linksOf, removeLink } from "./provider-table.ts";
+import { addressOf, checkLink, type Match, matchOf, type ProviderAddress } from "./takeover.ts";
+
+interface AccountsOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly users: Users;
+  readonly signIns: SignIns;
+  readonly notices: Notices;
+  /** The names of the configured providers. */
+  readonly providers: ReadonlySet<string>;
+  readonly settings: Pick<Config, "auth.registration" | "auth.requireVerified" | "auth.codes">;
+}
+
+/** An identity that a provider has proven, and the code of the proof. */
+export interface ProvenIdentity {
+  readonly identity: ProviderIdentity;
+  readonly provider: Provider;
+  /** Uses the code up. @throws AppError `bad_request` for a code that was used meanwhile. */
+  readonly take: (tx: Transactor) => void;
+}
+
+export class ProviderAccounts {
+  readonly #options: AccountsOptions;
+
+  constructor(options: AccountsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The user of an identity; see `matchOf`.
+   * @throws AppError `conflict`, `forbidden`.
+   */
+  match(reader: Reader, identity: ProviderIdentity, provider: Provider): Match {
+    const { settings } = this.#options;
+    const match = matchOf(reader, identity, provider);
+    if (match.kind !== "new") return match;
+    if (!settings["auth.registration"])
+      throw new AppError("forbidden", "There is no account here for this sign-in, and registration is switched off.");
+    if (settings["auth.requireVerified"] && !match.address.isProven)
+      throw new AppError(
+        "forbidden",
+        `${provider.title} has not proven your email address, which an account here needs.`,
+      );
+    return match;
+  }
+
+  /**
+   * Signs in as the user of an identity, who may be new.
+   * @throws AppError as `match`; the refusal of a hook; `conflict` if the account was changed meanwhile.
+   */
+  async signIn(proven: ProvenIdentity, caller: PasswordCaller): Promise<LoginResponse> {
+    const { identity, provider, take } = proven;
+    const { database, signIns } = this.#options;
+    const expected = await this.#proven(this.match(database.reader, identity, provider), identity);
+    const matchNow = (tx: Transactor): Match => {
+      take(tx);
+      return this.match(tx, identity, provider);
+    };
+    if (expected.kind === "new") {
+      const { email } = expected.address;
+      const role = this.#roleOf(database.reader, expected.address);
+      await signIns.beforeRegister({ email, role }, caller);
+      const insert = (tx: Transactor): User => {
+        const match = matchNow(tx);
+        if (match.kind !== "new") throw changed();
+        return this.#insertUser(tx, match.address, proven);
+      };
+      return signIns.signUp(caller, insert);
+    }
+    const { user } = expected;
+    const prove = (tx: Transactor): User => {
+      const match = matchNow(tx);
+      // The hooks have seen the other user.
+      if (match.kind === "new" || match.user.id !== user.id) throw changed();
+      if (match.kind === "same-email") {
+        this.#insertLink(tx, match.user, proven);
+        this.#options.notices.tell(tx, match.user, { change: linked(provider), by: caller });
+      }
+      return match.user;
+    };
+    return signIns.signIn({ user, caller, prove });
+  }
+
+  /**
+   * Links an identity to the signed-in user.
+   * @throws AppError `unauthorized` for a session that has ended, `conflict`, `bad_request`.
+   */
+  addLink(proven: ProvenIdentity, caller: SignedIn, by: PasswordCaller): Promise<Link> {
+    const { identity, provider, take } = proven;
+    const { database, users, notices } = this.#options;
+    return database.transactFor(caller, (tx) => {
+      take(tx);
+      const { userId, sessionId } = caller;
+      checkLink(tx, identity, { userId, provider });
+      const user = users.get(userId, tx);
+      const present = findLink(tx, identity);
+      if (present !== null) return shown(present);
+      const link = this.#insertLink(tx, user, proven);
+      notices.tell(tx, user, { change: linked(provider), by });
+      this.#proveAddress(tx, user, { identity, sessionId });
+      return shown(link);
+    });
+  }
+
+  links(userId: string): Link[] {
+    return linksOf(this.#options.database.reader, userId).map(shown);
+  }
+
+  /**
+   * Removes a link of the signed-in user.
+   * @throws AppError `not_found`, `forbidden` without a recent sign-in, `bad_request` for the last way to sign in.
+   */
+  async removeLink(caller: SignedIn, provider: string, by: PasswordCaller): Promise<void> {
+    const { database, users, settings, providers } = this.#options;
+    await database.transactFor(caller, (tx) => {
+      checkRecent(tx, caller);
+      this.remove(tx, users.get(caller.userId, tx), { provider, by });
+      checkWayIn(tx, caller.userId, { codes: settings["auth.codes"], providers });
+    });
+  }
+
+  /** Removes a link of a user, with a notice. @throws AppError `not_found`. */
+  remove(tx: Transactor, user: User, { provider, by }: { provider: string; by: Change["by"] }): Link {
+    const link = linksOf(tx, user.id).find((each) => each.provider === provider);
+    if (link === undefined) throw new AppError("not_found", `There is no link to ${quote(provider)}.`);
+    removeLink(tx, link);
+    this.#options.notices.tell(tx, user, { change: `The link to an account at ${provider} was removed.`, by });
+    return shown(link);
+  }
+
+  /** A match with the user's email proven if the identity proves the email: before hooks and factors are asked, which the proof may change. */
+  async #proven(match: Match, identity: ProviderIdentity): Promise<Match> {
+    if (match.kind === "new" || match.user.verified) return match;
+    const { database, users } = this.#options;
+    const prove = (tx: Transactor): User =>
+      this.#proveAddress(tx, users.get(match.user.id, tx), { identity, sessionId: null });
+    return { ...match, user: await database.transact(prove) };
+  }
+
+  /** The role of a new user: only a proven email is the email of the configured admin. */
+  #roleOf(reader: Reader, { email, isProven }: ProviderAddress): Role {
+    return isProven ? this.#options.users.roleOfNew(reader, email) : "authenticated";
+  }
+
+  #insertUser(tx: Transactor, address: ProviderAddress, proven: ProvenIdentity): User {
+    const { users } = this.#options;
+    const { email, isProven } = address;
+    const role = this.#roleOf(tx, address);
+    if (role === "admin") spendAdminEmail(tx, email);
+    const user = users.add(tx, { email, passwordHash: "", role }, null);
+    this.#insertLink(tx, user, proven);
+    return isProven ? users.change(tx, { user, verified: true }, null) : user;
+  }
+
+  #insertLink(tx: Transactor, { id: userId }: User, { identity, provider }: ProvenIdentity): LinkRow {
+    const { issuer, subject } = identity;
+    const email = addressOf(identity)?.email ?? null;
+    const link = { issuer, subject, userId, provider: provider.name, email, createdAt: this.#options.clock.now() };
+    insertLink(tx, link);
+    return link;
+  }
+
+  /** A provider's proof of the user's own email counts as a proof of the email. */
+  #proveAddress(tx: Transactor, user: User, by: { identity: ProviderIdentity; sessionId: string | null }): User {
+    const address = addressOf(by.identity);
+    if (address === null || !address.isProven || address.email !== user.email) return user;
+    const shown = { ...nothingShown, sessionId: by.sessionId, link: by.identity };
+    return proveAddress(tx, user, { shown, users: this.#options.users });
+  }
+}
+
+function shown({ provider, email, createdAt }: LinkRow): Link {
+  return { name: provider, email, createdAt: toTimestamp(createdAt) };
+}
+
+function changed(): AppError {
+  return new AppError("conflict", "The account was changed during the sign-in. Try again.");
+}
+
+function linked({ title }: Provider): string {
+  return `An account at ${title} was linked: you can sign in there.`;
+}

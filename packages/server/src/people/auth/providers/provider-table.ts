@@ -1,0 +1,99 @@
+/** SQL of sign-ins at providers: the steps of sign-ins under way, and the links of users to identities at providers. */
+import { randomToken } from "../../../base/kernel/index.ts";
+import type { Reader, Transactor } from "../../../store/database/index.ts";
+import type { ProviderIdentity } from "./presets.ts";
+
+/** The key of a link: the same person at a provider, for ever. */
+export type LinkKey = Pick<ProviderIdentity, "issuer" | "subject">;
+
+/** A link of a user to an identity at a provider. */
+export interface LinkRow extends LinkKey {
+  readonly userId: string;
+  /** The name of the provider in the configuration. */
+  readonly provider: string;
+  /** The email at the provider when the link was made. */
+  readonly email: string | null;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+}
+
+/**
+ * The purposes of tokens: a signed-in user opens a `link` address; a browser comes back from a provider with a `state`; an
+ * app exchanges a `code`.
+ */
+export type StepPurpose = "link" | "state" | "code";
+
+/** The stored hash: a token of one purpose is no token of another purpose. */
+function hashOf(purpose: StepPurpose, token: string): string {
+  return Bun.SHA256.hash(`provider ${purpose}\0${token}`, "hex");
+}
+
+/** A step that is kept; the content is JSON. */
+interface StepRow {
+  readonly hash: string;
+  readonly content: string;
+}
+
+/**
+ * Adds a step. Answers the token, and whether an earlier step that is still good was forgotten.
+ * @param step `most` is the number of steps that are kept: with more, the oldest is forgotten.
+ */
+export function addStep(
+  tx: Transactor,
+  purpose: StepPurpose,
+  step: { content: object; ttlMs: number; most: number },
+): { token: string; hasForgotten: boolean } {
+  const token = randomToken(32);
+  const now = Date.now();
+  const added = tx.get<{ _seq: number }>(
+    "INSERT INTO _provider_steps (hash, purpose, content, expiresAt) VALUES (?, ?, ?, ?) RETURNING _seq",
+    hashOf(purpose, token),
+    purpose,
+    JSON.stringify(step.content),
+    now + step.ttlMs,
+  );
+  const old = "DELETE FROM _provider_steps WHERE _seq <= ? RETURNING expiresAt";
+  const forgotten = tx.all<{ expiresAt: number }>(old, (added?._seq ?? 0) - step.most);
+  return { token, hasForgotten: forgotten.some(({ expiresAt }) => expiresAt > now) };
+}
+
+/** The step of a token that has not expired. */
+export function findStep(reader: Reader, purpose: StepPurpose, token: string): StepRow | null {
+  const sql = "SELECT hash, content FROM _provider_steps WHERE hash = ? AND purpose = ? AND expiresAt > ?";
+  return reader.get<StepRow>(sql, hashOf(purpose, token), purpose, Date.now());
+}
+
+export function removeStep(tx: Transactor, hash: string): void {
+  tx.run("DELETE FROM _provider_steps WHERE hash = ?", hash);
+}
+
+/** The hashes of up to `most` expired steps. */
+export function expiredSteps(reader: Reader, now: number, most: number): string[] {
+  const sql = "SELECT hash FROM _provider_steps WHERE expiresAt <= ? LIMIT ?";
+  return reader.all<{ hash: string }>(sql, now, most).map(({ hash }) => hash);
+}
+
+export function findLink(reader: Reader, { issuer, subject }: LinkKey): LinkRow | null {
+  return reader.get<LinkRow>("SELECT * FROM _links WHERE issuer = ? AND subject = ?", issuer, subject);
+}
+
+/** The links of a user, the oldest first. */
+export function linksOf(reader: Reader, userId: string): LinkRow[] {
+  return reader.all<LinkRow>("SELECT * FROM _links WHERE userId = ? ORDER BY createdAt, provider", userId);
+}
+
+export function insertLink(tx: Transactor, link: LinkRow): void {
+  const { issuer, subject, userId, provider, email, createdAt } = link;
+  const sql = "INSERT INTO _links (issuer, subject, userId, provider, email, createdAt) VALUES (?, ?, ?, ?, ?, ?)";
+  tx.run(sql, issuer, subject, userId, provider, email, createdAt);
+}
+
+export function removeLink(tx: Transactor, { issuer, subject }: LinkKey): void {
+  tx.run("DELETE FROM _links WHERE issuer = ? AND subject = ?", issuer, subject);
+}
+
+/** Removes the links of a user, but for a kept link. */
+export function removeLinksOf(tx: Transactor, userId: string, kept: LinkKey | null): void {
+  for (const link of linksOf(tx, userId))
+    if (link.issuer !== kept?.issuer || link.subject !== kept.subject) removeLink(tx, link);
+}

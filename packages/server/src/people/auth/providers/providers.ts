@@ -1,0 +1,253 @@
+/**
+ * Sign-ins at providers. A browser leaves with a `state`, comes back to the callback, and goes on to the app with a `code`,
+ * which the app exchanges for tokens. Each step works once; the `state` belongs to one browser, the `code` to the app that
+ * holds the verifier of the first request (PKCE, RFC 7636). Nothing changes before the exchange.
+ */
+import type { LinkResponse, LoginResponse, ProviderEntry } from "@socle/protocol";
+import type { Config } from "../../../base/config/index.ts";
+import { AppError, type Clock, isSameSecret, messageOf, quote, type SignedIn } from "../../../base/kernel/index.ts";
+import { FailureBudget, type LimitMeter, type Logger } from "../../../base/logging/index.ts";
+import type { Database, Transactor } from "../../../store/database/index.ts";
+import type { Notices } from "../notices.ts";
+import type { PasswordCaller } from "../passwords.ts";
+import { readText } from "../read-body.ts";
+import { checkRecent } from "../recent-login.ts";
+import type { SignIns } from "../sign-ins.ts";
+import type { Users } from "../users.ts";
+import { ProviderAccounts } from "./accounts.ts";
+import { oddAnswer } from "./presets.ts";
+import { type Flow, Provider } from "./provider.ts";
+import { Redirects } from "./redirects.ts";
+import { type Step, Steps } from "./steps.ts";
+import { checkLink } from "./takeover.ts";
+
+/** 256 bits in base64url: the form of a SHA-256 hash and of the browser's secret. */
+const hashPattern = /^[\w-]{43}$/;
+
+interface ProvidersOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly limits: LimitMeter;
+  readonly auth: {
+    readonly users: Users;
+    readonly signIns: SignIns;
+    readonly notices: Notices;
+    /** A secret of the service for a purpose. */
+    secretFor(purpose: string): string;
+  };
+  readonly settings: Pick<
+    Config,
+    | "publicUrl"
+    | "auth.providers"
+    | "auth.redirects"
+    | "auth.registration"
+    | "auth.requireVerified"
+    | "auth.codes"
+    | "limits.providerRequests"
+    | "limits.providerSignIns"
+    | "limits.providerTime"
+  >;
+}
+
+/** The request of an app; null for a parameter that is missing. */
+export interface AppRequest {
+  /** The address for the outcome. */
+  readonly redirect: string | null;
+  readonly challenge: string | null;
+}
+
+/** The browser of a request. */
+interface Browser {
+  /** The secret in the browser's cookie; null for no cookie. */
+  readonly secret: string | null;
+  readonly caller: PasswordCaller;
+}
+
+export class Providers {
+  /** The users and links behind identities. */
+  readonly accounts: ProviderAccounts;
+  readonly #options: ProvidersOptions;
+  readonly #providers: ReadonlyMap<string, Provider>;
+  readonly #redirects: Redirects;
+  readonly #steps: Steps;
+  readonly #failures: FailureBudget;
+
+  constructor(options: ProvidersOptions) {
+    this.#options = options;
+    const { settings, logger, auth } = options;
+    const { users, signIns, notices } = auth;
+    const limits = { timeLimitMs: settings["limits.providerTime"], maxWaiting: settings["limits.providerRequests"] };
+    const providers = (settings["auth.providers"] ?? []).map((each) => new Provider(each, limits));
+    this.#providers = new Map(providers.map((provider) => [provider.name, provider]));
+    this.accounts = new ProviderAccounts({
+      ...options,
+      users,
+      signIns,
+      notices,
+      providers: new Set(this.#providers.keys()),
+    });
+    this.#redirects = new Redirects([
+      ...(settings.publicUrl === undefined ? [] : [settings.publicUrl]),
+      ...settings["auth.redirects"],
+    ]);
+    this.#steps = new Steps({ ...options, most: settings["limits.providerSignIns"] });
+    this.#failures = new FailureBudget((count) =>
+      logger.warn(`${count} more sign-ins at providers failed in a minute`),
+    );
+  }
+
+  /** Warns of providers that cannot be used. */
+  start(): void {
+    if (this.#providers.size > 0 && this.#options.settings.publicUrl === undefined)
+      this.#options.logger.warn("Nobody can sign in with auth.providers: set publicUrl to the address of this service");
+  }
+
+  /** Whether browsers reach this service by HTTPS. */
+  get isSecure(): boolean {
+    return this.#options.settings.publicUrl?.startsWith("https:") === true;
+  }
+
+  /** The providers, in the order of the configuration. */
+  list(): ProviderEntry[] {
+    return [...this.#providers.values()].map(({ name, title }) => ({ name, title }));
+  }
+
+  /** @throws AppError `not_found` for a provider that is not configured, `unavailable` without `publicUrl`. */
+  get(name: string): Provider {
+    const provider = this.#providers.get(name);
+    if (provider === undefined) throw new AppError("not_found", `There is no provider ${quote(name)}.`);
+    this.#publicUrl();
+    return provider;
+  }
+
+  /** The address of this service, to which providers send browsers back. @throws AppError `unavailable`. */
+  #publicUrl(): string {
+    const { publicUrl } = this.#options.settings;
+    if (publicUrl !== undefined) return publicUrl;
+    throw new AppError("unavailable", "This service has no public address, which a sign-in at a provider needs.");
+  }
+
+  /**
+   * Begins a sign-in, or goes on with a link that a signed-in user adds. Answers the address that the browser opens: at the
+   * provider, or of the app with an error.
+   * @param from the app, or the ticket of `addTicket`.
+   * @param secret of the browser.
+   * @throws AppError `not_found`, `validation_error`, `bad_request` for a ticket that does not work, `unavailable`.
+   */
+  async begin(name: string, from: AppRequest | string, secret: string): Promise<string> {
+    const provider = this.get(name);
+    const asked = typeof from === "string" ? null : { provider: name, ...this.#checked(from), linkFor: null };
+    const { step, state } = await this.#options.database.transact((tx) => {
+      const isOwn = (step: Step): boolean => step.provider === name;
+      const step = asked ?? this.#steps.take(tx, "link", { token: String(from), isOwn });
+      return { step, state: this.#steps.add(tx, "state", { ...step, browser: hashOf(secret) }) };
+    });
+    try {
+      return await provider.address(this.#flow(provider, state));
+    } catch (thrown) {
+      return this.#failed(provider, step, thrown);
+    }
+  }
+
+  /**
+   * Lets a signed-in user add a link. Answers the address that the user's browser opens.
+   * @throws AppError `not_found`, `validation_error`, `forbidden` without a recent sign-in, `unavailable`.
+   */
+  async addTicket(caller: SignedIn, name: string, from: AppRequest): Promise<string> {
+    const provider = this.get(name).name;
+    const step = { provider, ...this.#checked(from), linkFor: caller };
+    const ticket = await this.#options.database.transactFor(caller, (tx) => {
+      checkRecent(tx, caller);
+      return this.#steps.add(tx, "link", step);
+    });
+    return `${this.#publicUrl()}/api/auth/oauth/${provider}?${new URLSearchParams({ ticket })}`;
+  }
+
+  /** @throws AppError `validation_error`. */
+  #checked({ redirect, challenge }: AppRequest): { redirect: string; challenge: string } {
+    const checked = this.#redirects.check(redirect);
+    if (challenge !== null && hashPattern.test(challenge)) return { redirect: checked, challenge };
+    const message = "challenge must be the SHA-256 hash of the app's verifier in base64url (PKCE, S256)";
+    throw AppError.validation([{ field: "challenge", rule: challenge === null ? "required" : "regex", message }]);
+  }
+
+  /**
+   * Takes a browser back from a provider. Answers the address of the app, with a code or an error.
+   * @param callback the name in the address of the callback; null for the common callback.
+   * @throws AppError `bad_request` for a state that is not of this browser, is used, or has expired.
+   */
+  async callback(callback: string | null, answer: URLSearchParams, { secret, caller }: Browser): Promise<string> {
+    const token = answer.get("state") ?? "";
+    const isOwn = ({ browser = "" }: Step): boolean => secret !== null && isSameSecret(browser, hashOf(secret));
+    this.#steps.look("state", token, isOwn);
+    const step = await this.#options.database.transact((tx) => this.#steps.take(tx, "state", { token, isOwn }));
+    const provider = this.get(step.provider);
+    try {
+      if (callback !== (provider.hasOwnCallback ? provider.name : null))
+        throw oddAnswer("the answer came to the callback of another provider");
+      const error = answer.get("error");
+      if (error === "access_denied")
+        return withFragment(step.redirect, {
+          error,
+          error_description: `The sign-in at ${provider.title} was cancelled.`,
+        });
+      if (error !== null) throw oddAnswer(`the provider answered the error ${quote(error)}`);
+      const identity = await provider.identify(this.#flow(provider, token), answer, caller);
+      const { database } = this.#options;
+      if (step.linkFor === null) this.accounts.match(database.reader, identity, provider);
+      else checkLink(database.reader, identity, { userId: step.linkFor.userId, provider });
+      const code = await database.transact((tx) => this.#steps.add(tx, "code", { ...step, identity }));
+      return withFragment(step.redirect, { code });
+    } catch (thrown) {
+      return this.#failed(provider, step, thrown);
+    }
+  }
+
+  /**
+   * Exchanges the code of a callback: answers as a login, or the link that the signed-in user has added.
+   * @throws AppError `bad_request` for a code that is unknown, used, expired or of another verifier; `conflict`, `forbidden`;
+   * the refusal of a hook.
+   */
+  async exchange(body: Record<string, unknown>, caller: PasswordCaller): Promise<LoginResponse | LinkResponse> {
+    const [token, verifier] = [readText(body, "code"), readText(body, "verifier")];
+    const challenge = hashOf(verifier);
+    const given = { token, isOwn: (step: Step) => isSameSecret(step.challenge, challenge) };
+    const { provider: name, linkFor, identity } = this.#steps.look("code", token, given.isOwn);
+    if (identity === undefined) throw new Error("A code has no identity");
+    const proven = {
+      identity,
+      provider: this.get(name),
+      take: (tx: Transactor) => this.#steps.take(tx, "code", given),
+    };
+    if (linkFor !== null) return { link: await this.accounts.addLink(proven, linkFor, caller) };
+    return this.accounts.signIn(proven, caller);
+  }
+
+  /** The callback address, and the secrets of a sign-in at the provider: all but the state follow from the state. */
+  #flow({ name, hasOwnCallback }: Provider, state: string): Flow {
+    const key = this.#options.auth.secretFor("sign-ins at providers");
+    const secret = (purpose: string): string =>
+      new Bun.CryptoHasher("sha256", key).update(`${purpose} ${state}`).digest("base64url");
+    const callback = `${this.#publicUrl()}/api/auth/oauth/callback${hasOwnCallback ? `/${name}` : ""}`;
+    return { callback, state, nonce: secret("nonce"), verifier: secret("verifier") };
+  }
+
+  /** The address of the app with the error, which is logged if the provider has caused the error. */
+  #failed({ name }: Provider, { redirect }: Step, thrown: unknown): string {
+    if (!(thrown instanceof AppError)) throw thrown;
+    const isOfProvider = thrown.code === "unavailable" || thrown.code === "unauthorized";
+    if (isOfProvider && this.#failures.take())
+      this.#options.logger.warn(`A sign-in at ${name} failed: ${messageOf(thrown.cause ?? thrown)}`);
+    return withFragment(redirect, { error: thrown.code, error_description: thrown.message });
+  }
+}
+
+/** The stored hash of a secret, which is also the challenge of a verifier (RFC 7636, 4.2). */
+function hashOf(secret: string): string {
+  return new Bun.CryptoHasher("sha256").update(secret).digest("base64url");
+}
+
+function withFragment(redirect: string, values: Record<string, string>): string {
+  return `${redirect}#${new URLSearchParams(values)}`;
+}

@@ -1,0 +1,141 @@
+/** Ends of sign-ins: the one place that opens a session for a proven user, or asks this user for the second factor first. */
+import type { LoginResponse, TokenResponse, User } from "@socle/protocol";
+import { AppError, type SignedIn } from "../../base/kernel/index.ts";
+import type { Database, Transactor } from "../../store/database/index.ts";
+import type { EventLog } from "../../store/events/index.ts";
+import { addAttempt } from "./factors/attempt-table.ts";
+import { methodsOf } from "./factors/factor-table.ts";
+import type { PasswordCaller } from "./passwords.ts";
+import type { Session } from "./session-table.ts";
+import type { AccessTokens, OpenedSession, Sessions } from "./sessions.ts";
+
+/** A step of a user that asks hooks first. */
+export type AuthStep = "register" | "login";
+
+/** The hooks of users. Functions implement it. */
+export interface AuthHooks {
+  /**
+   * Asks the hooks before a step, if the step has hooks.
+   * @param user for a registration, the future user, without an id.
+   * @throws AppError: the refusal of a hook, or `unavailable` when a hook does not answer.
+   */
+  before(step: AuthStep, user: Readonly<Record<string, unknown>>, caller: PasswordCaller): Promise<void>;
+}
+
+/** A sign-in whose caller has proven to be the user. */
+export interface SignIn {
+  /** The user, as found before the transaction. */
+  readonly user: User;
+  readonly caller: PasswordCaller;
+  /**
+   * Runs in the transaction that opens the session, and answers the user of this moment.
+   * @throws AppError if the proof does not hold any more.
+   */
+  readonly prove: (tx: Transactor) => User;
+  /** True for a proof that needs no second factor: the second factor itself, or a proof of two factors. */
+  readonly isComplete?: boolean;
+}
+
+/** A user who is signed in, with the session. */
+interface Opened extends OpenedSession {
+  readonly user: User;
+}
+
+interface SignInOptions {
+  database: Database;
+  events: EventLog;
+  sessions: Sessions;
+  /** Whether a sign-in needs a proven address. */
+  requireVerified: boolean;
+  /** The most attempts of a user that wait for the second factor: as many as sessions. */
+  maxSessionsPerUser: number;
+  accessTokenTtlMs: number;
+  /** The access tokens of the service, available once auth has started. */
+  tokens: () => AccessTokens;
+}
+
+export class SignIns {
+  readonly #options: SignInOptions;
+  #hooks: AuthHooks | null = null;
+
+  constructor(options: SignInOptions) {
+    this.#options = options;
+  }
+
+  /** Sets the hooks for all later registrations and logins. */
+  hookWith(hooks: AuthHooks): void {
+    this.#hooks = hooks;
+  }
+
+  /**
+   * Ends a sign-in: every way to sign in ends here. A user with a second factor gets an attempt instead of tokens, and no
+   * session. The hooks are asked before a session opens, not before the second factor.
+   * @throws AppError `forbidden` for an unproven address, if a sign-in needs a proven address; the refusal of a hook, the
+   * error of `prove`, `conflict` if the user was changed meanwhile.
+   */
+  async signIn({ user, caller, prove, isComplete = false }: SignIn): Promise<LoginResponse> {
+    const { database, maxSessionsPerUser } = this.#options;
+    this.#checkVerified(user);
+    const waits = !isComplete && methodsOf(database.reader, user.id).length > 0;
+    if (!waits) await this.#hooks?.before("login", { ...user }, caller);
+    // An admin can make room on a full disk, so the login may use the reserve.
+    const options = { makesRoom: user.role === "admin" };
+    const ended = await database.transact((tx) => {
+      const current = prove(tx);
+      this.#checkVerified(current);
+      const methods = isComplete ? [] : methodsOf(tx, current.id);
+      if (methods.length > 0) return { attempt: addAttempt(tx, current.id, maxSessionsPerUser), methods };
+      // The hooks have seen another role, or were not asked at all.
+      if (this.#hooks !== null && (waits || current.role !== user.role))
+        throw new AppError("conflict", "The user was changed during the login. Try again.");
+      return this.#open(tx, "auth.login", { user: current, caller });
+    }, options);
+    return "attempt" in ended ? { next: "second_factor", ...ended } : this.respond(ended);
+  }
+
+  /**
+   * Makes a user, and signs the user in. A new user has no second factor.
+   * @param insert answers the new user, in the transaction.
+   * @throws AppError: the error of `insert`.
+   */
+  async signUp(caller: PasswordCaller, insert: (tx: Transactor) => User): Promise<TokenResponse> {
+    const open = (tx: Transactor): Opened => this.#open(tx, "auth.register", { user: insert(tx), caller });
+    return this.respond(await this.#options.database.transact(open));
+  }
+
+  /** Asks the hooks before a registration. @throws AppError: the refusal of a hook. */
+  async beforeRegister(user: Pick<User, "email" | "role">, caller: PasswordCaller): Promise<void> {
+    await this.#hooks?.before("register", user, caller);
+  }
+
+  /** The tokens of an open session. */
+  async respond({ user, session, refreshToken }: Opened): Promise<TokenResponse> {
+    const { accessTokenTtlMs: ttlMs, tokens } = this.#options;
+    const claims = { sub: user.id, role: user.role, sid: session.id };
+    const accessToken = await tokens().issue(claims, ttlMs);
+    const expiresIn = Math.ceil(ttlMs / 1_000);
+    return { accessToken, token: accessToken, refreshToken, tokenType: "Bearer", expiresIn, user };
+  }
+
+  #checkVerified({ verified }: User): void {
+    if (this.#options.requireVerified && !verified)
+      throw new AppError("forbidden", "The address of this account is not proven: open the link in the mail first.");
+  }
+
+  /** Opens a session for a user, and announces the session. */
+  #open(
+    tx: Transactor,
+    type: "auth.register" | "auth.login",
+    { user, caller }: Pick<SignIn, "user" | "caller">,
+  ): Opened {
+    const { sessions, events } = this.#options;
+    const opened = sessions.open(tx, user, caller);
+    const payload = { userId: user.id, role: user.role };
+    events.append(tx, { type, source: "auth", payload, principal: signedIn(user, opened.session) });
+    return { user, ...opened };
+  }
+}
+
+export function signedIn(user: User, session: Session): SignedIn {
+  return { userId: user.id, role: user.role, sessionId: session.id };
+}

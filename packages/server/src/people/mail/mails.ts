@@ -1,0 +1,256 @@
+/** Mails: writes mails into the outbox, in the transaction of the cause of each mail, builds links for mails, and reads the outbox. */
+import { join } from "node:path";
+import type { MailStatus } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
+import { AppError, type Clock, newId, overloaded, quote, SetupError } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import type { Database, Transactor } from "../../store/database/index.ts";
+import type { GivenMail } from "./given-mail.ts";
+import {
+  allMails,
+  countWaiting,
+  findMail,
+  insertMail,
+  listMails,
+  type MailHead,
+  type MailRow,
+  ranks,
+  reopenMail,
+} from "./mail-table.ts";
+import { secretsOf, withoutSecrets } from "./secrets.ts";
+import { MailSender } from "./sender.ts";
+import { SmtpServer, type SmtpTimeouts } from "./smtp.ts";
+import { plain, Templates } from "./templates.ts";
+import type { MailKind, MailValues } from "./texts.ts";
+
+/** A mail of the service. */
+export interface NewMail<Kind extends MailKind> {
+  readonly kind: Kind;
+  /** The stored form of an address. */
+  readonly to: string;
+  readonly values: MailValues[Kind];
+  /** A language tag, or a value of `Accept-Language`. */
+  readonly language?: string | null | undefined;
+  /** Whether the mail goes before other mails: somebody waits for a code. */
+  readonly urgent?: boolean;
+}
+
+/** The keys of the configuration that mails use. */
+type MailSettings = Pick<Config, "mail.from" | "mail.smtp" | "mail.keep" | "publicUrl" | "limits.mails" | "folder">;
+
+interface MailsOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly settings: MailSettings;
+  /** Shorter times, for tests. */
+  readonly times?: { readonly timeouts: SmtpTimeouts; readonly pauseFactor: number };
+}
+
+/** The parts of a mail that the cause of the mail decides. */
+type MailParts = Pick<MailRow, "kind" | "recipient" | "subject" | "text" | "html" | "rank"> & {
+  readonly secrets: Readonly<Record<string, string>>;
+};
+
+export class Mails {
+  readonly #options: MailsOptions;
+  readonly #from: Mailbox | null;
+  readonly #isSending: boolean;
+  readonly #sender: MailSender;
+  #templates: Templates;
+
+  /** @throws SetupError for a file of a text that is not valid. */
+  constructor(options: MailsOptions) {
+    const { settings, times } = options;
+    const { "mail.from": from, "mail.smtp": smtp } = settings;
+    this.#options = options;
+    this.#templates = new Templates(join(settings.folder, "mails"));
+    this.#from = from === undefined ? null : mailboxOf(from);
+    this.#isSending = this.#from !== null && smtp !== undefined;
+    this.#sender = new MailSender({
+      ...options,
+      server: this.#from === null || smtp === undefined ? null : new SmtpServer(smtp, this.#from, times?.timeouts),
+      keepMs: settings["mail.keep"],
+      keepCount: settings["limits.mails"],
+      ...(times && { pauseFactor: times.pauseFactor }),
+    });
+  }
+
+  /** Whether the service has a sender of mails. */
+  get isOn(): boolean {
+    return this.#from !== null;
+  }
+
+  /** Begins to send the mails that wait. After the signal, no attempt begins. */
+  start(signal: AbortSignal): void {
+    if (!this.isOn) return;
+    if (!this.#isSending)
+      this.#options.logger.warn(
+        "mail.smtp is not set: mails stay in the outbox, and their links and codes are in this log",
+      );
+    this.#sender.start(signal);
+  }
+
+  /** Finishes the mails that are under way, within a time. */
+  stop(graceMs: number): Promise<void> {
+    return this.#sender.stop(graceMs);
+  }
+
+  /** Reads the files of texts again. @throws SetupError for a file that is not valid: the former texts stay. */
+  reloadTexts(): void {
+    this.#templates = new Templates(join(this.#options.settings.folder, "mails"));
+  }
+
+  /**
+   * Writes a mail into the outbox. The mail is sent after the commit.
+   * @throws AppError `unavailable` when too many mails wait, or mail is off.
+   */
+  add<Kind extends MailKind>(tx: Transactor, mail: NewMail<Kind>): void {
+    const { kind, to, values, language = null, urgent = false } = mail;
+    const all: Record<string, string> = { app: this.#mailbox().name || this.#mailbox().host, to, ...values };
+    const names = ["link", "code"].filter((name) => Object.hasOwn(values, name));
+    const secrets = Object.fromEntries(names.map((name) => [name, plain(all[name] ?? "")]));
+    const rank = urgent ? ranks.urgent : ranks.account;
+    this.#insert(tx, { kind, recipient: to, ...this.#templates.fill(kind, language, all), secrets, rank });
+  }
+
+  /** Writes a mail of the user's code into the outbox, as `add`. */
+  addGiven(tx: Transactor, mail: GivenMail): void {
+    const bound = Math.floor(this.#options.settings["limits.mails"] / 2);
+    if (countWaiting(tx, ranks.code, bound) >= bound)
+      throw overloaded("mails", `${bound} mails of your code wait to be sent, the half of limits.mails.`);
+    this.#insert(tx, { ...mail, kind: "custom", secrets: {}, rank: ranks.code });
+  }
+
+  /**
+   * The address of a page of this service, for a mail. The host of a request does not count: a caller chooses that host.
+   * @param path begins with a slash.
+   * @throws AppError `unavailable` without `publicUrl`.
+   */
+  link(path: string): string {
+    const { settings, logger } = this.#options;
+    if (settings.publicUrl !== undefined) return `${settings.publicUrl}${path}`;
+    logger.error("A mail with a link cannot be sent: set publicUrl to the address of this service");
+    throw new AppError("unavailable", "This service cannot send links at the moment.");
+  }
+
+  /** Mails with a status, or all, newest first, without links and codes if the service sends mails. */
+  list(
+    status: MailStatus | null,
+    page: { limit: number; offset: number },
+  ): { items: readonly MailHead[]; total: number } {
+    const { items, total } = listMails(this.#options.database.reader, status, page);
+    return { items: items.map((mail) => this.#shown(mail)), total };
+  }
+
+  /** A mail with the texts, without links and codes if the service sends mails. @throws AppError `not_found`. */
+  get(tx: Transactor, id: string): MailRow {
+    const mail = this.#shown(this.#find(tx, id));
+    if (!this.#isSending) return mail;
+    const { secrets, text, html } = mail;
+    return { ...mail, text: withoutSecrets(secrets, text), html: html && withoutSecrets(secrets, html) };
+  }
+
+  /** Makes a mail wait again. @throws AppError `not_found`, or `bad_request` for a mail that waits or was sent. */
+  retry(tx: Transactor, id: string): MailHead {
+    const mail = this.#find(tx, id);
+    if (!this.#isSending) throw new AppError("bad_request", "No mail can be sent: mail.from or mail.smtp is not set.");
+    if (mail.status !== "failed" && mail.status !== "kept")
+      throw new AppError(
+        "bad_request",
+        `The mail is ${mail.status}: only a mail that has failed, or is kept, can be sent again.`,
+      );
+    reopenMail(tx, mail.seq, this.#options.clock.now());
+    tx.onDurable(() => this.#sender.look());
+    return this.#shown(this.#find(tx, id));
+  }
+
+  /** Every mail of the outbox with everything, oldest first, for tests of the user's code. */
+  all(): { mail: MailRow; secrets: Record<string, string> }[] {
+    return allMails(this.#options.database.reader).map((mail) => ({ mail, secrets: secretsOf(mail.secrets) }));
+  }
+
+  /** Mails that wait now; mails that were sent, and that have failed for good, since the start. */
+  totals(): { waiting: number; sent: number; failed: number } {
+    const waiting = countWaiting(this.#options.database.reader, 0, Number.MAX_SAFE_INTEGER);
+    return { waiting, ...this.#sender.totals };
+  }
+
+  #find(tx: Transactor, id: string): MailRow {
+    const mail = findMail(tx, id);
+    if (mail === null) throw new AppError("not_found", `There is no mail ${quote(id)}.`);
+    return mail;
+  }
+
+  #shown<T extends MailHead>(mail: T): T {
+    return this.#isSending ? { ...mail, subject: withoutSecrets(mail.secrets, mail.subject) } : mail;
+  }
+
+  #insert(tx: Transactor, { secrets, ...mail }: MailParts): void {
+    const { clock, settings, logger } = this.#options;
+    const { host } = this.#mailbox();
+    const bound = settings["limits.mails"];
+    if (countWaiting(tx, 0, bound) >= bound)
+      throw overloaded("mails", `${bound} mails wait to be sent (limits.mails).`);
+    const now = clock.now();
+    const id = newId("mai", now);
+    const isSent = this.#isSending;
+    insertMail(tx, {
+      ...mail,
+      id,
+      messageId: `<${id}@${host}>`,
+      secrets: JSON.stringify(secrets),
+      status: isSent ? "waiting" : "kept",
+      createdAt: now,
+      endedAt: isSent ? null : now,
+    });
+    tx.onDurable(() => {
+      if (isSent) return this.#sender.look();
+      logger.info(`A mail to ${mail.recipient}: ${mail.subject}`, { mailId: id, ...secrets });
+      this.#sender.noteEnded();
+    });
+  }
+
+  #mailbox(): Mailbox {
+    if (this.#from !== null) return this.#from;
+    throw new AppError("unavailable", "This service sends no mails: mail.from is not set.");
+  }
+}
+
+/** `mail.from`. The name may be empty. */
+interface Mailbox {
+  readonly name: string;
+  readonly address: string;
+  readonly host: string;
+}
+
+function mailboxOf(from: string): Mailbox {
+  const [, name = "", address = "", host = ""] = /^(?:(.*?)\s*<)?([^<>]*@([^<>@]+))>?$/.exec(from) ?? [];
+  return { name, address, host };
+}
+
+/** Hands a mail to the server of the configuration at once, without the outbox. Answers the last line of the server. */
+export async function sendTestMail(settings: MailSettings, to: string): Promise<string> {
+  const { "mail.from": from, "mail.smtp": smtp } = settings;
+  if (from === undefined || smtp === undefined)
+    throw new SetupError(`${from === undefined ? "mail.from" : "mail.smtp"} is not set: see docs/mail.md`);
+  const now = Date.now();
+  const sender = mailboxOf(from);
+  const server = new SmtpServer(smtp, sender);
+  try {
+    const name = sender.name || sender.host;
+    return await server.send(
+      {
+        messageId: `<${newId("mai", now)}@${sender.host}>`,
+        recipient: to,
+        subject: `A test of the mails of ${name}`,
+        text: `This mail was sent by socle mail test.\n`,
+        html: null,
+        createdAt: now,
+      },
+      new AbortController().signal,
+    );
+  } finally {
+    await server.close();
+  }
+}
