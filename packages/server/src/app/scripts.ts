@@ -1,7 +1,6 @@
 /** Scripts of the service: builds functions and jobs with processes, and loads, checks, reloads and stops the code. */
 
 import { realpathSync } from "node:fs";
-import { dirname } from "node:path";
 import { USERS } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import { AppError, adviceOnName, messageOf, nextTurn, quote, system } from "../base/kernel/index.ts";
@@ -301,7 +300,7 @@ function scriptProcess(
       },
     }),
     memoryLimit: config["scripts.memory"],
-    temporary: dirname(config.database),
+    begunFile: `${config.database}-begun`,
   };
 }
 

@@ -1,6 +1,6 @@
 /** The file of begun attempts: places, half-written entries, and nothing left of the file. */
 import { afterAll, expect, test } from "bun:test";
-import { fstatSync, mkdirSync, readdirSync, readlinkSync, writeSync } from "node:fs";
+import { fstatSync, mkdirSync, readdirSync, readlinkSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../test/kit.ts";
 import { BegunFile, type BegunPlace } from "./begun.ts";
@@ -27,7 +27,7 @@ function start(file: BegunFile): { place: BegunPlace; end: () => Promise<void> }
 }
 
 function open(folder = temporaryFolder()): BegunFile {
-  const file = BegunFile.open(folder);
+  const file = BegunFile.open(join(folder, "begun"));
   opened.push(file);
   return file;
 }
@@ -94,6 +94,13 @@ test("the file has no name, is written whole, and is closed with the last proces
   file.close();
   write(other, 1, 1);
   expect(other.number).toBe(1);
+});
+
+test("a file whose name a power cut brought back is taken, and is empty", () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, "begun"), new Float64Array(8_192).fill(9));
+  const { place } = start(open(folder));
+  expect([readdirSync(folder), place.number]).toEqual([[], 0]);
 });
 
 test("without the folder, the file is in the folder of the system for temporary files", () => {

@@ -26,14 +26,14 @@ export class BegunFile {
   }
 
   /**
-   * @param folder the folder of the database, where the temporary files of SQLite are, too; the system's folder for temporary files
-   * where nothing can be written in `folder`. @throws Error where neither folder takes a file.
+   * @param path beside the database. The name is gone at once; a power cut can bring the name back, and the next `open` takes that file.
+   * Where nothing can be written there, the file is in the system's folder for temporary files. @throws Error where neither folder takes a file.
    */
-  static open(folder: string): BegunFile {
+  static open(path: string): BegunFile {
     try {
-      return new BegunFile(openNameless(folder));
+      return new BegunFile(openNameless(path));
     } catch {
-      return new BegunFile(openNameless(tmpdir()));
+      return new BegunFile(openNameless(join(tmpdir(), `.begun-${crypto.randomUUID()}`)));
     }
   }
 
@@ -73,9 +73,8 @@ export class BegunFile {
 }
 
 /** Opens a file that is written whole, so that a note needs no room on a disk that is full by then. @throws Error. */
-function openNameless(folder: string): number {
-  const path = join(folder, `.begun-${crypto.randomUUID()}`);
-  const descriptor = openSync(path, "wx+", 0o600);
+function openNameless(path: string): number {
+  const descriptor = openSync(path, "w+", 0o600);
   try {
     writeWhole(descriptor, new Uint8Array(places * placeBytes), 0);
     return descriptor;

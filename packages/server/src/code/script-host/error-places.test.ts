@@ -112,7 +112,7 @@ const root = temporaryFolder();
 async function open(): Promise<ScriptHost> {
   const host = new ScriptHost({
     root: () => root,
-    temporary: root,
+    begunFile: join(root, ".begun"),
     env: [],
     processes: 1,
     process: () => ({

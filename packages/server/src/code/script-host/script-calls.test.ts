@@ -48,7 +48,7 @@ async function open(): Promise<ScriptHost> {
   await Bun.write(join(root, path), handlers);
   const host = new ScriptHost({
     root: () => root,
-    temporary: root,
+    begunFile: join(root, ".begun"),
     env: [],
     processes: 1,
     process: () => ({

@@ -48,8 +48,8 @@ export interface ScriptHostOptions {
   /** Bytes of resident memory of a process. */
   readonly memoryLimit: number;
   readonly logger: Logger;
-  /** The folder of temporary files; need not be there. */
-  readonly temporary: string;
+  /** The path of the file in which processes note the attempts that begin; the folder need not be there. */
+  readonly begunFile: string;
   /** The start of the processes of the user's code, in a project's folder. */
   readonly process: (root: string) => SpawnOptions;
   /** The real path of the project's folder, read at each load: the target of a link may have changed. */
@@ -315,8 +315,8 @@ export class ScriptHost {
   }
 
   #start(lane: Lane, { root, state, calls }: Load): readonly Supervisor[] {
-    const { memoryLimit, logger, temporary, process } = this.#options;
-    this.#begun ??= BegunFile.open(temporary);
+    const { memoryLimit, logger, begunFile, process } = this.#options;
+    this.#begun ??= BegunFile.open(begunFile);
     const begun = this.#begun;
     const options = process(root);
     const ports = this.#debugPorts;

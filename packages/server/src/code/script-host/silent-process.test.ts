@@ -49,7 +49,7 @@ async function open(): Promise<Open> {
   const environment = { PATH: process.env["PATH"] };
   const host = new ScriptHost({
     root: () => root,
-    temporary: root,
+    begunFile: join(root, ".begun"),
     env: [],
     processes: 1,
     process: () => ({ word: "script-host", options, cwd: root, environment }),

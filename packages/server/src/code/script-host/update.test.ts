@@ -182,7 +182,7 @@ test("after a hundred updates, a new process loads everything: what replaced mod
   const options = { root, env: [], bodyLimit: 1_000, batchBodyLimit: 1_000, umask: 0o022 };
   const host = new ScriptHost({
     root: () => root,
-    temporary: root,
+    begunFile: join(root, ".begun"),
     env: [],
     processes: 1,
     process: () => ({ ...process, options }),
