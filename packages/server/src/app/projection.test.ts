@@ -16,8 +16,7 @@ import type { Decision } from "../data/permissions/index.ts";
 import { RecordCounts, Versions } from "../data/records/record-effects.ts";
 import { Quota } from "../files/storage/upload.ts";
 import { userTable } from "../people/auth/index.ts";
-import { findSession, type Session } from "../people/auth/session-table.ts";
-import { Sessions } from "../people/auth/sessions.ts";
+import { findSession, type Session, Sessions } from "../people/auth/sessions.ts";
 import { type Database, type Note, Projection } from "../store/database/index.ts";
 import { EventLog, EventRetention } from "../store/events/index.ts";
 

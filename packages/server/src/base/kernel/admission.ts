@@ -1,5 +1,9 @@
-/** Admission: the queue before scarce work. Admission bounds the work at a time, shares the width among callers, and decides the order. */
+/**
+ * Admission: the queue before scarce work. Admission bounds the work at a time, shares the width among callers, and decides the order.
+ * Token buckets bound how often a caller may do a thing; nobody waits for a token.
+ */
 import { AppError, callerGone, retryAfter } from "./app-error.ts";
+import { BoundedMap } from "./bounded-map.ts";
 import type { LimitName } from "./limits.ts";
 
 export interface AdmissionOptions {
@@ -324,4 +328,46 @@ function fits(taken: number, size: number, bound: number): boolean {
 /** The use of a caller at a moment: older use counts less. */
 function usedAt({ usedMs, usedAt: at }: Caller, now: number): number {
   return usedMs === 0 ? 0 : usedMs * 0.5 ** ((now - at) / halfLifeMs);
+}
+
+/** How often a thing may happen: `count` times in `perMs` milliseconds. */
+export interface Rate {
+  readonly count: number;
+  readonly perMs: number;
+}
+
+/** Callers whose buckets are remembered; the caller that asked longest ago is forgotten first, and has a full bucket then. */
+const rememberedCallers = 10_000;
+
+/** The buckets of one rate, a bucket for each caller. */
+export class TokenBuckets {
+  readonly #rate: Rate;
+  readonly #size: number;
+  /** The tokens of each caller, and the time of that number by the clock of the limiter. */
+  readonly #buckets = new BoundedMap<string, { tokens: number; at: number }>(rememberedCallers);
+
+  /** @param size the tokens of a full bucket; by default, the count of the rate. */
+  constructor(rate: Rate, size: number = rate.count) {
+    this.#rate = rate;
+    this.#size = size;
+  }
+
+  /**
+   * Takes a token of a caller. Answers 0, or the milliseconds until the bucket has a token again.
+   * @param now milliseconds that never run backwards.
+   */
+  take(caller: string, now: number): number {
+    const { count, perMs } = this.#rate;
+    const bucket = this.#buckets.get(caller) ?? { tokens: this.#size, at: now };
+    const tokens = Math.min(this.#size, bucket.tokens + ((now - bucket.at) * count) / perMs);
+    const isThere = tokens >= 1;
+    this.#buckets.set(caller, { tokens: isThere ? tokens - 1 : tokens, at: now });
+    return isThere ? 0 : ((1 - tokens) * perMs) / count;
+  }
+
+  /** Takes further tokens of a caller, also tokens of the future: the next request has to wait. */
+  charge(caller: string, tokens: number): void {
+    const bucket = this.#buckets.get(caller);
+    if (bucket !== undefined) this.#buckets.set(caller, { ...bucket, tokens: bucket.tokens - tokens });
+  }
 }

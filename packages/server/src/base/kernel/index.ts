@@ -1,5 +1,5 @@
 /** The vocabulary of all modules: errors, principals, ids, the clock, JSON, admission to scarce work, limits, the machine. */
-export { Admission, type Holder, type Place } from "./admission.ts";
+export { Admission, type Holder, type Place, type Rate, TokenBuckets } from "./admission.ts";
 export {
   AppError,
   CallerGone,
@@ -77,5 +77,4 @@ export {
   printable,
   quote,
 } from "./text.ts";
-export { type Rate, TokenBuckets } from "./token-buckets.ts";
 export { LoopTurns, nextTurn, stepsPerLook } from "./turn.ts";

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
 import type { OwnSession, TokenResponse } from "@socle/protocol";
 import { eventsSince, lastSeq, openApi } from "../../../test/kit.ts";
-import { checkRecent } from "./recent-login.ts";
+import { checkRecent } from "./own-change.ts";
 
 const api = await openApi({
   settings: {

@@ -4,6 +4,7 @@ import type { SignedIn } from "../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type { Auth } from "./auth.ts";
+import { demandOwner } from "./own-change.ts";
 import type { PasswordCaller } from "./passwords.ts";
 import type { UserDeletions } from "./user-deletions.ts";
 
@@ -63,8 +64,9 @@ export class Account {
   ): Promise<void> {
     const { database, auth } = this.#options;
     const { userId, sessionId: keptSession } = principal;
-    const shown = { field: "current", password: current };
-    const confirm = await auth.checks.demandOwner(auth.user(userId), shown, { principal, caller });
+    const { checks } = auth;
+    const shown = { principal, caller, field: "current", password: current };
+    const confirm = await demandOwner({ database, checks }, auth.user(userId), shown);
     const passwordHash = await auth.users.preparePassword(password, caller);
     await database.transactFor(principal, (tx) => {
       confirm(tx);
@@ -79,10 +81,11 @@ export class Account {
    * @throws AppError `forbidden` as `setPassword`; `bad_request` for the last admin, and for records that refuse the deletion.
    */
   async delete({ principal, caller }: OwnRequest, password: string | null): Promise<void> {
-    const { auth, userDeletions } = this.#options;
+    const { auth, database, userDeletions } = this.#options;
     const { userId } = principal;
-    const shown = { field: "password", password };
-    const confirm = await auth.checks.demandOwner(auth.user(userId), shown, { principal, caller });
+    const { checks } = auth;
+    const shown = { principal, caller, field: "password", password };
+    const confirm = await demandOwner({ database, checks }, auth.user(userId), shown);
     await userDeletions.delete(userId, principal, (tx) => {
       confirm(tx);
       return (user: User): void => {

@@ -12,12 +12,12 @@ import { Passkeys } from "./factors/passkeys.ts";
 import { Keys } from "./keys/keys.ts";
 import { LoginGuard } from "./login-guard.ts";
 import { Notices } from "./notices.ts";
-import { PasswordChecks } from "./password-checks.ts";
-import { type PasswordCaller, Passwords } from "./passwords.ts";
+import { type PasswordCaller, PasswordChecks, Passwords } from "./passwords.ts";
 import { Proofs } from "./proofs/proofs.ts";
 import { Registrations } from "./registrations.ts";
 import { AccessTokens, invalidToken, Sessions } from "./sessions.ts";
 import { SignIns, signedIn } from "./sign-ins.ts";
+import { sweepExpired } from "./sweep.ts";
 import { UserForms } from "./user-forms.ts";
 import { findByEmail, isAdminEmailSpent, type NewUser, spendAdminEmail, Users } from "./users.ts";
 
@@ -155,7 +155,7 @@ export class Auth {
   async sweep(): Promise<void> {
     const { signal } = this.#closing;
     try {
-      await this.sessions.sweep(signal);
+      await sweepExpired(this.#database, signal);
       await this.keys.sweep(signal);
     } catch (error) {
       if (!signal.aborted) this.#options.logger.warn("Expired sessions and API keys were not removed", { error });

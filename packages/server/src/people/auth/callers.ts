@@ -3,8 +3,7 @@ import type { Role, User } from "@socle/protocol";
 import { type Bearer, BoundedMap, type SignedIn } from "../../base/kernel/index.ts";
 import type { Database, Reader } from "../../store/database/index.ts";
 import { Keys } from "./keys/keys.ts";
-import type { Session } from "./session-table.ts";
-import { type AccessClaims, type AccessTokens, invalidToken, type Sessions } from "./sessions.ts";
+import { type AccessClaims, type AccessTokens, invalidToken, type Session, type Sessions } from "./sessions.ts";
 import type { Users } from "./users.ts";
 
 /** The most verified tokens in memory: the claims of a token stay; its session and its time are checked at each use. */

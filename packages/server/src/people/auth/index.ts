@@ -5,6 +5,7 @@ export type { Factors } from "./factors/factors.ts";
 export type { Keys } from "./keys/keys.ts";
 export { readNewKey } from "./keys/new-key.ts";
 export type { Notices } from "./notices.ts";
+export { checkRecent } from "./own-change.ts";
 export { ownCaller, type PasswordCaller } from "./passwords.ts";
 export type { Invitations } from "./proofs/invitations.ts";
 export { type AppRequest, Providers } from "./providers/providers.ts";
@@ -17,7 +18,6 @@ export {
   readPassword,
   readText,
 } from "./read-body.ts";
-export { checkRecent } from "./recent-login.ts";
 export { authSchema } from "./schema.ts";
 export type { AuthHooks, AuthStep } from "./sign-ins.ts";
 export { UserDeletions } from "./user-deletions.ts";

@@ -1,10 +1,18 @@
-/** Changes of credentials that signed-in users ask for: after a recent sign-in, and with a notice to the user. */
-import type { SignedIn } from "../../base/kernel/index.ts";
-import type { Database, Transactor } from "../../store/database/index.ts";
+/**
+ * Changes of credentials that signed-in users ask for: only with the password or after a recent sign-in, so that a stolen token
+ * does not suffice, and with a notice to the user.
+ */
+import type { User } from "@socle/protocol";
+import { AppError, type SignedIn } from "../../base/kernel/index.ts";
+import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import type { Notices } from "./notices.ts";
-import type { PasswordCaller } from "./passwords.ts";
-import { checkRecent } from "./recent-login.ts";
+import type { PasswordCaller, PasswordChecks } from "./passwords.ts";
+import { sessionStart } from "./sessions.ts";
+import { passwordHashOf } from "./user-table.ts";
 import type { Users } from "./users.ts";
+
+/** How long a sign-in counts as recent. */
+const recentMs = 10 * 60_000;
 
 interface OwnChange {
   readonly caller: SignedIn;
@@ -12,6 +20,57 @@ interface OwnChange {
   readonly by: PasswordCaller;
   /** A plain sentence for the notice; null for a change that needs no notice. */
   readonly change: string | null;
+}
+
+/** A request of a signed-in user that shows the present password. */
+interface OwnerRequest {
+  readonly principal: SignedIn;
+  readonly caller: PasswordCaller;
+  /** The name of the password in the body. */
+  readonly field: string;
+  /** Null for a request without a password. */
+  readonly password: string | null;
+}
+
+/**
+ * For a change of credentials whose request proves no password. To be called in the transaction of the change.
+ * @throws AppError `forbidden` with the rule `recent_login` for a session whose sign-in is older than ten minutes.
+ */
+export function checkRecent(reader: Reader, { sessionId }: Pick<SignedIn, "sessionId">): void {
+  const start = sessionStart(reader, sessionId);
+  // The start lies in the future when the clock was set back: the age of the sign-in is unknown then.
+  if (start !== null && Math.abs(Date.now() - start) <= recentMs) return;
+  const message = "This needs a sign-in that is at most 10 minutes old: sign in again.";
+  throw new AppError("forbidden", message, { details: [{ field: "", rule: "recent_login", message }] });
+}
+
+/**
+ * Makes sure that a session is in the hands of the user: by the password; for a user without a password, by a recent sign-in.
+ * @returns looks at the proof again, in the transaction of the change.
+ * @throws AppError `validation_error` without the password, `forbidden` without a recent sign-in, and as `PasswordChecks.demand`.
+ */
+export async function demandOwner(
+  { database, checks }: { database: Database; checks: PasswordChecks },
+  user: User,
+  { principal, caller, field, password }: OwnerRequest,
+): Promise<(tx: Transactor) => void> {
+  const { reader } = database;
+  if (passwordHashOf(reader, user.id) === "") {
+    checkRecent(reader, principal);
+    return (tx) => {
+      if (passwordHashOf(tx, user.id) !== "") throw changed();
+      checkRecent(tx, principal);
+    };
+  }
+  if (password === null) throw AppError.validation([{ field, rule: "required", message: `${field} is required` }]);
+  const right = await checks.demand(user, password, caller);
+  return (tx) => {
+    if (!right.holds(tx)) throw changed();
+  };
+}
+
+function changed(): AppError {
+  return new AppError("conflict", "The password was changed meanwhile. Try again.");
 }
 
 /** @throws AppError `forbidden` without a recent sign-in, `unauthorized` without a session; the error of `work`. */

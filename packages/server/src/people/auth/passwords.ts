@@ -1,6 +1,12 @@
-/** Passwords: hashing and comparing on separate threads, behind a bounded queue. */
+/**
+ * Passwords: hashing and comparing on separate threads, behind a bounded queue; checks of a password against the hash of a
+ * user, within the bounds of failed logins.
+ */
+import type { User } from "@socle/protocol";
 import { Admission, AppError, threadEntry } from "../../base/kernel/index.ts";
+import type { Database, Reader } from "../../store/database/index.ts";
 import type { PasswordReply, PasswordTask } from "./password-worker.ts";
+import { passwordHashOf } from "./user-table.ts";
 
 /** The hash of an unknown password: a login of an unknown user takes as long as any other login. */
 const nobody =
@@ -165,5 +171,66 @@ export class Passwords {
       thread.end(stopping());
     };
     this.#idle.set(thread, setTimeout(end, keepMs).unref());
+  }
+}
+
+/** The bounds of failed logins. `LoginGuard` implements the bounds. */
+interface FailureBounds {
+  /** Runs `check`, which answers whether the password is right. @throws AppError `rate_limited` instead, after too many failures. */
+  guard(claimant: { email: string | null; caller: PasswordCaller }, check: () => Promise<boolean>): Promise<boolean>;
+}
+
+interface PasswordChecksOptions {
+  database: Database;
+  passwords: Passwords;
+  guard: FailureBounds;
+}
+
+/** A password that was right. The password may be replaced until the transaction of the change. */
+export interface RightPassword {
+  /** Whether the password is still the password of the user. */
+  holds(reader: Reader): boolean;
+}
+
+export class PasswordChecks {
+  readonly #options: PasswordChecksOptions;
+
+  constructor(options: PasswordChecksOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Whether a password is right, in the same time for every account.
+   * @param account with a null email for a text that is no email address, and a null hash for an unknown user.
+   * @throws AppError `rate_limited` after too many failures; `unavailable` when too many passwords wait to be checked.
+   */
+  isRight(
+    account: { email: string | null; passwordHash: string | null },
+    password: string,
+    caller: PasswordCaller,
+  ): Promise<boolean> {
+    const { passwords, guard } = this.#options;
+    const { email, passwordHash } = account;
+    return guard.guard({ email, caller }, () => passwords.verify(password, passwordHash, caller));
+  }
+
+  /**
+   * Whether a password is the password of a user; false for an unknown user.
+   * @throws AppError as `isRight`.
+   */
+  isUsersPassword(id: string, password: string, caller: PasswordCaller): Promise<boolean> {
+    const passwordHash = passwordHashOf(this.#options.database.reader, id);
+    return this.isRight({ email: null, passwordHash }, password, caller);
+  }
+
+  /**
+   * Checks the password of a known user. No 401: the caller's token is right.
+   * @throws AppError `forbidden` for a wrong password, and as `isRight`.
+   */
+  async demand({ id, email }: User, password: string, caller: PasswordCaller): Promise<RightPassword> {
+    const passwordHash = passwordHashOf(this.#options.database.reader, id);
+    if (!(await this.isRight({ email, passwordHash }, password, caller)))
+      throw new AppError("forbidden", "The password is wrong.");
+    return { holds: (reader) => passwordHashOf(reader, id) === passwordHash };
   }
 }

@@ -1,32 +1,121 @@
 /** Sessions with their access tokens and refresh tokens: opened, refreshed, looked up in memory, and ended. */
 import type { Role, SessionEntry, User } from "@socle/protocol";
-import { AppError, BoundedMap, isSameSecret, newId, randomToken, type Secret } from "../../base/kernel/index.ts";
+import {
+  AppError,
+  BoundedMap,
+  isSameSecret,
+  newId,
+  randomToken,
+  type Secret,
+  toTimestamp,
+} from "../../base/kernel/index.ts";
 import type { LimitMeter } from "../../base/logging/index.ts";
 import { type Database, noteKind, type Reader, type Transactor } from "../../store/database/index.ts";
-import { endAttemptsOf, expiredAttempts, removeAttempt } from "./factors/attempt-table.ts";
-import { expiredChallenges, removeChallenge } from "./factors/passkey-table.ts";
-import type { PasswordCaller } from "./passwords.ts";
-import { expiredProofs, removeProof } from "./proofs/proof-table.ts";
-import { expiredSteps, removeStep } from "./providers/provider-table.ts";
-import {
-  findSession,
-  findToken,
-  findUnexpired,
-  insertSession,
-  listSessions,
-  type Session,
-  sessionIdsOf,
-} from "./session-table.ts";
+import { endAttemptsOf } from "./factors/attempt-table.ts";
+import { ownCaller, type PasswordCaller, userAgentOf } from "./passwords.ts";
 
 /** The grace time of a used token: two tabs that refresh at the same time use the same token. */
 const graceMs = 10_000;
 const capacity = 20_000;
 /** The most used refresh tokens in memory. */
 const usesCapacity = 50_000;
-/** The most expired sessions, and used refresh tokens, that a transaction removes. */
-const sweepStep = 50;
 /** The most exchanges within the grace time that lead from a used token to the token in force. */
 const maxChain = 1_000;
+
+/** The most characters of a browser's name for itself (`User-Agent`) that a session keeps. */
+const maxUserAgent = 300;
+/** The most characters of an address; a proxy that is set up wrongly can pass any text as an address. */
+const maxAddress = 100;
+
+/** A session in force and the user it belongs to, with the role of this moment. */
+export interface Session {
+  readonly id: string;
+  readonly userId: string;
+  readonly role: Role;
+  /** Milliseconds since 1970, as all times of the tables of sessions and refresh tokens. */
+  readonly expiresAt: number;
+}
+
+const selectSession =
+  "SELECT s.id AS id, s.userId AS userId, u.role AS role, s.expiresAt AS expiresAt FROM _sessions s JOIN _users u ON u.id = s.userId";
+
+export function findSession(reader: Reader, id: string): Session | null {
+  return reader.get<Session>(`${selectSession} WHERE s.id = ?`, id);
+}
+
+export function findUnexpired(reader: Reader, id: string | null, now: number): Session | null {
+  return reader.get<Session>(`${selectSession} WHERE s.id = ? AND s.expiresAt > ?`, id, now);
+}
+
+function sessionIdsOf(reader: Reader, userId: string): string[] {
+  return reader.all<{ id: string }>("SELECT id FROM _sessions WHERE userId = ?", userId).map(({ id }) => id);
+}
+
+/** The time of the sign-in, in milliseconds since 1970; a refresh does not move the time. Null for an unknown session. */
+export function sessionStart(reader: Reader, id: string): number | null {
+  return reader.get<{ createdAt: number }>("SELECT createdAt FROM _sessions WHERE id = ?", id)?.createdAt ?? null;
+}
+
+/** A refresh token that is kept; `usedAt` is null until its first use. */
+function findToken(reader: Reader, hash: string): { sessionId: string; usedAt: number | null } | null {
+  return reader.get("SELECT sessionId, usedAt FROM _refresh_tokens WHERE hash = ?", hash);
+}
+
+/** Inserts a session that begins now: with the address and the browser of the caller who signs in. */
+function insertSession(
+  tx: Transactor,
+  { id, userId, expiresAt }: Session,
+  { now, caller }: { now: number; caller: PasswordCaller },
+): void {
+  const sql =
+    "INSERT INTO _sessions (id, userId, createdAt, expiresAt, lastUsedAt, address, userAgent) VALUES (?, ?, ?, ?, ?, ?, ?)";
+  const address = caller === ownCaller ? null : caller.key.slice(0, maxAddress).toWellFormed();
+  tx.run(
+    sql,
+    id,
+    userId,
+    now,
+    expiresAt,
+    now,
+    address,
+    userAgentOf(caller)?.slice(0, maxUserAgent).toWellFormed() ?? null,
+  );
+}
+
+/** The ids of up to `most` expired sessions. */
+export function expiredSessions(reader: Reader, now: number, most: number): string[] {
+  const sql = "SELECT id FROM _sessions WHERE expiresAt <= ? LIMIT ?";
+  return reader.all<{ id: string }>(sql, now, most).map(({ id }) => id);
+}
+
+/** The hashes of up to `most` refresh tokens whose grace time is over. */
+export function spentTokens(reader: Reader, now: number, most: number): string[] {
+  const sql = "SELECT hash FROM _refresh_tokens WHERE usedAt < ? LIMIT ?";
+  return reader.all<{ hash: string }>(sql, now - graceMs, most).map(({ hash }) => hash);
+}
+
+export function removeToken(tx: Transactor, hash: string): void {
+  tx.run("DELETE FROM _refresh_tokens WHERE hash = ?", hash);
+}
+
+type SessionRow = Pick<SessionEntry, "id" | "address" | "userAgent"> & {
+  createdAt: number;
+  expiresAt: number;
+  /** Null for a session that an earlier version opened, until the first refresh. */
+  lastUsedAt: number | null;
+};
+
+/** The sessions of a user that have not expired, newest first. */
+function listSessions(reader: Reader, userId: string, now: number): SessionEntry[] {
+  const sql =
+    "SELECT id, createdAt, lastUsedAt, expiresAt, address, userAgent FROM _sessions WHERE userId = ? AND expiresAt > ? ORDER BY createdAt DESC, id DESC";
+  return reader.all<SessionRow>(sql, userId, now).map((row) => ({
+    ...row,
+    createdAt: toTimestamp(row.createdAt),
+    lastUsedAt: toTimestamp(row.lastUsedAt ?? row.createdAt),
+    expiresAt: toTimestamp(row.expiresAt),
+  }));
+}
 
 /** A session that has just begun, with the first refresh token. */
 export interface OpenedSession {
@@ -50,7 +139,8 @@ type RefreshOutcome =
   /** A copy of the token was used before, and the session is over. */
   | { kind: "reused"; session: Session };
 
-function endSession(tx: Transactor, id: string): void {
+/** Ends a session; its tokens are refused from the commit on. */
+export function endSession(tx: Transactor, id: string): void {
   tx.run("DELETE FROM _refresh_tokens WHERE sessionId = ?", id);
   tx.run("DELETE FROM _sessions WHERE id = ?", id);
   // The caller of the next transaction is looked up in memory.
@@ -182,43 +272,6 @@ export class Sessions {
   /** The sessions of a user that have not expired, newest first. */
   list(userId: string, reader: Reader = this.#options.database.reader): SessionEntry[] {
     return listSessions(reader, userId, Date.now());
-  }
-
-  /**
-   * Removes what has expired (sessions, attempts, proofs, sign-ins at providers, challenges) and used refresh tokens, in small steps,
-   * to the end or until `signal` is aborted.
-   */
-  async sweep(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && (await this.#sweepStep(Date.now()))) {
-      // Waiting writes run between two steps.
-      await Bun.sleep(5);
-    }
-  }
-
-  /** Answers whether another step is due. */
-  async #sweepStep(now: number): Promise<boolean> {
-    const { database } = this.#options;
-    const { reader } = database;
-    const expired = "SELECT id FROM _sessions WHERE expiresAt <= ? LIMIT ?";
-    const sessions = reader.all<{ id: string }>(expired, now, sweepStep);
-    const used = "SELECT hash FROM _refresh_tokens WHERE usedAt < ? LIMIT ?";
-    const tokens = reader.all<{ hash: string }>(used, now - graceMs, sweepStep);
-    const attempts = expiredAttempts(reader, now, sweepStep);
-    const proofs = expiredProofs(reader, now, sweepStep);
-    const steps = expiredSteps(reader, now, sweepStep);
-    const challenges = expiredChallenges(reader, now, sweepStep);
-    const longest = Math.max(...[sessions, tokens, attempts, proofs, steps, challenges].map(({ length }) => length));
-    if (longest === 0) return false;
-    await database.transact((tx) => {
-      // The session may have been renewed since.
-      for (const { id } of sessions) if (findUnexpired(tx, id, now) === null) this.end(tx, id);
-      for (const { hash } of tokens) tx.run("DELETE FROM _refresh_tokens WHERE hash = ?", hash);
-      for (const hash of attempts) removeAttempt(tx, hash);
-      for (const hash of proofs) removeProof(tx, hash);
-      for (const hash of steps) removeStep(tx, hash);
-      for (const hash of challenges) removeChallenge(tx, hash);
-    });
-    return longest === sweepStep;
   }
 
   /**

@@ -6,8 +6,7 @@ import type { EventLog } from "../../store/events/index.ts";
 import { addAttempt } from "./factors/attempt-table.ts";
 import { methodsOf } from "./factors/factor-table.ts";
 import type { PasswordCaller } from "./passwords.ts";
-import type { Session } from "./session-table.ts";
-import type { AccessTokens, OpenedSession, Sessions } from "./sessions.ts";
+import type { AccessTokens, OpenedSession, Session, Sessions } from "./sessions.ts";
 
 /** A step of a user that asks hooks first. */
 export type AuthStep = "register" | "login";

@@ -4,9 +4,8 @@ import { AppError, isObject, messageOf, type SignedIn } from "../../../base/kern
 import type { Logger } from "../../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
 import type { Notices } from "../notices.ts";
-import { changeOwn } from "../own-change.ts";
+import { changeOwn, checkRecent } from "../own-change.ts";
 import type { PasswordCaller } from "../passwords.ts";
-import { checkRecent } from "../recent-login.ts";
 import type { SignIns } from "../sign-ins.ts";
 import type { Users } from "../users.ts";
 import { checkWayIn, type OpenWays } from "../ways-in.ts";

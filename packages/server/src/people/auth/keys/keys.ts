@@ -14,8 +14,8 @@ import {
 import { adminScope } from "../../../data/permissions/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
 import type { Notices } from "../notices.ts";
+import { checkRecent } from "../own-change.ts";
 import type { PasswordCaller } from "../passwords.ts";
-import { checkRecent } from "../recent-login.ts";
 import { invalidToken, type Sessions } from "../sessions.ts";
 import type { Users } from "../users.ts";
 import { endKey, roleWith } from "./key-changes.ts";

@@ -10,8 +10,8 @@ import type { Mails } from "../../mail/index.ts";
 import { nothingShown, proveAddress, type ShownCredentials } from "../credentials.ts";
 import type { LoginGuard } from "../login-guard.ts";
 import type { Notices } from "../notices.ts";
-import type { PasswordChecks } from "../password-checks.ts";
-import { languageOf, type PasswordCaller } from "../passwords.ts";
+import { demandOwner } from "../own-change.ts";
+import { languageOf, type PasswordCaller, type PasswordChecks } from "../passwords.ts";
 import { invalid } from "../read-body.ts";
 import type { SignIns } from "../sign-ins.ts";
 import type { UserForms } from "../user-forms.ts";
@@ -189,10 +189,10 @@ export class Proofs {
     { email, password }: { email: string; password: string | null },
     { principal, caller }: Prover & { readonly principal: SignedIn },
   ): Promise<void> {
-    const { users, checks, notices } = this.#options;
+    const { users, notices } = this.#options;
     const user = users.get(principal.userId);
     if (email === user.email) throw invalid("email", "email is the present address", "unique");
-    await checks.demandOwner(user, { field: "password", password }, { principal, caller });
+    await demandOwner(this.#options, user, { principal, caller, field: "password", password });
     this.#requests.later({ recipient: email, caller, needs: "link", principal }, (tx) => {
       const isFree = findByEmail(tx, email) === null;
       endPurposeOf(tx, user.id, "email");

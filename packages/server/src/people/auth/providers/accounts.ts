@@ -5,8 +5,8 @@ import { AppError, type Clock, quote, type SignedIn, toTimestamp } from "../../.
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
 import { nothingShown, proveAddress } from "../credentials.ts";
 import type { Change, Notices } from "../notices.ts";
+import { checkRecent } from "../own-change.ts";
 import type { PasswordCaller } from "../passwords.ts";
-import { checkRecent } from "../recent-login.ts";
 import type { SignIns } from "../sign-ins.ts";
 import { spendAdminEmail, type Users } from "../users.ts";
 import { checkWayIn } from "../ways-in.ts";

@@ -9,9 +9,9 @@ import { AppError, type Clock, isSameSecret, messageOf, quote, type SignedIn } f
 import { FailureBudget, type LimitMeter, type Logger } from "../../../base/logging/index.ts";
 import type { Database, Transactor } from "../../../store/database/index.ts";
 import type { Notices } from "../notices.ts";
+import { checkRecent } from "../own-change.ts";
 import type { PasswordCaller } from "../passwords.ts";
 import { readText } from "../read-body.ts";
-import { checkRecent } from "../recent-login.ts";
 import type { SignIns } from "../sign-ins.ts";
 import type { Users } from "../users.ts";
 import { ProviderAccounts } from "./accounts.ts";
