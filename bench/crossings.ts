@@ -16,8 +16,10 @@ const endpoints: { readonly [name: string]: string } = {
   });`,
 };
 
-/** The cases, with the number of records that the requests are spread over. */
+/** The cases, with the number of records that the requests are spread over; a create is spread over no records. */
 const cases = [
+  { name: "items", label: "a create", records: 0 },
+  { name: "hooked", label: "the same create under an empty hook", records: 0 },
   { name: "empty", label: "an empty endpoint", records: 256 },
   { name: "get", label: "`db.get`", records: 256 },
   { name: "list", label: "a list of one record", records: 256 },
@@ -30,6 +32,7 @@ const cases = [
 /** The files of the project of `endpoints.ts` that this benchmark needs, by path. */
 export const crossingFiles: { readonly [path: string]: string } = {
   "jobs/later.ts": "export const queue = {};\nexport default () => undefined;\n",
+  "functions/hooked/empty.ts": "export const beforeCreate = () => undefined;\n",
   ...Object.fromEntries(
     Object.entries(endpoints).map(([name, code]) => [
       `endpoints/${name}.ts`,
@@ -71,11 +74,11 @@ export async function measureCrossings(
   { folder, rounds, seconds }: { folder: string; rounds: number; seconds: number },
 ): Promise<void> {
   const ids = await idsOf(server.url, 256);
-  console.log("| endpoint, 32 connections | requests/s | processor time of all processes, µs |\n| --- | --- | --- |");
+  console.log("| 32 connections | requests/s | processor time of all processes, µs |\n| --- | --- | --- |");
   for (const { name, label, records } of cases) {
-    const requests = ids
-      .slice(0, records)
-      .map((id): LoadRequest => ({ method: "GET", path: `/api/function/${name}?${id}` }));
+    const create: LoadRequest = { method: "POST", path: `/api/${name}`, body: JSON.stringify({ title: "one", n: 1 }) };
+    const call = (id: string): LoadRequest => ({ method: "GET", path: `/api/function/${name}?${id}` });
+    const requests = records === 0 ? [create] : ids.slice(0, records).map(call);
     const speeds: number[] = [];
     const costs: number[] = [];
     for (let round = -1; round < rounds; round++) {

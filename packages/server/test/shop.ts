@@ -7,6 +7,7 @@ export const items = {
     { name: "title", type: "string", max: 20 },
     { name: "stock", type: "integer", min: 0 },
   ],
+  search: ["title"],
 };
 const orders = {
   name: "orders",

@@ -23,7 +23,7 @@ import {
 import { FailureBudget, type Logger } from "../../base/logging/index.ts";
 import type { Collections } from "../../data/collections/index.ts";
 import type { HookDecision, HookedChange, RecordHooks } from "../../data/records/index.ts";
-import type { Auth, AuthHooks, AuthStep, PasswordCaller } from "../../people/auth/index.ts";
+import type { Auth, AuthHooks, AuthStep, PasswordCaller, StepReads } from "../../people/auth/index.ts";
 import {
   appErrorOf,
   type BrokenScript,
@@ -142,11 +142,14 @@ export class Hooks implements RecordHooks, AuthHooks {
       ...change,
       caller: callerOf(change.principal),
     });
+    return { refusal, usesEarlier, ...this.#looksAt(reads) };
+  }
+
+  /** Looks at the reads of hooks again, later. */
+  #looksAt(reads: readonly Read[]): Pick<HookDecision, "keys" | "refresh" | "changed"> {
     let known = reads;
     return {
-      refusal,
       keys: reads.map(keyOf),
-      usesEarlier,
       refresh: async () => {
         const looked = await this.#options.reads.refreshed(known);
         if ("key" in looked) return looked.key;
@@ -170,8 +173,12 @@ export class Hooks implements RecordHooks, AuthHooks {
   }
 
   /** @throws AppError as `run`, and the refusal of a hook. */
-  async before(step: AuthStep, user: Values, { key: address, headers = new Headers() }: PasswordCaller): Promise<void> {
-    if (this.hooked[step].size === 0) return;
+  async before(
+    step: AuthStep,
+    user: Values,
+    { key: address, headers = new Headers() }: PasswordCaller,
+  ): Promise<StepReads | null> {
+    if (this.hooked[step].size === 0) return null;
     const accept = (returned: Values): Values => {
       const changed = Object.keys(returned).filter((name) => !isDeepStrictEqual(returned[name], user[name]));
       if (changed.length === 0) return user;
@@ -182,8 +189,9 @@ export class Hooks implements RecordHooks, AuthHooks {
     const request = { caller: { address, user: null }, headers: Object.fromEntries(headers) };
     const bytes = JSON.stringify([user, request]).length;
     const asked = { ...change, earlier: null, bytes, caller: address, request };
-    const { refusal } = await this.#askInShare(asked);
+    const { reads, refusal } = await this.#askUntilWhole(asked);
     if (refusal !== null) throw refusal;
+    return reads.length === 0 ? null : this.#looksAt(reads);
   }
 
   /** A change of a hook waits for no turn: the hook waits for the change. */

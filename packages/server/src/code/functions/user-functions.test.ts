@@ -96,6 +96,25 @@ describe("functions/users/", () => {
     expect(api.service.auth.users.find(user.id)).toMatchObject(account);
   });
 
+  test("a hook that counts users before a registration is exact, however many register at once", async () => {
+    const api = await openScripts({
+      collections: [users],
+      files: {
+        "functions/users/a.ts": `export const beforeRegister = async ({ db }) => {
+          const { total } = await db.collection("users").list({ count: "exact", limit: 1 });
+          if (total >= 3) throw new Refusal("No place is left.");
+        };`,
+      },
+    });
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, n) =>
+        api.request("POST", "/api/auth/register", { body: { email: `p${n}@example.com`, password, name: `P${n}` } }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 201, ...Array<number>(9).fill(400)]);
+    expect(api.service.auth.users.search({ limit: 20, offset: 0 }).total).toBe(3);
+  });
+
   test("user code makes users with fields, and reads and changes the fields", async () => {
     const api = await openScripts({
       collections: [users],

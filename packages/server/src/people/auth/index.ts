@@ -19,7 +19,7 @@ export {
   readText,
 } from "./read-body.ts";
 export { authSchema } from "./schema.ts";
-export type { AuthHooks, AuthStep } from "./sign-ins.ts";
+export type { AuthHooks, AuthStep, StepReads } from "./sign-ins.ts";
 export { UserDeletions } from "./user-deletions.ts";
 export type { UserForms } from "./user-forms.ts";
 export { type Users, userQueryTable, userTable } from "./users.ts";

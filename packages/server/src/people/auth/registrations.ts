@@ -45,7 +45,10 @@ export class Registrations {
     const isSilent = proofs.demandsProof;
     const { credentials, fields, record } = await forms.check(body, { creator: null, tellsTaken: !isSilent });
     const { email, password } = credentials;
-    await signIns.beforeRegister({ ...record, email, role: users.roleOfNew(database.reader, email) }, caller);
+    const step = await signIns.beforeRegister(
+      { ...record, email, role: users.roleOfNew(database.reader, email) },
+      caller,
+    );
     const passwordHash = await passwords.hash(password, caller);
     const make = (tx: Transactor): { email: string; passwordHash: string; role: Role; fields: typeof fields } => {
       const role = users.roleOfNew(tx, email);
@@ -53,12 +56,12 @@ export class Registrations {
       return { email, passwordHash, role, fields };
     };
     if (!isSilent)
-      return signIns.signUp(caller, (tx) => {
+      return signIns.signUp(step, caller, (tx) => {
         const user = users.add(tx, make(tx), null);
         proofs.welcome(tx, user, caller);
         return user;
       });
-    await database.transact((tx) => {
+    await step.transact((tx) => {
       if (findByEmail(tx, email) === null) proofs.mailVerification(tx, users.create(tx, make(tx), null), caller);
       else proofs.mailTaken(tx, email, caller);
     });

@@ -14,6 +14,7 @@ const hooks: AuthHooks = {
   async before(step, user) {
     asked.push(`${step} ${user["email"]}`);
     if (step === "login") await onLogin();
+    return null;
   },
 };
 auth.signIns.hookWith(hooks);

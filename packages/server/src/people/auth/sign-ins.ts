@@ -1,7 +1,7 @@
 /** Ends of sign-ins: the one place that opens a session for a proven user, or asks this user for the second factor first. */
 import type { LoginResponse, TokenResponse, User } from "@socle/protocol";
-import { AppError, type SignedIn } from "../../base/kernel/index.ts";
-import type { Database, Transactor } from "../../store/database/index.ts";
+import { Admission, AppError, type SignedIn } from "../../base/kernel/index.ts";
+import type { Database, TransactOptions, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import { addAttempt } from "./factors/attempt-table.ts";
 import { methodsOf } from "./factors/factor-table.ts";
@@ -16,10 +16,35 @@ export interface AuthHooks {
   /**
    * Asks the hooks before a step, if the step has hooks.
    * @param user for a registration, the future user, without an id.
+   * @returns the reads by which the hooks have decided; null without reads.
    * @throws AppError: the refusal of a hook, or `unavailable` when a hook does not answer.
    */
-  before(step: AuthStep, user: Readonly<Record<string, unknown>>, caller: PasswordCaller): Promise<void>;
+  before(step: AuthStep, user: Readonly<Record<string, unknown>>, caller: PasswordCaller): Promise<StepReads | null>;
 }
+
+/** The reads by which the hooks of a step have decided. */
+export interface StepReads {
+  /**
+   * The key of a read that would be answered otherwise now; null if each answer would be the same. For a long transaction.
+   * @param until the time (`performance.now`) after which no read is made again: other versions then count as changed.
+   */
+  changed(until: number): Promise<string | null>;
+}
+
+/** A step whose hooks let the user pass. */
+export interface AskedStep {
+  /**
+   * Runs `work` in a transaction in which the hooks would decide by the same reads; otherwise the hooks are asked again.
+   * @throws AppError: the refusal of a hook, the error of `work`, `conflict` when the reads change again and again.
+   */
+  transact<T>(work: (tx: Transactor) => T, options?: Pick<TransactOptions, "makesRoom">): Promise<T>;
+}
+
+/** The most questions about a step, and the time for which a transaction looks at the reads of hooks, in milliseconds. */
+const maxTimes = 20;
+const lookMs = 250;
+/** A step whose reads have changed. */
+const changed = Symbol("changed");
 
 /** A sign-in whose caller has proven to be the user. */
 export interface SignIn {
@@ -55,6 +80,13 @@ interface SignInOptions {
 
 export class SignIns {
   readonly #options: SignInOptions;
+  /** Steps whose reads have changed take turns. */
+  readonly #turns = new Admission({
+    width: 1,
+    maxWaiting: 4_096,
+    patienceMs: 30_000,
+    message: "Too many registrations and logins wait for their turn. Try again in a moment.",
+  });
   #hooks: AuthHooks | null = null;
 
   constructor(options: SignInOptions) {
@@ -76,10 +108,10 @@ export class SignIns {
     const { database, maxSessionsPerUser } = this.#options;
     this.#checkVerified(user);
     const waits = !isComplete && methodsOf(database.reader, user.id).length > 0;
-    if (!waits) await this.#hooks?.before("login", { ...user }, caller);
+    const step = waits ? database : await this.#ask("login", { ...user }, caller);
     // An admin can make room on a full disk, so the login may use the reserve.
     const options = { makesRoom: user.role === "admin" };
-    const ended = await database.transact((tx) => {
+    const ended = await step.transact((tx) => {
       const current = prove(tx);
       this.#checkVerified(current);
       const methods = isComplete ? [] : methodsOf(tx, current.id);
@@ -95,16 +127,52 @@ export class SignIns {
   /**
    * Makes a user, and signs the user in. A new user has no second factor.
    * @param insert answers the new user, in the transaction.
-   * @throws AppError: the error of `insert`.
+   * @throws AppError: the error of `insert`, and as `AskedStep`.
    */
-  async signUp(caller: PasswordCaller, insert: (tx: Transactor) => User): Promise<TokenResponse> {
+  async signUp(step: AskedStep, caller: PasswordCaller, insert: (tx: Transactor) => User): Promise<TokenResponse> {
     const open = (tx: Transactor): Opened => this.#open(tx, "auth.register", { user: insert(tx), caller });
-    return this.respond(await this.#options.database.transact(open));
+    return this.respond(await step.transact(open));
   }
 
   /** Asks the hooks before a registration. @throws AppError: the refusal of a hook. */
-  async beforeRegister(user: Pick<User, "email" | "role">, caller: PasswordCaller): Promise<void> {
-    await this.#hooks?.before("register", user, caller);
+  beforeRegister(user: Pick<User, "email" | "role">, caller: PasswordCaller): Promise<AskedStep> {
+    return this.#ask("register", user, caller);
+  }
+
+  async #ask(step: AuthStep, user: Readonly<Record<string, unknown>>, caller: PasswordCaller): Promise<AskedStep> {
+    const { database } = this.#options;
+    const ask = async (): Promise<StepReads | null> => (await this.#hooks?.before(step, user, caller)) ?? null;
+    const first = await ask();
+    if (first === null) return database;
+    return {
+      transact: async (work, options) => {
+        const done = await this.#tryOnce(first, work, options);
+        if (done !== changed) return done;
+        return this.#turns.run(async () => {
+          for (let times = 2; times <= maxTimes; times += 1) {
+            const reads = await ask();
+            const again = await (reads === null
+              ? database.transact(work, options)
+              : this.#tryOnce(reads, work, options));
+            if (again !== changed) return again;
+          }
+          throw new AppError("conflict", "What a hook reads was changed by others again and again. Try again later.", {
+            retryAfter: 1,
+          });
+        }, {});
+      },
+    };
+  }
+
+  /** Runs `work` unless a read of the hooks would be answered otherwise now. The transaction keeps other writes out meanwhile. */
+  #tryOnce<T>(
+    reads: StepReads,
+    work: (tx: Transactor) => T,
+    options?: Pick<TransactOptions, "makesRoom">,
+  ): Promise<T | typeof changed> {
+    const tried = async (tx: Transactor): Promise<T | typeof changed> =>
+      (await reads.changed(performance.now() + lookMs)) === null ? work(tx) : changed;
+    return this.#options.database.transactLongFor(null, tried, options);
   }
 
   /** The tokens of an open session. */

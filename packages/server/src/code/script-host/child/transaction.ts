@@ -145,13 +145,13 @@ class Attempt {
       ...quiet({ query: (sql: string, params?: unknown) => query(make, sql, params) }),
       jobs: quiet({
         enqueue: async (name: string, payload: unknown = null, options: object | null = null) => {
-          this.#admitWrite(this.#enqueue);
+          this.#admitWrite();
           this.#enqueue.push(copyOf({ ...options, name, payload }));
         },
       }),
       mail: quiet({
         send: async (mail: object) => {
-          this.#admitWrite(this.#mails);
+          this.#admitWrite();
           this.#mails.push(copyOf(mail));
         },
       }),
@@ -238,7 +238,7 @@ class Attempt {
   }
 
   #write(operation: Operation, id: string | null): void {
-    this.#admitWrite(this.#operations);
+    this.#admitWrite();
     // The transaction knows its own writes: the version of the record changes with the commit.
     const isWritten = operation.id !== undefined && this.#writtenIds.has(operation.id);
     this.#operations.push(copyOf(isWritten ? { ...operation, ifMatch: null } : operation));
@@ -246,9 +246,11 @@ class Attempt {
     this.#writtenIds.add(id ?? operation.id ?? "");
   }
 
-  #admitWrite(writes: readonly object[]): void {
+  /** Records, runs of queues and mails count together. */
+  #admitWrite(): void {
     this.#admit();
-    if (writes.length >= maxWrites) throw untold(`db.transaction: a transaction has at most ${maxWrites} writes.`);
+    if (this.#operations.length + this.#enqueue.length + this.#mails.length >= maxWrites)
+      throw untold(`db.transaction: a transaction has at most ${maxWrites} writes.`);
   }
 
   #admit(): void {

@@ -92,8 +92,8 @@ export class Invitations {
     // The service has written these details.
     const { role, fields, inviter } = JSON.parse(proof.details ?? "") as InvitedUser;
     const passwordHash = await users.preparePassword(password, caller);
-    await signIns.beforeRegister({ ...fields, email, role }, caller);
-    return signIns.signUp(caller, (tx) => {
+    const step = await signIns.beforeRegister({ ...fields, email, role }, caller);
+    return signIns.signUp(step, caller, (tx) => {
       consume(tx, "invitation", token);
       // An admin whose right has ended makes no admins.
       if (role === "admin" && inviter !== null && users.find(inviter, tx)?.role !== "admin") throw invalidProof();

@@ -74,13 +74,13 @@ export class ProviderAccounts {
     if (expected.kind === "new") {
       const { email } = expected.address;
       const role = this.#roleOf(database.reader, expected.address);
-      await signIns.beforeRegister({ email, role }, caller);
+      const step = await signIns.beforeRegister({ email, role }, caller);
       const insert = (tx: Transactor): User => {
         const match = matchNow(tx);
         if (match.kind !== "new") throw changed();
         return this.#insertUser(tx, match.address, proven);
       };
-      return signIns.signUp(caller, insert);
+      return signIns.signUp(step, caller, insert);
     }
     const { user } = expected;
     const prove = (tx: Transactor): User => {

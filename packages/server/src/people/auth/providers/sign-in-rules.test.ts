@@ -49,6 +49,7 @@ test("the hooks of registrations and logins are asked with the user, and a refus
     async before(step, user) {
       asked.push([step, user]);
       if (refusal !== null) throw refusal;
+      return null;
     },
   });
   refusal = new AppError("forbidden", "Not on Sundays.");
@@ -66,7 +67,7 @@ test("the hooks of registrations and logins are asked with the user, and a refus
     ["register", { email: "hooked@example.com", role: "authenticated" }],
     ["login", user],
   ]);
-  auth.signIns.hookWith({ before: async () => undefined });
+  auth.signIns.hookWith({ before: async () => null });
 });
 
 test("an API key neither sees nor changes links", async () => {
