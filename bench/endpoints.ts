@@ -47,7 +47,7 @@ async function start(folder: string): Promise<ServerProcess> {
   const items = { name: "items", fields, indexes: [["title"]] };
   await Bun.write(`${folder}/collections/items.json`, JSON.stringify(items));
   await Bun.write(`${folder}/collections/hooked.json`, JSON.stringify({ ...items, name: "hooked" }));
-  await Bun.write(`${folder}/config.json`, JSON.stringify({ port: 0 }));
+  await Bun.write(`${folder}/config.json`, JSON.stringify({ port: 0, limits: { queuedRuns: 1_000_000 } }));
   return startServer([executable], folder, { SERVICE_LOG_LEVEL: "INFO" });
 }
 

@@ -15,6 +15,8 @@ export interface LogEntry {
   /** The part of the service that speaks: "http", "database", … */
   readonly source: string;
   readonly fields?: LogFields;
+  /** Values that go to standard output, and never into the memory that the admin API reads. */
+  readonly secrets?: LogFields;
 }
 
 /** Takes entries somewhere: the terminal, memory. */
@@ -56,7 +58,8 @@ function textFields(fields: LogFields): string {
 }
 
 /** An entry with a newline: JSON for machines; text for people, with the stack of an error indented below. */
-export function lineOf(entry: LogEntry, format: LogFormat): string {
+export function lineOf({ secrets, ...shown }: LogEntry, format: LogFormat): string {
+  const entry: LogEntry = secrets === undefined ? shown : { ...shown, fields: { ...shown.fields, ...secrets } };
   // Between quotation marks an escape is the same JSON.
   if (format === "json") return `${printable(JSON.stringify(entry, plain))}\n`;
   const fields = entry.fields === undefined ? "" : textFields(entry.fields);
@@ -78,7 +81,7 @@ export class LogRing {
     this.#capacity = capacity;
   }
 
-  add(entry: LogEntry): void {
+  add({ secrets, ...entry }: LogEntry): void {
     this.#entries[this.#next] = entry;
     this.#next = (this.#next + 1) % this.#capacity;
     for (const listener of this.#listeners) listener(entry);

@@ -3,6 +3,9 @@ import { AppError, LastingFault } from "../kernel/index.ts";
 import { LOG_LEVELS, type LogEntry, type LogFields, type LogLevel, type LogSink } from "./entry.ts";
 import { Repeats } from "./repeats.ts";
 
+/** The values of an entry. */
+type Shown = { readonly fields: LogFields | undefined; readonly secrets?: LogFields };
+
 export class Logger {
   readonly #sinks: readonly LogSink[];
   readonly #threshold: number;
@@ -34,9 +37,14 @@ export class Logger {
     this.#write("INFO", message, fields);
   }
 
+  /** An INFO with values that go to standard output alone: the admin API and the dashboard show the message without them. */
+  private(message: string, fields: LogFields, secrets: LogFields): void {
+    if (LOG_LEVELS.indexOf("INFO") >= this.#threshold) this.#put("INFO", message, { fields, secrets });
+  }
+
   /** An INFO that is written at every level, for example the address on which the service listens. */
   notice(message: string, fields?: LogFields): void {
-    this.#put("INFO", message, fields);
+    this.#put("INFO", message, { fields });
   }
 
   warn(message: string, fields?: LogFields): void {
@@ -48,10 +56,10 @@ export class Logger {
   }
 
   #write(level: LogLevel, message: string, fields: LogFields | undefined): void {
-    if (LOG_LEVELS.indexOf(level) >= this.#threshold) this.#put(level, message, fields);
+    if (LOG_LEVELS.indexOf(level) >= this.#threshold) this.#put(level, message, { fields });
   }
 
-  #put(level: LogLevel, message: string, given: LogFields | undefined): void {
+  #put(level: LogLevel, message: string, { fields: given, secrets }: Shown): void {
     const outage = outageOf(given?.["error"]);
     const leftOut = outage === null ? 0 : this.#repeats.admit(`${level} ${this.#source} ${message} ${outage}`);
     if (leftOut === null) return;
@@ -62,6 +70,7 @@ export class Logger {
       message,
       source: this.#source,
       ...(fields === undefined ? {} : { fields }),
+      ...(secrets === undefined ? {} : { secrets }),
     };
     for (const sink of this.#sinks) sink(entry);
   }

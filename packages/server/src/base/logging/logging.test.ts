@@ -50,6 +50,21 @@ test("what is below the level is not logged; the source is the part that speaks"
   expect(ring.entries().map(({ level, source }) => `${level} ${source}`)).toEqual(["WARN http", "ERROR http"]);
 });
 
+test("private values are on standard output, and not in the memory that the admin API reads", () => {
+  const ring = new LogRing();
+  const lines: string[] = [];
+  const heard: unknown[] = [];
+  ring.listen((entry) => heard.push(entry));
+  const logger = new Logger({
+    level: "INFO",
+    sinks: [lineSink((line) => lines.push(line), "text"), (entry) => ring.add(entry)],
+  });
+  logger.private("A mail", { mailId: "mai_1" }, { link: "https://example.com/reset" });
+  expect(lines.join()).toContain("A mail mailId=mai_1 link=https://example.com/reset");
+  expect(JSON.stringify([ring.entries(), heard])).not.toContain("reset");
+  expect(ring.entries()).toMatchObject([{ message: "A mail", fields: { mailId: "mai_1" } }]);
+});
+
 test("a message is one line whatever is in it, and a secret never shows", () => {
   for (const format of ["text", "json"] as const) {
     const lines: string[] = [];

@@ -41,7 +41,7 @@ export class KeyAdmin {
   async delete(userId: string | null, id: string, admin: SignedIn): Promise<void> {
     await this.#changes.transact(admin, (tx, audit) => {
       const before = this.#keys.delete(tx, userId, id);
-      if (userId !== null) this.#keys.tell(tx, userId, { key: before, change: "deleted", by: "an administrator" });
+      if (userId !== null) this.#keys.tell(tx, userId, { change: "deleted", by: "an administrator" });
       audit({ action: "key.deleted", target: id, before: { ...before, userId } });
     });
   }

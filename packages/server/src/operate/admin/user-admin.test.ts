@@ -1,10 +1,10 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setSystemTime, test } from "bun:test";
 import { type Answer, openApi } from "../../../test/kit.ts";
 import { openServer, until } from "../../../test/sockets.ts";
 
 const server = await openServer({
   collections: [{ name: "secrets", fields: [], permissions: { read: "admin" } }],
-  settings: { SERVICE_MAIL_FROM: "shop@example.com" },
+  settings: { SERVICE_MAIL_FROM: "shop@example.com", SERVICE_PUBLIC_URL: "https://shop.example.com" },
 });
 const { request, service, register } = server;
 const token = await server.admin();
@@ -151,7 +151,7 @@ describe("what changes counts at once", () => {
     expect((await request("POST", "/api/auth/login", { body: old })).status).toBe(401);
     expect((await request("POST", "/api/auth/login", { body: { ...old, password } })).status).toBe(200);
     const mails = service.database.reader.all<{ text: string }>(
-      "SELECT text FROM _mails WHERE recipient = ?",
+      "SELECT text FROM _mails WHERE recipient = ? AND kind = 'notice'",
       user.email,
     );
     expect(mails).toHaveLength(1);
@@ -188,4 +188,25 @@ test("the last admin stays, also when two demote or delete each other at once", 
     expect(total).toBe(1);
     if (answers[0]?.status !== statuses[0]) break;
   }
+});
+
+test("an old sign-in of an admin changes no credentials, and makes no admin", async () => {
+  const { user } = await register("old@example.com");
+  const change = as(token);
+  setSystemTime(Date.now() + 11 * 60_000);
+  const answers = await Promise.all([
+    change.send("POST", `/${user.id}/password`, { password: "a new password" }),
+    change.send("POST", `/${adminId}/password`, { password: "a new password" }),
+    change.send("DELETE", `/${adminId}/factors`),
+    change.send("PATCH", `/${user.id}`, { role: "admin" }),
+    change.send("POST", "", { email: "second@example.com", password: "a new password", role: "admin" }),
+    request("POST", "/api/admin/invitations", { token, body: { email: "third@example.com", role: "admin" } }),
+  ]);
+  const recent = { error: { code: "forbidden", details: [{ rule: "recent_login" }] } };
+  expect(answers.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403, 403]);
+  for (const { body } of answers) expect(body).toMatchObject(recent);
+  // Changes of others that give nobody a right stay possible.
+  expect((await change.send("PATCH", `/${user.id}`, { role: "public" })).status).toBe(200);
+  setSystemTime();
+  expect(service.auth.users.findByEmail("second@example.com")).toBeNull();
 });

@@ -3,6 +3,7 @@ import { type Invitation, type Link, ROLES, type User, type UserEntry, type User
 import { readChoice, type SignedIn } from "../../base/kernel/index.ts";
 import type { Records } from "../../data/records/index.ts";
 import {
+  checkRecent,
   type Factors,
   type Invitations,
   type Notices,
@@ -51,7 +52,8 @@ export class UserAdmin {
 
   /**
    * Makes a user, also when registration is closed. The body has the fields of a definition of `users`, too.
-   * @throws AppError `bad_request` for an unknown role, `validation_error`, `conflict` when the email is taken.
+   * @throws AppError `bad_request` for an unknown role, `validation_error`, `conflict` when the email is taken; `forbidden` for
+   * an admin without a recent sign-in who makes an admin.
    */
   async create(body: Record<string, unknown>, admin: SignedIn): Promise<User> {
     const { users, forms, records } = this.#options;
@@ -61,30 +63,33 @@ export class UserAdmin {
     const { credentials, fields } = await forms.check(form, { creator: admin });
     const values = await users.prepare(credentials, { key: admin.userId });
     return this.#options.changes.transact(admin, (tx, audit) => {
+      if (role === "admin") checkRecent(tx, admin);
       const user = users.create(tx, { ...values, role, fields }, admin);
       audit({ action: "user.created", target: user.id, after: user });
       return user;
     });
   }
 
-  /** Mails an invitation. @throws AppError as `Invitations.prepare`. */
+  /** Mails an invitation. @throws AppError as `Invitations.prepare`, and `forbidden` as `create`. */
   async invite(body: Record<string, unknown>, admin: SignedIn, caller: PasswordCaller): Promise<Invitation> {
     refuseOthers(body, ["email", "role", "data"]);
     const invitation = await this.#options.invitations.prepare(body, admin, caller);
     return this.#options.changes.transact(admin, (tx, audit) => {
       const after = invitation.write(tx);
+      if (after.role === "admin") checkRecent(tx, admin);
       audit({ action: "user.invited", target: after.email, after });
       return after;
     });
   }
 
-  /** @throws AppError `not_found`, `bad_request` for an unknown role, or for the last admin. */
+  /** @throws AppError `not_found`, `bad_request` for an unknown role, or for the last admin, `forbidden` as `create`. */
   async setRole(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
     refuseOthers(body, ["role"]);
     const role = readChoice("role", body["role"], ROLES);
     return this.#options.changes.transact(admin, (tx, audit) => {
       const old = this.#options.users.get(id, tx);
       if (old.role === role) return old;
+      if (role === "admin") checkRecent(tx, admin);
       const user = this.#options.users.setRole(tx, { id, role }, admin);
       audit({ action: "user.updated", target: id, before: old, after: user });
       return user;
@@ -93,13 +98,14 @@ export class UserAdmin {
 
   /**
    * Gives a user a new password. All sessions end but the admin's own.
-   * @throws AppError `not_found`, `validation_error`.
+   * @throws AppError `not_found`, `validation_error`, `forbidden` for an admin without a recent sign-in.
    */
   async setPassword(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
     refuseOthers(body, ["password"]);
     const passwordHash = await this.#options.users.preparePassword(readPassword(body), { key: admin.userId });
     const keptSession = id === admin.userId ? admin.sessionId : null;
     return this.#options.changes.transact(admin, (tx, audit) => {
+      checkRecent(tx, admin);
       const user = this.#options.users.setPassword(tx, id, { passwordHash, keptSession });
       this.#options.notices.tell(tx, user, { change: "The password was changed.", by: "an administrator" });
       audit({ action: "user.password", target: id });
@@ -128,9 +134,10 @@ export class UserAdmin {
     return this.#options.factors.of(id);
   }
 
-  /** Removes every second factor of a user who has lost the factors. @throws AppError `not_found`. */
+  /** Removes every second factor of a user who has lost the factors. @throws AppError `not_found`, `forbidden` as `setPassword`. */
   async removeFactors(id: string, admin: SignedIn): Promise<void> {
     await this.#options.changes.transact(admin, (tx, audit) => {
+      checkRecent(tx, admin);
       const user = this.#options.users.get(id, tx);
       const before = this.#options.factors.removeAll(tx, id);
       const change = "Second factor and passkeys were removed.";

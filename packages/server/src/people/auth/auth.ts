@@ -128,7 +128,16 @@ export class Auth {
       sealKey: () => this.secretFor("authenticator apps"),
     });
     const { forms } = this;
-    this.proofs = new Proofs({ ...options, users, forms, signIns, notices, checks, codeGuard: this.#guards.codes });
+    this.proofs = new Proofs({
+      ...options,
+      users,
+      forms,
+      signIns,
+      notices,
+      checks,
+      codeGuard: this.#guards.codes,
+      attemptKey: () => this.secretFor("attempts of codes"),
+    });
     const { proofs } = this;
     this.registrations = new Registrations({ ...options, users, forms, signIns, proofs, passwords: this.#passwords });
   }

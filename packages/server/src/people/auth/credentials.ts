@@ -5,6 +5,7 @@ import type { Transactor } from "../../store/database/index.ts";
 import { endAttemptsOf } from "./factors/attempt-table.ts";
 import { removeFactors } from "./factors/factor-table.ts";
 import { deleteKeysOf } from "./keys/key-changes.ts";
+import { endProofsOf } from "./proofs/proof-table.ts";
 import { type LinkKey, removeLinksOf } from "./providers/provider-table.ts";
 import { endSessionsOf } from "./sessions.ts";
 import { setPasswordHash } from "./user-table.ts";
@@ -58,4 +59,6 @@ function removeUnproven(tx: Transactor, userId: string, shown: ShownCredentials)
   }
   endSessionsOf(tx, userId, shown.sessionId);
   endAttemptsOf(tx, userId);
+  // A token for a move to another address would give the account away.
+  endProofsOf(tx, userId);
 }

@@ -62,7 +62,7 @@ export class Registrations {
         return user;
       });
     await step.transact((tx) => {
-      if (findByEmail(tx, email) === null) proofs.mailVerification(tx, users.create(tx, make(tx), null), caller);
+      if (findByEmail(tx, email) === null) proofs.mailNew(tx, users.create(tx, make(tx), null), caller);
       else proofs.mailTaken(tx, email, caller);
     });
     return { next: "verify" };

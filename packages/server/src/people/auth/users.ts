@@ -287,6 +287,7 @@ export class Users {
     setPasswordHash(tx, user.id, values.passwordHash);
     this.#options.sessions.endAll(tx, user.id);
     deleteKeysOf(tx, user.id);
+    endProofsOf(tx, user.id);
     return { user: this.change(tx, { user: proven, role: "admin" }, null), before };
   }
 

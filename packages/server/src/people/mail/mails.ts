@@ -86,7 +86,7 @@ export class Mails {
     if (!this.isOn) return;
     if (!this.#isSending)
       this.#options.logger.warn(
-        "mail.smtp is not set: mails stay in the outbox, and their links and codes are in this log",
+        "mail.smtp is not set: mails stay in the outbox, and their links and codes are on standard output",
       );
     this.#sender.start(signal);
   }
@@ -206,7 +206,11 @@ export class Mails {
     });
     tx.onDurable(() => {
       if (isSent) return this.#sender.look();
-      logger.info(`A mail to ${mail.recipient}: ${mail.subject}`, { mailId: id, ...secrets });
+      logger.private(
+        `A mail to ${mail.recipient}: ${withoutSecrets(JSON.stringify(secrets), mail.subject)}`,
+        { mailId: id },
+        secrets,
+      );
       this.#sender.noteEnded();
     });
   }

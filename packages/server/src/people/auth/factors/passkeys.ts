@@ -48,6 +48,8 @@ interface Verified {
 
 /** EdDSA, ES256, RS256: every authenticator has one of these. */
 const algorithms = [-8, -7, -257];
+/** Bytes of a public key: RSA with 8,192 bits has about 1,100. */
+const maxPublicKey = 2_048;
 const signInPurpose: ChallengePurpose = { step: "sign in", subject: "" };
 
 export class Passkeys {
@@ -113,6 +115,7 @@ export class Passkeys {
       throw refused(messageOf(thrown));
     });
     if (info === undefined) throw refused("the signature is wrong");
+    if (info.credential.publicKey.length > maxPublicKey) throw refused("the public key is too long");
     return changeOwn(this.#options, { caller, by, change: "A passkey was added." }, (tx) => {
       this.#checkRoom(tx, userId);
       if (!useChallenge(tx, found.hash, found.expiresAt)) throw refused("the options were used before");

@@ -5,12 +5,15 @@ import { invalid } from "../read-body.ts";
 
 /** WebAuthn, "Credential ID": 1,023 bytes at most. */
 const maxCredentialId = 1_364;
+/** Characters of the other parts. An attestation with a chain of certificates has a few thousand. */
+const maxPart = 16_384;
 const maxName = 100;
 const maxTransports = 16;
 
 function readBase64(value: unknown, field: string): string {
   if (value === undefined || value === null) throw invalid(field, `${field} is required`, "required");
   if (typeof value !== "string" || !/^[\w-]+$/.test(value)) throw invalid(field, `${field} must be base64url`, "type");
+  if (value.length > maxPart) throw invalid(field, `${field} must have at most ${maxPart} characters`, "max");
   return value;
 }
 

@@ -54,7 +54,7 @@ describe("a key is made and deleted", () => {
     const { accessToken: root } = await api.login("admin@example.com");
     expect((await request("DELETE", `/api/admin/users/${user.id}/keys/${other.id}`, { token: root })).status).toBe(204);
     const texts = notices("bea@example.com");
-    expect(texts.map((text) => /The API key "test" was (\w+)\./.exec(text)?.[1])).toEqual([
+    expect(texts.map((text) => /An API key was (\w+)\./.exec(text)?.[1])).toEqual([
       "made",
       "made",
       "deleted",
@@ -62,6 +62,8 @@ describe("a key is made and deleted", () => {
     ]);
     expect(texts[3]).toContain("an administrator");
     expect(texts.join()).not.toContain("sk_");
+    // A stranger who has registered with the address chooses the name.
+    expect(texts.join()).not.toContain('"test"');
     await makeKey(api, { token: root, scopes, isOfService: true });
     expect(notices("admin@example.com")).toEqual([]);
   });

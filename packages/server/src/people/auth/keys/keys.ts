@@ -6,7 +6,6 @@ import {
   BoundedMap,
   isAdmin,
   newId,
-  quote,
   randomToken,
   type SignedIn,
   toTimestamp,
@@ -59,7 +58,6 @@ interface KeysOptions {
 
 /** A change of a key, as the owner is told. */
 interface KeyNotice {
-  readonly key: ApiKey;
   readonly change: "made" | "deleted";
   readonly by: PasswordCaller | "an administrator";
 }
@@ -154,7 +152,7 @@ export class Keys {
     return this.#options.database.transactFor(user, (tx, caller) => {
       checkRecent(tx, user);
       const created = this.create(tx, { userId: user.userId, isAdmin: isAdmin(caller) }, values);
-      this.tell(tx, user.userId, { key: created, change: "made", by });
+      this.tell(tx, user.userId, { change: "made", by });
       return created;
     });
   }
@@ -163,14 +161,15 @@ export class Keys {
   async deleteOwn(user: SignedIn, id: string, by: PasswordCaller): Promise<void> {
     await this.#options.database.transactFor(user, (tx) => {
       checkRecent(tx, user);
-      this.tell(tx, user.userId, { key: this.delete(tx, user.userId, id), change: "deleted", by });
+      this.delete(tx, user.userId, id);
+      this.tell(tx, user.userId, { change: "deleted", by });
     });
   }
 
-  /** Mails a notice about a key to the owner. */
-  tell(tx: Transactor, userId: string, { key, change, by }: KeyNotice): void {
+  /** Mails a notice about a key to the owner. The name of the key stays out: a stranger may have chosen the name for the owner to read. */
+  tell(tx: Transactor, userId: string, { change, by }: KeyNotice): void {
     const { users, notices } = this.#options;
-    notices.tell(tx, users.get(userId, tx), { change: `The API key ${quote(key.name)} was ${change}.`, by });
+    notices.tell(tx, users.get(userId, tx), { change: `An API key was ${change}.`, by });
   }
 
   /** The keys of a user, or the service keys, newest first. */

@@ -129,9 +129,38 @@ describe("a code", () => {
     expect(await mailbox.to("nobody@example.com")).toEqual([]);
   });
 
+  test("has five tries for an unknown address, also over attempts whose rows are gone", async () => {
+    const attempts = [await ask("gone@example.com"), await ask("gone@example.com")];
+    await database.transact((tx) => tx.run("DELETE FROM _proofs WHERE email = 'gone@example.com'"));
+    const statuses: number[] = [];
+    for (let i = 0; i < 6; i++)
+      statuses.push((await post("code", { attempt: attempts[i % 2], code: `00000${i}` }, `gone-${i}`)).status);
+    expect(statuses).toEqual([400, 400, 400, 400, 400, 429]);
+  });
+
+  test("of an attempt that the service has not made locks nobody out, and leaves nothing of its text in memory", async () => {
+    const { email } = await person();
+    for (let i = 0; i < 6; i++) await post("code", { attempt: email, code: "000000" }, `liar-${i}`);
+    const right = { attempt: await ask(email), code: await mailbox.secret(email, "code") };
+    const made = right.attempt.split(".");
+    // The hash of the email, with another signature.
+    for (let i = 0; i < 6; i++)
+      await post("code", { attempt: `x.${made[1]}.${made[2]}`, code: "000000" }, `forger-${i}`);
+    expect((await post("code", right, "owner")).status).toBe(200);
+    const before = process.memoryUsage().heapUsed;
+    for (let i = 0; i < 60; i++) {
+      const attempt = `${i}${"x".repeat(900_000)}`;
+      expect((await post("code", { attempt, code: "000000" }, `flood-${i}`)).status).toBeGreaterThanOrEqual(400);
+    }
+    Bun.gc(true);
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000);
+  });
+
   test("has twenty tries from an address, over all accounts", async () => {
-    for (let i = 0; i < 20; i++)
-      expect(await post("code", { attempt: `unknown-${i}`, code: "000000" }, "sprayer")).toMatchObject(invalid);
+    for (let i = 0; i < 20; i++) {
+      const attempt = await ask(`sprayed-${i}@example.com`);
+      expect(await post("code", { attempt, code: "000000" }, "sprayer")).toMatchObject(invalid);
+    }
     const { email } = await person();
     const right = { attempt: await ask(email), code: await mailbox.secret(email, "code") };
     expect((await post("code", right, "sprayer")).status).toBe(429);

@@ -1,4 +1,7 @@
-/** Sign-ins with a code: six digits that were mailed, for an attempt that only the requester knows. */
+/**
+ * Sign-ins with a code: six digits that were mailed, for an attempt that only the requester knows. An attempt carries a keyed hash
+ * of the email, so that wrong codes count for the email, whether the service keeps a row of the attempt or not.
+ */
 import type { LoginResponse, User } from "@socle/protocol";
 import { AppError, isSameSecret } from "../../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../../store/database/index.ts";
@@ -21,6 +24,8 @@ interface CodesOptions {
   guard: LoginGuard;
   /** Whether users may sign in with a code (`auth.codes`). */
   codes: boolean;
+  /** The secret of attempts, available once auth has started. */
+  attemptKey: () => string;
 }
 
 export class Codes {
@@ -37,7 +42,7 @@ export class Codes {
   request(email: string, caller: PasswordCaller): string {
     const { requests, mails } = this.#options;
     this.#checkOn();
-    const attempt = newToken();
+    const attempt = this.#newAttempt(email);
     requests.later({ recipient: email, caller, needs: "code" }, (tx) => {
       const code = newCode();
       const user = findByEmail(tx, email)?.user ?? null;
@@ -59,8 +64,7 @@ export class Codes {
     const proof = findProof(database.reader, "code", attempt);
     const check = async (): Promise<boolean> => isSameSecret(proof?.details ?? "", hashOf(attempt, code));
     const email = proof?.email ?? null;
-    // An unknown attempt is of no account: the address alone counts.
-    const isRight = await guard.guard({ email, caller, account: email ?? attempt }, check);
+    const isRight = await guard.guard({ email, caller, account: this.#accountOf(attempt) }, check);
     const user = proof === null || proof.userId === null ? null : users.find(proof.userId);
     if (!isRight || user === null) throw invalidProof();
     const prove = (tx: Transactor): User => {
@@ -74,6 +78,23 @@ export class Codes {
     };
     // The first proof removes the second factor, which somebody else may have made.
     return signIns.signIn({ user: { ...user, verified: true }, caller, prove, isComplete: !user.verified });
+  }
+
+  /** `{256 random bits}.{hash of the email}.{signature}`. */
+  #newAttempt(email: string): string {
+    const unsigned = `${newToken()}.${this.#digest(`email ${email}`)}`;
+    return `${unsigned}.${this.#digest(`attempt ${unsigned}`)}`;
+  }
+
+  /** The key of the bound of wrong codes: the hash of the email. All attempts that this service has not made share a key. */
+  #accountOf(attempt: string): string {
+    const end = attempt.lastIndexOf(".");
+    const isOwn = isSameSecret(attempt.slice(end + 1), this.#digest(`attempt ${attempt.slice(0, Math.max(0, end))}`));
+    return isOwn ? (attempt.split(".")[1] ?? "") : "";
+  }
+
+  #digest(text: string): string {
+    return new Bun.CryptoHasher("sha256", this.#options.attemptKey()).update(text).digest("base64url");
   }
 
   #checkOn(): void {

@@ -42,6 +42,40 @@ async function ask(email: string, accessToken: string): Promise<string> {
 
 const unusable = { status: 400, body: { error: { code: "bad_request" } } };
 
+describe("a move that a stranger asked for, who had registered the address of somebody else,", () => {
+  /** An account of the address, made by a stranger, and the token of a move to an address of the stranger. */
+  async function trap() {
+    const { email, next, id, accessToken } = await person({ verified: false });
+    return { email, next, id, token: await ask(next, accessToken) };
+  }
+
+  test("ends with the first proof of the address by its owner", async () => {
+    const { email, next, id, token } = await trap();
+    await post("verify/request", { email });
+    expect((await post("verify", { token: await mailbox.secret(email, "verify") })).status).toBe(204);
+    expect(await post("email/confirm", { token })).toMatchObject(unusable);
+    expect(auth.users.get(id)).toMatchObject({ email, verified: true });
+    expect(await login(next)).toBe(401);
+  });
+
+  test("ends when the operator makes an admin of the address, proven or not", async () => {
+    for (const verified of [false, true]) {
+      const { email, next, id, accessToken } = await person({ verified });
+      const token = await ask(next, accessToken);
+      expect(await auth.makeAdmin({ email, password: "another horse" })).toBe("promoted");
+      expect(await post("email/confirm", { token })).toMatchObject(unusable);
+      expect(auth.users.get(id)).toMatchObject({ email, role: "admin" });
+    }
+  });
+
+  test("writes no text of the stranger to the owner", async () => {
+    const { email, next } = await trap();
+    const texts = (await mailbox.to(email)).map(({ text }) => text).join();
+    expect(texts).toContain("A move of the account to another address was asked for.");
+    expect(texts).not.toContain(next);
+  });
+});
+
 describe("a move to another address", () => {
   test("counts from the proof of the new address, and the present address hears of the request and the move", async () => {
     const { email, next, id, accessToken } = await person({ verified: true });

@@ -33,6 +33,8 @@ interface ProofsOptions {
   /** Counts wrong codes. */
   codeGuard: LoginGuard;
   codes: boolean;
+  /** The secret of the attempts of codes, available once auth has started. */
+  attemptKey: () => string;
   requireVerified: boolean;
   publicUrl?: string | undefined;
   recipientRate: Rate | null;
@@ -104,18 +106,23 @@ export class Proofs {
   }
 
   /**
-   * Mails a new user a token that proves the address, if mail is on. A mail that cannot be written fails no registration: the
-   * user can ask for another mail.
+   * Mails a new user a token that proves the address, if mail is on, within the bounds of the recipient. A mail that cannot be
+   * written fails no registration: the user can ask for another mail.
    */
   welcome(tx: Transactor, user: User, caller: PasswordCaller): void {
     const { mails, logger, publicUrl } = this.#options;
-    if (!mails.isOn || publicUrl === undefined) return;
+    if (!mails.isOn || publicUrl === undefined || !this.#requests.allows(user.email, caller)) return;
     try {
       this.mailVerification(tx, user, caller);
     } catch (thrown) {
       if (!(thrown instanceof AppError) || thrown.limit !== "mails") throw thrown;
       tx.onDurable(() => logger.warn("A new user got no mail: the outbox is full", { userId: user.id }));
     }
+  }
+
+  /** Mails a new user a token that proves the address, within the bounds of the recipient. @throws AppError as `mailVerification`. */
+  mailNew(tx: Transactor, user: User, caller: PasswordCaller): void {
+    if (this.#requests.allows(user.email, caller)) this.mailVerification(tx, user, caller);
   }
 
   /** Mails a user a token that proves the address. @throws AppError `unavailable` when no mail with a link can be written. */
@@ -197,7 +204,9 @@ export class Proofs {
       const isFree = findByEmail(tx, email) === null;
       endPurposeOf(tx, user.id, "email");
       this.#mail(tx, { purpose: "email", email, user: isFree ? user : null }, caller);
-      notices.tell(tx, user, { change: `A move of the account to ${email} was asked for.`, by: caller });
+      // Somebody else may have registered with an address that is not proven: no text of the caller goes to the owner.
+      const to = user.verified ? email : "another address";
+      notices.tell(tx, user, { change: `A move of the account to ${to} was asked for.`, by: caller });
     });
   }
 
@@ -216,7 +225,8 @@ export class Proofs {
       const before = this.#ownerOf(tx, proof);
       if (findByEmail(tx, proof.email) !== null) throw invalidProof();
       proveAddress(tx, before, { shown: shown(tx), users, email: proof.email });
-      notices.tell(tx, before, { change: `The account was moved to ${proof.email}.`, by: prover.caller });
+      const to = before.verified ? proof.email : "another address";
+      notices.tell(tx, before, { change: `The account was moved to ${to}.`, by: prover.caller });
     });
   }
 
