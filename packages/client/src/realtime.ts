@@ -235,7 +235,8 @@ export class Realtime {
   #receive(frame: ServerFrame): void {
     this.#heardAt = Date.now();
     if (frame.type === "event") this.#deliver(frame.event, frame.id ?? null);
-    else if (frame.type === "subscribed") this.#subscribed(frame.channel, frame.id ?? null);
+    else if (frame.type === "subscribed" && frame.channel !== undefined)
+      this.#subscribed(frame.channel, frame.id ?? null);
     else if (frame.type === "error") this.#refused(frame);
   }
 

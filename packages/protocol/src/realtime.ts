@@ -20,19 +20,46 @@ export type ClientFrame =
       since?: string | null;
       /** A condition on the records, in the language of lists: the subscription hears of the records that fulfil the filter. */
       filter?: string | null;
+      query?: never;
       /** Tells a subscription with a filter from others of the channel; the events and answers carry the id. */
       id?: string | null;
     }
+  | {
+      action: "subscribe";
+      /** Names the subscription in the frames about the query. */
+      id: string;
+      query: LiveQueryFrame;
+      /** The `seq` of the last frame of the window: if the window is the same still, only the order is sent. */
+      since?: number | null;
+      channel?: never;
+    }
   | { action: "unsubscribe"; channel: string; id?: string | null }
+  | { action: "unsubscribe"; id: string; channel?: never }
   | { action: "ping" };
+
+/** A live query: a collection, and the parameters of a list as texts; `limit` may be a number. */
+export interface LiveQueryFrame {
+  collection: string;
+  filter?: string;
+  sort?: string;
+  limit?: string | number;
+  fields?: string;
+  expand?: string;
+  search?: string;
+  snippet?: string;
+  group?: string;
+  aggregate?: string;
+  count?: string;
+}
 
 /** Characters of the `id` of a subscription. */
 export const MAX_SUBSCRIPTION_ID = 64;
 
 /**
  * `resume_gap`: the log no longer holds everything after `since`; `filter_limit`: the service, or the caller, has as many filters as
- * allowed; `filter_too_expensive`: a filter takes too much processor time, and the subscription has ended; the
- * service closes the socket after `token_expired`.
+ * allowed; `filter_too_expensive`: a filter takes too much processor time, and the subscription has ended; `query_limit`: the live
+ * queries of the service, or of the caller, have as many records as allowed; `query_too_large`: the window does not fit the socket;
+ * `unavailable`: the query could not be run now. The service closes the socket after `token_expired`.
  */
 export const REALTIME_ERROR_CODES = [
   "invalid_json",
@@ -43,6 +70,11 @@ export const REALTIME_ERROR_CODES = [
   "filter_limit",
   "filter_too_expensive",
   "resume_gap",
+  "invalid_query",
+  "forbidden",
+  "query_limit",
+  "query_too_large",
+  "unavailable",
   "token_expired",
 ] as const;
 export type RealtimeErrorCode = (typeof REALTIME_ERROR_CODES)[number];
@@ -50,7 +82,10 @@ export type RealtimeErrorCode = (typeof REALTIME_ERROR_CODES)[number];
 /** A frame of the service, as JSON text. */
 export type ServerFrame =
   | { type: "event"; event: Event; id?: string }
-  | { type: "subscribed" | "unsubscribed"; channel: string; id?: string }
+  | { type: "subscribed" | "unsubscribed"; channel?: string; id?: string }
+  | LiveResult
+  | LiveChange
+  | { type: "position"; seq: number }
   | { type: "pong" }
   | {
       type: "error";
@@ -63,6 +98,34 @@ export type ServerFrame =
       position?: number;
       error: { code: RealtimeErrorCode; message: string };
     };
+
+interface LiveWindow {
+  /** The subscription. */
+  id: string;
+  /** Each event up to this number is in the window. */
+  seq: number;
+  /** The cursor of the page behind the window; null for a window with everything. */
+  nextCursor: string | null;
+  /** The number of records, with `count`. */
+  total?: number;
+  /** Milliseconds between two reads of the window, if the query costs so much that the window is read less often. */
+  every?: number;
+}
+
+/** The whole window of a live query. */
+export interface LiveResult extends LiveWindow {
+  type: "result";
+  items: { [name: string]: unknown }[];
+}
+
+/** A change of a window of records. */
+export interface LiveChange extends LiveWindow {
+  type: "change";
+  /** The ids of the whole window, in order. */
+  order: string[];
+  /** The records that are new in the window, or have changed. */
+  items: { [name: string]: unknown }[];
+}
 
 const recordChanges = ["created", "updated", "deleted"] as const;
 const runSteps = ["started", "completed", "failed"] as const;

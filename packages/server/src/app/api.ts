@@ -42,6 +42,8 @@ export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backu
     maxSubscriptions: config["limits.subscriptions"],
     maxFilters: config["limits.filters"],
     filterTime: config["limits.filterTime"],
+    liveEvery: config["realtime.liveEvery"],
+    maxLiveRecords: config["limits.liveRecords"],
     serviceEvents: config["realtime.serviceEvents"],
   });
   const core = { ...options, ...service, realtime, meter: new RequestMeter() };

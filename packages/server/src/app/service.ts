@@ -8,7 +8,7 @@ import { followCollection, functionSchema } from "../code/functions/index.ts";
 import { jobSchema } from "../code/jobs/index.ts";
 import { migrationSchema } from "../code/migrations/index.ts";
 import { applyDefinitionFiles, Collections, collectionSchema } from "../data/collections/index.ts";
-import { Queries, ShownFiles } from "../data/queries/index.ts";
+import { LiveLists, Queries, ShownFiles } from "../data/queries/index.ts";
 import { Records } from "../data/records/index.ts";
 import { Transfers } from "../data/transfer/index.ts";
 import { keptAnswerSchema } from "../edge/http/index.ts";
@@ -169,6 +169,7 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       logger: logger.for("queries"),
       slowQueryMs: config["log.slowQuery"],
     });
+    const lists = new LiveLists({ queries, records });
     const storageLogger = logger.for("storage");
     const storage = new Storage({
       ...core,
@@ -196,6 +197,7 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       providers: new Providers({ ...core, logger: logger.for("auth"), limits, auth, settings: config }),
       records,
       queries,
+      lists,
       transfers: new Transfers({ database, records, clock }),
       storage,
       close,

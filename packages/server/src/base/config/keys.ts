@@ -163,7 +163,12 @@ export const keys = {
   "limits.filterTime": key(
     duration(1),
     "250ms",
-    "processor time that the filters of one caller's subscriptions may take in a second; a burst may take ten times as much",
+    "processor time that the filters and live queries of one caller's subscriptions may take in a second; a burst may take ten times as much",
+  ),
+  "limits.liveRecords": key(
+    wholeNumber(4_000, 100_000_000),
+    500_000,
+    "records of all live queries, counted by the limits of the queries; equal queries of callers who get the same answer count once; a caller has at most a quarter",
   ),
   "limits.queries": key(wholeNumber(1, 10_000), 256, "queries of one caller that wait for a reader thread"),
   "limits.queryTime": key(duration(10), "10s", "how long a query may run on a reader thread"),
@@ -283,6 +288,11 @@ export const keys = {
     size(1_024 ** 2, 1_024 ** 4),
     "64MiB",
     "bytes that may wait for all sockets together; beyond, the sockets with the most waiting bytes are cut off",
+  ),
+  "realtime.liveEvery": key(
+    duration(1),
+    "50ms",
+    "the pause between two reads of the window of a live query; changes in between come together",
   ),
   "realtime.serviceEvents": key(
     textOf(["all", "own", "admin"]),

@@ -18,6 +18,7 @@ export const LIMITS = [
   "subscriptions",
   "filters",
   "filterTime",
+  "liveRecords",
   /** Read rules that take long to decide about one change: a reader thread decides. */
   "ruleTime",
   "queries",

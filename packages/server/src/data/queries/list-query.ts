@@ -31,7 +31,7 @@ import {
 import type { Decision } from "../permissions/index.ts";
 import type { GroupsPlan, PagePlan, SearchPlan, SortPlan } from "./plan.ts";
 import { type QueryParameter, type QueryText, queryParameters, refuseParameter } from "./query-text.ts";
-import { isForEverybody, type ReadScope, type Source, whereOf } from "./read-scope.ts";
+import { type Dependencies, isForEverybody, type ReadScope, type Source, whereOf } from "./read-scope.ts";
 import { matchOrder, parseSearchText } from "./search.ts";
 import { parseSelection } from "./selection.ts";
 import { keyPlans, newestFirst, parseSort, type Sort } from "./sort.ts";
@@ -67,6 +67,8 @@ export interface ListQuery {
   readonly hasVersion: boolean;
   /** Whether everybody may read all collections that the query enters. */
   readonly isPublic: boolean;
+  /** For a live query: see `Dependencies`. */
+  readonly dependencies: () => Dependencies;
 }
 
 /** The parameters of a query; null without any. @throws AppError `bad_request` for a parameter that stands twice. */
@@ -126,7 +128,8 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
   const { entered, hasVersion } = scope;
   const isPublic = [...entered.keys()].every(isForEverybody);
   const cursorScope = JSON.stringify([name, createdAt, text.sort, text.filter, text.search, ...query.cursorScope]);
-  return { collection, text, filter, entered, hasVersion, isPublic, ...query, cursorScope };
+  const dependencies = (): Dependencies => scope.dependencies();
+  return { collection, text, filter, entered, hasVersion, isPublic, dependencies, ...query, cursorScope };
 }
 
 /** The parts of a query that differ between records and groups. */

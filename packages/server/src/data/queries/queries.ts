@@ -170,6 +170,21 @@ export class Queries {
 
   /** A page of a list, as JSON: `items`, `nextCursor`, and `total` with `count=exact`. */
   async page(collection: Collection, list: PreparedList, caller: QueryCaller): Promise<JsonText> {
+    const { query, outcome } = await this.parts(collection, list, caller);
+    return this.#pageText(query, outcome, caller.principal);
+  }
+
+  /** The cursor of the page behind a record, which belongs to a caller. */
+  cursorAfter(query: ListQuery, next: NonNullable<PageOutcome["next"]>, principal: Principal): string {
+    return this.#cursors.write(next, listOf(query, principal));
+  }
+
+  /** A page of a list in parts, with the query as run and the milliseconds of the run. */
+  async parts(
+    collection: Collection,
+    list: PreparedList,
+    caller: QueryCaller,
+  ): Promise<{ query: ListQuery; outcome: PageOutcome; ms: number }> {
     const { principal } = caller;
     let { query, position } = list;
     const plan = (): Planned<PageInput> => {
@@ -182,7 +197,7 @@ export class Queries {
     if (query === null) throw new Error("The whole list has no pages");
     if (steps !== null) this.#logSlow(query, ms, steps);
     const total = query.countsAll ? this.#options.records.count(query.collection) : outcome.total;
-    return this.#pageText(query, { ...outcome, total }, principal);
+    return { query, outcome: { ...outcome, total }, ms };
   }
 
   /**
@@ -200,7 +215,7 @@ export class Queries {
   }
 
   #pageText(query: ListQuery, { items, next, total }: PageOutcome, principal: Principal): JsonText {
-    const cursor = next === null ? null : this.#cursors.write(next, listOf(query, principal));
+    const cursor = next === null ? null : this.cursorAfter(query, next, principal);
     const end = total === null ? "" : `,"total":${total}`;
     return JsonText.from('{"items":', items, `,"nextCursor":${cursor === null ? null : `"${cursor}"`}${end}}`);
   }

@@ -18,6 +18,7 @@ import {
   type Expression,
   type ExpressionSchema,
   isCaller,
+  namesCaller,
   operandsIn,
   parseExpression,
   plain,
@@ -187,6 +188,16 @@ export function whereOf(conditions: readonly Expression[], table: string, option
   return conditions.length === 0 ? null : toSql({ type: "and", items: conditions }, table, options);
 }
 
+/** The data by which an answer can become another answer. */
+export interface Dependencies {
+  /** The collections, `users` included: a change of any record counts, or a change of a record of the caller alone. */
+  readonly collections: ReadonlyMap<string, "any" | "own">;
+  /** Whether callers of a class get different answers. */
+  readonly onCaller: boolean;
+  /** Whether the passing of time changes the answer. */
+  readonly onTime: boolean;
+}
+
 /** A user's own row. */
 const isSelf = isCaller(systemField("id", true));
 
@@ -194,6 +205,8 @@ export class ReadScope implements SchemaSource {
   readonly collections: Collections;
   readonly principal: Principal;
   readonly #entered = new Map<Collection, Decision>();
+  readonly #filters: Expression[] = [];
+  #readsUsers = false;
   #hasVersion = true;
 
   constructor(collections: Collections, principal: Principal) {
@@ -220,7 +233,30 @@ export class ReadScope implements SchemaSource {
 
   /** Notes the collections and the values that a filter depends on. */
   note(filter: Expression): void {
+    this.#filters.push(filter);
     if (asksForMore(filter)) this.#hasVersion = false;
+  }
+
+  /** The data that the answer depends on, once everything is entered. */
+  dependencies(): Dependencies {
+    const found = new Map<string, "any" | "own">();
+    const conditions = [...this.#filters];
+    let onCaller = this.#readsUsers && !isAdmin(this.principal);
+    for (const [collection, { access }] of this.#entered) {
+      const { condition, conditional } = this.source(collection);
+      if (access !== "none") found.set(collection.name, access === "own" ? "own" : "any");
+      onCaller ||= access === "own";
+      if (access === "where" && condition !== null) conditions.push(condition);
+      conditions.push(...conditional.values());
+    }
+    const macros = conditions.flatMap(operandsIn).filter((operand) => operand.type === "macro");
+    const ofUser = macros.filter(({ name }) => name.startsWith("user."));
+    // Role and email of the caller are in the table of users.
+    const readsUsers = this.#readsUsers || ofUser.some(({ name }) => name !== "user.id");
+    for (const name of conditions.flatMap((each) => [...collectionsIn(each)])) found.set(name, "any");
+    if (readsUsers) found.set(USERS, "any");
+    onCaller ||= conditions.some(namesCaller);
+    return { collections: found, onCaller, onTime: macros.length > ofUser.length };
   }
 
   /** Enters a collection, and answers the part that the caller may read. */
@@ -280,6 +316,7 @@ export class ReadScope implements SchemaSource {
   }
 
   #decideOnUsers(): Decision {
+    this.#readsUsers = true;
     this.#hasVersion = false;
     if (!hasScope(this.principal, "users", "read")) return { access: "none", refusal: lacking("users:read") };
     if (isAdmin(this.principal)) return { access: "all" };

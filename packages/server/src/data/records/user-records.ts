@@ -9,6 +9,7 @@ import type { Collection, Collections } from "../collections/index.ts";
 import type { RecordChanges } from "./changes.ts";
 import type { Deletions } from "./deletions.ts";
 import type { AccountValues } from "./preparation.ts";
+import { recordsChanged } from "./record-effects.ts";
 import { recordTableOf, systemFields, withoutFields } from "./record-table.ts";
 import type { Body } from "./references.ts";
 import { withoutNumbers } from "./sequences.ts";
@@ -58,7 +59,7 @@ export class UserRecords {
    */
   create(tx: Transactor, user: User, { creator, fields, problems = [] }: NewFields): Partial<StoredRecord> {
     const collection = this.#collection;
-    if (collection === undefined) return {};
+    if (collection === undefined) return this.#note(tx, user.id);
     const { id, createdAt, role } = user;
     const given = { id, createdAt, problems, account: accountOf(user), isOpen: fields === null };
     const first = { collection: USERS, body: fields ?? {}, given, hooks: null };
@@ -68,7 +69,10 @@ export class UserRecords {
 
   /** Brings the account fields of a record up to date. @param principal whose change of the account this is. */
   follow(tx: Transactor, user: User, principal: Principal): void {
-    if (!this.isOn) return;
+    if (!this.isOn) {
+      this.#note(tx, user.id);
+      return;
+    }
     const target = { collection: USERS, id: user.id, ifMatch: null, body: {}, hooks: null };
     // The right to change the account was checked: the rules of the record are for the other fields.
     this.#changes.update(tx, actingFor(actorOf(principal), 0), { ...target, account: accountOf(user) });
@@ -77,7 +81,14 @@ export class UserRecords {
   /** Deletes the record of a user whose account is deleted. */
   delete(tx: Transactor, id: string, principal: Principal): void {
     const collection = this.#collection;
-    if (collection !== undefined) this.#deletions.remove(tx, principal, { table: recordTableOf(collection), id });
+    if (collection === undefined) this.#note(tx, id);
+    else this.#deletions.remove(tx, principal, { table: recordTableOf(collection), id });
+  }
+
+  /** Without a definition, users have no records: the note tells readers of the table of users. */
+  #note(tx: Transactor, id: string): Partial<StoredRecord> {
+    tx.note(recordsChanged.of({ collection: USERS, owners: [id], by: 0 }));
+    return {};
   }
 }
 

@@ -125,6 +125,7 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
       }),
       bodies: new Bodies(config["limits.bodies"]),
       bodyLimit: config["limits.body"],
+      positions: options.realtime,
     },
   });
 }

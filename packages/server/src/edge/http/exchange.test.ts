@@ -19,6 +19,7 @@ test("answers of 304 and to HEAD leave the known size of a large answer alone, a
     inFlight,
     bodies: new Bodies(mib),
     bodyLimit: mib,
+    positions: { seq: 0, hasViewers: false, wrote: () => undefined },
     onBrokenStream: () => undefined,
   };
   /** The size that is known after an answer, whose room is free then. */

@@ -19,6 +19,16 @@ const namesThatAddUp: readonly string[] = ["Vary", "Access-Control-Expose-Header
 const bearer = /^bearer +(\S+)$/i;
 const keyHeader = /^bearer +sk_/i;
 
+/** The positions of writes in the event log (contract, "Live queries"). */
+export interface WritePositions {
+  /** The seq of the newest event on disk. */
+  readonly seq: number;
+  /** Whether somebody waits to hear of answered writes. */
+  readonly hasViewers: boolean;
+  /** A write was answered. @param caller a user id or an address. */
+  wrote(caller: string): void;
+}
+
 /** The parts of the service that all exchanges share. */
 export interface ExchangeService {
   readonly cors: Cors;
@@ -29,6 +39,7 @@ export interface ExchangeService {
   readonly bodies: Bodies;
   /** Bytes of the body of a request, if the route has no other limit. */
   readonly bodyLimit: number;
+  readonly positions: WritePositions;
   /** Called with the reason when a streamed answer could not be finished. */
   onBrokenStream(exchange: Exchange, thrown: unknown): void;
 }
@@ -293,7 +304,21 @@ export class Exchange {
     this.#reserved?.release();
     this.#reserved = null;
     this.#isMade = true;
+    if (this.#isWrite && this.#service.positions.hasViewers) void this.#tellWrite();
     if (!this.#isStreaming) this.#service.inFlight.leave(this);
+  }
+
+  /** The caller's sockets learn when their live queries are past the write. A caller without a valid token has written nothing. */
+  async #tellWrite(): Promise<void> {
+    try {
+      this.#service.positions.wrote(this.callerKey(await this.principal()));
+    } catch (thrown) {
+      if (!(thrown instanceof AppError)) throw thrown;
+    }
+  }
+
+  get #isWrite(): boolean {
+    return !this.#canRunAgain && this.request.method !== "OPTIONS";
   }
 
   /** A request that has changed something is answered in any case, and never run twice. */
@@ -406,6 +431,8 @@ export class Exchange {
 
   #headers(): Record<string, string> {
     const headers: Record<string, string> = { "X-Content-Type-Options": "nosniff", "X-Request-Id": this.requestId };
+    // The write of this request is on disk by now.
+    if (this.#isWrite) headers["Socle-Position"] = String(this.#service.positions.seq);
     this.#service.cors.apply(headers, this.request);
     return headers;
   }

@@ -31,7 +31,8 @@ const allowedHeaders =
   "Authorization, Content-Type, Idempotency-Key, If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range";
 
 /** Headers of an answer that a page of another origin may read. */
-const exposedHeaders = "X-Request-Id, Retry-After, ETag, Idempotency-Replayed, Content-Range, Content-Disposition";
+const exposedHeaders =
+  "X-Request-Id, Retry-After, ETag, Socle-Position, Idempotency-Replayed, Content-Range, Content-Disposition";
 
 /** Names of headers (RFC 9110, "Tokens"), not more than anybody needs. */
 const namesPattern = /^(?=.{1,1000}$)[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*$/;

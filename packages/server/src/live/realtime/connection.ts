@@ -5,11 +5,15 @@ import { hasScope } from "../../data/permissions/index.ts";
 import { type Listener, topicsOfListener } from "./audience.ts";
 import type { Feed, ListeningSocket } from "./feed.ts";
 import { errorText, FrameError, gapError, overlap, parseFrame, replyText, toText } from "./frames.ts";
+import { LiveSubscriptions, type ViewingSocket } from "./live-subscriptions.ts";
 import { type SubscribedSocket, Subscription } from "./subscription.ts";
 import { Inbox } from "./turns.ts";
 
 /** The server's end of a WebSocket. */
 type Socket = Bun.ServerWebSocket<SocketConnection>;
+
+/** A frame about a live query. */
+type LiveFrame = Extract<ClientFrame, { channel?: never; id: string }>;
 
 /** A channel that a frame names, and the id of its subscription. */
 interface Wanted {
@@ -30,7 +34,7 @@ function keyOf({ name, id }: Wanted): string {
   return id === null ? name : `${name} ${id}`;
 }
 
-export class SocketConnection implements ListeningSocket, SubscribedSocket {
+export class SocketConnection implements ListeningSocket, SubscribedSocket, ViewingSocket {
   readonly #feed: Feed;
   /** The address by which channels are counted. */
   readonly #address: string;
@@ -38,6 +42,8 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
   readonly expiresAt: number;
   /** By `keyOf`. */
   readonly #held = new Map<string, HeldChannel>();
+  /** The live queries that the socket views. */
+  readonly #live: LiveSubscriptions;
   readonly #inbox: Inbox;
   isSlow = false;
   #listener: Listener;
@@ -51,6 +57,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
     this.expiresAt = client.expiresAt;
     this.#address = address;
     this.#feed = feed;
+    this.#live = new LiveSubscriptions(this, feed.live);
     this.#inbox = new Inbox(feed.inboxes, () => {
       if (this.isOpen) feed.limits.reached("socketFrames", { address });
       this.close(1008, "Frames come faster than they can be followed");
@@ -148,6 +155,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
     this.#listener = listener;
     everybody.add(listener);
     for (const subscription of all) subscription.resume();
+    this.#live.changeListener();
   }
 
   /** The token has expired, or the session or the API key has ended: says so and closes. */
@@ -173,6 +181,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
   end(): void {
     this.#feed.buffers.ending(this);
     for (const held of [...this.#held.values()]) this.#drop(held);
+    this.#live.endAll();
     this.#inbox.clear();
     if (this.#socket !== null) this.#feed.readers.everybody.remove(this.#listener);
     this.#socket = null;
@@ -207,6 +216,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
     try {
       const frame = parseFrame(text);
       if (frame.action === "ping") this.send(toText({ type: "pong" }));
+      else if (frame.channel === undefined) this.#followLive(frame);
       else if (frame.action === "subscribe") this.#subscribe(frame);
       else this.#unsubscribe({ name: frame.channel, id: frame.id ?? null });
     } catch (thrown) {
@@ -215,13 +225,40 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
     }
   }
 
+  /** @throws FrameError `subscription_limit`, and as `LiveQueries.view`. */
+  #followLive(frame: LiveFrame): void {
+    const { id } = frame;
+    if (frame.action === "unsubscribe") {
+      this.#live.end(id);
+      this.send(replyText("unsubscribed", null, id));
+      return;
+    }
+    const isNew = !this.#live.has(id);
+    if (isNew) this.#checkRoom({ name: null, id });
+    const { collection, ...parameters } = frame.query;
+    const texts = new Map(Object.entries(parameters).map(([name, value]) => [name, String(value)]));
+    try {
+      this.#live.begin(id, { collection, parameters: texts }, frame.since ?? null);
+    } catch (thrown) {
+      throw thrown instanceof FrameError ? thrown.about({ name: null, id }) : thrown;
+    }
+    if (!isNew) return;
+    this.#feed.countChannel(this.#address, 1);
+    if (this.#live.size === 1) this.#feed.positions.add(this.caller, this.#live);
+  }
+
+  gaveUp(): void {
+    this.#feed.countChannel(this.#address, -1);
+    if (this.#live.size === 0) this.#feed.positions.delete(this.caller, this.#live);
+  }
+
   #refuse(error: FrameError): void {
     this.send(errorText(error));
     releasedMemory(refusedBytes);
   }
 
   /** @throws FrameError `invalid_channel`, `invalid_filter`, `filter_limit`, `subscription_limit`, `resume_gap`. */
-  #subscribe(frame: ClientFrame & { action: "subscribe" }): void {
+  #subscribe(frame: ClientFrame & { action: "subscribe"; channel: string }): void {
     const { channel: name, since = null, filter = null, id = null } = frame;
     const wanted = { name, id };
     const channel = this.#feed.channel(name);
@@ -245,9 +282,9 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket {
   }
 
   /** @throws FrameError `subscription_limit`: the socket, its address or the service holds no further channel. */
-  #checkRoom(wanted: Wanted): void {
-    const message = `A socket holds at most ${MAX_SUBSCRIPTIONS} channels; unsubscribe from one first.`;
-    const reason = this.#held.size >= MAX_SUBSCRIPTIONS ? message : this.#feed.fullFor(this.#address);
+  #checkRoom(wanted: { readonly name: string | null; readonly id: string | null }): void {
+    const message = `A socket holds at most ${MAX_SUBSCRIPTIONS} channels and live queries; unsubscribe from one first.`;
+    const reason = this.#held.size + this.#live.size >= MAX_SUBSCRIPTIONS ? message : this.#feed.fullFor(this.#address);
     if (reason !== null) throw new FrameError("subscription_limit", reason, { channel: wanted.name, id: wanted.id });
   }
 

@@ -22,6 +22,8 @@ import type { FilterOptions } from "./filter.ts";
 import { FilterTable } from "./filter-table.ts";
 import { eventText, parseKnown } from "./frames.ts";
 import { ListenerClass } from "./listener-class.ts";
+import { type LiveOptions, LiveQueries } from "./live-queries.ts";
+import { Positions } from "./positions.ts";
 import { Readers, Verdicts } from "./reader-table.ts";
 import { type Buffered, type Publisher, SocketBuffers } from "./socket-buffers.ts";
 import { Outdated, Telling } from "./tellings.ts";
@@ -36,7 +38,7 @@ export interface ListeningSocket extends Buffered {
   appear(collection: string): void;
 }
 
-export interface FeedOptions extends VisibilityOptions {
+export interface FeedOptions extends VisibilityOptions, Pick<LiveOptions, "lists"> {
   database: Database;
   limits: LimitMeter;
   logger: Logger;
@@ -50,6 +52,10 @@ export interface FeedOptions extends VisibilityOptions {
   maxFilters: number;
   /** Milliseconds of processor time that the filters of a caller may take in a second. */
   filterTime: number;
+  /** Milliseconds between two reads of a live window. */
+  liveEvery: number;
+  /** Items of all live windows; a caller has a quarter. */
+  maxLiveRecords: number;
 }
 
 /** Names of channels that are parsed once for all sockets. */
@@ -63,6 +69,8 @@ const ruleLoopMs = 8;
 
 export class Feed {
   readonly filters: FilterTable;
+  readonly live: LiveQueries;
+  readonly positions: Positions;
   readonly inboxes = new Inboxes();
   readonly turns = new Turns();
   readonly buffers: SocketBuffers;
@@ -102,6 +110,11 @@ export class Feed {
       telling: (event) => this.#tellingNow(event),
     };
     this.filters = new FilterTable(this.#shared);
+    const { turns } = this;
+    const { budgets } = this.#shared;
+    const { liveEvery: every, maxLiveRecords: capacity } = options;
+    this.live = new LiveQueries({ ...options, turns, budgets, every, capacity });
+    this.positions = new Positions(() => this.seq);
   }
 
   /** From now on events are sent, through the server that holds the sockets. */

@@ -30,7 +30,7 @@ export class FrameError extends Error {
   }
 
   /** The error of a filter, with the subscription of the filter. */
-  about({ name, id }: { name: string; id: string | null }): FrameError {
+  about({ name, id }: { name: string | null; id: string | null }): FrameError {
     return new FrameError(this.code, this.message, { channel: name, id, position: this.subject.position ?? null });
   }
 }
@@ -64,6 +64,8 @@ export function parseFrame(text: string): ClientFrame {
   if (action === "ping") return { action };
   if (action !== "subscribe" && action !== "unsubscribe")
     throw new FrameError("invalid_action", `"action" must be ${actions}, not ${shown(action)}.`);
+  if (channel === undefined && (frame["query"] !== undefined || action === "unsubscribe"))
+    return parseLiveFrame(action, frame);
   if (typeof channel !== "string")
     throw new FrameError("invalid_channel", `"channel" must be a string, not ${shown(channel)}.`);
   if (channel.length > longestChannel)
@@ -85,7 +87,52 @@ export function parseFrame(text: string): ClientFrame {
   return { action, channel, since: since ?? null, filter: wanted, id };
 }
 
-function readId(id: unknown, channel: string): string | null {
+/** The parameters of a live query, in the words of the parameters of a list. */
+const liveParameters = [
+  "filter",
+  "sort",
+  "limit",
+  "fields",
+  "expand",
+  "search",
+  "snippet",
+  "group",
+  "aggregate",
+  "count",
+] as const;
+
+/** A frame about a live query. @throws FrameError `invalid_action`, `invalid_query`. */
+function parseLiveFrame(action: "subscribe" | "unsubscribe", frame: Readonly<Record<string, unknown>>): ClientFrame {
+  const id = readId(frame["id"], null);
+  if (id === null) throw new FrameError("invalid_action", 'A subscription without a channel needs an "id".');
+  if (action === "unsubscribe") return { action, id };
+  const subject = { channel: null, id };
+  const { query, since = null } = frame;
+  if (since !== null && !Number.isSafeInteger(since))
+    throw new FrameError("invalid_action", `"since" must be the "seq" of a frame, not ${shown(since)}.`, subject);
+  if (!isObject(query))
+    throw new FrameError("invalid_query", `"query" must be an object, not ${shown(query)}.`, subject);
+  const { collection, ...parameters } = query;
+  if (typeof collection !== "string")
+    throw new FrameError("invalid_query", `"collection" must be a string, not ${shown(collection)}.`, subject);
+  const texts: Record<string, string> = {};
+  for (const [name, value] of Object.entries(parameters)) {
+    const parameter = liveParameters.find((each) => each === name);
+    if (parameter === undefined)
+      throw new FrameError(
+        "invalid_query",
+        `A live query has no "${shown(name).slice(0, longestChannel)}"; there are: collection, ${liveParameters.join(", ")}.`,
+        subject,
+      );
+    if (value === null || value === undefined) continue;
+    if (typeof value !== "string" && !Number.isSafeInteger(value))
+      throw new FrameError("invalid_query", `"${name}" must be a string, not ${shown(value)}.`, subject);
+    texts[parameter] = String(value);
+  }
+  return { action, id, query: { collection, ...texts }, since: since === null ? null : Number(since) };
+}
+
+function readId(id: unknown, channel: string | null): string | null {
   if (id === undefined || id === null) return null;
   if (typeof id === "string" && id !== "" && id.length <= MAX_SUBSCRIPTION_ID) return id;
   throw new FrameError(
@@ -133,8 +180,8 @@ export function errorText(error: FrameError): string {
   });
 }
 
-export function replyText(type: "subscribed" | "unsubscribed", channel: string, id: string | null): string {
-  return toText({ type, channel, ...(id !== null && { id }) });
+export function replyText(type: "subscribed" | "unsubscribed", channel: string | null, id: string | null): string {
+  return toText({ type, ...(channel !== null && { channel }), ...(id !== null && { id }) });
 }
 
 /** An event's frame, around its text. @param id of the subscription, or null. */

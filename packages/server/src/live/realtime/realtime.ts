@@ -32,6 +32,21 @@ export class Realtime {
     ];
   }
 
+  /** The seq of the newest event on disk. */
+  get seq(): number {
+    return this.#options.events.flushedSeq;
+  }
+
+  /** Whether somebody waits for the position of an answered write. */
+  get hasViewers(): boolean {
+    return this.#feed.positions.hasSockets;
+  }
+
+  /** A write was answered. @param caller a user id or an address. */
+  wrote(caller: string): void {
+    this.#feed.positions.wrote(caller);
+  }
+
   get sockets(): number {
     return this.#connections.size;
   }
@@ -40,6 +55,8 @@ export class Realtime {
     for (const stop of this.#stops) stop();
     clearTimeout(this.#expiry ?? undefined);
     this.#feed.readers.close();
+    this.#feed.live.close();
+    this.#feed.positions.close();
   }
 
   /**

@@ -207,6 +207,11 @@ export class EventLog {
     });
   }
 
+  /** The seq of the newest event that is committed; the flush may be under way. */
+  get committedSeq(): number {
+    return this.#end.seq;
+  }
+
   /** The size of the log: events, bytes, and the time of the oldest event (milliseconds since 1970). */
   extent(): { events: number; bytes: number; oldest: number | null } {
     const { reader } = this.#database;
