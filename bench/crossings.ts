@@ -47,7 +47,7 @@ export const GET = async (request, { db, jobs }) => {
 };
 
 /** Microseconds of processor time of a process and its children so far. */
-function processorTime(pid: number): number {
+export function processorTime(pid: number): number {
   const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
     readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number),
   );

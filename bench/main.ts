@@ -10,6 +10,7 @@ import { measureDashboard } from "./dashboard.ts";
 import { measureEndpoints } from "./endpoints.ts";
 import { executable } from "./executable.ts";
 import { measureFiles } from "./files.ts";
+import { measureLive } from "./live.ts";
 import { generator, type Load, type LoadRequest, type LoadResult, runLoad } from "./load/index.ts";
 import { median } from "./median.ts";
 import { measureQueries } from "./queries.ts";
@@ -240,5 +241,11 @@ async function rules(): Promise<void> {
   await measureRules({ folder, rounds, seconds }).finally(() => rm(folder, { recursive: true }));
 }
 
-const alone: { readonly [name: string]: () => Promise<void> } = { backups, writes, rules };
+/** Live queries, measured alone: `BENCH_ONLY=live npm run bench`. */
+async function live(): Promise<void> {
+  const folder = await mkdtemp(`${tmpdir()}/socle-bench-`);
+  await measureLive({ folder, seconds }).finally(() => rm(folder, { recursive: true }));
+}
+
+const alone: { readonly [name: string]: () => Promise<void> } = { backups, writes, rules, live };
 await (alone[only ?? ""] ?? main)();

@@ -20,7 +20,7 @@ const bearer = /^bearer +(\S+)$/i;
 const keyHeader = /^bearer +sk_/i;
 
 /** The positions of writes in the event log (contract, "Live queries"). */
-export interface WritePositions {
+interface WritePositions {
   /** The seq of the newest event on disk. */
   readonly seq: number;
   /** Whether somebody waits to hear of answered writes. */
