@@ -44,6 +44,11 @@ class Attacker {
     this.socket.send(JSON.stringify({ action: "subscribe", channel: "posts.*", ...frame }));
   }
 
+  /** Subscribes to a live query. */
+  view(id: string, query: object): void {
+    this.socket.send(JSON.stringify({ action: "subscribe", id, query }));
+  }
+
   /** Waits until something is so, or the attack is over. */
   async until(signal: AbortSignal, isSo: () => boolean): Promise<void> {
     while (!isSo() && !signal.aborted && this.socket.readyState === WebSocket.OPEN) await Bun.sleep(5);
@@ -151,6 +156,25 @@ export const subscriptionAttacks: { readonly [name: string]: (target: Target, st
       }
     };
     await Promise.all(sockets.map(flood));
+    for (const { socket } of sockets) socket.close();
+  },
+
+  /** Different queries over pages that each write changes: lists that no index answers, groups, and windows of 1,000. */
+  "live queries of eight users": async (target, { signal, share }) => {
+    const sockets = await opened(target, target.crowd);
+    const perSocket = Math.max(4, Math.round(48 * share));
+    for (const [index, socket] of sockets.entries())
+      for (let n = 0; n < perSocket; n++) {
+        const filter = `text ~ "é${index}.${n}" || n >= 0`;
+        const kinds = [{ filter, sort: "text", limit: 50 }, { filter, group: "n", aggregate: "count" }, { filter }];
+        socket.view(`q${n}`, { collection: "pages", ...kinds[n % kinds.length] });
+      }
+    const headers = (token: string | undefined) => ({ ...json, ...bearer(token) });
+    for (let n = 0; !signal.aborted; n++) {
+      const body = JSON.stringify({ text: `page ${n}`, n: n % 7 });
+      await send(target, "/api/pages", { method: "POST", headers: headers(target.crowd[n % 8]), body });
+      await Bun.sleep(20);
+    }
     for (const { socket } of sockets) socket.close();
   },
 
