@@ -58,6 +58,7 @@ const english = {
   "code.code": "Code from the mail",
   "code.submit": "Sign in",
   "code.again": "Send another code",
+  "code.form": "The code has six digits.",
   "code.wrong": "The code is wrong or does not work any more.",
   "factor.title": "Second step",
   "factor.body": "Enter the code of your authenticator app, or one of your recovery codes.",

@@ -55,7 +55,7 @@ body{margin:0;min-height:100vh;display:grid;place-items:center;padding:24px 16px
 main{width:100%;max-width:400px;padding:28px;background:var(--paper);border:1px solid var(--line);border-radius:12px}
 header{display:flex;align-items:center;gap:10px;margin-bottom:20px;color:var(--dim);font-weight:600;overflow-wrap:anywhere}
 header img{height:32px;max-width:160px}
-h1{margin:0 0 8px;font-size:22px;line-height:1.3}
+h1{margin:0 0 12px;font-size:22px;line-height:1.3}
 p{margin:0 0 16px;overflow-wrap:anywhere}
 form{display:grid;gap:14px;margin:0 0 12px}
 label{display:grid;gap:4px;font-weight:500}
@@ -71,7 +71,6 @@ a{color:var(--accent)}
 .others{display:grid;gap:12px}
 .links{display:flex;flex-wrap:wrap;justify-content:space-between;gap:4px 16px;margin:16px 0 0}
 .links a{padding:4px 0}
-hr{width:100%;margin:6px 0 18px;border:0;border-top:1px solid var(--line)}
 `;
 
 function sha256(text: string): string {

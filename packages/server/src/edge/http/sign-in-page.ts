@@ -93,6 +93,7 @@ export class SignInPages {
   /** The first page, with all ways to sign in. */
   signIn(exchange: Exchange, visit: Visit, tried: { problem?: Problem; email?: string } = {}): Response {
     const { config, providers } = this.#options;
+    const { problem, email = "" } = tried;
     const { text } = this.textsOf(exchange);
     const hasMail = config["mail.from"] !== undefined;
     const other = (href: string, label: string): Html => html`<a class="button second" href="${href}">${label}</a>`;
@@ -107,8 +108,8 @@ export class SignInPages {
     const hasForgot = hasMail && config.publicUrl !== undefined;
     const passkey = this.#passkeyForm(exchange, visit, { action: "sign-in", label: "signIn.passkey" });
     const body = html`<form method="post" action="sign-in">${hiddenOf(visit)}
-<label>${text("email")}<input type="email" name="email" value="${tried.email ?? ""}" required autocomplete="username" autofocus></label>
-<label>${text("password")}<input type="password" name="password" required autocomplete="current-password"></label>
+<label>${text("email")}<input type="email" name="email" value="${email}" required autocomplete="username"${email === "" ? focus : null}></label>
+<label>${text("password")}<input type="password" name="password" required autocomplete="current-password"${email === "" ? null : focus}></label>
 <button>${text("signIn.submit")}</button></form>
 ${passkey}${others.length === 0 ? null : html`<div class="others">${others}</div>`}
 <p class="links">${hasForgot ? html`<a href="forgot">${text("signIn.forgot")}</a>` : null}
@@ -116,7 +117,7 @@ ${passkey}${others.length === 0 ? null : html`<div class="others">${others}</div
     return this.#page(exchange, visit, {
       title: "signIn.title",
       body,
-      problem: tried.problem,
+      problem,
       hasPasskey: passkey !== null,
     });
   }
@@ -195,6 +196,8 @@ ${passkey}${this.#otherWay(exchange, visit)}`;
     });
   }
 }
+
+const focus = html` autofocus`;
 
 /** As a provider tells an app that the person has cancelled. */
 const cancelled = new URLSearchParams({ error: "access_denied", error_description: "The sign-in was cancelled." });

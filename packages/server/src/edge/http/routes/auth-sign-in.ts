@@ -180,7 +180,10 @@ class SignInSteps {
     };
     const texts = this.view.textsOf(exchange);
     return this.#end({ exchange, visit }, prove, (error) =>
-      this.view.code(exchange, visit, { attempt, problem: problemOf(error, texts, { bad_request: "code.wrong" }) }),
+      this.view.code(exchange, visit, {
+        attempt,
+        problem: problemOf(error, texts, { bad_request: "code.wrong", validation_error: "code.form" }),
+      }),
     );
   }
 
