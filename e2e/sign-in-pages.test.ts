@@ -92,7 +92,7 @@ interface WindowOptions {
   script?: boolean;
 }
 
-/** What the pages have complained about, for example a part that the content security policy refuses. */
+/** Complaints of all pages, for example a part that the content security policy refuses. */
 const complaints: string[] = [];
 
 async function openPage({ theme = "light", width = 1_280, script = false }: WindowOptions = {}): Promise<Page> {

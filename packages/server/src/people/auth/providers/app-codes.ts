@@ -4,7 +4,7 @@
  */
 import type { TokenResponse } from "@socle/protocol";
 import { AppError } from "../../../base/kernel/index.ts";
-import type { Database, Transactor } from "../../../store/database/index.ts";
+import type { Database } from "../../../store/database/index.ts";
 import type { PasswordCaller } from "../passwords.ts";
 import { findUnexpired, type Sessions } from "../sessions.ts";
 import type { SignIns } from "../sign-ins.ts";
@@ -63,18 +63,13 @@ export class AppCodes {
   }
 
   /**
-   * Gives an app a session in the place of the session that was left, unless that session has ended: a new password or a deletion of
-   * the user ends the session, and so the code.
-   * @param request `take` uses the code up.
+   * Gives an app a session in the place of the session that was left. The end of the left session is the end of the code: an exchange,
+   * a new password and a deletion of the user end the session.
    * @throws AppError `bad_request`.
    */
-  async exchange(
-    { sessionId }: SessionStep,
-    { take, caller }: { take: (tx: Transactor) => unknown; caller: PasswordCaller },
-  ): Promise<TokenResponse> {
+  async exchange({ sessionId }: SessionStep, caller: PasswordCaller): Promise<TokenResponse> {
     const { database, users, sessions, signIns } = this.#options;
     const opened = await database.transact((tx) => {
-      take(tx);
       const left = findUnexpired(tx, sessionId, Date.now());
       if (left === null) throw unusableToken();
       const user = users.get(left.userId, tx);

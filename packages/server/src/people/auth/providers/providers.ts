@@ -218,14 +218,13 @@ export class Providers {
       isOwn: (step: ProviderStep | SessionStep) => isSameSecret(step.challenge, challenge),
     };
     const step = this.#steps.look("code", given);
-    const take = (tx: Transactor): unknown => this.#steps.take(tx, "code", given);
-    if ("sessionId" in step) return this.apps.exchange(step, { take, caller });
+    if ("sessionId" in step) return this.apps.exchange(step, caller);
     const { provider: name, linkFor, identity } = step;
     if (identity === undefined) throw new Error("A code has no identity");
     const proven = {
       identity,
       provider: this.get(name),
-      take,
+      take: (tx: Transactor) => this.#steps.take(tx, "code", given),
     };
     if (linkFor !== null) return { link: await this.accounts.addLink(proven, linkFor, caller) };
     return this.accounts.signIn(proven, caller);
