@@ -97,22 +97,21 @@ export class SignInPages {
     const { text } = this.textsOf(exchange);
     const hasMail = config["mail.from"] !== undefined;
     const other = (href: string, label: string): Html => html`<a class="button second" href="${href}">${label}</a>`;
+    // Providers lead back to `publicUrl`, and so do the mails for a forgotten password.
+    const hasAddress = config.publicUrl !== undefined;
     const others = [
-      ...providers
-        .list()
-        .map(({ name, title }) =>
-          other(`provider/${encodeURIComponent(name)}?${queryOf(visit)}`, text("signIn.with", { name: title })),
-        ),
+      ...(hasAddress ? providers.list() : []).map(({ name, title }) =>
+        other(`provider/${encodeURIComponent(name)}?${queryOf(visit)}`, text("signIn.with", { name: title })),
+      ),
       ...(config["auth.codes"] && hasMail ? [other(`send-code?${queryOf(visit)}`, text("signIn.code"))] : []),
     ];
-    const hasForgot = hasMail && config.publicUrl !== undefined;
     const passkey = this.#passkeyForm(exchange, visit, { action: "sign-in", label: "signIn.passkey" });
     const body = html`<form method="post" action="sign-in">${hiddenOf(visit)}
 <label>${text("email")}<input type="email" name="email" value="${email}" required autocomplete="username"${email === "" ? focus : null}></label>
 <label>${text("password")}<input type="password" name="password" required autocomplete="current-password"${email === "" ? null : focus}></label>
 <button>${text("signIn.submit")}</button></form>
 ${passkey}${others.length === 0 ? null : html`<div class="others">${others}</div>`}
-<p class="links">${hasForgot ? html`<a href="forgot">${text("signIn.forgot")}</a>` : null}
+<p class="links">${hasMail && hasAddress ? html`<a href="forgot">${text("signIn.forgot")}</a>` : null}
 <a href="${`${visit.app.redirect}#${cancelled}`}">${text("toApp")}</a></p>`;
     return this.#page(exchange, visit, {
       title: "signIn.title",
