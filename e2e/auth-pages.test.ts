@@ -1,9 +1,9 @@
-/** The pages for accounts in a browser without script: mails by SMTP, the links of the mails, and the forms behind the links. */
+/** The pages for accounts in a browser without script: mails by SMTP, the links of the mails, the forms behind the links, and the switch. */
 import { afterAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { bodyOf, SmtpSink } from "../packages/server/test/smtp-sink.ts";
 import { openWindow } from "./browser.ts";
-import { overflowOf, violationsOf } from "./dashboard.ts";
+import { admin, overflowOf, violationsOf } from "./dashboard.ts";
 import { freePort, post, project, serve, until } from "./kit.ts";
 
 const sink = await SmtpSink.start();
@@ -19,7 +19,7 @@ const folder = await project({
     limits: { rate: { mail: "off", login: "off", register: "off" } },
   },
 });
-await serve(folder);
+await serve(folder, { env: { SERVICE_ADMIN_EMAIL: admin.email, SERVICE_ADMIN_PASSWORD: admin.password } });
 const password = "correct horse battery";
 
 /** The link of the newest mail to an address with a page of this name. */
@@ -39,6 +39,14 @@ async function register(email: string): Promise<string> {
 
 async function login(email: string, given: string): Promise<number> {
   return (await post(`${url}/api/auth/login`, { email, password: given })).status;
+}
+
+/** Invites an address, and answers the link of the mail. */
+async function invite(email: string): Promise<string> {
+  const { accessToken } = (await (await post(`${url}/api/auth/login`, admin)).json()) as { accessToken: string };
+  const headers = { Authorization: `Bearer ${accessToken}` };
+  expect((await post(`${url}/api/admin/invitations`, { email }, headers)).status).toBe(201);
+  return linkTo(email, "invitation");
 }
 
 async function open(address: string, options: { theme?: "light" | "dark"; width?: number } = {}): Promise<Page> {
@@ -104,6 +112,26 @@ test("an account moves to another address, which the link of the new address pro
   expect(await login(email, password)).toBe(401);
 });
 
+test("an invited person chooses a password, and the link works once", async () => {
+  const email = "cid@example.com";
+  const link = await invite(email);
+  const page = await open(link);
+  expect(await login(email, password)).toBe(401);
+  await page.getByLabel("New password").fill("password123");
+  await page.getByRole("button", { name: "Create the account" }).click();
+  await page.getByRole("alert").getByText("most common passwords").waitFor();
+  await page.getByLabel("New password").fill(password);
+  await page.getByRole("button", { name: "Create the account" }).click();
+  await page.getByRole("status").getByText("Your account is ready.").waitFor();
+  const answer = await post(`${url}/api/auth/login`, { email, password });
+  expect(((await answer.json()) as { user: object }).user).toMatchObject({ email, verified: true });
+  await page.goto(link);
+  await page.getByLabel("New password").fill("battery staple horse");
+  await page.getByRole("button", { name: "Create the account" }).click();
+  await page.getByRole("alert").getByText("This link does not work any more.").waitFor();
+  expect(await login(email, "battery staple horse")).toBe(401);
+});
+
 test.each([
   ["light", 1_280],
   ["dark", 1_280],
@@ -113,14 +141,70 @@ test.each([
   // Axe runs in the page, so this window has script.
   const context = await openWindow({ colorScheme: theme, viewport: { width, height: 800 } });
   const page = await context.newPage();
-  for (const path of ["verify?token=x", "reset?token=x", "email?token=x", "forgot"]) {
-    await page.goto(`${url}/_/auth/${path}`);
+  const look = async (name: string): Promise<void> => {
+    const pictures = process.env["SOCLE_PICTURES"];
+    if (pictures !== undefined)
+      await page.screenshot({ path: `${pictures}/auth-${name}-${theme}-${width}.png`, fullPage: true });
     expect(await violationsOf(page)).toEqual([]);
     expect(await overflowOf(page)).toBe(0);
-    const folder = process.env["SOCLE_PICTURES"];
-    if (folder !== undefined)
-      await page.screenshot({ path: `${folder}/auth-${path.replace(/\W.*/, "")}-${theme}-${width}.png` });
+  };
+  for (const name of ["verify", "reset", "email", "invitation"]) {
+    await page.goto(`${url}/_/auth/${name}?token=x`);
+    await look(name);
+    await page.getByRole("textbox").fill("battery staple horse");
+    await page.getByRole("button").click();
+    await page.getByRole("alert").waitFor();
+    await look(`${name}-refused`);
   }
+  await page.goto(`${url}/_/auth/forgot`);
+  await look("forgot");
+  await page.getByLabel("Email").fill(`looks-${theme}-${width}@example.com`);
+  await page.getByRole("button").click();
+  await page.getByRole("status").waitFor();
+  await look("forgot-done");
+  await page.goto(await invite(`invited-${theme}-${width}@example.com`));
+  await page.getByRole("textbox").fill(password);
+  await page.getByRole("button").click();
+  await page.getByRole("status").waitFor();
+  await look("invitation-done");
   const { headers } = await fetch(`${url}/_/auth/forgot`);
   expect(headers.get("content-security-policy")).not.toContain("script-src");
+});
+
+test("without the dashboard the pages stay; switched off, no page is left and no form has an effect", async () => {
+  const paths = [
+    "verify",
+    "reset",
+    "email",
+    "invitation",
+    "forgot",
+    "sign-in",
+    "factor",
+    "send-code",
+    "code",
+    "provider",
+  ];
+  const answersOf = async (service: string): Promise<[number, boolean][]> =>
+    Promise.all(
+      paths.map(async (path): Promise<[number, boolean]> => {
+        const answer = await fetch(`${service}/_/auth/${path}`, { headers: { Accept: "text/html" } });
+        return [answer.status, (await answer.text()).includes("<main>")];
+      }),
+    );
+  const bare = await serve(await project({ config: { dashboard: { enabled: false } } }));
+  expect((await fetch(`${bare.url}/_/`)).status).toBe(404);
+  const withoutApp = new Set(["sign-in", "factor", "send-code", "code", "provider"]);
+  expect(await answersOf(bare.url)).toEqual(paths.map((path) => [withoutApp.has(path) ? 400 : 200, true]));
+
+  const config = { auth: { pages: { enabled: false } } };
+  const off = await serve(await project({ config: { ...config, dashboard: { enabled: false } } }));
+  expect(await answersOf(off.url)).toEqual(paths.map(() => [404, false]));
+  // With the dashboard, the paths are paths of the dashboard, which takes no forms.
+  const beside = await serve(await project({ config }));
+  const index = await (await fetch(`${beside.url}/_/`)).text();
+  expect(await (await fetch(`${beside.url}/_/auth/sign-in`)).text()).toBe(index);
+  for (const { url } of [off, beside]) {
+    const sent = await fetch(`${url}/_/auth/forgot`, { method: "POST", body: new URLSearchParams({ email: "a@b.c" }) });
+    expect([404, 405]).toContain(sent.status);
+  }
 });

@@ -1,9 +1,12 @@
-/** Sign-ins at providers, and links to accounts at providers: `client.auth.signInWith` and `client.auth.links`. */
+/**
+ * Sign-ins that lead through a browser, at providers and on the pages of the service, and links to accounts at providers:
+ * `client.auth.signInWith`, `client.auth.signInWithPage` and `client.auth.links`.
+ */
 import type { Link, LinkResponse, User } from "@socle/protocol";
 import type { SignIn } from "./auth.ts";
 import type { Transport } from "./transport.ts";
 
-/** A way through a provider that has begun. */
+/** A way through a provider, or through the pages of the service, that has begun. */
 export interface ProviderVisit<Outcome> {
   /** The address to open in a browser. */
   readonly url: string;
@@ -54,10 +57,9 @@ function currentPage(): Page | null {
   return { location, history, sessionStorage };
 }
 
-/** A kind of visit: the place of the verifier in the tab, and the requests at the begin and at the end. */
+/** A kind of visit: the place of the verifier in the tab, and the request at the end. */
 interface VisitKind<Outcome> {
   readonly storageKey: string;
-  readonly begin: (name: string, asked: Record<string, string>) => Promise<string>;
   readonly end: (proof: { code: string; verifier: string }) => Promise<Outcome>;
 }
 
@@ -82,17 +84,17 @@ function codeOf(address: string): string | null {
   return outcome.get("code");
 }
 
-/** Begins a visit. In a browser, the tab keeps the verifier and leaves for the provider. */
+/** Begins a visit. In a browser, the tab keeps the verifier and leaves for the provider or the page. */
 async function beginVisit<Outcome>(
-  { storageKey, begin, end }: VisitKind<Outcome>,
-  name: string,
+  { storageKey, end }: VisitKind<Outcome>,
+  begin: (asked: Record<string, string>) => Promise<string>,
   { redirect }: VisitOptions,
 ): Promise<ProviderVisit<Outcome>> {
   const page = currentPage();
   const address = redirect ?? page?.location.href.replace(/#.*$/s, "");
   if (address === undefined) throw new Error("Outside a browser, redirect is needed: the address of your app");
   const { verifier, challenge } = await newVerifier();
-  const url = await begin(encodeURIComponent(name), { redirect: address, challenge });
+  const url = await begin({ redirect: address, challenge });
   page?.sessionStorage.setItem(storageKey, verifier);
   page?.location.assign(url);
   return {
@@ -118,20 +120,20 @@ async function finishHere<Outcome>({ storageKey, end }: VisitKind<Outcome>): Pro
   return code === null ? null : end({ code, verifier });
 }
 
-/** Sign-ins at providers. */
-export class ProviderSignIns {
+/** Sign-ins at providers and on the pages of the service. */
+export class BrowserSignIns {
+  readonly #baseUrl: string;
   readonly #kind: VisitKind<User>;
 
   constructor(transport: Transport, signIn: SignIn) {
-    this.#kind = {
-      storageKey: "socle.signIn",
-      begin: async (name, asked) => `${transport.baseUrl}/api/auth/oauth/${name}?${new URLSearchParams(asked)}`,
-      end: (proof) => signIn("oauth/token", proof),
-    };
+    this.#baseUrl = transport.baseUrl;
+    this.#kind = { storageKey: "socle.signIn", end: (proof) => signIn("oauth/token", proof) };
   }
 
-  begin(name: string, options: VisitOptions): Promise<ProviderVisit<User>> {
-    return beginVisit(this.#kind, name, options);
+  /** @param path of the service, at which the sign-in begins. */
+  begin(path: string, options: VisitOptions): Promise<ProviderVisit<User>> {
+    const begin = async (asked: Record<string, string>) => `${this.#baseUrl}${path}?${new URLSearchParams(asked)}`;
+    return beginVisit(this.#kind, begin, options);
   }
 
   finish(): Promise<User | null> {
@@ -148,8 +150,6 @@ export class LinksClient {
     this.#transport = transport;
     this.#kind = {
       storageKey: "socle.link",
-      begin: async (name, asked) =>
-        (await transport.call<{ url: string }>("POST", `/api/auth/links/${name}`, { body: asked })).url,
       end: async (proof) => (await transport.call<LinkResponse>("POST", "/api/auth/oauth/token", { body: proof })).link,
     };
   }
@@ -160,7 +160,10 @@ export class LinksClient {
 
   /** Begins a visit that adds a link; needs a sign-in of the last ten minutes. In a browser, the page leaves for the provider. */
   add(name: string, options: VisitOptions = {}): Promise<ProviderVisit<Link>> {
-    return beginVisit(this.#kind, name, options);
+    const path = `/api/auth/links/${encodeURIComponent(name)}`;
+    const begin = async (body: Record<string, string>) =>
+      (await this.#transport.call<{ url: string }>("POST", path, { body })).url;
+    return beginVisit(this.#kind, begin, options);
   }
 
   /** Adds the link on the page at which the browser came back. Null on any other page. @throws ProviderError. */

@@ -4,7 +4,7 @@ import { TotpClient } from "./auth-factors.ts";
 import { KeysClient } from "./auth-keys.ts";
 import { PasskeysClient } from "./auth-passkeys.ts";
 import { ProofsClient } from "./auth-proofs.ts";
-import { LinksClient, ProviderSignIns, type ProviderVisit, type VisitOptions } from "./auth-providers.ts";
+import { BrowserSignIns, LinksClient, type ProviderVisit, type VisitOptions } from "./auth-providers.ts";
 import type { Transport } from "./transport.ts";
 
 /** Sends a proof of an identity to a route below `/api/auth/`, and keeps the tokens of the answer. */
@@ -27,7 +27,7 @@ export class AuthClient extends ProofsClient {
   readonly keys: KeysClient;
   /** The accounts at providers. */
   readonly links: LinksClient;
-  readonly #providers: ProviderSignIns;
+  readonly #signIns: BrowserSignIns;
   readonly #transport: Transport;
   readonly #requests: SessionRequests;
 
@@ -40,7 +40,7 @@ export class AuthClient extends ProofsClient {
     this.passkeys = new PasskeysClient(transport, requests.signIn);
     this.keys = new KeysClient(transport, "/api/auth/keys");
     this.links = new LinksClient(transport);
-    this.#providers = new ProviderSignIns(transport, requests.signIn);
+    this.#signIns = new BrowserSignIns(transport, requests.signIn);
   }
 
   /** The providers at which users sign in. */
@@ -50,15 +50,24 @@ export class AuthClient extends ProofsClient {
 
   /** Begins a sign-in at a provider. In a browser, the page leaves for the provider; an app opens the `url` of the answer. */
   signInWith(name: string, options: VisitOptions = {}): Promise<ProviderVisit<User>> {
-    return this.#providers.begin(name, options);
+    return this.#signIns.begin(`/api/auth/oauth/${encodeURIComponent(name)}`, options);
   }
 
   /**
-   * Ends the sign-in at a provider, on the page at which the browser came back. Null on any other page.
+   * Begins a sign-in on the service's own pages: password, passkey, code by mail, providers and second factor. In a browser, the
+   * page leaves for the sign-in page; an app opens the `url` of the answer.
+   */
+  signInWithPage(options: VisitOptions = {}): Promise<ProviderVisit<User>> {
+    return this.#signIns.begin("/_/auth/sign-in", options);
+  }
+
+  /**
+   * Ends the sign-in at a provider or on the pages of the service, at the address at which the browser came back. Null on any
+   * other page.
    * @throws ProviderError if the sign-in has failed; SecondFactorRequired.
    */
   finishSignIn(): Promise<User | null> {
-    return this.#providers.finish();
+    return this.#signIns.finish();
   }
 
   /** Ends a sign-in that has thrown `SecondFactorRequired`. */

@@ -112,12 +112,12 @@ export const keys = {
   "auth.redirects": key(
     appAddresses,
     [],
-    "addresses beside publicUrl to which a sign-in at a provider may return; paths below an address count, too",
+    "addresses beside publicUrl to which a sign-in at a provider or on the pages may return; paths below an address count, too",
   ),
   "auth.pages.enabled": key(
     boolean,
     true,
-    "serve the pages for accounts under /_/auth/, to which links of mails lead; also without the dashboard",
+    "serve the pages for accounts under /_/auth/: for the links of mails and for sign-ins; also without the dashboard",
   ),
   "auth.pages.title": key(text, "Socle", "name of your app on the pages for accounts"),
   "auth.pages.logo": optional(
@@ -215,7 +215,7 @@ export const keys = {
   "limits.providerSignIns": key(
     wholeNumber(1, 1_000_000),
     10_000,
-    "sign-ins at providers that have begun; a further sign-in makes the service forget the oldest",
+    "sign-ins at providers that have begun, and codes for apps; a further sign-in makes the service forget the oldest",
   ),
   "limits.providerRequests": key(
     wholeNumber(4, 10_000),

@@ -29,6 +29,7 @@ import { keyRoutes } from "./routes/auth-keys.ts";
 import { authPageRoutes } from "./routes/auth-pages.ts";
 import { proofRoutes } from "./routes/auth-proofs.ts";
 import { providerRoutes } from "./routes/auth-providers.ts";
+import { signInPageRoutes } from "./routes/auth-sign-in.ts";
 import { batchRoutes } from "./routes/batch.ts";
 import { endpointRoutes } from "./routes/endpoints.ts";
 import { healthRoutes, metricsRoutes } from "./routes/health.ts";
@@ -101,6 +102,7 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
       ...metricsRoutes(options),
       ...authRoutes(options),
       ...authPageRoutes(options),
+      ...signInPageRoutes(options),
       ...accountRoutes(options),
       ...providerRoutes(options),
       ...factorRoutes(options),

@@ -1,6 +1,6 @@
 /**
  * Auth pages: the frame of the hosted pages under `/_/auth/` (contract, "Users and accounts"). A page is HTML with forms, works
- * without script, follows the light or dark scheme of the browser, and holds nothing of a request that is not escaped.
+ * without script except for passkeys, follows the light or dark scheme of the browser, and holds nothing of a request that is not escaped.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -55,7 +55,7 @@ body{margin:0;min-height:100vh;display:grid;place-items:center;padding:24px 16px
 main{width:100%;max-width:400px;padding:28px;background:var(--paper);border:1px solid var(--line);border-radius:12px}
 header{display:flex;align-items:center;gap:10px;margin-bottom:20px;color:var(--dim);font-weight:600;overflow-wrap:anywhere}
 header img{height:32px;max-width:160px}
-h1{margin:0 0 8px;font-size:22px;line-height:1.3}
+h1{margin:0 0 12px;font-size:22px;line-height:1.3}
 p{margin:0 0 16px;overflow-wrap:anywhere}
 form{display:grid;gap:14px;margin:0 0 12px}
 label{display:grid;gap:4px;font-weight:500}
@@ -67,7 +67,10 @@ a{color:var(--accent)}
 :focus-visible{outline:2px solid var(--accent);outline-offset:2px}
 [role=alert]{color:var(--bad);font-weight:500}
 [role=status]{padding:12px 14px;background:var(--good);border-radius:8px}
-hr{width:100%;margin:6px 0 18px;border:0;border-top:1px solid var(--line)}
+[hidden]{display:none}
+.others{display:grid;gap:12px}
+.links{display:flex;flex-wrap:wrap;justify-content:space-between;gap:4px 16px;margin:16px 0 0}
+.links a{padding:4px 0}
 `;
 
 function sha256(text: string): string {
@@ -84,8 +87,10 @@ export interface PageContent {
   readonly problem?: string | undefined;
   /** Origins to which an answer to the page's forms may redirect: Chromium applies `form-action` to redirects. */
   readonly leadsTo?: readonly string[];
-  /** The path of a script of this service, for what needs a script. */
-  readonly script?: string;
+  /** JavaScript that the page runs. */
+  readonly script?: string | undefined;
+  /** Headers beside the headers of all pages. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 export class AuthPages {
@@ -104,18 +109,19 @@ export class AuthPages {
    * Answers a page. The address of the page may hold a token, so the page tells the address to no other site, and no cache keeps the
    * page.
    */
-  answer(exchange: Exchange, status: number, { title, body, problem, leadsTo = [], script }: PageContent): Response {
+  answer(exchange: Exchange, status: number, content: PageContent): Response {
+    const { title, body, problem, leadsTo = [], script, headers = {} } = content;
     const { language } = this.texts.of(exchange.request);
     const page = html`<!doctype html>
 <html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <meta name="robots" content="noindex"><title>${title}</title><style>${new Html(style)}</style>
-${script === undefined ? null : html`<script type="module" src="${script}"></script>`}</head>
+${script === undefined ? null : html`<script type="module">${new Html(script)}</script>`}</head>
 <body><main>${this.#name}<h1>${title}</h1>${problem === undefined ? null : html`<p role="alert">${problem}</p>`}${body}</main></body></html>`;
     const policy = [
       "default-src 'none'",
       `style-src ${styleSource}`,
       "img-src data:",
-      ...(script === undefined ? [] : ["script-src 'self'", "connect-src 'self'"]),
+      ...(script === undefined ? [] : [`script-src ${sha256(script)}`, "connect-src 'self'"]),
       "base-uri 'none'",
       ["form-action 'self'", ...leadsTo].join(" "),
       "frame-ancestors 'none'",
@@ -125,8 +131,10 @@ ${script === undefined ? null : html`<script type="module" src="${script}"></scr
       "Content-Security-Policy": policy.join("; "),
       "Cache-Control": "no-store",
       "Cross-Origin-Opener-Policy": "same-origin",
-      "Referrer-Policy": "no-referrer",
+      // A passkey needs the `Origin` of the form, which browsers hide under `no-referrer`.
+      "Referrer-Policy": script === undefined ? "no-referrer" : "same-origin",
       "X-Frame-Options": "DENY",
+      ...headers,
     });
   }
 }

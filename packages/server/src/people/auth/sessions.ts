@@ -257,6 +257,11 @@ export class Sessions {
     endSession(tx, id);
   }
 
+  /** Lets a session expire after `ttlMs`. */
+  shorten(tx: Transactor, id: string, ttlMs: number): void {
+    tx.run("UPDATE _sessions SET expiresAt = ? WHERE id = ?", Date.now() + ttlMs, id);
+  }
+
   /** Makes a user's new role count in every session, from the commit on. */
   changeRole(tx: Transactor, userId: string, role: Role): void {
     tx.endBatch();

@@ -56,7 +56,7 @@ describe("the way to the provider and back", () => {
   test("the browser gets a cookie that no other host and no script sees, and no copy of addresses is kept", async () => {
     const answer = await new TestBrowser(api).open(new TestApp().begin("my-oidc"));
     expect(answer.headers.get("set-cookie")).toMatch(
-      /^__Host-socle_sign_in=[\w-]{43}; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/,
+      /^__Host-socle_sign_in=[\w-]{43}; Path=\/; Max-Age=3600; HttpOnly; SameSite=Lax; Secure$/,
     );
     expect(answer.headers.get("cache-control")).toBe("no-store");
     expect(answer.headers.get("referrer-policy")).toBe("no-referrer");

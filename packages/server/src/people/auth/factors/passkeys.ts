@@ -62,6 +62,11 @@ export class Passkeys {
     this.#challenges = new Challenges(options.challengeKey);
   }
 
+  /** Whether pages of this origin can use passkeys, as far as the service knows. */
+  countFor(origin: string): boolean {
+    return relyingParty(this.#options.publicUrl, origin) !== null;
+  }
+
   /** The passkeys of a user, newest first. */
   list(userId: string): Passkey[] {
     return listPasskeys(this.#options.database.reader, userId);

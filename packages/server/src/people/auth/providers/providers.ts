@@ -12,17 +12,16 @@ import type { Notices } from "../notices.ts";
 import { checkRecent } from "../own-change.ts";
 import type { PasswordCaller } from "../passwords.ts";
 import { readText } from "../read-body.ts";
+import type { Sessions } from "../sessions.ts";
 import type { SignIns } from "../sign-ins.ts";
 import type { Users } from "../users.ts";
 import { ProviderAccounts } from "./accounts.ts";
+import { AppCodes, type AppRequest, withFragment } from "./app-codes.ts";
 import { oddAnswer } from "./presets.ts";
 import { type Flow, Provider } from "./provider.ts";
 import { Redirects } from "./redirects.ts";
-import { type Step, Steps } from "./steps.ts";
+import { type ProviderStep, type SessionStep, Steps } from "./steps.ts";
 import { checkLink } from "./takeover.ts";
-
-/** 256 bits in base64url: the form of a SHA-256 hash and of the browser's secret. */
-const hashPattern = /^[\w-]{43}$/;
 
 interface ProvidersOptions {
   readonly database: Database;
@@ -31,6 +30,7 @@ interface ProvidersOptions {
   readonly limits: LimitMeter;
   readonly auth: {
     readonly users: Users;
+    readonly sessions: Sessions;
     readonly signIns: SignIns;
     readonly notices: Notices;
     /** A secret of the service for a purpose. */
@@ -50,11 +50,10 @@ interface ProvidersOptions {
   >;
 }
 
-/** The request of an app; null for a parameter that is missing. */
-export interface AppRequest {
-  /** The address for the outcome. */
-  readonly redirect: string | null;
-  readonly challenge: string | null;
+/** A sign-in that a page of this service begins for the browser. */
+interface PageVisit {
+  /** The path and the parameters of the page that goes on; the outcome comes as further parameters. */
+  readonly page: string;
 }
 
 /** The browser of a request. */
@@ -67,16 +66,17 @@ interface Browser {
 export class Providers {
   /** The users and links behind identities. */
   readonly accounts: ProviderAccounts;
+  /** The sign-ins on the pages of this service, for apps. */
+  readonly apps: AppCodes;
   readonly #options: ProvidersOptions;
   readonly #providers: ReadonlyMap<string, Provider>;
-  readonly #redirects: Redirects;
   readonly #steps: Steps;
   readonly #failures: FailureBudget;
 
   constructor(options: ProvidersOptions) {
     this.#options = options;
     const { settings, logger, auth } = options;
-    const { users, signIns, notices } = auth;
+    const { users, sessions, signIns, notices } = auth;
     const limits = { timeLimitMs: settings["limits.providerTime"], maxWaiting: settings["limits.providerRequests"] };
     const providers = (settings["auth.providers"] ?? []).map((each) => new Provider(each, limits));
     this.#providers = new Map(providers.map((provider) => [provider.name, provider]));
@@ -87,11 +87,13 @@ export class Providers {
       notices,
       providers: new Set(this.#providers.keys()),
     });
-    this.#redirects = new Redirects([
+    const redirects = new Redirects([
       ...(settings.publicUrl === undefined ? [] : [settings.publicUrl]),
       ...settings["auth.redirects"],
     ]);
-    this.#steps = new Steps({ ...options, most: settings["limits.providerSignIns"] });
+    const steps = new Steps({ ...options, most: settings["limits.providerSignIns"] });
+    this.#steps = steps;
+    this.apps = new AppCodes({ ...options, users, sessions, signIns, redirects, steps });
     this.#failures = new FailureBudget((count) =>
       logger.warn(`${count} more sign-ins at providers failed in a minute`),
     );
@@ -131,15 +133,15 @@ export class Providers {
   /**
    * Begins a sign-in, or goes on with a link that a signed-in user adds. Answers the address that the browser opens: at the
    * provider, or of the app with an error.
-   * @param from the app, or the ticket of `addTicket`.
+   * @param from the app, a page of this service, or the ticket of `addTicket`.
    * @param secret of the browser.
    * @throws AppError `not_found`, `validation_error`, `bad_request` for a ticket that does not work, `unavailable`.
    */
-  async begin(name: string, from: AppRequest | string, secret: string): Promise<string> {
+  async begin(name: string, from: AppRequest | PageVisit | string, secret: string): Promise<string> {
     const provider = this.get(name);
-    const asked = typeof from === "string" ? null : { provider: name, ...this.#checked(from), linkFor: null };
+    const asked = typeof from === "string" ? null : { provider: name, ...this.#targetOf(from, secret), linkFor: null };
     const { step, state } = await this.#options.database.transact((tx) => {
-      const isOwn = (step: Step): boolean => step.provider === name;
+      const isOwn = (step: ProviderStep): boolean => step.provider === name;
       const step = asked ?? this.#steps.take(tx, "link", { token: String(from), isOwn });
       return { step, state: this.#steps.add(tx, "state", { ...step, browser: hashOf(secret) }) };
     });
@@ -156,7 +158,7 @@ export class Providers {
    */
   async addTicket(caller: SignedIn, name: string, from: AppRequest): Promise<string> {
     const provider = this.get(name).name;
-    const step = { provider, ...this.#checked(from), linkFor: caller };
+    const step = { provider, ...this.apps.check(from), linkFor: caller };
     const ticket = await this.#options.database.transactFor(caller, (tx) => {
       checkRecent(tx, caller);
       return this.#steps.add(tx, "link", step);
@@ -164,12 +166,10 @@ export class Providers {
     return `${this.#publicUrl()}/api/auth/oauth/${provider}?${new URLSearchParams({ ticket })}`;
   }
 
-  /** @throws AppError `validation_error`. */
-  #checked({ redirect, challenge }: AppRequest): { redirect: string; challenge: string } {
-    const checked = this.#redirects.check(redirect);
-    if (challenge !== null && hashPattern.test(challenge)) return { redirect: checked, challenge };
-    const message = "challenge must be the SHA-256 hash of the app's verifier in base64url (PKCE, S256)";
-    throw AppError.validation([{ field: "challenge", rule: challenge === null ? "required" : "regex", message }]);
+  /** For a page of this service, the secret of the browser is the verifier. @throws AppError `validation_error`. */
+  #targetOf(from: AppRequest | PageVisit, secret: string): Pick<ProviderStep, "redirect" | "challenge" | "isOnPage"> {
+    if (!("page" in from)) return this.apps.check(from);
+    return { redirect: `${this.#publicUrl()}${from.page}`, challenge: hashOf(secret), isOnPage: true };
   }
 
   /**
@@ -179,8 +179,8 @@ export class Providers {
    */
   async callback(callback: string | null, answer: URLSearchParams, { secret, caller }: Browser): Promise<string> {
     const token = answer.get("state") ?? "";
-    const isOwn = ({ browser = "" }: Step): boolean => secret !== null && isSameSecret(browser, hashOf(secret));
-    this.#steps.look("state", token, isOwn);
+    const isOwn = ({ browser = "" }: ProviderStep): boolean => secret !== null && isSameSecret(browser, hashOf(secret));
+    this.#steps.look("state", { token, isOwn });
     const step = await this.#options.database.transact((tx) => this.#steps.take(tx, "state", { token, isOwn }));
     const provider = this.get(step.provider);
     try {
@@ -188,32 +188,38 @@ export class Providers {
         throw oddAnswer("the answer came to the callback of another provider");
       const error = answer.get("error");
       if (error === "access_denied")
-        return withFragment(step.redirect, {
+        return withOutcome(step, {
           error,
           error_description: `The sign-in at ${provider.title} was cancelled.`,
         });
       if (error !== null) throw oddAnswer(`the provider answered the error ${quote(error)}`);
       const identity = await provider.identify(this.#flow(provider, token), answer, caller);
       const { database } = this.#options;
-      if (step.linkFor === null) this.accounts.match(database.reader, identity, provider);
-      else checkLink(database.reader, identity, { userId: step.linkFor.userId, provider });
+      if (step.linkFor !== null) checkLink(database.reader, identity, { userId: step.linkFor.userId, provider });
+      // A page tells the person of a conflict itself.
+      else if (step.isOnPage !== true) this.accounts.match(database.reader, identity, provider);
       const code = await database.transact((tx) => this.#steps.add(tx, "code", { ...step, identity }));
-      return withFragment(step.redirect, { code });
+      return withOutcome(step, { code });
     } catch (thrown) {
       return this.#failed(provider, step, thrown);
     }
   }
 
   /**
-   * Exchanges the code of a callback: answers as a login, or the link that the signed-in user has added.
+   * Exchanges the code of a callback or of the pages: answers as a login, or the link that the signed-in user has added.
    * @throws AppError `bad_request` for a code that is unknown, used, expired or of another verifier; `conflict`, `forbidden`;
    * the refusal of a hook.
    */
   async exchange(body: Record<string, unknown>, caller: PasswordCaller): Promise<LoginResponse | LinkResponse> {
     const [token, verifier] = [readText(body, "code"), readText(body, "verifier")];
     const challenge = hashOf(verifier);
-    const given = { token, isOwn: (step: Step) => isSameSecret(step.challenge, challenge) };
-    const { provider: name, linkFor, identity } = this.#steps.look("code", token, given.isOwn);
+    const given = {
+      token,
+      isOwn: (step: ProviderStep | SessionStep) => isSameSecret(step.challenge, challenge),
+    };
+    const step = this.#steps.look("code", given);
+    if ("sessionId" in step) return this.apps.exchange(step, caller);
+    const { provider: name, linkFor, identity } = step;
     if (identity === undefined) throw new Error("A code has no identity");
     const proven = {
       identity,
@@ -234,12 +240,12 @@ export class Providers {
   }
 
   /** The address of the app with the error, which is logged if the provider has caused the error. */
-  #failed({ name }: Provider, { redirect }: Step, thrown: unknown): string {
+  #failed({ name }: Provider, step: ProviderStep, thrown: unknown): string {
     if (!(thrown instanceof AppError)) throw thrown;
     const isOfProvider = thrown.code === "unavailable" || thrown.code === "unauthorized";
     if (isOfProvider && this.#failures.take())
       this.#options.logger.warn(`A sign-in at ${name} failed: ${messageOf(thrown.cause ?? thrown)}`);
-    return withFragment(redirect, { error: thrown.code, error_description: thrown.message });
+    return withOutcome(step, { error: thrown.code, error_description: thrown.message });
   }
 }
 
@@ -248,6 +254,7 @@ function hashOf(secret: string): string {
   return new Bun.CryptoHasher("sha256").update(secret).digest("base64url");
 }
 
-function withFragment(redirect: string, values: Record<string, string>): string {
-  return `${redirect}#${new URLSearchParams(values)}`;
+/** The address of the app or the page with the outcome. The address of a page has parameters. */
+function withOutcome(step: ProviderStep, values: Record<string, string>): string {
+  return step.isOnPage === true ? `${step.redirect}&${new URLSearchParams(values)}` : withFragment(step, values);
 }

@@ -1,4 +1,4 @@
-/** Steps of sign-ins at providers: kept for a token that works once, for one purpose and within a time. */
+/** Steps of sign-ins that lead through a browser: kept for a token that works once, for one purpose and within a time. */
 import { AppError, type SignedIn } from "../../../base/kernel/index.ts";
 import type { LimitMeter } from "../../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
@@ -6,21 +6,45 @@ import type { ProviderIdentity } from "./presets.ts";
 import { addStep, findStep, removeStep, type StepPurpose } from "./provider-table.ts";
 
 /** How long a person may take for the sign-in at the provider, and an app for the exchange of the code. */
-const ttlMs: { readonly [purpose in StepPurpose]: number } = { link: 60_000, state: 10 * 60_000, code: 60_000 };
+export const ttlMs: { readonly [purpose in StepPurpose]: number } = { link: 60_000, state: 10 * 60_000, code: 60_000 };
 
-/** The content of a step. */
-export interface Step {
-  readonly provider: string;
+/** The app that a sign-in is for. */
+export interface AppTarget {
   /** The address of the app. */
   readonly redirect: string;
   /** The SHA-256 hash of the app's verifier, in base64url. */
   readonly challenge: string;
+}
+
+/** A step of a sign-in at a provider. */
+export interface ProviderStep extends AppTarget {
+  readonly provider: string;
+  /** Whether `redirect` is a page of this service, which gets the outcome as parameters of the address. */
+  readonly isOnPage?: true;
   /** The signed-in user who adds a link; null for a sign-in. */
   readonly linkFor: SignedIn | null;
   /** The hash of the browser's secret, of a `state`. */
   readonly browser?: string;
   /** The person, of a `code`. */
   readonly identity?: ProviderIdentity;
+}
+
+/** The last step of a sign-in on the pages of this service: a session that waits for the app. */
+export interface SessionStep extends AppTarget {
+  readonly sessionId: string;
+}
+
+/** The content of a step, by purpose. */
+interface StepOf {
+  readonly link: ProviderStep;
+  readonly state: ProviderStep;
+  readonly code: ProviderStep | SessionStep;
+}
+
+/** A token, and whether the caller is the caller that the step of the token waits for. */
+interface Given<P extends StepPurpose> {
+  readonly token: string;
+  readonly isOwn: (step: StepOf[P]) => boolean;
 }
 
 interface StepsOptions {
@@ -38,7 +62,7 @@ export class Steps {
   }
 
   /** Adds a step and answers the token of the step. */
-  add(tx: Transactor, purpose: StepPurpose, content: Step): string {
+  add<P extends StepPurpose>(tx: Transactor, purpose: P, content: StepOf[P]): string {
     const { limits, most } = this.#options;
     const { token, hasForgotten } = addStep(tx, purpose, { content, ttlMs: ttlMs[purpose], most });
     if (hasForgotten) tx.onDurable(() => limits.reached("providerSignIns", {}));
@@ -47,27 +71,31 @@ export class Steps {
 
   /**
    * The step of a token, which stays.
-   * @param isOwn whether the caller is the caller that the step waits for.
    * @throws AppError `bad_request`, the same for each token that does not work.
    */
-  look(purpose: StepPurpose, token: string, isOwn: (step: Step) => boolean): Step {
-    return find(this.#options.database.reader, { purpose, token, isOwn }).step;
+  look<P extends StepPurpose>(purpose: P, given: Given<P>): StepOf[P] {
+    return find(this.#options.database.reader, purpose, given).step;
   }
 
   /** Like `look`, and the token works no more. */
-  take(tx: Transactor, purpose: StepPurpose, given: { token: string; isOwn: (step: Step) => boolean }): Step {
-    const { hash, step } = find(tx, { purpose, ...given });
+  take<P extends StepPurpose>(tx: Transactor, purpose: P, given: Given<P>): StepOf[P] {
+    const { hash, step } = find(tx, purpose, given);
     removeStep(tx, hash);
     return step;
   }
 }
 
-function find(
+function find<P extends StepPurpose>(
   reader: Reader,
-  { purpose, token, isOwn }: { purpose: StepPurpose; token: string; isOwn: (step: Step) => boolean },
-): { hash: string; step: Step } {
+  purpose: P,
+  { token, isOwn }: Given<P>,
+): { hash: string; step: StepOf[P] } {
   const row = findStep(reader, purpose, token);
-  const step: Step | null = row === null ? null : JSON.parse(row.content);
+  const step: StepOf[P] | null = row === null ? null : JSON.parse(row.content);
   if (row !== null && step !== null && isOwn(step)) return { hash: row.hash, step };
-  throw new AppError("bad_request", "The token is unknown, used or expired. Begin again.");
+  throw unusableToken();
+}
+
+export function unusableToken(): AppError {
+  return new AppError("bad_request", "The token is unknown, used or expired. Begin again.");
 }
