@@ -8,9 +8,14 @@ function fromBase32(text: string): Uint8Array {
   return Uint8Array.from(bits.match(/.{8}/g) ?? [], (byte) => Number.parseInt(byte, 2));
 }
 
+/** The code of a secret for a step. */
+export function codeAt(secret: string, step: number): string {
+  return totpCode(fromBase32(secret), step);
+}
+
 /** The code of a secret: of the present step, or of a step before or after. */
 export function codeOf(secret: string, steps = 0): string {
-  return totpCode(fromBase32(secret), Math.floor(Date.now() / 30_000) + steps);
+  return codeAt(secret, Math.floor(Date.now() / 30_000) + steps);
 }
 
 /** A well-formed code that is wrong for the steps around the present step. */
