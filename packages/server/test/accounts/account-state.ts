@@ -24,6 +24,8 @@ export interface Account {
   isVerified: boolean;
   isGone: boolean;
   password: string | null;
+  /** Whether an admin has chosen the password before the first proof. */
+  hasGivenPassword: boolean;
   totp: { readonly secret: string; lastStep: number } | null;
   /** A secret that no code has confirmed. */
   pending: string | null;
@@ -95,6 +97,7 @@ export function newAccount(email: string, password: string | null): Account {
     isVerified: false,
     isGone: false,
     password,
+    hasGivenPassword: false,
     totp: null,
     pending: null,
     recoveryCodes: new Set(),

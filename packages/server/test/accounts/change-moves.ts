@@ -85,7 +85,7 @@ export async function consume(
   if (!takesCredentials && password !== undefined && expected.status < 300)
     world.pockets.keep(by, { kind: "password", email: owner.email, text: password });
   const answer = await world.post(path, { token: text, ...(password !== undefined && { password }) }, bearer);
-  await world.settle(expected, answer, { by, secrets: [text, bearer, shown], account: account ?? owner.account });
+  await world.settle(expected, answer, { by, secrets: [text, bearer, shown], account: owner.account ?? account });
 }
 
 export async function changePassword(world: World, by: Person): Promise<void> {
@@ -276,7 +276,7 @@ export async function adminActs(world: World): Promise<void> {
     await world.settle({ status: 204 }, await world.send("DELETE", `${user}/factors`, { token }), { by, secrets: [] });
   } else if (act === "sets the password") {
     const password = world.newPassword();
-    world.model.setPassword(account, password, null);
+    world.model.givePassword(account, password);
     world.pockets.keep(world.ownerOf(account.email), { kind: "password", email: account.email, text: password });
     const answer = await world.send("POST", `${user}/password`, { token, body: { password } });
     await world.settle({ status: 200 }, answer, { by, secrets: [] });

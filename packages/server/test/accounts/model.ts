@@ -292,6 +292,12 @@ export class AccountModel {
     this.proofs.end(account, (purpose) => purpose !== "verify");
   }
 
+  /** A password from an admin: at the first proof, this password keeps nothing that somebody else may have made. */
+  givePassword(account: Account, password: string): void {
+    if (!account.isVerified) account.hasGivenPassword = true;
+    this.setPassword(account, password, null);
+  }
+
   /** Ends the sessions but a kept session, and the attempts. */
   endSessions(account: Account, kept: Session | null): void {
     for (const session of this.#sessions) if (session.account === account && session !== kept) session.isOver = true;
@@ -330,7 +336,10 @@ export class AccountModel {
   ): void {
     if (!account.isVerified) {
       const kept = caller?.account === account ? caller : null;
-      if (!hasPassword && kept === null) clearCredentials(account, link);
+      const { password } = account;
+      const isShown = hasPassword || kept !== null;
+      if (!isShown || account.hasGivenPassword) clearCredentials(account, link);
+      if (isShown) account.password = password;
       this.endSessions(account, kept);
     }
     account.isVerified = true;

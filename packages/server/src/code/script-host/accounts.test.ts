@@ -102,12 +102,16 @@ describe("auth in user code", () => {
     const note = await api.request("POST", "/api/notes", { body: {}, token });
     expect(note.status).toBe(201);
     expect(await api.call("delete", { id: user.id })).toEqual({ value: null });
+    const [, notice, ...others] = await api.mailbox.to("ann@example.com");
+    expect([notice?.kind, others]).toEqual(["notice", []]);
+    expect(notice?.text).toContain("The account was deleted.\n\nThe change came from: the service\n");
     expect([await statusOf(api, token), api.service.auth.users.find(user.id)]).toEqual([401, null]);
     expect<unknown>((await api.request("GET", "/api/notes")).body).toEqual({ items: [] });
     expect(await api.call("delete", { id: user.id })).toEqual({ code: "not_found" });
     await api.admin();
     const admin = api.service.auth.users.findByEmail("admin@example.com");
     expect(await api.call("delete", { id: admin?.id })).toEqual({ code: "bad_request" });
+    expect(await api.mailbox.kinds("admin@example.com")).toEqual([]);
   });
 
   test("sendVerification and sendReset mail links that work", async () => {
@@ -119,7 +123,7 @@ describe("auth in user code", () => {
     expect(api.service.auth.users.get(user.id).verified).toBe(true);
     expect(await api.call("verification", { id: user.id })).toEqual({ value: null });
     expect(await api.call("reset", { id: user.id })).toEqual({ value: null });
-    expect(await api.mailbox.kinds("ann@example.com")).toEqual(["verify", "verify", "reset"]);
+    expect(await api.mailbox.kinds("ann@example.com")).toEqual(["verify", "verify", "notice", "reset"]);
     const reset = { token: await api.mailbox.secret("ann@example.com", "reset"), password: "another password" };
     expect((await api.request("POST", "/api/auth/password/reset", { body: reset })).status).toBe(204);
     expect(await api.call("reset", { id: "usr_none" })).toEqual({ code: "not_found" });

@@ -150,9 +150,8 @@ export class ServiceApi implements CallAnswers {
         const userId = text(id, "id");
         const caller = { key: actorOf(principal) ?? "functions" };
         const passwordHash = await users.preparePassword(text(password, "password"), caller);
-        const change = { passwordHash, keptSession: null };
         return database.transact((tx) => {
-          const user = users.setPassword(tx, userId, change);
+          const user = users.givePassword(tx, userId, passwordHash);
           notices.tell(tx, user, { change: "The password was changed.", by: "the service" });
           return user;
         });
@@ -180,7 +179,9 @@ export class ServiceApi implements CallAnswers {
         return auth.checks.isUsersPassword(userId, text(password, "password"), { key: userId });
       },
       "auth.deleteUser": async (principal, [id]) => {
-        await userDeletions.delete(text(id, "id"), principal, () => () => undefined);
+        await userDeletions.delete(text(id, "id"), principal, (tx) => (deleted) => {
+          auth.notices.tell(tx, deleted, { change: "The account was deleted.", by: "the service" });
+        });
         return null;
       },
       "auth.sendVerification": async (_principal, [id]) => {

@@ -103,11 +103,12 @@ export class UserAdmin {
   async setPassword(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
     refuseOthers(body, ["password"]);
     const passwordHash = await this.#options.users.preparePassword(readPassword(body), { key: admin.userId });
-    const keptSession = id === admin.userId ? admin.sessionId : null;
     return this.#options.changes.transact(admin, (tx, audit) => {
       checkRecent(tx, admin);
-      const user = this.#options.users.setPassword(tx, id, { passwordHash, keptSession });
-      this.#options.notices.tell(tx, user, { change: "The password was changed.", by: "an administrator" });
+      const { users, notices } = this.#options;
+      const own = { passwordHash, keptSession: admin.sessionId };
+      const user = id === admin.userId ? users.setPassword(tx, id, own) : users.givePassword(tx, id, passwordHash);
+      notices.tell(tx, user, { change: "The password was changed.", by: "an administrator" });
       audit({ action: "user.password", target: id });
       return user;
     });

@@ -53,7 +53,10 @@ test("the record of a user is the account's, whatever happens", async () => {
     },
     () => database.transact((tx) => users.setRole(tx, { id: pick(ids) ?? "", role: pick(roles) ?? "admin" }, system)),
     () => database.transact((tx) => users.delete(tx, pick(ids) ?? "", system)),
-    () => database.transact((tx) => proveAddress(tx, users.get(pick(ids) ?? "", tx), { shown: nothingShown, users })),
+    () =>
+      database.transact((tx) =>
+        proveAddress(tx, users.get(pick(ids) ?? "", tx), { shown: nothingShown, users, notice: null }),
+      ),
     () =>
       database.transact((tx) =>
         users.change(

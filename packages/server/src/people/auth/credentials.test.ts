@@ -25,7 +25,7 @@ async function loginOf(email: string, given = password): Promise<number> {
 }
 
 async function prove(id: string, shown: ShownCredentials): Promise<void> {
-  await database.transact((tx) => proveAddress(tx, auth.users.get(id, tx), { shown, users: auth.users }));
+  await database.transact((tx) => proveAddress(tx, auth.users.get(id, tx), { shown, users: auth.users, notice: null }));
 }
 
 describe("the first proof of an address", () => {

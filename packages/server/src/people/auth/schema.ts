@@ -46,5 +46,7 @@ export const authSchema: ModuleSchema = {
     "CREATE INDEX _passkeys_user ON _passkeys (userId)",
     "CREATE TABLE _used_challenges (hash TEXT PRIMARY KEY, expiresAt INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE INDEX _used_challenges_expiry ON _used_challenges (expiresAt)",
+    // 1 for a user whose address was not proven when an admin or the user's code gave the user a password.
+    "ALTER TABLE _users ADD COLUMN hasGivenPassword INTEGER NOT NULL DEFAULT 0",
   ],
 };

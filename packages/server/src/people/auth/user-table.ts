@@ -10,3 +10,12 @@ export function passwordHashOf(reader: Reader, id: string): string {
 export function setPasswordHash(tx: Transactor, id: string, passwordHash: string): void {
   tx.run("UPDATE _users SET passwordHash = ? WHERE id = ?", passwordHash, id);
 }
+
+/** Notes that somebody else has chosen the password of a user. */
+export function noteGivenPassword(tx: Transactor, id: string): void {
+  tx.run("UPDATE _users SET hasGivenPassword = 1 WHERE id = ?", id);
+}
+
+export function hasGivenPassword(reader: Reader, id: string): boolean {
+  return reader.get("SELECT 1 FROM _users WHERE id = ? AND hasGivenPassword = 1", id) !== null;
+}

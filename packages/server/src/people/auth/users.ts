@@ -20,7 +20,7 @@ import { endProofsOf } from "./proofs/proof-table.ts";
 import { removeLinksOf } from "./providers/provider-table.ts";
 import { checkNewCredentials, passwordProblems } from "./read-body.ts";
 import type { Sessions } from "./sessions.ts";
-import { setPasswordHash } from "./user-table.ts";
+import { noteGivenPassword, setPasswordHash } from "./user-table.ts";
 
 /** The table of users, its public columns, and its rows as records of a definition of `users`. */
 export const userTable = {
@@ -283,7 +283,7 @@ export class Users {
   makeAdmin(tx: Transactor, values: NewUser): { user: User; before: User | null } {
     const before = findByEmail(tx, values.email)?.user ?? null;
     const user = before ?? this.add(tx, { ...values, role: "admin" }, null);
-    const proven = proveAddress(tx, user, { shown: nothingShown, users: this });
+    const proven = proveAddress(tx, user, { shown: nothingShown, users: this, notice: null });
     setPasswordHash(tx, user.id, values.passwordHash);
     this.#options.sessions.endAll(tx, user.id);
     deleteKeysOf(tx, user.id);
@@ -315,6 +315,17 @@ export class Users {
     this.#options.sessions.endAll(tx, id, change.keptSession);
     // A token that proves the present address is no danger.
     endProofsOf(tx, id, "verify");
+    return user;
+  }
+
+  /**
+   * Gives a user a password that somebody else has chosen: an admin, or the user's code. A stranger may have registered with the
+   * address, and made the other credentials: so this password keeps no other credential at the first proof of the address.
+   * @throws AppError `not_found`.
+   */
+  givePassword(tx: Transactor, id: string, passwordHash: string): User {
+    const user = this.setPassword(tx, id, { passwordHash, keptSession: null });
+    if (!user.verified) noteGivenPassword(tx, id);
     return user;
   }
 

@@ -77,7 +77,9 @@ describe("the owner's", () => {
     const { accessToken: token, user } = await api.register(`proof-${name.length}@example.com`);
     const { key } = await makeKey(api, { token, scopes });
     expect(await statusOf(key)).toBe(200);
-    await database.transact((tx) => proveAddress(tx, auth.users.get(user.id, tx), { shown, users: auth.users }));
+    await database.transact((tx) =>
+      proveAddress(tx, auth.users.get(user.id, tx), { shown, users: auth.users, notice: null }),
+    );
     expect(await statusOf(key)).toBe(status);
   });
 

@@ -99,7 +99,7 @@ export class Invitations {
       if (role === "admin" && inviter !== null && users.find(inviter, tx)?.role !== "admin") throw invalidProof();
       const user = users.add(tx, { email, passwordHash, role, ...(fields !== null && { fields }) }, system);
       // The password comes with the token.
-      return proveAddress(tx, user, { shown: { ...nothingShown, password: true }, users });
+      return proveAddress(tx, user, { shown: { ...nothingShown, password: true }, users, notice: null });
     });
   }
 }

@@ -160,12 +160,12 @@ export class Proofs {
    * @throws AppError `bad_request` for a token that does not work; `forbidden` for a wrong password, which leaves the token.
    */
   async verify({ token, password }: ShownProof, prover: Prover): Promise<void> {
-    const { database, users } = this.#options;
+    const { database, users, notices } = this.#options;
     const user = this.#holderOf(database.reader, findProof(database.reader, "verify", token));
     const shown = await this.#shownBy(user, password, prover);
     await database.transactFor(prover.principal, (tx) => {
       const current = this.#holderOf(tx, consume(tx, "verify", token));
-      proveAddress(tx, current, { shown: shown(tx), users });
+      proveAddress(tx, current, { shown: shown(tx), users, notice: { notices, by: prover.caller } });
       endPurposeOf(tx, current.id, "verify");
     });
   }
@@ -181,7 +181,7 @@ export class Proofs {
     const passwordHash = await users.preparePassword(password, caller);
     await database.transact((tx) => {
       const user = this.#holderOf(tx, consume(tx, "reset", token));
-      proveAddress(tx, user, { shown: nothingShown, users });
+      proveAddress(tx, user, { shown: nothingShown, users, notice: { notices, by: caller } });
       users.setPassword(tx, user.id, { passwordHash, keptSession: null });
       notices.tell(tx, user, { change: "The password was set with a link from a mail.", by: caller });
     });
@@ -224,7 +224,8 @@ export class Proofs {
       const proof = consume(tx, "email", token);
       const before = this.#ownerOf(tx, proof);
       if (findByEmail(tx, proof.email) !== null) throw invalidProof();
-      proveAddress(tx, before, { shown: shown(tx), users, email: proof.email });
+      const notice = { notices, by: prover.caller };
+      proveAddress(tx, before, { shown: shown(tx), users, email: proof.email, notice });
       const to = before.verified ? proof.email : "another address";
       notices.tell(tx, before, { change: `The account was moved to ${to}.`, by: prover.caller });
     });

@@ -66,7 +66,7 @@ export class ProviderAccounts {
   async signIn(proven: ProvenIdentity, caller: PasswordCaller): Promise<LoginResponse> {
     const { identity, provider, take } = proven;
     const { database, signIns } = this.#options;
-    const expected = await this.#proven(this.match(database.reader, identity, provider), identity);
+    const expected = await this.#proven(this.match(database.reader, identity, provider), { identity, by: caller });
     const matchNow = (tx: Transactor): Match => {
       take(tx);
       return this.match(tx, identity, provider);
@@ -112,7 +112,7 @@ export class ProviderAccounts {
       if (present !== null) return shown(present);
       const link = this.#insertLink(tx, user, proven);
       notices.tell(tx, user, { change: linked(provider), by });
-      this.#proveAddress(tx, user, { identity, sessionId });
+      this.#proveAddress(tx, user, { identity, sessionId, by });
       return shown(link);
     });
   }
@@ -144,11 +144,11 @@ export class ProviderAccounts {
   }
 
   /** A match with the user's email proven if the identity proves the email: before hooks and factors are asked, which the proof may change. */
-  async #proven(match: Match, identity: ProviderIdentity): Promise<Match> {
+  async #proven(match: Match, from: { identity: ProviderIdentity; by: PasswordCaller }): Promise<Match> {
     if (match.kind === "new" || match.user.verified) return match;
     const { database, users } = this.#options;
     const prove = (tx: Transactor): User =>
-      this.#proveAddress(tx, users.get(match.user.id, tx), { identity, sessionId: null });
+      this.#proveAddress(tx, users.get(match.user.id, tx), { ...from, sessionId: null });
     return { ...match, user: await database.transact(prove) };
   }
 
@@ -176,11 +176,16 @@ export class ProviderAccounts {
   }
 
   /** A provider's proof of the user's own email counts as a proof of the email. */
-  #proveAddress(tx: Transactor, user: User, by: { identity: ProviderIdentity; sessionId: string | null }): User {
-    const address = addressOf(by.identity);
+  #proveAddress(
+    tx: Transactor,
+    user: User,
+    { identity, sessionId, by }: { identity: ProviderIdentity; sessionId: string | null; by: PasswordCaller },
+  ): User {
+    const { users, notices } = this.#options;
+    const address = addressOf(identity);
     if (address === null || !address.isProven || address.email !== user.email) return user;
-    const shown = { ...nothingShown, sessionId: by.sessionId, link: by.identity };
-    return proveAddress(tx, user, { shown, users: this.#options.users });
+    const shown = { ...nothingShown, sessionId, link: identity };
+    return proveAddress(tx, user, { shown, users, notice: { notices, by } });
   }
 }
 
