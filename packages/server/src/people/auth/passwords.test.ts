@@ -1,16 +1,24 @@
 /** Tests of password threads: their start and end, their number, and their queue. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { openApi } from "../../../test/kit.ts";
+import { openApi, type TestApi } from "../../../test/kit.ts";
+import type { PasswordTask } from "./password-worker.ts";
 import { Passwords } from "./passwords.ts";
 
 const RealWorker = globalThis.Worker;
 let started: string[] = [];
 let ended = 0;
+/** The work that the threads got. */
+let tasks: PasswordTask[] = [];
 
 class CountedWorker extends RealWorker {
   constructor(...[entry, options]: ConstructorParameters<typeof Worker>) {
     super(entry, options);
     started.push(String(entry));
+  }
+
+  override postMessage(task: PasswordTask): void {
+    tasks.push(task);
+    super.postMessage(task);
   }
 
   override terminate(): void {
@@ -22,6 +30,7 @@ class CountedWorker extends RealWorker {
 beforeEach(() => {
   started = [];
   ended = 0;
+  tasks = [];
   globalThis.Worker = CountedWorker;
 });
 afterEach(() => {
@@ -78,6 +87,39 @@ describe("threads", () => {
     passwords.close();
     for (const outcome of await running)
       expect(outcome).toMatchObject({ status: "rejected", reason: { code: "unavailable" } });
+  });
+});
+
+describe("the work for a known and for an unknown user is alike", () => {
+  const parameters = "$argon2id$v=19$m=19456,t=2,p=1$";
+  const post = (api: TestApi, route: string, email: string, password: string) =>
+    api.request("POST", `/api/auth/${route}`, { body: { email, password } });
+  /** The passwords that were compared with a hash of the full cost, and the passwords that were hashed. */
+  const work = (): string[] =>
+    tasks.splice(0).map(({ password, hash }) => {
+      const cost = hash?.startsWith(parameters) === true ? "full" : "another";
+      return hash === null ? `hashed ${password}` : `compared ${password} at ${cost} cost`;
+    });
+
+  test("at a login: the password of an unknown user, of a user without a password, and of no address is compared, too", async () => {
+    const api = await openApi({});
+    const { database } = api.service;
+    for (const email of ["ann@example.com", "bare@example.com"]) await post(api, "register", email, "correct horse");
+    await database.transact((tx) => tx.run("UPDATE _users SET passwordHash = '' WHERE email = 'bare@example.com'"));
+    tasks = [];
+    for (const email of ["ann@example.com", "ben@example.com", "bare@example.com", "no address"]) {
+      expect((await post(api, "login", email, "wrong guess")).status).toBe(401);
+      expect(work()).toEqual(["compared wrong guess at full cost"]);
+    }
+  });
+
+  test("at a registration that waits for a proof: the password for a taken address is hashed, too", async () => {
+    const mail = { SERVICE_MAIL_FROM: "shop@example.com", SERVICE_PUBLIC_URL: "https://shop.example.com" };
+    const api = await openApi({ settings: { ...mail, SERVICE_AUTH_REQUIRE_VERIFIED: "true" } });
+    for (const password of ["first choice", "second choice"]) {
+      expect((await post(api, "register", "ann@example.com", password)).status).toBe(202);
+      expect(work()).toEqual([`hashed ${password}`]);
+    }
   });
 });
 

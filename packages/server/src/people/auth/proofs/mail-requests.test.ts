@@ -1,5 +1,5 @@
 /** Tests of the bounds on requests for mails: a stranger slows down nobody but the stranger. */
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { openApi, temporaryFolder } from "../../../../test/kit.ts";
 import { Mailbox } from "../../../../test/mailbox.ts";
 
@@ -65,6 +65,33 @@ test("requests that were answered are mailed before the service ends", async () 
   await api.close();
   const next = await openApi({ settings, folder });
   expect(await new Mailbox(next.service).kinds("late@example.com")).toEqual(["verify", "reset", "reset", "reset"]);
+});
+
+const requests: [route: string, body: object][] = [
+  ["password/forgot", { email: "known@example.com" }],
+  ["password/forgot", { email: "other@example.com" }],
+  ["verify/request", { email: "known@example.com" }],
+  ["verify/request", { email: "other@example.com" }],
+  ["code/request", { email: "known@example.com" }],
+  ["code/request", { email: "other@example.com" }],
+  ["email", { email: "moved@example.com", password: "correct horse" }],
+  ["email", { email: "taken@example.com", password: "correct horse" }],
+];
+
+test.each(requests)("%s with %j is answered before any work, and the work is alike", async (route, body) => {
+  const api = await open({ SERVICE_AUTH_CODES: "true" });
+  const { accessToken: token } = await api.register("known@example.com");
+  await api.register("taken@example.com");
+  const { reader } = api.service.database;
+  const proofs = (): number => reader.get<{ n: number }>("SELECT count(*) AS n FROM _proofs")?.n ?? -1;
+  const before = proofs();
+  const transactions = spyOn(api.service.database, "transactFor");
+  const answer = await api.answer("POST", `/api/auth/${route}`, { body, ...(route === "email" && { token }) });
+  // Not even a transaction has begun.
+  expect([answer.status, transactions.mock.calls.length, proofs()]).toEqual([202, 0, before]);
+  await api.mailbox.written();
+  expect([transactions.mock.calls.length, proofs()]).toEqual([1, before + 1]);
+  transactions.mockRestore();
 });
 
 test("a mail that cannot be written is a line of the log, and the answer is the same", async () => {
