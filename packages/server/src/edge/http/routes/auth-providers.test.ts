@@ -17,7 +17,7 @@ import { openAuthPages } from "../../../app/http-parts.ts";
 import { loadConfig } from "../../../base/config/index.ts";
 
 const ann = { sub: "ann-1", email: "ann@example.com", email_verified: true };
-const used = { error: { code: "bad_request", message: "The token is unknown, used or expired. Begin again." } };
+const used = { error: { code: "bad_request", message: "The token or code is unknown, used or expired. Begin again." } };
 
 const fake = new FakeProvider();
 const other = new FakeProvider();
@@ -255,7 +255,7 @@ test("a refusal is a page for a person in a browser, without script, and JSON fo
   expect([page.status, page.headers.get("content-type")]).toEqual([400, "text/html; charset=utf-8"]);
   expect(page.headers.get("content-security-policy")).toStartWith("default-src 'none'");
   const text = await page.text();
-  expect(text).toContain("The token is unknown, used or expired. Begin again.");
+  expect(text).toContain("The token or code is unknown, used or expired. Begin again.");
   expect(text).not.toContain("<script");
   const outside = new TestApp().begin("other", "https://evil.example");
   const refused = await service.answer("GET", outside, { headers: { accept: "text/html" } });

@@ -1,6 +1,7 @@
 /** SQL of sign-in attempts: a proven user who owes the second factor. An attempt is no session, and opens none by itself. */
-import { AppError, randomToken } from "../../../base/kernel/index.ts";
+import { randomToken } from "../../../base/kernel/index.ts";
 import type { Reader, Transactor } from "../../../store/database/index.ts";
+import { invalidProof } from "../invalid-proof.ts";
 
 /** How long a user may take for the second factor. */
 const ttlMs = 10 * 60_000;
@@ -31,15 +32,11 @@ export function addAttempt(tx: Transactor, userId: string, most: number): string
   return attempt;
 }
 
-export function invalidAttempt(): AppError {
-  return new AppError("bad_request", "The attempt is unknown, used or expired: sign in again.");
-}
-
 /** The user of an attempt. @throws AppError `bad_request` for an attempt that is unknown, used or expired. */
 export function userOfAttempt(reader: Reader, attempt: string): string {
   const sql = "SELECT userId FROM _sign_in_attempts WHERE hash = ? AND expiresAt > ?";
   const row = reader.get<{ userId: string }>(sql, hashOf(attempt), Date.now());
-  if (row === null) throw invalidAttempt();
+  if (row === null) throw invalidProof();
   return row.userId;
 }
 

@@ -184,7 +184,7 @@ describe("a code", () => {
     for (const { status, body } of answers)
       expect<unknown>({ status, ...body }).toEqual({
         status: 400,
-        error: { code: "bad_request", message: "The attempt is unknown, used or expired: sign in again." },
+        error: { code: "bad_request", message: "The token or code is unknown, used or expired. Begin again." },
       });
     expect((await post("second-factor", { attempt: fresh, code: codeOf(ann.secret) })).status).toBe(200);
   });

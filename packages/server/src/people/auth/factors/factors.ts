@@ -3,6 +3,7 @@ import type { LoginResponse, RecoveryCodes, TotpSetup, User, UserFactors } from 
 import { AppError, type SignedIn } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
+import { invalidProof } from "../invalid-proof.ts";
 import type { LoginGuard } from "../login-guard.ts";
 import type { Notices } from "../notices.ts";
 import { changeOwn } from "../own-change.ts";
@@ -10,7 +11,7 @@ import type { PasswordCaller } from "../passwords.ts";
 import { invalid, readCode } from "../read-body.ts";
 import type { SignIns } from "../sign-ins.ts";
 import type { Users } from "../users.ts";
-import { invalidAttempt, useAttempt, userOfAttempt } from "./attempt-table.ts";
+import { useAttempt, userOfAttempt } from "./attempt-table.ts";
 import {
   confirmPending,
   countRecoveryCodes,
@@ -127,7 +128,7 @@ export class Factors {
     const { database, users, signIns } = this.#options;
     const { attempt, ...proof } = readProof(body);
     const user = users.find(userOfAttempt(database.reader, attempt));
-    if (user === null) throw invalidAttempt();
+    if (user === null) throw invalidProof();
     const checks: { readonly [factor in FactorProof["factor"]]: () => Promise<Spend> } = {
       code: () => this.#checkCode(user, proof.value, caller),
       recoveryCode: () => this.#checkRecoveryCode(user, proof.value, caller),
@@ -136,7 +137,7 @@ export class Factors {
     const spend = await checks[proof.factor]();
     const prove = (tx: Transactor): User => {
       const current = users.find(useAttempt(tx, attempt), tx);
-      if (current === null) throw invalidAttempt();
+      if (current === null) throw invalidProof();
       spend(tx);
       return current;
     };

@@ -39,7 +39,7 @@ function wrong(code: string, by = 1): string {
 const invalid = {
   status: 400,
   body: {
-    error: { code: "bad_request", message: "The token or code is unknown, used or expired. Ask for a new mail." },
+    error: { code: "bad_request", message: "The token or code is unknown, used or expired. Begin again." },
   },
 };
 

@@ -7,13 +7,14 @@ import { AppError, isSameSecret } from "../../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../../store/database/index.ts";
 import type { Mails } from "../../mail/index.ts";
 import { nothingShown, proveAddress } from "../credentials.ts";
+import { invalidProof } from "../invalid-proof.ts";
 import type { LoginGuard } from "../login-guard.ts";
 import type { Notices } from "../notices.ts";
 import { languageOf, type PasswordCaller } from "../passwords.ts";
 import type { SignIns } from "../sign-ins.ts";
 import { findByEmail, type Users } from "../users.ts";
 import type { MailRequests } from "./mail-requests.ts";
-import { addProof, consume, endPurposeOf, findProof, invalidProof, newToken } from "./proof-table.ts";
+import { addProof, consume, endPurposeOf, findProof, newToken } from "./proof-table.ts";
 
 interface CodesOptions {
   database: Database;

@@ -4,13 +4,14 @@ import { isObject, type Principal, readChoice, system, toTimestamp } from "../..
 import type { Database, Transactor } from "../../../store/database/index.ts";
 import type { Mails } from "../../mail/index.ts";
 import { nothingShown, proveAddress } from "../credentials.ts";
+import { invalidProof } from "../invalid-proof.ts";
 import { languageOf, type PasswordCaller } from "../passwords.ts";
 import { invalid, readEmail } from "../read-body.ts";
 import type { SignIns } from "../sign-ins.ts";
 import type { UserForms } from "../user-forms.ts";
 import { emailTaken, findByEmail, type Users } from "../users.ts";
 import type { MailRequests } from "./mail-requests.ts";
-import { addProof, consume, findProof, invalidProof, lifetimeOf, newToken } from "./proof-table.ts";
+import { addProof, consume, findProof, lifetimeOf, newToken } from "./proof-table.ts";
 
 /** Characters of the data of an invitation, as JSON. */
 const maxData = 16_384;

@@ -2,8 +2,9 @@
  * SQL of proofs: tokens that were mailed to an address. A proof works once, for one purpose, until the proof expires. The
  * database has only a hash of purpose and token, so a token of another purpose is unknown.
  */
-import { AppError, randomToken } from "../../../base/kernel/index.ts";
+import { randomToken } from "../../../base/kernel/index.ts";
 import type { Reader, Transactor } from "../../../store/database/index.ts";
+import { invalidProof } from "../invalid-proof.ts";
 
 const hourMs = 3_600_000;
 
@@ -46,11 +47,6 @@ export function newToken(): string {
 
 function hashOf(purpose: Purpose, token: string): string {
   return Bun.SHA256.hash(`${purpose}\0${token}`, "hex");
-}
-
-/** The error for every token that does not work, whatever the reason. */
-export function invalidProof(): AppError {
-  return new AppError("bad_request", "The token or code is unknown, used or expired. Ask for a new mail.");
 }
 
 /** Keeps a proof for a token of 256 random bits (`newToken`). */

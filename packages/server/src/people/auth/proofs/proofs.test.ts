@@ -44,7 +44,7 @@ async function login(email: string, given: string): Promise<number> {
 const invalid = {
   status: 400,
   body: {
-    error: { code: "bad_request", message: "The token or code is unknown, used or expired. Ask for a new mail." },
+    error: { code: "bad_request", message: "The token or code is unknown, used or expired. Begin again." },
   },
 };
 

@@ -8,6 +8,7 @@ import type { Logger } from "../../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
 import type { Mails } from "../../mail/index.ts";
 import { nothingShown, proveAddress, type ShownCredentials } from "../credentials.ts";
+import { invalidProof } from "../invalid-proof.ts";
 import type { LoginGuard } from "../login-guard.ts";
 import type { Notices } from "../notices.ts";
 import { demandOwner } from "../own-change.ts";
@@ -19,7 +20,7 @@ import { findByEmail, type Users } from "../users.ts";
 import { Codes } from "./codes.ts";
 import { Invitations } from "./invitations.ts";
 import { MailRequests } from "./mail-requests.ts";
-import { addProof, consume, endPurposeOf, findProof, invalidProof, newToken, type Proof } from "./proof-table.ts";
+import { addProof, consume, endPurposeOf, findProof, newToken, type Proof } from "./proof-table.ts";
 
 interface ProofsOptions {
   database: Database;

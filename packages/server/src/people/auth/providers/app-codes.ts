@@ -10,7 +10,7 @@ import { findUnexpired, type Sessions } from "../sessions.ts";
 import type { SignIns } from "../sign-ins.ts";
 import type { Users } from "../users.ts";
 import type { Redirects } from "./redirects.ts";
-import { type AppTarget, type SessionStep, type Steps, ttlMs, unusableToken } from "./steps.ts";
+import { type AppTarget, type SessionStep, type Steps, ttlMs } from "./steps.ts";
 
 /** 256 bits in base64url: the form of a SHA-256 hash. */
 const hashPattern = /^[\w-]{43}$/;
@@ -71,7 +71,7 @@ export class AppCodes {
     const { database, users, sessions, signIns } = this.#options;
     const opened = await database.transact((tx) => {
       const left = findUnexpired(tx, sessionId, Date.now());
-      if (left === null) throw unusableToken();
+      if (left === null) throw invalidProof();
       const user = users.get(left.userId, tx);
       sessions.end(tx, left.id);
       return { user, ...sessions.open(tx, user, caller) };

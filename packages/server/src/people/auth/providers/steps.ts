@@ -1,7 +1,8 @@
 /** Steps of sign-ins that lead through a browser: kept for a token that works once, for one purpose and within a time. */
-import { AppError, type SignedIn } from "../../../base/kernel/index.ts";
+import type { SignedIn } from "../../../base/kernel/index.ts";
 import type { LimitMeter } from "../../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
+import { invalidProof } from "../invalid-proof.ts";
 import type { ProviderIdentity } from "./presets.ts";
 import { addStep, findStep, removeStep, type StepPurpose } from "./provider-table.ts";
 
@@ -93,9 +94,5 @@ function find<P extends StepPurpose>(
   const row = findStep(reader, purpose, token);
   const step: StepOf[P] | null = row === null ? null : JSON.parse(row.content);
   if (row !== null && step !== null && isOwn(step)) return { hash: row.hash, step };
-  throw unusableToken();
-}
-
-export function unusableToken(): AppError {
-  return new AppError("bad_request", "The token is unknown, used or expired. Begin again.");
+  throw invalidProof();
 }
