@@ -69,7 +69,7 @@ describe("registration", () => {
     const api = await openApi({ collections: [users] });
     await join(api, "ann@example.com", { name: "Ann", handle: "ann" });
     const before = await eventsSince(api.service);
-    const body = { email: "no", password: "x", handle: "ann", nam: "B", role: "admin", member: 7, id: "usr_x" };
+    const body = { email: "no", password: "x", handle: "ann", nam: "B", verified: true, member: 7, id: "usr_x" };
     const refused = await api.request<Problems>("POST", "/api/auth/register", { body });
     expect(refused.status).toBe(400);
     expect(rules(refused.body).sort()).toEqual(
@@ -81,7 +81,7 @@ describe("registration", () => {
         "nam unknown",
         "name required",
         "password min",
-        "role readonly",
+        "verified readonly",
       ].sort(),
     );
     const missing = await api.request<Problems>("POST", "/api/auth/register", { body: { password, tags: "a" } });
@@ -92,6 +92,21 @@ describe("registration", () => {
     ]);
     expect(await eventsSince(api.service)).toEqual(before);
     expect(api.service.auth.users.findByEmail("ben@example.com")).toBeNull();
+  });
+
+  test.each(["admin", "public", "king", 5, null])("ignores the role %j of a registration", async (role) => {
+    for (const collections of [[users], []]) {
+      const api = await openApi({ collections });
+      const body = { email: "ann@example.com", password, name: "Ann", role };
+      const made = await api.request("POST", "/api/auth/register", { body });
+      expect<unknown>([made.status, made.body["user"]?.["role"]]).toEqual([201, "authenticated"]);
+      expect(api.service.auth.users.findByEmail(body.email)?.role).toBe("authenticated");
+      if (collections.length === 0) continue;
+      const token = String(made.body["accessToken"]);
+      const id = String(made.body["user"]?.["id"]);
+      const { body: record } = await api.request<StoredRecord>("GET", `/api/users/${id}`, { token });
+      expect(record["role"]).toBe("authenticated");
+    }
   });
 
   test("refuses a field that only admins may write; an admin may", async () => {

@@ -48,7 +48,8 @@ export class UserForms {
   ): Promise<UserForm> {
     const { database, records, passwordMinLength } = this.#options;
     const { credentials, problems } = readNew(body, passwordMinLength);
-    const { email: _, password: __, ...fields } = body;
+    // Nobody chooses the own role; whoever makes another user has read the role before.
+    const { email: _, password: __, role: ___, ...fields } = body;
     const email = (tellsTaken && credentials?.email) || "";
     const record = records.isOn ? await this.#try({ email, problems, fields }, creator) : {};
     if (credentials === null) throw AppError.validation([...problems]);
