@@ -1,11 +1,17 @@
 /** The files that the pages of docs/ print: a project of these files loads, type-checks, and does as the page says. */
 import { describe, expect, test } from "bun:test";
-import { symlinkSync } from "node:fs";
+import { rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { RecordList, RecordPage, StoredRecord } from "@socle/protocol";
 import { SocleClient, type SocleError } from "../packages/client/src/index.ts";
+import { bodyOf, SmtpSink } from "../packages/server/test/smtp-sink.ts";
 import { post, printedProject, root, serve, socle, until } from "./kit.ts";
 import { RunEvents } from "./scripts-kit.ts";
+
+/** The constructor of functions that wait. */
+const AsyncFunction = (async () => undefined).constructor as new (
+  ...code: string[]
+) => (...values: unknown[]) => Promise<unknown>;
 
 async function made(url: string, body: object): Promise<StoredRecord> {
   const answer = await post(url, body);
@@ -172,8 +178,8 @@ test("docs/migrations.md prints a migration that type-checks and fills the slugs
 
 test("docs/accounts.md prints a definition of users that does as the page says", async () => {
   const { cwd, paths } = await printedProject("accounts.md");
-  expect(paths).toContain("collections/users.json");
-  const server = await serve(cwd);
+  expect(paths).toEqual(["config.json", "collections/users.json"]);
+  const server = await serve(cwd, { env: { SERVICE_AUTH_REQUIRE_VERIFIED: "false" } });
   const form = { email: "ada@example.com", password: "correct horse", name: "Ada" };
   expect((await post(`${server.url}/api/auth/register`, { ...form, plan: "pro" })).status).toBe(403);
   const { user, accessToken } = (await (await post(`${server.url}/api/auth/register`, form)).json()) as {
@@ -191,6 +197,38 @@ test("docs/accounts.md prints a definition of users that does as the page says",
   });
   expect(await read("?filter=manager.name='Ada'%26%26email~'ben'")).toMatchObject({ items: [{ name: "Ben" }] });
   expect(JSON.stringify(await read("?sort=name"))).toContain("ben@example.com");
+  await server.stop();
+});
+
+test("docs/accounts.md leads from nothing to a verified email", async () => {
+  await using sink = await SmtpSink.start();
+  const { cwd } = await printedProject("accounts.md");
+  // The definition of users belongs to a later section.
+  rmSync(join(cwd, "collections/users.json"));
+  const env = { SERVICE_MAIL_SMTP: sink.address };
+  const tried = await socle(["mail", "test", "you@example.com"], { cwd, env });
+  expect([tried.code, tried.stderr]).toEqual([0, ""]);
+  const server = await serve(cwd, { env });
+  const page = await Bun.file(join(root, "docs/accounts.md")).text();
+  const section = /^## From nothing to a verified email$(.*?)^## /ms.exec(page)?.[1] ?? "";
+  const lines = (/```ts\n(.*?)```/s.exec(section)?.[1] ?? "").trim().split("\n");
+  expect(lines).toHaveLength(3);
+  const client = new SocleClient({ baseUrl: server.url });
+  const [email, password] = ["ada@example.com", "correct horse"];
+  const run = (line: string, token: string): Promise<unknown> => {
+    const code = line.replace("await ", "return await ");
+    return new AsyncFunction("client", "email", "password", "token", code)(client, email, password, token);
+  };
+  const [register = "", verify = "", login = ""] = lines;
+  expect(await run(register, "")).toBeNull();
+  expect(await run(login, "").catch(({ status }: SocleError) => status)).toBe(403);
+  await sink.until(({ taken }) => taken.some(({ to }) => to === email));
+  const mail = sink.taken.find(({ to }) => to === email);
+  const link = /https:\/\/shop\.example\.com\/_\/auth\/verify\?token=(\S+)/.exec(
+    mail === undefined ? "" : bodyOf(mail),
+  );
+  await run(verify, link?.[1] ?? "");
+  expect(await run(login, "")).toMatchObject({ email, verified: true });
   await server.stop();
 });
 
