@@ -3,6 +3,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
+import { measureAccounts } from "./accounts.ts";
 import { measureAdmin } from "./admin.ts";
 import { measureBackups } from "./backups.ts";
 import { loadCities } from "./cities.ts";
@@ -247,5 +248,11 @@ async function live(): Promise<void> {
   await measureLive({ folder, seconds }).finally(() => rm(folder, { recursive: true }));
 }
 
-const alone: { readonly [name: string]: () => Promise<void> } = { backups, writes, rules, live };
+/** Logins and API keys, measured alone: `BENCH_ONLY=accounts npm run bench`. */
+async function accounts(): Promise<void> {
+  const folder = await mkdtemp(`${tmpdir()}/socle-bench-`);
+  await measureAccounts({ folder, rounds, seconds }).finally(() => rm(folder, { recursive: true }));
+}
+
+const alone: { readonly [name: string]: () => Promise<void> } = { accounts, backups, writes, rules, live };
 await (alone[only ?? ""] ?? main)();
