@@ -105,10 +105,10 @@ async function sessionFault(history: History, expected: Expected, client: Client
   }
 }
 
-/** Names that no service leaves in the folder. */
+/** Names that no service leaves in the folder. A power cut can bring the name of `-begun` back, until the next functions run. */
 function leftovers(cwd: string): string[] {
   const own =
-    /^(config\.json|functions|socle\.db(-wal|-shm|-lock|-lock-journal|-control|-backup|-reserve)?|storage|backups)$/;
+    /^(config\.json|functions|socle\.db(-wal|-shm|-lock|-lock-journal|-control|-backup|-reserve|-begun)?|storage|backups)$/;
   const backups = join(cwd, "backups");
   const strange = [
     ...readdirSync(cwd).filter((name) => !own.test(name)),

@@ -67,7 +67,7 @@ export function proveAddress(
  */
 function removeUnproven(tx: Transactor, userId: string, shown: ShownCredentials): string {
   const keepsPassword = shown.password || shown.sessionId !== null;
-  // Who has a given password has not made the other credentials.
+  // The holder of a given password has not made the other credentials.
   const keepsOthers = keepsPassword && !hasGivenPassword(tx, userId);
   const before = credentialsOf(tx, userId, shown.link ?? null);
   if (!keepsPassword) setPasswordHash(tx, userId, "");
