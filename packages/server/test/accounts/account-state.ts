@@ -35,8 +35,7 @@ export interface Account {
   /** Subjects at the provider. */
   readonly links: Set<string>;
   readonly keys: Set<string>;
-  /** The times of wrong codes from mails, and of wrong codes of the app. */
-  wrongCodes: number[];
+  /** The times of wrong codes of the app. */
   wrongFactors: number[];
   /** Whether the attacker has used a stolen secret of the account: from then on, the attacker may have made anything. */
   isCompromised: boolean;
@@ -104,7 +103,6 @@ export function newAccount(email: string, password: string | null): Account {
     passkeys: new Set(),
     links: new Set(),
     keys: new Set(),
-    wrongCodes: [],
     wrongFactors: [],
     isCompromised: false,
   };

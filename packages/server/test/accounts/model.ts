@@ -28,15 +28,19 @@ interface Shown {
 
 export class AccountModel {
   now = 0;
-  readonly proofs = new ProofBook();
+  readonly proofs: ProofBook;
   readonly #accounts: Account[] = [];
   readonly #sessions: Session[] = [];
   readonly #attempts: Attempt[] = [];
   readonly #needsProof: boolean;
 
-  /** @param needsProof `auth.requireVerified`. */
-  constructor(needsProof: boolean) {
+  /**
+   * @param needsProof `auth.requireVerified`.
+   * @param strayCodes the times of codes for texts that are no attempts, of all sequences at the service.
+   */
+  constructor(needsProof: boolean, strayCodes: number[]) {
     this.#needsProof = needsProof;
+    this.proofs = new ProofBook(strayCodes);
   }
 
   at(email: string): Account | null {
@@ -153,12 +157,13 @@ export class AccountModel {
   signInWithCode(attempt: string, code: string): Expected {
     const proof = this.proofs.find("code", attempt, this.now);
     const account = proof?.account ?? null;
-    if (account !== null && this.#isLocked(account.wrongCodes)) return { status: 429 };
+    const wrong = this.proofs.wrongCodesOf(attempt);
+    if (this.#isLocked(wrong)) return { status: 429 };
     if (proof === null || account === null || proof.code !== code) {
-      account?.wrongCodes.push(this.now);
+      wrong.push(this.now);
       return { status: 400 };
     }
-    account.wrongCodes = [];
+    wrong.length = 0;
     proof.isOver = true;
     this.proofs.end(account, (purpose) => purpose === "code");
     this.#prove(account, account.email, { caller: null, hasPassword: false });
@@ -304,10 +309,6 @@ export class AccountModel {
     for (const attempt of this.#attempts) if (attempt.account === account) attempt.isOver = true;
   }
 
-  endSession(session: Session): void {
-    session.isOver = true;
-  }
-
   invite(email: string): Expected {
     if (this.at(email) !== null) return { status: 409 };
     return { status: 201, mail: { purpose: "invitation", to: email, account: null } };
@@ -341,6 +342,7 @@ export class AccountModel {
       if (!isShown || account.hasGivenPassword) clearCredentials(account, link);
       if (isShown) account.password = password;
       this.endSessions(account, kept);
+      this.proofs.end(account, () => true);
     }
     account.isVerified = true;
     account.email = email;

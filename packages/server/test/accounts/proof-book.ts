@@ -3,6 +3,12 @@ import { type Account, type Expected, type Proof, type Purpose, proofRules } fro
 
 export class ProofBook {
   readonly #proofs: Proof[] = [];
+  readonly #wrongCodes = new Map<string, number[]>();
+  readonly #strayCodes: number[];
+
+  constructor(strayCodes: number[]) {
+    this.#strayCodes = strayCodes;
+  }
 
   /** Adds a proof; the oldest proofs of the address end. @param secret `text` is "" for a proof that nobody holds. */
   add(
@@ -27,6 +33,15 @@ export class ProofBook {
   ownerOf(text: string): { email: string; account: Account | null } {
     const proof = this.#proofs.find((each) => each.text === text);
     return { email: proof?.email ?? "", account: proof?.account ?? null };
+  }
+
+  /** The times of wrong codes: of the email of an attempt, and together of all texts that are no attempts of the service. */
+  wrongCodesOf(text: string): number[] {
+    const attempt = this.#proofs.find((each) => each.purpose === "code" && each.text === text && text !== "");
+    if (attempt === undefined) return this.#strayCodes;
+    const found = this.#wrongCodes.get(attempt.email) ?? [];
+    this.#wrongCodes.set(attempt.email, found);
+    return found;
   }
 
   end(account: Account, isEnded: (purpose: Purpose) => boolean): void {

@@ -35,7 +35,7 @@ export async function openStages(): Promise<Stage[]> {
       },
     );
     await api.admin();
-    stages.push({ api, fake, needsProof, pass });
+    stages.push({ api, fake, needsProof, pass, strayCodes: [] });
   }
   return stages;
 }

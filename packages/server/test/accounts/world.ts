@@ -15,6 +15,8 @@ export interface Stage {
   readonly api: TestApi;
   readonly fake: FakeProvider;
   readonly needsProof: boolean;
+  /** The times of codes for texts that are no attempts of the service. */
+  readonly strayCodes: number[];
   /** Lets milliseconds pass on the monotonic clock. */
   readonly pass: (milliseconds: number) => void;
 }
@@ -63,7 +65,7 @@ export class World {
     this.stage = stage;
     this.#random = randomNumbers(seed);
     this.#name = `${seed.toString(36)}${stage.needsProof ? "p" : ""}`;
-    this.model = new AccountModel(stage.needsProof);
+    this.model = new AccountModel(stage.needsProof, stage.strayCodes);
     this.model.now = Math.ceil(Date.now() / 1_000) * 1_000;
     setSystemTime(this.model.now);
     this.pockets = new Pockets(this.#random);
@@ -142,11 +144,11 @@ export class World {
     return this.send("POST", `/api/auth/${path}`, { body, token });
   }
 
-  /** The token of an admin, for an hour. */
+  /** The token of an admin whose sign-in is recent. */
   async admin(): Promise<string> {
     if (this.#admin.until > this.model.now) return this.#admin.token;
     const { body } = await this.post("login", { email: "admin@example.com", password: "correct horse" });
-    this.#admin = { token: String(body["accessToken"]), until: this.model.now + 3_000_000 };
+    this.#admin = { token: String(body["accessToken"]), until: this.model.now + 9 * 60_000 };
     return this.#admin.token;
   }
 

@@ -4,6 +4,7 @@
  */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { codeOf } from "../../../../test/authenticator.ts";
+import { monotonicClock } from "../../../../test/clock.ts";
 import { FakeProvider } from "../../../../test/fake-provider.ts";
 import { makeKey } from "../../../../test/keys.ts";
 import { Mailbox } from "../../../../test/mailbox.ts";
@@ -16,6 +17,7 @@ import {
   TestBrowser,
 } from "../../../../test/sign-in-world.ts";
 
+const pass = monotonicClock();
 const fake = new FakeProvider();
 const rates = ["REGISTER", "LOGIN", "REFRESH", "MAIL", "RECIPIENT"].map((name) => [
   `SERVICE_LIMITS_RATE_${name}`,
@@ -71,7 +73,11 @@ const routes = {
   reset: (token: string) => post("password/reset", { token, password }),
   email: (token: string) => post("email/confirm", { token }),
   invitation: (token: string) => post("invitation", { token, password }),
-  code: (token: string) => post("code", { attempt: token, code: "123456" }),
+  code(token: string) {
+    // Five wrong codes in ten minutes are the bound, for all texts that are no attempts of the service.
+    pass(11 * 60_000);
+    return post("code", { attempt: token, code: "123456" });
+  },
   "second factor": (token: string) => post("second-factor", { attempt: token, recoveryCode: "x" }),
   "options of a passkey": (token: string) => post("passkeys/login/options", { attempt: token }),
   "code of a provider": (token: string) => post("oauth/token", { code: token, verifier: app.verifier }),
@@ -132,6 +138,12 @@ const families: { readonly [family: string]: () => Promise<Live> } = {
   async "a code of a provider"() {
     const { browser, back } = await begun();
     const token = fragmentOf(await browser.follow(back.href))["code"] ?? "";
+    return { token, route: "code of a provider", use: async () => (await app.exchange(api, token)).status };
+  },
+  async "a code of a sign-in page"() {
+    const tokens = await api.register("page@matrix.example");
+    const target = { redirect: home, challenge: app.challenge };
+    const token = fragmentOf(await api.service.providers.apps.leave(target, tokens))["code"] ?? "";
     return { token, route: "code of a provider", use: async () => (await app.exchange(api, token)).status };
   },
   async "a link of a user"() {

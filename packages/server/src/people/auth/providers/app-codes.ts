@@ -5,6 +5,7 @@
 import type { TokenResponse } from "@socle/protocol";
 import { AppError } from "../../../base/kernel/index.ts";
 import type { Database } from "../../../store/database/index.ts";
+import { invalidProof } from "../invalid-proof.ts";
 import type { PasswordCaller } from "../passwords.ts";
 import { findUnexpired, type Sessions } from "../sessions.ts";
 import type { SignIns } from "../sign-ins.ts";
