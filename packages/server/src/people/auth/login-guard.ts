@@ -255,8 +255,8 @@ interface Claimant {
   /** Null for a text that is no email address. */
   readonly email: string | null;
   readonly caller: PasswordCaller;
-  /** The key of the account's bound; by default, the email and the address. */
-  readonly account?: string;
+  /** The key of the account's bound; by default, the email and the address. Null: the proof is of no account. */
+  readonly account?: string | null;
 }
 
 /**
@@ -283,11 +283,12 @@ export class LoginGuard {
    */
   async guard({ email, caller, account }: Claimant, check: () => Promise<boolean>): Promise<boolean> {
     const { key: address, signal } = caller;
-    const key = account ?? JSON.stringify([email, address]);
+    const key = account === undefined ? JSON.stringify([email, address]) : account;
     const ofAccount = { signal, onLocked: () => void this.#locked.note(email, address) };
     const ofAddress = { signal, onLocked: () => void this.#locked.note(null, address) };
-    const isRight = await this.#addresses.guard(address, () => this.#accounts.guard(key, check, ofAccount), ofAddress);
-    if (isRight) this.#accounts.forgive(key);
+    const ofKey = key === null ? check : () => this.#accounts.guard(key, check, ofAccount);
+    const isRight = await this.#addresses.guard(address, ofKey, ofAddress);
+    if (isRight && key !== null) this.#accounts.forgive(key);
     else await this.#failed.note(email, address);
     return isRight;
   }

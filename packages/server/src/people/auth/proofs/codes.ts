@@ -89,11 +89,11 @@ export class Codes {
     return `${unsigned}.${this.#digest(`attempt ${unsigned}`)}`;
   }
 
-  /** The key of the bound of wrong codes: the hash of the email. All attempts that this service has not made share a key. */
-  #accountOf(attempt: string): string {
+  /** The key of the bound of wrong codes: the hash of the email. An attempt that this service has not made is of no account. */
+  #accountOf(attempt: string): string | null {
     const end = attempt.lastIndexOf(".");
     const isOwn = isSameSecret(attempt.slice(end + 1), this.#digest(`attempt ${attempt.slice(0, Math.max(0, end))}`));
-    return isOwn ? (attempt.split(".")[1] ?? "") : "";
+    return isOwn ? (attempt.split(".")[1] ?? null) : null;
   }
 
   #digest(text: string): string {
