@@ -1,5 +1,5 @@
 /** The services of the model of accounts: with and without `auth.requireVerified`. */
-import { spyOn } from "bun:test";
+import { afterAll, spyOn } from "bun:test";
 import { Passwords } from "../../src/people/auth/passwords.ts";
 import { monotonicClock } from "../clock.ts";
 import { FakeProvider } from "../fake-provider.ts";
@@ -12,7 +12,9 @@ import type { Stage } from "./world.ts";
  */
 function hashFast(): void {
   const fast = { algorithm: "argon2id", memoryCost: 8, timeCost: 1 } as const;
-  spyOn(Passwords.prototype, "hash").mockImplementation((password) => Bun.password.hash(password, fast));
+  const hash = spyOn(Passwords.prototype, "hash").mockImplementation((password) => Bun.password.hash(password, fast));
+  // Other test files share the process.
+  afterAll(() => hash.mockRestore());
 }
 
 export async function openStages(): Promise<Stage[]> {
