@@ -17,6 +17,7 @@ import type {
   Overview,
   Page,
   Permissions,
+  ProviderSetup,
   Role,
   RuleTrial,
   RuleTrialRequest,
@@ -166,6 +167,16 @@ export class UserAdmin {
     return this.#transport.call("POST", `${userPath(id)}/password`, { body: { password } });
   }
 
+  /** Mails the user a link that sets a new password. */
+  async sendReset(id: string): Promise<void> {
+    await this.#transport.fetch("POST", `${userPath(id)}/reset`);
+  }
+
+  /** Mails the user a link that proves the address. */
+  async sendVerification(id: string): Promise<void> {
+    await this.#transport.fetch("POST", `${userPath(id)}/verification`);
+  }
+
   factors(id: string): Promise<UserFactors> {
     return this.#transport.call("GET", `${userPath(id)}/factors`);
   }
@@ -228,6 +239,11 @@ export class AdminClient {
   /** The configuration in force, and the source of each value. Secrets are left out. */
   config(): Promise<EffectiveConfig> {
     return this.#transport.call("GET", "/api/admin/config");
+  }
+
+  /** The providers of the configuration, and the presets that the configuration does not name; without secrets. */
+  async providers(): Promise<ProviderSetup[]> {
+    return (await this.#transport.call<Page<ProviderSetup>>("GET", "/api/admin/providers?limit=1000")).items;
   }
 
   /** Metadata of stored files, newest first. */

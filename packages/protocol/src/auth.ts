@@ -194,6 +194,19 @@ export interface ProviderEntry {
   title: string;
 }
 
+/** A provider in the form for admins (`GET /api/admin/providers`), never with a secret. */
+export interface ProviderSetup extends ProviderEntry {
+  /** False for a preset that the configuration does not name. */
+  isConfigured: boolean;
+  clientId: string | null;
+  /** The address of the provider; null for a preset that is not configured. */
+  issuer: string | null;
+  /** The address of this service that the provider has to know; null without `publicUrl`. */
+  callback: string | null;
+  /** Keys of the configuration that a sign-in at this provider still needs. */
+  missing: string[];
+}
+
 /** The link of a user to an account at a provider. */
 export interface Link {
   /** The name of the provider. */

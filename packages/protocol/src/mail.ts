@@ -24,6 +24,29 @@ export interface MailEntry {
   error: string | null;
 }
 
+/** The sending of mails (`GET /api/admin/mails/settings`). */
+export interface MailSettings {
+  /** `mail.from`; null while mail is off. */
+  from: string | null;
+  /** The SMTP server without user and password; null when mails stay in the outbox. */
+  server: string | null;
+  /** `publicUrl`, which mails with a link need; null when not set. */
+  publicUrl: string | null;
+  /** Mails that wait now. */
+  waiting: number;
+  /** Mails that were sent, and that have failed for good, since the start. */
+  sent: number;
+  failed: number;
+}
+
+/** The outcome of a test mail (`POST /api/admin/mails/test`). */
+export interface MailTest {
+  /** Whether the SMTP server has taken the mail. */
+  isTaken: boolean;
+  /** The last line of the SMTP server, or the failure. */
+  answer: string;
+}
+
 /** A mail with the texts (`GET /api/admin/mails/{id}`). If an SMTP server is configured, the texts are without links and codes. */
 export interface MailDetail extends MailEntry {
   messageId: string;

@@ -3,7 +3,7 @@ import { isObject, nearest, oneOf, quote, Secret, SetupError } from "../kernel/i
 import { filledText, jsonFromText, listFromText, type ValueKind } from "./values.ts";
 
 /** Providers that the service knows; a provider with another name is found by its `issuer` (OpenID Connect Discovery 1.0). */
-const PROVIDER_PRESETS = ["google", "github", "apple", "microsoft", "gitlab", "discord", "facebook"] as const;
+export const PROVIDER_PRESETS = ["google", "github", "apple", "microsoft", "gitlab", "discord", "facebook"] as const;
 export type ProviderPreset = (typeof PROVIDER_PRESETS)[number];
 
 /** A provider as configured. The settings that a provider needs are present. */
@@ -39,6 +39,11 @@ const appleSettings = ["teamId", "keyId", "privateKey"];
 function settingNames(name: string): string[] {
   if (name === "apple") return [...common.filter((setting) => setting !== "clientSecret"), ...appleSettings];
   return name === "microsoft" ? [...common, "tenant"] : common;
+}
+
+/** The settings that a preset needs. */
+export function neededSettings(preset: ProviderPreset): readonly string[] {
+  return preset === "apple" ? ["clientId", ...appleSettings] : ["clientId", "clientSecret"];
 }
 
 /** Whether requests to an address stay on this machine. */

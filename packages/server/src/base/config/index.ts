@@ -1,5 +1,11 @@
 /** Configuration: reads the file and the environment into a frozen, typed `Config`. Only this module reads the environment. */
-export { isLoopback, type ProviderPreset, type ProviderSettings } from "./auth-providers.ts";
+export {
+  isLoopback,
+  neededSettings,
+  PROVIDER_PRESETS,
+  type ProviderPreset,
+  type ProviderSettings,
+} from "./auth-providers.ts";
 export { type Config, environmentName, type KeyPath, keys } from "./keys.ts";
 export { isSecure, type LoadedConfig, type LoadOptions, loadConfig, logFormatOf, secretVariables } from "./load.ts";
 export type { RequestLimit } from "./request-limits.ts";

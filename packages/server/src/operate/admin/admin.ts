@@ -38,13 +38,13 @@ export function buildAdmin(options: AdminOptions) {
   const changes = new AdminChanges(options);
   const { auth, backups, events, log, effective: config } = options;
   const { users, forms, factors, keys, notices, proofs } = auth;
-  const { invitations } = proofs;
   return {
     schema: new SchemaAdmin({ ...options, changes }),
-    users: new UserAdmin({ ...options, changes, users, forms, factors, notices, invitations }),
+    users: new UserAdmin({ ...options, changes, users, forms, factors, notices, proofs }),
     keys: new KeyAdmin({ changes, keys }),
     trials: new RuleTrials({ ...options, users }),
     mails: new MailAdmin({ ...options, changes }),
+    providers: options.providers,
     scripts: new ScriptAdmin({ ...options, changes }),
     overviews: new Overviews(options),
     firstAdmin: new FirstAdmin({ ...options, changes }),

@@ -1,13 +1,13 @@
 /** Admin API of users: lists users, changes roles and passwords, ends sessions, in force at once on open sockets too. */
 import { type Invitation, type Link, ROLES, type User, type UserEntry, type UserFactors } from "@socle/protocol";
-import { readChoice, type SignedIn } from "../../base/kernel/index.ts";
+import { AppError, readChoice, type SignedIn } from "../../base/kernel/index.ts";
 import type { Records } from "../../data/records/index.ts";
 import {
   checkRecent,
   type Factors,
-  type Invitations,
   type Notices,
   type PasswordCaller,
+  type Proofs,
   type Providers,
   readPassword,
   type UserDeletions,
@@ -24,7 +24,7 @@ interface UserAdminOptions {
   readonly notices: Notices;
   readonly providers: Providers;
   readonly userDeletions: UserDeletions;
-  readonly invitations: Invitations;
+  readonly proofs: Pick<Proofs, "invitations" | "mailReset" | "mailVerification">;
   readonly records: Records;
 }
 
@@ -73,7 +73,7 @@ export class UserAdmin {
   /** Mails an invitation. @throws AppError as `Invitations.prepare`, and `forbidden` as `create`. */
   async invite(body: Record<string, unknown>, admin: SignedIn, caller: PasswordCaller): Promise<Invitation> {
     refuseOthers(body, ["email", "role", "data"]);
-    const invitation = await this.#options.invitations.prepare(body, admin, caller);
+    const invitation = await this.#options.proofs.invitations.prepare(body, admin, caller);
     return this.#options.changes.transact(admin, (tx, audit) => {
       const after = invitation.write(tx);
       if (after.role === "admin") checkRecent(tx, admin);
@@ -111,6 +111,30 @@ export class UserAdmin {
       notices.tell(tx, user, { change: "The password was changed.", by: "an administrator" });
       audit({ action: "user.password", target: id });
       return user;
+    });
+  }
+
+  /**
+   * Mails a user a link that sets a new password.
+   * @throws AppError `not_found`; `unavailable` when mail is off, and without `publicUrl`.
+   */
+  async sendReset(id: string, admin: SignedIn, caller: PasswordCaller): Promise<void> {
+    await this.#options.changes.transact(admin, (tx, audit) => {
+      this.#options.proofs.mailReset(tx, this.#options.users.get(id, tx), caller);
+      audit({ action: "user.reset", target: id });
+    });
+  }
+
+  /**
+   * Mails a user a link that proves the address.
+   * @throws AppError as `sendReset`; `bad_request` for a user with a proven address.
+   */
+  async sendVerification(id: string, admin: SignedIn, caller: PasswordCaller): Promise<void> {
+    await this.#options.changes.transact(admin, (tx, audit) => {
+      const user = this.#options.users.get(id, tx);
+      if (user.verified) throw new AppError("bad_request", "The user has proven the address already.");
+      this.#options.proofs.mailVerification(tx, user, caller);
+      audit({ action: "user.verification", target: id });
     });
   }
 

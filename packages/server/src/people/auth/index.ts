@@ -7,7 +7,7 @@ export { readNewKey } from "./keys/new-key.ts";
 export type { Notices } from "./notices.ts";
 export { checkRecent } from "./own-change.ts";
 export { ownCaller, type PasswordCaller } from "./passwords.ts";
-export type { Invitations } from "./proofs/invitations.ts";
+export type { Proofs } from "./proofs/proofs.ts";
 export type { AppRequest } from "./providers/app-codes.ts";
 export { Providers } from "./providers/providers.ts";
 export type { AppTarget } from "./providers/steps.ts";

@@ -71,15 +71,30 @@ export function findMail(reader: Reader, id: string): MailRow | null {
   return reader.get<MailRow>(`SELECT ${columns} FROM _mails WHERE id = ?`, id);
 }
 
-/** Mails with a status, or all; newest first. */
+/** Chooses mails of the outbox; null for any. */
+export interface MailFilter {
+  readonly status: MailStatus | null;
+  /** The stored form of the recipient's address. */
+  readonly to: string | null;
+  /** A part of the recipient's address. */
+  readonly search: string | null;
+}
+
+/** The mails of a filter, newest first. */
 export function listMails(
   reader: Reader,
-  status: MailStatus | null,
+  { status, to, search }: MailFilter,
   { limit, offset }: { limit: number; offset: number },
 ): { items: MailHead[]; total: number } {
-  const sql = `SELECT ${headColumns} FROM _mails WHERE ?1 IS NULL OR status = ?1 ORDER BY seq DESC LIMIT ?2 OFFSET ?3`;
-  const total = reader.get<{ n: number }>("SELECT count(*) AS n FROM _mails WHERE ?1 IS NULL OR status = ?1", status);
-  return { items: reader.all<MailHead>(sql, status, limit, offset), total: total?.n ?? 0 };
+  const conditions: [sql: string, value: string][] = [];
+  if (status !== null) conditions.push(["status = ?", status]);
+  if (to !== null) conditions.push(["recipient = ?", to]);
+  if (search !== null) conditions.push(["instr(recipient, ?) > 0", search.toLowerCase()]);
+  const where = conditions.length === 0 ? "" : `WHERE ${conditions.map(([sql]) => sql).join(" AND ")}`;
+  const values = conditions.map(([, value]) => value);
+  const total = reader.get<{ n: number }>(`SELECT count(*) AS n FROM _mails ${where}`, ...values)?.n ?? 0;
+  const sql = `SELECT ${headColumns} FROM _mails ${where} ORDER BY seq DESC LIMIT ? OFFSET ?`;
+  return { items: reader.all<MailHead>(sql, ...values, limit, offset), total };
 }
 
 /** All mails with the texts, oldest first. */

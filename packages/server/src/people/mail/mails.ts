@@ -1,8 +1,8 @@
 /** Mails: writes mails into the outbox, in the transaction of the cause of each mail, builds links for mails, and reads the outbox. */
 import { join } from "node:path";
-import type { MailStatus } from "@socle/protocol";
+import type { MailSettings as MailOverview, MailTest } from "@socle/protocol";
 import type { Config } from "../../base/config/index.ts";
-import { AppError, type Clock, newId, overloaded, quote, SetupError } from "../../base/kernel/index.ts";
+import { AppError, type Clock, newId, overloaded, printable, quote, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import type { GivenMail } from "./given-mail.ts";
@@ -12,6 +12,7 @@ import {
   findMail,
   insertMail,
   listMails,
+  type MailFilter,
   type MailHead,
   type MailRow,
   ranks,
@@ -19,7 +20,7 @@ import {
 } from "./mail-table.ts";
 import { secretsOf, withoutSecrets } from "./secrets.ts";
 import { MailSender } from "./sender.ts";
-import { SmtpServer, type SmtpTimeouts } from "./smtp.ts";
+import { SendFailure, SmtpServer, type SmtpTimeouts } from "./smtp.ts";
 import { plain, Templates } from "./templates.ts";
 import type { MailKind, MailValues } from "./texts.ts";
 
@@ -58,6 +59,7 @@ export class Mails {
   readonly #isSending: boolean;
   readonly #sender: MailSender;
   #templates: Templates;
+  #isTesting = false;
 
   /** @throws SetupError for a file of a text that is not valid. */
   constructor(options: MailsOptions) {
@@ -134,12 +136,9 @@ export class Mails {
     throw new AppError("unavailable", "This service cannot send links at the moment.");
   }
 
-  /** Mails with a status, or all, newest first, without links and codes if the service sends mails. */
-  list(
-    status: MailStatus | null,
-    page: { limit: number; offset: number },
-  ): { items: readonly MailHead[]; total: number } {
-    const { items, total } = listMails(this.#options.database.reader, status, page);
+  /** The mails of a filter, newest first, without links and codes if the service sends mails. */
+  list(filter: MailFilter, page: { limit: number; offset: number }): { items: readonly MailHead[]; total: number } {
+    const { items, total } = listMails(this.#options.database.reader, filter, page);
     return { items: items.map((mail) => this.#shown(mail)), total };
   }
 
@@ -154,7 +153,7 @@ export class Mails {
   /** Makes a mail wait again. @throws AppError `not_found`, or `bad_request` for a mail that waits or was sent. */
   retry(tx: Transactor, id: string): MailHead {
     const mail = this.#find(tx, id);
-    if (!this.#isSending) throw new AppError("bad_request", "No mail can be sent: mail.from or mail.smtp is not set.");
+    this.checkSending();
     if (mail.status !== "failed" && mail.status !== "kept")
       throw new AppError(
         "bad_request",
@@ -174,6 +173,35 @@ export class Mails {
   totals(): { waiting: number; sent: number; failed: number } {
     const waiting = countWaiting(this.#options.database.reader, 0, Number.MAX_SAFE_INTEGER);
     return { waiting, ...this.#sender.totals };
+  }
+
+  /** @throws AppError `bad_request` when no mail can be sent. */
+  checkSending(): void {
+    if (!this.#isSending) throw new AppError("bad_request", "No mail can be sent: mail.from or mail.smtp is not set.");
+  }
+
+  /** The sending of mails, without secrets: some servers take a token as the user, too. */
+  overview(): MailOverview {
+    const { "mail.from": from = null, "mail.smtp": smtp, publicUrl = null } = this.#options.settings;
+    const { protocol, host } = smtp === undefined ? { protocol: "", host: "" } : new URL(smtp.reveal());
+    return { from, server: smtp === undefined ? null : `${protocol}//${host}`, publicUrl, ...this.totals() };
+  }
+
+  /**
+   * Hands a test mail to the SMTP server at once, without the outbox.
+   * @throws AppError `conflict` while another test is under way.
+   */
+  async test(to: string, signal: AbortSignal): Promise<MailTest> {
+    if (this.#isTesting) throw new AppError("conflict", "Another test mail is under way.");
+    this.#isTesting = true;
+    try {
+      const sending = { timeouts: testTimeouts, signal };
+      return { isTaken: true, answer: printable(await sendTestMail(this.#options.settings, to, sending)) };
+    } catch (thrown) {
+      return { isTaken: false, answer: new SendFailure(thrown).message };
+    } finally {
+      this.#isTesting = false;
+    }
   }
 
   #find(tx: Transactor, id: string): MailRow {
@@ -233,14 +261,21 @@ function mailboxOf(from: string): Mailbox {
   return { name, address, host };
 }
 
+/** An admin waits for the outcome of a test. */
+const testTimeouts: SmtpTimeouts = { connect: 5_000, silence: 10_000, mail: 20_000 };
+
 /** Hands a mail to the server of the configuration at once, without the outbox. Answers the last line of the server. */
-export async function sendTestMail(settings: MailSettings, to: string): Promise<string> {
+export async function sendTestMail(
+  settings: MailSettings,
+  to: string,
+  { timeouts, signal = new AbortController().signal }: { timeouts?: SmtpTimeouts; signal?: AbortSignal } = {},
+): Promise<string> {
   const { "mail.from": from, "mail.smtp": smtp } = settings;
   if (from === undefined || smtp === undefined)
     throw new SetupError(`${from === undefined ? "mail.from" : "mail.smtp"} is not set: see docs/mail.md`);
   const now = Date.now();
   const sender = mailboxOf(from);
-  const server = new SmtpServer(smtp, sender);
+  const server = new SmtpServer(smtp, sender, timeouts);
   try {
     const name = sender.name || sender.host;
     return await server.send(
@@ -248,11 +283,11 @@ export async function sendTestMail(settings: MailSettings, to: string): Promise<
         messageId: `<${newId("mai", now)}@${sender.host}>`,
         recipient: to,
         subject: `A test of the mails of ${name}`,
-        text: `This mail was sent by socle mail test.\n`,
+        text: `This mail is a test of the mails of ${name}.\n`,
         html: null,
         createdAt: now,
       },
-      new AbortController().signal,
+      signal,
     );
   } finally {
     await server.close();

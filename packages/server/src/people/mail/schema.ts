@@ -27,5 +27,6 @@ export const mailSchema: ModuleSchema = {
     ) STRICT`,
     "CREATE INDEX _mails_waiting ON _mails (rank, notBefore) WHERE status = 'waiting'",
     "CREATE INDEX _mails_ended ON _mails (endedAt) WHERE status != 'waiting'",
+    "CREATE INDEX _mails_recipient ON _mails (recipient, status)",
   ],
 };

@@ -35,29 +35,31 @@ interface ProviderOptions {
 export class Provider {
   readonly name: string;
   readonly title: string;
+  readonly clientId: string;
+  readonly issuer: string;
   readonly hasOwnCallback: boolean;
   readonly #settings: ProviderSettings;
   readonly #preset: Preset;
   readonly #isPreset: boolean;
-  readonly #issuer: string;
   readonly #isLocal: boolean;
   readonly #http: ProviderHttp;
   readonly #admission: Admission;
   #found: { readonly client: Promise<Configuration>; readonly until: number } | null = null;
 
   constructor(settings: ProviderSettings, { timeLimitMs, maxWaiting }: ProviderOptions) {
-    const { name, ownCallback } = settings;
+    const { name, clientId, ownCallback } = settings;
     const preset = presetOf(name);
     this.#isPreset = preset !== null;
     this.#preset = preset ?? { title: name, issuer: () => "", scopes: ["openid", "email"] };
     this.name = name;
     this.title = settings.title ?? this.#preset.title;
+    this.clientId = clientId;
     this.hasOwnCallback = ownCallback;
     this.#settings = settings;
     const issuer = settings.issuer ?? this.#preset.issuer(settings);
     // The addresses of a preset are put together; the issuer of discovery is compared as a whole.
-    this.#issuer = this.#preset.endpoints === undefined ? issuer : issuer.replace(/\/$/, "");
-    this.#isLocal = isLoopback(new URL(this.#issuer));
+    this.issuer = this.#preset.endpoints === undefined ? issuer : issuer.replace(/\/$/, "");
+    this.#isLocal = isLoopback(new URL(this.issuer));
     this.#http = new ProviderHttp({ name, timeLimitMs, isLocal: this.#isLocal });
     this.#admission = new Admission({
       width,
@@ -120,7 +122,7 @@ export class Provider {
     const tokens = await authorizationCodeGrant(client, url, checks);
     const { ofResource, ofClaims = standardIdentity } = this.#preset;
     if (ofResource !== undefined)
-      return ofResource((address) => this.#resource(address, tokens.access_token), this.#issuer);
+      return ofResource((address) => this.#resource(address, tokens.access_token), this.issuer);
     const claims = tokens.claims();
     if (claims === undefined) throw oddAnswer("the provider gave no ID token");
     // Some providers have the email only here.
@@ -154,12 +156,12 @@ export class Provider {
     const extensions = [...(this.#isOpenId ? [library.enableNonRepudiationChecks] : [])];
     if (this.#isLocal) extensions.push(library.allowInsecureRequests);
     if (endpoints === undefined)
-      return library.discovery(new URL(this.#issuer), clientId, {}, authentication, {
+      return library.discovery(new URL(this.issuer), clientId, {}, authentication, {
         [library.customFetch]: fetch,
         execute: extensions,
       });
     const client = new library.Configuration(
-      { issuer: this.#issuer, ...endpoints(this.#issuer) },
+      { issuer: this.issuer, ...endpoints(this.issuer) },
       clientId,
       {},
       authentication,

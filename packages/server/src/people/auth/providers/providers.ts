@@ -3,8 +3,8 @@
  * which the app exchanges for tokens. Each step works once; the `state` belongs to one browser, the `code` to the app that
  * holds the verifier of the first request (PKCE, RFC 7636). Nothing changes before the exchange.
  */
-import type { LinkResponse, LoginResponse, ProviderEntry } from "@socle/protocol";
-import type { Config } from "../../../base/config/index.ts";
+import type { LinkResponse, LoginResponse, ProviderEntry, ProviderSetup } from "@socle/protocol";
+import { type Config, neededSettings, PROVIDER_PRESETS } from "../../../base/config/index.ts";
 import { AppError, type Clock, isSameSecret, messageOf, quote, type SignedIn } from "../../../base/kernel/index.ts";
 import { FailureBudget, type LimitMeter, type Logger } from "../../../base/logging/index.ts";
 import type { Database, Transactor } from "../../../store/database/index.ts";
@@ -17,7 +17,7 @@ import type { SignIns } from "../sign-ins.ts";
 import type { Users } from "../users.ts";
 import { ProviderAccounts } from "./accounts.ts";
 import { AppCodes, type AppRequest, withFragment } from "./app-codes.ts";
-import { oddAnswer } from "./presets.ts";
+import { oddAnswer, presetOf } from "./presets.ts";
 import { type Flow, Provider } from "./provider.ts";
 import { Redirects } from "./redirects.ts";
 import { type ProviderStep, type SessionStep, Steps } from "./steps.ts";
@@ -113,6 +113,28 @@ export class Providers {
   /** The providers, in the order of the configuration. */
   list(): ProviderEntry[] {
     return [...this.#providers.values()].map(({ name, title }) => ({ name, title }));
+  }
+
+  /** The providers of the configuration, and then the presets that the configuration does not name; without secrets. */
+  setups(): ProviderSetup[] {
+    const { publicUrl } = this.#options.settings;
+    const noAddress = publicUrl === undefined ? ["publicUrl"] : [];
+    const callbackOf = (path: string): string | null => (publicUrl === undefined ? null : `${publicUrl}${path}`);
+    const configured = [...this.#providers.values()].map((provider) => {
+      const { name, title, clientId, issuer } = provider;
+      const callback = callbackOf(callbackPath(provider));
+      return { name, title, isConfigured: true, clientId, issuer, callback, missing: noAddress };
+    });
+    const others = PROVIDER_PRESETS.filter((name) => !this.#providers.has(name)).map((name) => ({
+      name,
+      title: presetOf(name)?.title ?? name,
+      isConfigured: false,
+      clientId: null,
+      issuer: null,
+      callback: callbackOf(callbackPath({ name, hasOwnCallback: false })),
+      missing: [...neededSettings(name).map((setting) => `auth.providers.${name}.${setting}`), ...noAddress],
+    }));
+    return [...configured, ...others];
   }
 
   /** @throws AppError `not_found` for a provider that is not configured, `unavailable` without `publicUrl`. */
@@ -231,12 +253,16 @@ export class Providers {
   }
 
   /** The callback address, and the secrets of a sign-in at the provider: all but the state follow from the state. */
-  #flow({ name, hasOwnCallback }: Provider, state: string): Flow {
+  #flow(provider: Provider, state: string): Flow {
     const key = this.#options.auth.secretFor("sign-ins at providers");
     const secret = (purpose: string): string =>
       new Bun.CryptoHasher("sha256", key).update(`${purpose} ${state}`).digest("base64url");
-    const callback = `${this.#publicUrl()}/api/auth/oauth/callback${hasOwnCallback ? `/${name}` : ""}`;
-    return { callback, state, nonce: secret("nonce"), verifier: secret("verifier") };
+    return {
+      callback: this.#publicUrl() + callbackPath(provider),
+      state,
+      nonce: secret("nonce"),
+      verifier: secret("verifier"),
+    };
   }
 
   /** The address of the app with the error, which is logged if the provider has caused the error. */
@@ -247,6 +273,11 @@ export class Providers {
       this.#options.logger.warn(`A sign-in at ${name} failed: ${messageOf(thrown.cause ?? thrown)}`);
     return withOutcome(step, { error: thrown.code, error_description: thrown.message });
   }
+}
+
+/** The path to which a provider sends browsers back. */
+function callbackPath({ name, hasOwnCallback }: Pick<Provider, "name" | "hasOwnCallback">): string {
+  return `/api/auth/oauth/callback${hasOwnCallback ? `/${name}` : ""}`;
 }
 
 /** The stored hash of a secret, which is also the challenge of a verifier (RFC 7636, 4.2). */

@@ -1,12 +1,19 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { lastSeq, openApi, setRole } from "../../../../../test/kit.ts";
+import { SmtpSink } from "../../../../../test/smtp-sink.ts";
 import { system } from "../../../../base/kernel/index.ts";
 import { LiveStreams } from "../../live-streams.ts";
 import { adminRoutes } from "./index.ts";
 
+const sink = await SmtpSink.start();
+afterAll(() => sink[Symbol.asyncDispose]());
 const api = await openApi({
   collections: [{ name: "posts", fields: [{ name: "title", type: "string" }] }],
-  settings: { SERVICE_MAIL_FROM: "shop@example.com", SERVICE_PUBLIC_URL: "https://shop.example.com" },
+  settings: {
+    SERVICE_MAIL_FROM: "shop@example.com",
+    SERVICE_MAIL_SMTP: sink.address,
+    SERVICE_PUBLIC_URL: "https://shop.example.com",
+  },
 });
 const { request, service } = api;
 const admin = await api.admin();
@@ -69,6 +76,8 @@ const requests: readonly (readonly [method: string, path: string, route: string,
     "/api/admin/users/:id/sessions/:sid",
     204,
   ],
+  ["POST", `/api/admin/users/${member.user.id}/reset`, "/api/admin/users/:id/reset", 202],
+  ["POST", `/api/admin/users/${member.user.id}/verification`, "/api/admin/users/:id/verification", 202],
   ["GET", `/api/admin/users/${member.user.id}/factors`, "/api/admin/users/:id/factors", 200],
   ["DELETE", `/api/admin/users/${member.user.id}/factors`, "/api/admin/users/:id/factors", 204],
   ["GET", `/api/admin/users/${member.user.id}/links`, "/api/admin/users/:id/links", 200],
@@ -101,6 +110,9 @@ const requests: readonly (readonly [method: string, path: string, route: string,
   ["DELETE", "/api/admin/jobs/none/queue/run_x", "/api/admin/jobs/:name/queue/:runId", 404],
   ["POST", "/api/admin/jobs/none/queue/run_x/retry", "/api/admin/jobs/:name/queue/:runId/retry", 404],
   ["GET", "/api/admin/mails", "/api/admin/mails", 200],
+  ["GET", "/api/admin/mails/settings", "/api/admin/mails/settings", 200],
+  ["POST", "/api/admin/mails/test", "/api/admin/mails/test", 200, { to: "admin@example.com" }],
+  ["GET", "/api/admin/providers", "/api/admin/providers", 200],
   ["GET", "/api/admin/mails/mai_x", "/api/admin/mails/:id", 404],
   ["POST", "/api/admin/mails/mai_x/retry", "/api/admin/mails/:id/retry", 404],
   ["GET", "/api/admin/logs", "/api/admin/logs", 200],
@@ -212,10 +224,13 @@ test("an admin may, and each change is in the log with who, what, before and aft
     ["admin.user.invited", "invited@example.com"],
     ["admin.user.password", demoted.user.id],
     ["admin.session.deleted", expect.stringMatching(/^ses_/)],
+    ["admin.user.reset", member.user.id],
+    ["admin.user.verification", member.user.id],
     ["admin.user.factors", member.user.id],
     ["admin.key.created", expect.stringMatching(/^key_/)],
     ["admin.user.deleted", member.user.id],
     ["admin.file.updated", file.id],
+    ["admin.mail.tested", "admin@example.com"],
   ]);
   expect(events[1]?.payload).toMatchObject({
     before: { name: "made", fields: [] },

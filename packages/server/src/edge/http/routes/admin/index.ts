@@ -5,7 +5,7 @@ import type { Routes } from "../../router.ts";
 import { backupRoutes } from "./backups.ts";
 import { collectionRoutes } from "./collections.ts";
 import { eventRoutes } from "./events.ts";
-import { forAdmins } from "./for-admins.ts";
+import { answerPageOf, forAdmins } from "./for-admins.ts";
 import { adminKeyRoutes } from "./keys.ts";
 import { logRoutes } from "./logs.ts";
 import { mailRoutes } from "./mails.ts";
@@ -17,6 +17,7 @@ export function adminRoutes({ admin, liveStreams }: { admin: Admin; liveStreams:
   return forAdmins({
     "/api/admin/overview": { GET: async (exchange) => exchange.json(200, await admin.overviews.now()) },
     "/api/admin/config": { GET: (exchange) => exchange.json(200, admin.config()) },
+    "/api/admin/providers": { GET: (exchange) => answerPageOf(exchange, admin.providers.setups()) },
     ...collectionRoutes(admin),
     ...userRoutes(admin),
     ...adminKeyRoutes(admin),

@@ -39,6 +39,18 @@ export function userRoutes({ users }: Admin): AdminRoutes {
         return exchange.json(200, await users.setPassword(id, await readAdminBody(exchange), admin));
       },
     },
+    "/api/admin/users/:id/reset": {
+      async POST(exchange, admin) {
+        await users.sendReset(exchange.param("id"), admin, exchange.waiter);
+        return exchange.json(202, {});
+      },
+    },
+    "/api/admin/users/:id/verification": {
+      async POST(exchange, admin) {
+        await users.sendVerification(exchange.param("id"), admin, exchange.waiter);
+        return exchange.json(202, {});
+      },
+    },
     "/api/admin/users/:id/factors": {
       GET: (exchange) => exchange.json(200, users.factors(exchange.param("id"))),
       async DELETE(exchange, admin) {
