@@ -186,6 +186,11 @@ export class UserAdmin {
     await this.#transport.fetch("DELETE", `${userPath(id)}/factors`);
   }
 
+  /** Removes a second factor of a user. @param factor `totp`, or the id of a passkey. */
+  async removeFactor(id: string, factor: string): Promise<void> {
+    await this.#transport.fetch("DELETE", `${userPath(id)}/factors/${encodeURIComponent(factor)}`);
+  }
+
   /** The accounts at providers by which a user can sign in. */
   async links(id: string): Promise<Link[]> {
     return (await this.#transport.call<{ items: Link[] }>("GET", `${userPath(id)}/links`)).items;

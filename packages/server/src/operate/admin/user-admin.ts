@@ -171,6 +171,21 @@ export class UserAdmin {
     });
   }
 
+  /**
+   * Removes a second factor of a user, also the last way to sign in.
+   * @param factor `totp`, or the id of a passkey.
+   * @throws AppError `not_found`.
+   */
+  async removeFactor(id: string, factor: string, admin: SignedIn): Promise<void> {
+    await this.#options.changes.transact(admin, (tx, audit) => {
+      const user = this.#options.users.get(id, tx);
+      const before = this.#options.factors.removeOne(tx, id, factor);
+      const change = factor === "totp" ? "The authenticator app was removed." : "A passkey was removed.";
+      this.#options.notices.tell(tx, user, { change, by: "an administrator" });
+      audit({ action: "user.factors", target: id, before, after: this.#options.factors.of(id, tx) });
+    });
+  }
+
   /** @throws AppError `not_found`. */
   links(id: string): Link[] {
     this.#options.users.get(id);

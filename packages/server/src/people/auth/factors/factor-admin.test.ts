@@ -45,12 +45,38 @@ describe("an admin", () => {
     expect<unknown>(await factorsOf(other.token)).toEqual(other.factors);
   });
 
+  test("removes a single factor: the others stay, and so do the factors of other users", async () => {
+    const ann = await enrol("one-lost@example.com");
+    const other = await enrol("keeps-all@example.com");
+    const token = await api.admin();
+    const [passkey] = ann.factors.passkeys;
+    const [foreign] = other.factors.passkeys;
+    const remove = async (factor: unknown): Promise<number> => {
+      const path = `/api/admin/users/${ann.id}/factors/${factor}`;
+      return (await api.request("DELETE", path, { token })).status;
+    };
+    const seq = await lastSeq(api.service);
+    for (const unknown of [foreign?.["id"], "recoveryCodes", "psk_x"]) expect(await remove(unknown)).toBe(404);
+    expect(await eventsSince(api.service, seq)).toEqual([]);
+    expect(await remove(passkey?.["id"])).toBe(204);
+    const appAlone = { ...ann.factors, passkeys: [] };
+    expect(await factorsOf(ann.token)).toEqual(appAlone);
+    expect((await eventsSince(api.service, seq))[0]?.payload).toMatchObject({ before: ann.factors, after: appAlone });
+    expect(await remove("totp")).toBe(204);
+    expect(await remove("totp")).toBe(404);
+    expect(await factorsOf(ann.token)).toEqual({ totp: false, recoveryCodes: 0, passkeys: [] });
+    expect<unknown>(await factorsOf(other.token)).toEqual(other.factors);
+    await api.login(ann.email);
+  });
+
   test("alone may do so, for a user that exists", async () => {
     const ann = await enrol("mine@example.com");
     for (const method of ["GET", "DELETE"]) {
       const path = `/api/admin/users/${ann.id}/factors`;
       expect((await api.request(method, path, { token: ann.token })).status).toBe(403);
       expect((await api.request(method, path)).status).toBe(401);
+      if (method === "DELETE")
+        expect((await api.request(method, `${path}/totp`, { token: ann.token })).status).toBe(403);
       const unknown = await api.request(method, "/api/admin/users/usr_x/factors", { token: await api.admin() });
       expect(unknown.status).toBe(404);
     }

@@ -1,6 +1,6 @@
 /** Second factors: the authenticator app and the recovery codes of a user, and the sign-in that ends with a factor. */
 import type { LoginResponse, RecoveryCodes, TotpSetup, User, UserFactors } from "@socle/protocol";
-import { AppError, type SignedIn } from "../../../base/kernel/index.ts";
+import { AppError, quote, type SignedIn } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
 import { invalidProof } from "../invalid-proof.ts";
@@ -25,7 +25,7 @@ import {
   useRecoveryCode,
   useStep,
 } from "./factor-table.ts";
-import { listPasskeys } from "./passkey-table.ts";
+import { listPasskeys, removePasskey } from "./passkey-table.ts";
 import type { Passkeys } from "./passkeys.ts";
 import { type FactorProof, readProof } from "./read-proof.ts";
 import { hashOfRecoveryCode, newRecoveryCodes } from "./recovery-codes.ts";
@@ -63,6 +63,17 @@ export class Factors {
   removeAll(tx: Transactor, userId: string): UserFactors {
     const before = this.of(userId, tx);
     removeFactors(tx, userId);
+    return before;
+  }
+
+  /**
+   * Removes a factor of a user: `totp`, with the recovery codes, or the passkey with this id. Answers the factors before.
+   * @throws AppError `not_found`.
+   */
+  removeOne(tx: Transactor, userId: string, factor: string): UserFactors {
+    const before = this.of(userId, tx);
+    const isGone = factor === "totp" ? removeTotp(tx, userId) : removePasskey(tx, userId, factor);
+    if (!isGone) throw new AppError("not_found", `The user has no factor ${quote(factor)}.`);
     return before;
   }
 

@@ -58,6 +58,12 @@ export function userRoutes({ users }: Admin): AdminRoutes {
         return exchange.empty();
       },
     },
+    "/api/admin/users/:id/factors/:factor": {
+      async DELETE(exchange, admin) {
+        await users.removeFactor(exchange.param("id"), exchange.param("factor"), admin);
+        return exchange.empty();
+      },
+    },
     "/api/admin/users/:id/links": {
       GET: (exchange) => exchange.json(200, { items: users.links(exchange.param("id")) }),
     },
