@@ -22,9 +22,11 @@ import {
   IconDeviceDesktop,
   IconFileText,
   IconFolder,
+  IconKey,
   IconKeyboard,
   IconLayoutDashboard,
   IconLogout,
+  IconMail,
   IconMoon,
   IconSearch,
   IconSettings,
@@ -55,6 +57,8 @@ export const pages = [
   { to: "/jobs", label: text.shell.jobs, icon: IconClockPlay, keys: "g j", section: text.shell.sectionCode },
   { to: "/logs", label: text.shell.logs, icon: IconFileText, keys: "g l", section: text.shell.sectionService },
   { to: "/events", label: text.shell.events, icon: IconActivity, keys: "g e", section: text.shell.sectionService },
+  { to: "/mails", label: text.shell.mails, icon: IconMail, keys: "g m", section: text.shell.sectionService },
+  { to: "/keys", label: text.shell.keys, icon: IconKey, keys: "g k", section: text.shell.sectionService },
   { to: "/settings", label: text.shell.settings, icon: IconSettings, keys: "g s", section: text.shell.sectionService },
 ] as const;
 

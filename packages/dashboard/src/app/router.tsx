@@ -17,8 +17,10 @@ import {
   readEventSearch,
   readFunctionSearch,
   readJobSearch,
+  readKeySearch,
   readLoginSearch,
   readLogSearch,
+  readMailSearch,
   readRecordSearch,
   readSchemaSearch,
   readSettingsSearch,
@@ -158,6 +160,20 @@ const events = createRoute({
   component: lazyRouteComponent(() => import("../pages/events/events-page.tsx"), "EventsPage"),
 });
 
+const mails = createRoute({
+  getParentRoute: () => inside,
+  path: "/mails",
+  validateSearch: readMailSearch,
+  component: lazyRouteComponent(() => import("../pages/mails/mails-page.tsx"), "MailsPage"),
+});
+
+const keys = createRoute({
+  getParentRoute: () => inside,
+  path: "/keys",
+  validateSearch: readKeySearch,
+  component: lazyRouteComponent(() => import("../pages/keys/keys-page.tsx"), "KeysPage"),
+});
+
 const settings = createRoute({
   getParentRoute: () => inside,
   path: "/settings",
@@ -177,6 +193,8 @@ const tree = root.addChildren([
     jobs,
     logs,
     events,
+    mails,
+    keys,
     settings,
   ]),
 ]);

@@ -2,7 +2,7 @@
  * The addresses of the pages: each page has a reader of the parameters, and the router reads all of these at its start. A parameter without
  * a meaning is left out.
  */
-import { LOG_LEVELS, type LogLevel, ROLES, VISIBILITIES } from "@socle/protocol";
+import { LOG_LEVELS, type LogLevel, MAIL_STATUSES, ROLES, VISIBILITIES } from "@socle/protocol";
 
 /** Only an address of this dashboard: never an address of another site. */
 function ownAddress(search: RawSearch, name: string): string | undefined {
@@ -69,7 +69,7 @@ export const readUserSearch = searchOf({
   search: textParam,
   role: choiceOf(ROLES),
   page: countParam,
-  /** The id of the user whose drawer is open, or "new". */
+  /** The id of the user whose drawer is open, "new" or "invite". */
   user: textParam,
 });
 
@@ -150,6 +150,22 @@ export const readEventSearch = searchOf({
 });
 
 export type EventSearch = ReturnType<typeof readEventSearch>;
+
+export const readMailSearch = searchOf({
+  /** A part of the recipient. */
+  search: textParam,
+  status: choiceOf(MAIL_STATUSES),
+  page: countParam,
+  /** The id of the mail whose drawer is open. */
+  mail: textParam,
+});
+
+export type MailSearch = ReturnType<typeof readMailSearch>;
+
+export const readKeySearch = searchOf({
+  /** Whether the form of a new key is open. */
+  key: choiceOf(["new"]),
+});
 
 export const readSettingsSearch = searchOf({
   /** A part of a key or of its description. */

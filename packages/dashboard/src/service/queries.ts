@@ -1,6 +1,6 @@
 /** Queries that several pages share: collections, users, the overview. The queries of a single page stand in the folder of the page. */
 import { SocleError } from "@socle/client";
-import { keepPreviousData, QueryClient, queryOptions } from "@tanstack/react-query";
+import { keepPreviousData, QueryClient, queryOptions, useQuery } from "@tanstack/react-query";
 import { client } from "./client.ts";
 
 /** Whether a retry may help: after errors of a restart or a proxy; never after a refusal of the service. */
@@ -43,6 +43,20 @@ export function userQuery(id: string) {
     queryFn: () => client.admin.users.get(id),
     staleTime: 60_000,
   });
+}
+
+/** The sending of mails: the sender, the server, the address in links. */
+export const mailSettingsQuery = queryOptions({
+  queryKey: ["mails", "settings"],
+  queryFn: () => client.admin.mails.settings(),
+  staleTime: 60_000,
+});
+
+/** Keys of the configuration without which no mail with a link is written; empty while the settings load. */
+export function useMissingForLinks(): readonly string[] {
+  const { data } = useQuery(mailSettingsQuery);
+  if (data === undefined) return [];
+  return [...(data.from === null ? ["mail.from"] : []), ...(data.publicUrl === null ? ["publicUrl"] : [])];
 }
 
 /** The configuration in force, which stays the same while the service runs. */

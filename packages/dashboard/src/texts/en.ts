@@ -2,6 +2,8 @@
 import { editor } from "./en/editor.ts";
 import * as functions from "./en/functions.ts";
 import { jobs } from "./en/jobs.ts";
+import { keys } from "./en/keys.ts";
+import * as mails from "./en/mails.ts";
 import { overview } from "./en/overview.ts";
 import * as records from "./en/records.ts";
 import { diagram, schema } from "./en/schema.ts";
@@ -18,7 +20,8 @@ export const en = {
   ...records,
   ...functions,
   ...settings,
-  ...{ overview, editor, schema, diagram, users, storage, jobs },
+  ...mails,
+  ...{ overview, editor, schema, diagram, users, storage, jobs, keys },
   import: transfer.importing,
   export: transfer.exporting,
 };

@@ -1,4 +1,4 @@
-/** The settings in force: the service, the look of the dashboard, every key of the configuration. */
+/** The settings in force: the service, the look of the dashboard, mail, sign-in at providers, every key of the configuration. */
 import { Box, Group, SegmentedControl, Text, useMantineColorScheme } from "@mantine/core";
 import type { EffectiveConfig } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
@@ -19,6 +19,8 @@ import {
 import { configQuery, overviewQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { ConfigPanel } from "./config-panel.tsx";
+import { MailPanel } from "./mail-panel.tsx";
+import { ProvidersPanel } from "./providers-panel.tsx";
 import classes from "./settings.module.css";
 
 export function SettingsPage() {
@@ -27,6 +29,10 @@ export function SettingsPage() {
       <div className={classes["top"]}>
         <ServicePanel />
         <AppearancePanel />
+      </div>
+      <div className={classes["pair"]}>
+        <MailPanel />
+        <ProvidersPanel />
       </div>
       <ConfigPanel />
     </Page>

@@ -1,7 +1,7 @@
-/** The marks of a user: the role with an icon, and the user of this page. */
+/** The marks of a user: the role, a proven address, and the user of this page. */
 import { Badge } from "@mantine/core";
 import type { Role } from "@socle/protocol";
-import { IconShieldCheck, IconUser, IconWorld } from "@tabler/icons-react";
+import { IconCircleCheck, IconCircleDashed, IconShieldCheck, IconUser, IconWorld } from "@tabler/icons-react";
 import { Mark, type Tone } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 
@@ -13,6 +13,19 @@ const marks: { readonly [role in Role]: { tone: Tone; icon: typeof IconUser } } 
 
 export function RoleMark({ role }: { role: Role }) {
   return <Mark {...marks[role]}>{text.users.roles[role]}</Mark>;
+}
+
+/** Whether a user has proven the address. */
+export function VerifiedMark({ isVerified }: { isVerified: boolean }) {
+  return isVerified ? (
+    <Mark tone="good" icon={IconCircleCheck}>
+      {text.users.verified}
+    </Mark>
+  ) : (
+    <Mark tone="quiet" icon={IconCircleDashed}>
+      {text.users.notVerified}
+    </Mark>
+  );
 }
 
 /** A mark on the signed-in user, and on the session of the page. */

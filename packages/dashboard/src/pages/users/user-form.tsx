@@ -1,21 +1,37 @@
-/** The form of a new user; and the field for a new password, which can be generated, shown and copied. */
+/** The form of a new user, and of an invitation; and the field for a new password, which can be generated, shown and copied. */
 import { Group, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { SocleError } from "@socle/client";
-import type { CollectionEntry, Role, User } from "@socle/protocol";
+import type { CollectionEntry, Role } from "@socle/protocol";
 import { IconSparkles } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { Action, Choice, CopyAction, Form, FormFoot, messageOf, Notice, notifyDone } from "../../kit/index.ts";
+import {
+  Action,
+  Choice,
+  CodeText,
+  CopyAction,
+  Dim,
+  Form,
+  FormFoot,
+  messageOf,
+  Notice,
+  notifyDone,
+} from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
-import { configQuery } from "../../service/queries.ts";
+import { configQuery, useMissingForLinks } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
+import { refreshMails } from "../mails/queries.ts";
 import type { RecordForm } from "../records/editor/use-record-form.ts";
 import { generatePassword } from "./password.ts";
 import { refreshUsers } from "./queries.ts";
 import { NewFields, useNewFields, useUserFields } from "./user-fields.tsx";
 
+export type UserFormKind = "new" | "invite";
+
 interface UserFormProps {
-  onCreated: (user: User) => void;
+  kind: UserFormKind;
+  /** Called with the id of the new user, and with null after an invitation. */
+  onDone: (id: string | null) => void;
   onCancel: () => void;
 }
 
@@ -44,17 +60,23 @@ type Values = NonNullable<ReturnType<RecordForm["collect"]>>;
 const accountFields = ["email", "password", "role"];
 
 function AccountForm(props: UserFormProps & { fields: RecordForm | null; children?: ReactNode }) {
-  const { fields, children, onCreated, onCancel } = props;
+  const { kind, fields, children, onDone, onCancel } = props;
+  const isInvitation = kind === "invite";
+  const missing = useMissingForLinks();
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const [role, setRole] = useState<Role>("authenticated");
   const creation = useMutation({
-    mutationFn: (values: Values) => client.admin.users.create({ ...values, email, password, role }),
-    onSuccess: async (user) => {
+    mutationFn: async (values: Values): Promise<string | null> => {
+      if (!isInvitation) return (await client.admin.users.create({ ...values, email, password, role })).id;
+      await client.admin.users.invite({ email, role, data: values });
+      return null;
+    },
+    onSuccess: async (id) => {
       fields?.discard();
-      notifyDone(text.users.created(user.email));
-      await refreshUsers();
-      onCreated(user);
+      notifyDone(isInvitation ? text.users.invited(email.trim()) : text.users.created(email.trim()));
+      await Promise.all([refreshUsers(), refreshMails()]);
+      onDone(id);
     },
     onError: (thrown) => fields?.refuse(thrown, accountFields),
   });
@@ -69,6 +91,12 @@ function AccountForm(props: UserFormProps & { fields: RecordForm | null; childre
   return (
     <Form onSubmit={create}>
       <Stack p="md">
+        {isInvitation && <Dim size="sm">{text.users.inviteHint}</Dim>}
+        {isInvitation && missing.length > 0 && (
+          <Notice tone="warn">
+            <CodeText text={text.mails.needs(missing)} />
+          </Notice>
+        )}
         {error !== null && fields === null && details.length === 0 && !isTaken && (
           <Notice tone="bad">{messageOf(error)}</Notice>
         )}
@@ -83,7 +111,7 @@ function AccountForm(props: UserFormProps & { fields: RecordForm | null; childre
           error={isTaken ? messageOf(error) : problemOf("email")}
           data-autofocus
         />
-        <NewPassword value={password} onChange={setPassword} error={problemOf("password")} />
+        {!isInvitation && <NewPassword value={password} onChange={setPassword} error={problemOf("password")} />}
         <Choice
           size="sm"
           label={text.users.role}
@@ -94,7 +122,12 @@ function AccountForm(props: UserFormProps & { fields: RecordForm | null; childre
           error={problemOf("role")}
         />
         {children}
-        <FormFoot label={text.users.createSubmit} isBusy={creation.isPending} onCancel={onCancel} />
+        <FormFoot
+          label={isInvitation ? text.users.inviteSubmit : text.users.createSubmit}
+          isBusy={creation.isPending}
+          onCancel={onCancel}
+          disabled={isInvitation && missing.length > 0}
+        />
       </Stack>
     </Form>
   );

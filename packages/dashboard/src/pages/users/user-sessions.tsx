@@ -16,8 +16,8 @@ import { unlessGone } from "../../service/refusals.ts";
 import { text } from "../../texts/index.ts";
 import { refreshUsers } from "./queries.ts";
 import { OwnBadge } from "./role-mark.tsx";
+import { Row } from "./row.tsx";
 import { sessionIdOf } from "./session-id.ts";
-import classes from "./users.module.css";
 
 /** Most sessions in the list; "End all" also ends the other sessions. */
 const shownSessions = 20;
@@ -89,16 +89,27 @@ export function UserSessions({ user }: { user: UserEntry }) {
 function SessionRow(props: { session: SessionEntry; isOwn: boolean; isEnding: boolean; onEnd: () => void }) {
   const { session, isOwn, isEnding, onEnd } = props;
   return (
-    <li className={classes["session"]}>
-      <span>
-        {text.users.sessionSince} <RelativeTime at={session.createdAt} />
-        <span className="quiet">
-          {" · "}
-          {text.users.sessionEnds} {formatDay(session.expiresAt)}
-        </span>{" "}
-        {isOwn && <OwnBadge label={text.users.thisSession} />}
-      </span>
-      <Action label={text.users.endSession} size="compact-xs" isQuiet loading={isEnding} onClick={onEnd} />
-    </li>
+    <Row action={<Action label={text.users.endSession} size="compact-xs" isQuiet loading={isEnding} onClick={onEnd} />}>
+      {text.users.sessionSince} <RelativeTime at={session.createdAt} />
+      <span className="quiet">
+        {" · "}
+        {text.users.lastUsed} <RelativeTime at={session.lastUsedAt} />
+        {" · "}
+        {text.users.sessionEnds} {formatDay(session.expiresAt)}
+      </span>{" "}
+      {isOwn && <OwnBadge label={text.users.thisSession} />}
+      <Origin session={session} />
+    </Row>
+  );
+}
+
+/** The address and the program of a sign-in, in a line that is cut. */
+function Origin({ session: { address, userAgent } }: { session: SessionEntry }) {
+  const origin = [address, userAgent].filter((part) => part !== null).join(" · ");
+  if (origin === "") return null;
+  return (
+    <Dim truncate title={origin}>
+      {text.users.sessionFrom} {origin}
+    </Dim>
   );
 }

@@ -1,6 +1,6 @@
 /** The users of the service (`/_/users`): search, roles, and a drawer for a user. */
 import { USERS, type User } from "@socle/protocol";
-import { IconPlus, IconSchema, IconUserSearch } from "@tabler/icons-react";
+import { IconMail, IconPlus, IconSchema, IconUserSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import {
@@ -24,9 +24,9 @@ import { useSession } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
 import type { UserSearch } from "../search.ts";
 import { userListQuery } from "./queries.ts";
-import { OwnBadge, RoleMark } from "./role-mark.tsx";
+import { OwnBadge, RoleMark, VerifiedMark } from "./role-mark.tsx";
 import { UserDetails } from "./user-details.tsx";
-import { UserForm } from "./user-form.tsx";
+import { UserForm, type UserFormKind } from "./user-form.tsx";
 
 const route = getRouteApi("/inside/users");
 
@@ -42,6 +42,7 @@ function columnsOf(ownId: string | null): Column<User>[] {
       ),
     },
     { header: text.users.role, width: 180, render: ({ role }) => <RoleMark role={role} /> },
+    { header: text.users.address, width: 140, render: ({ verified }) => <VerifiedMark isVerified={verified} /> },
     timeColumn(text.users.createdAt, ({ createdAt }) => createdAt),
     { header: text.users.id, width: 130, narrow: "hidden", render: ({ id }) => <IdText id={id} /> },
   ];
@@ -57,6 +58,15 @@ function FieldsLink() {
   ) : (
     <LinkAction {...look} label={text.users.defineFields} to="/collections/-/new" search={{ name: USERS }} />
   );
+}
+
+const formTitles: { readonly [kind in UserFormKind]: string } = {
+  new: text.users.new,
+  invite: text.users.inviteTitle,
+};
+
+function isForm(user: string | undefined): user is UserFormKind {
+  return user !== undefined && Object.hasOwn(formTitles, user);
 }
 
 const noFilter = { search: undefined, role: undefined };
@@ -81,6 +91,7 @@ export function UsersPage() {
       actions={
         <>
           <FieldsLink />
+          <Action icon={IconMail} label={text.users.invite} onClick={() => set({ user: "invite" })} />
           <Action icon={IconPlus} label={text.users.new} onClick={() => set({ user: "new" })} variant="filled" />
         </>
       }
@@ -110,10 +121,15 @@ export function UsersPage() {
       <DetailsDrawer
         isOpen={search.user !== undefined}
         onClose={close}
-        title={search.user === "new" ? text.users.new : (shown?.email ?? text.users.one)}
+        title={isForm(search.user) ? formTitles[search.user] : (shown?.email ?? text.users.one)}
       >
-        {search.user === "new" ? (
-          <UserForm onCancel={close} onCreated={({ id }) => void navigate({ search: { user: id }, replace: true })} />
+        {isForm(search.user) ? (
+          <UserForm
+            key={search.user}
+            kind={search.user}
+            onCancel={close}
+            onDone={(id) => void navigate({ search: { user: id ?? undefined }, replace: true })}
+          />
         ) : (
           search.user !== undefined && <UserDetails id={search.user} onGone={close} />
         )}

@@ -14,6 +14,8 @@ export const shell = {
   jobs: "Jobs",
   logs: "Logs",
   events: "Events",
+  mails: "Mails",
+  keys: "Service keys",
   settings: "Settings",
   search: "Go to …",
   account: "Your account",

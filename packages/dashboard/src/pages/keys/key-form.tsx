@@ -1,0 +1,129 @@
+/** The form of a new service key, the sign-in that a new key may need, and the key, which is shown once. */
+import { Stack, TagsInput, TextInput } from "@mantine/core";
+import { DateTimePicker } from "@mantine/dates";
+import "@mantine/dates/styles.css";
+import { SocleError } from "@socle/client";
+import type { CreatedApiKey } from "@socle/protocol";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { Action, CodeBlock, CodeText, Dim, Form, FormFoot, messageOf, Notice } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { collectionsQuery } from "../../service/queries.ts";
+import { text } from "../../texts/index.ts";
+import { isTooOld, RecentSignIn } from "../login/recent-sign-in.tsx";
+import { refreshKeys } from "./queries.ts";
+
+interface KeyValues {
+  readonly name: string;
+  readonly scopes: string[];
+  /** In the form of the picker, in the zone of the browser; null for a key without an end. */
+  readonly expiresAt: string | null;
+}
+
+/** Scopes that need no collection. */
+const general = ["*:read", "*:write", "storage:read", "storage:write", "function:/*"];
+
+export function NewKey({ onClose }: { onClose: () => void }) {
+  const [values, setValues] = useState<KeyValues>({ name: "", scopes: [], expiresAt: null });
+  const creation = useMutation({
+    mutationFn: () => {
+      const { name, scopes, expiresAt } = values;
+      const end = expiresAt === null ? null : new Date(expiresAt).toISOString();
+      return client.admin.keys.create({ name, scopes, expiresAt: end });
+    },
+    onSuccess: refreshKeys,
+  });
+  if (creation.isSuccess) return <CreatedKey created={creation.data} onClose={onClose} />;
+  if (isTooOld(creation.error))
+    return (
+      <Stack p="md">
+        <RecentSignIn
+          title={text.keys.recentTitle}
+          body={text.keys.recentBody}
+          onDone={() => creation.mutateAsync().catch(() => undefined)}
+        />
+      </Stack>
+    );
+  return (
+    <KeyForm
+      values={values}
+      onChange={(patch) => setValues((old) => ({ ...old, ...patch }))}
+      error={creation.error}
+      isBusy={creation.isPending}
+      onSubmit={() => creation.isPending || creation.mutate()}
+      onCancel={onClose}
+    />
+  );
+}
+
+interface KeyFormProps {
+  values: KeyValues;
+  onChange: (patch: Partial<KeyValues>) => void;
+  error: unknown;
+  isBusy: boolean;
+  onSubmit: () => void;
+  onCancel: () => void;
+}
+
+function KeyForm({ values, onChange, error, isBusy, onSubmit, onCancel }: KeyFormProps) {
+  const { data: collections = [] } = useQuery(collectionsQuery);
+  const details = error instanceof SocleError ? error.details : [];
+  const problemOf = (field: string): string | undefined =>
+    details
+      .filter((detail) => detail.field === field)
+      .map(({ message }) => message)
+      .join(". ") || undefined;
+  const scopes = [...general, ...collections.flatMap(({ name }) => [`${name}:read`, `${name}:write`])];
+  return (
+    <Form onSubmit={onSubmit}>
+      <Stack p="md">
+        {error !== null && details.length === 0 && <Notice tone="bad">{messageOf(error)}</Notice>}
+        <TextInput
+          label={text.keys.name}
+          description={text.keys.nameHint}
+          autoComplete="off"
+          required
+          withAsterisk={false}
+          value={values.name}
+          onChange={(event) => onChange({ name: event.currentTarget.value })}
+          error={problemOf("name")}
+          data-autofocus
+        />
+        <TagsInput
+          label={text.keys.scopes}
+          description={<CodeText text={text.keys.scopesHint} />}
+          placeholder={values.scopes.length === 0 ? text.keys.addScope : ""}
+          data={[...new Set(scopes)]}
+          splitChars={[",", " "]}
+          value={values.scopes}
+          onChange={(next) => onChange({ scopes: next })}
+          error={problemOf("scopes")}
+        />
+        <DateTimePicker
+          label={text.keys.expiresAt}
+          description={text.keys.endHint}
+          placeholder={text.keys.noEnd}
+          value={values.expiresAt}
+          onChange={(expiresAt) => onChange({ expiresAt })}
+          minDate={new Date()}
+          clearable
+          error={problemOf("expiresAt")}
+        />
+        <FormFoot label={text.keys.create} isBusy={isBusy} onCancel={onCancel} />
+      </Stack>
+    </Form>
+  );
+}
+
+function CreatedKey({ created: { key, name }, onClose }: { created: CreatedApiKey; onClose: () => void }) {
+  return (
+    <Stack p="md" gap="sm" role="status">
+      <Notice tone="warn">{text.keys.copyNow}</Notice>
+      <Dim size="sm">{name}</Dim>
+      <CodeBlock value={key} label={text.keys.key} />
+      <Dim>{text.keys.use}</Dim>
+      <CodeBlock value={`Authorization: Bearer ${key}`} label={text.keys.use} />
+      <Action label={text.keys.done} size="sm" ml="auto" onClick={onClose} />
+    </Stack>
+  );
+}
