@@ -1,7 +1,10 @@
-/** Users with fields in the dashboard: the drawer of a user, the form of a new user, the grid, and the schema. */
+/** Users in the dashboard: the whole account in the drawer, invitations, fields, the form of a new user, the grid, and the schema. */
 import { afterAll, expect, test } from "bun:test";
-import type { CollectionEntry, StoredRecord, User } from "@socle/protocol";
+import type { CollectionEntry, EventEntry, Page, StoredRecord, User, UserEntry, UserFactors } from "@socle/protocol";
+import { bodyOf } from "../packages/server/test/smtp-sink.ts";
+import { makeWholeUser, openAccountWorld, password } from "./account-world.ts";
 import { complaintsOf, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { post, until } from "./kit.ts";
 
 const users = {
   name: "users",
@@ -16,6 +19,8 @@ const users = {
 };
 const dashboard = await openDashboard({ collections: [users] });
 afterAll(() => dashboard.server.stop());
+const world = await openAccountWorld();
+afterAll(() => world.dashboard.server.stop());
 
 async function makeUser(email: string, fields: object): Promise<User> {
   const body = { email, password: "correct horse", ...fields };
@@ -125,6 +130,164 @@ test("the page of the users leads to the first definition, which the users of th
   expect(complaintsOf(page)).toEqual([]);
   await page.context().close();
   await fresh.server.stop();
+});
+
+/** The types of the audit about a user, oldest first. */
+async function auditOf(id: string): Promise<string[]> {
+  const path = `/api/admin/events?type=admin.*&about=${id}`;
+  const { items } = (await world.dashboard.api("GET", path)) as Page<EventEntry>;
+  return items.map(({ type }) => type).reverse();
+}
+
+test("the drawer shows the factors, links, keys, sessions and mails of a user, and ends each part alone", async () => {
+  const { dashboard, sink } = world;
+  const [id, otherId] = [
+    await makeWholeUser(world, "whole@example.com"),
+    await makeWholeUser(world, "other@example.com"),
+  ];
+  const path = `/api/admin/users/${id}`;
+  const factors = async (user = id): Promise<UserFactors> =>
+    (await dashboard.api("GET", `/api/admin/users/${user}/factors`)) as UserFactors;
+  const totalOf = async (noun: string): Promise<number> =>
+    ((await dashboard.api("GET", `${path}/${noun}`)) as Page<object>).items.length;
+  const page = await dashboard.open(`/users?user=${id}`);
+  const drawer = page.getByRole("dialog", { name: "whole@example.com", exact: true });
+  await drawer.getByText("10 recovery codes left").waitFor();
+  await drawer.getByText("Verified", { exact: true }).waitFor();
+  // The provider has proven the address.
+  expect(await drawer.getByRole("button", { name: "Send verification" }).count()).toBe(0);
+  const confirm = async (action: string): Promise<void> => {
+    const button = page.getByRole("button", { name: action, exact: true });
+    await button.click();
+    await button.waitFor({ state: "hidden" });
+  };
+
+  await drawer.getByRole("button", { name: "Remove: Passkey Laptop" }).click();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  expect((await factors()).passkeys).toHaveLength(1);
+  await drawer.getByRole("button", { name: "Remove: Passkey Laptop" }).click();
+  await confirm("Remove the factor");
+  await drawer.getByText("Passkey Laptop").waitFor({ state: "hidden" });
+  expect(await factors()).toEqual({ totp: true, recoveryCodes: 10, passkeys: [] });
+  await drawer.getByRole("button", { name: "Remove: Authenticator app" }).click();
+  await confirm("Remove the factor");
+  await drawer.getByText("No authenticator app and no passkey.").waitFor();
+
+  await drawer.getByRole("button", { name: "Remove: my-oidc" }).click();
+  await confirm("Remove the link");
+  await drawer.getByText("The user signs in at no provider.").waitFor();
+  expect(await totalOf("links")).toBe(0);
+
+  await drawer.getByText("function:/report posts:read").waitFor();
+  await drawer.getByRole("button", { name: "Delete the key nightly report" }).click();
+  await confirm("Delete the key");
+  await drawer.getByText("The user has no API key.").waitFor();
+  expect(await totalOf("keys")).toBe(0);
+
+  await drawer.getByText(/From 127\.0\.0\.1/).waitFor();
+  await drawer.getByRole("button", { name: "End", exact: true }).click();
+  await drawer.getByText("The user is not signed in anywhere.").waitFor();
+  expect(((await dashboard.api("GET", path)) as UserEntry).sessions).toEqual([]);
+
+  // Nothing of another user was touched.
+  expect(await factors(otherId)).toMatchObject({ totp: true, recoveryCodes: 10, passkeys: [{ name: "Laptop" }] });
+  expect(await auditOf(otherId)).toEqual([]);
+  await until(() => sink.taken.filter((mail) => mail.to === "whole@example.com").length >= 8);
+  await drawer.getByRole("link", { name: "All in the outbox" }).click();
+  await page.waitForURL(/\/mails\?search=whole/);
+  await page.getByRole("button", { name: "whole@example.com" }).first().waitFor();
+  expect(await page.getByRole("button", { name: "other@example.com" }).count()).toBe(0);
+  expect(complaintsOf(page)).toEqual([]);
+  await page.context().close();
+});
+
+test("an admin sends a verification and a reset: the user alone gets the links", async () => {
+  const { dashboard, sink } = world;
+  const email = "unproven@example.com";
+  const made = (await dashboard.api("POST", "/api/admin/users", { email, password })) as User;
+  const page = await dashboard.open(`/users?user=${made.id}`);
+  const drawer = page.getByRole("dialog", { name: email, exact: true });
+  await drawer.getByText("Not verified").waitFor();
+  await drawer.getByRole("button", { name: "Send verification" }).click();
+  await drawer.getByRole("link", { name: "Confirm your email address" }).first().waitFor();
+  await drawer.getByRole("button", { name: "Send reset" }).click();
+  await drawer.getByRole("link", { name: "Set a new password" }).waitFor();
+  await until(
+    () => sink.taken.filter((mail) => mail.to === email && /auth\/(verify|reset)/.test(bodyOf(mail))).length >= 2,
+  );
+  expect(sink.taken.filter((mail) => mail.to === "admin@example.com")).toEqual([]);
+  const reset = sink.taken
+    .map((mail) => (mail.to === email ? bodyOf(mail) : ""))
+    .find((text) => /auth\/reset/.test(text));
+  const token = /\?token=(\S+)/.exec(reset ?? "")?.[1] ?? "";
+  expect(await page.content()).not.toContain(token);
+  const changed = await post(`${dashboard.server.url}/api/auth/password/reset`, { token, password: "battery staple" });
+  expect(changed.status).toBe(204);
+  expect(await auditOf(made.id)).toEqual(["admin.user.created", "admin.user.verification", "admin.user.reset"]);
+  await page.reload();
+  // The link of the mail has proven the address.
+  await drawer.getByText("Verified", { exact: true }).waitFor();
+  expect(complaintsOf(page)).toEqual([]);
+  await page.context().close();
+});
+
+test("an invitation: a taken address is refused at the field, a free address gets the mail, and there is no user yet", async () => {
+  const { dashboard, sink } = world;
+  const page = await dashboard.open("/users");
+  await page.getByRole("button", { name: "Invite" }).click();
+  const drawer = page.getByRole("dialog", { name: "Invite a user" });
+  expect(await drawer.getByLabel("Password").count()).toBe(0);
+  const email = drawer.getByRole("textbox", { name: "Email" });
+  await email.fill("admin@example.com");
+  await drawer.getByRole("button", { name: "Send the invitation" }).click();
+  await drawer.getByText(/already/).waitFor();
+  await email.fill("guest@example.com");
+  await drawer.getByRole("combobox", { name: "Role" }).click();
+  await page.getByRole("option", { name: "Admin" }).click();
+  await drawer.getByRole("button", { name: "Send the invitation" }).click();
+  await page.getByText("guest@example.com is invited").waitFor();
+  await drawer.waitFor({ state: "hidden" });
+  await until(() => sink.taken.some(({ to }) => to === "guest@example.com"));
+  const mail = sink.taken.find(({ to }) => to === "guest@example.com");
+  const token = /auth\/invitation\?token=(\S+)/.exec(mail === undefined ? "" : bodyOf(mail))?.[1];
+  const found = (await dashboard.api("GET", "/api/admin/users?search=guest")) as Page<User>;
+  expect(found.total).toBe(0);
+  const accepted = await post(`${dashboard.server.url}/api/auth/invitation`, { token, password });
+  expect([accepted.status, ((await accepted.json()) as { user: User }).user.role]).toEqual([200, "admin"]);
+  await page.context().close();
+});
+
+test("without mail, the buttons that mail say so", async () => {
+  const { id } = await makeUser("mailless@example.com", { name: "Mo" });
+  const page = await dashboard.open(`/users?user=${id}`);
+  const drawer = page.getByRole("dialog", { name: "mailless@example.com", exact: true });
+  await drawer.getByText("Needs mail.from and publicUrl in the configuration.").first().waitFor();
+  for (const name of ["Send verification", "Send reset"])
+    expect(await drawer.getByRole("button", { name }).isDisabled()).toBe(true);
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Invite" }).click();
+  const form = page.getByRole("dialog", { name: "Invite a user" });
+  await form.getByText("Needs mail.from and publicUrl in the configuration.").waitFor();
+  expect(await form.getByRole("button", { name: "Send the invitation" }).isDisabled()).toBe(true);
+  await page.context().close();
+});
+
+test("the whole account is accessible and fits in both themes, wide and narrow", async () => {
+  const id = await makeWholeUser(world, "looks@example.com");
+  for (const theme of ["light", "dark"] as const)
+    for (const width of [1_280, 390])
+      for (const [name, path] of [
+        ["account", `/users?user=${id}`],
+        ["invite", "/users?user=invite"],
+      ] as const) {
+        const page = await world.dashboard.open(path, { theme, width, height: 1_600 });
+        await page.getByRole("dialog").waitFor();
+        expect([name, theme, width, await overflowOf(page)]).toEqual([name, theme, width, 0]);
+        expect([name, theme, width, await violationsOf(page)]).toEqual([name, theme, width, []]);
+        const folder = process.env["SHOTS"];
+        if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}-${theme}-${width}.png` });
+        await page.context().close();
+      }
 });
 
 test("the pages of users with fields are whole in both themes, wide and narrow", async () => {

@@ -78,10 +78,11 @@ export async function openDashboard(
       const context = await windowOf(window);
       const login = await post(`${server.url}/api/auth/login`, admin);
       const { accessToken, refreshToken } = (await login.json()) as { accessToken: string; refreshToken: string };
-      await context.addInitScript((tokens) => {
-        // Only for a window without tokens: a reloaded page has newer tokens.
-        if (sessionStorage.getItem("socle.tokens") === null) sessionStorage.setItem("socle.tokens", tokens);
-      }, JSON.stringify({ accessToken, refreshToken }));
+      const tokens = JSON.stringify(JSON.stringify({ accessToken, refreshToken }));
+      // Only for a window without tokens: a reloaded page has newer tokens. The frame of a mail has no storage.
+      await context.addInitScript(
+        `if (window === top && sessionStorage.getItem("socle.tokens") === null) sessionStorage.setItem("socle.tokens", ${tokens})`,
+      );
       const page = await context.newPage();
       listen(page);
       await page.goto(`${server.url}/_${path}`);

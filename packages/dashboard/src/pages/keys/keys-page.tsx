@@ -29,8 +29,8 @@ const route = getRouteApi("/inside/keys");
 const columns: Column<ApiKey>[] = [
   { header: text.keys.name, width: "24%", render: ({ name }) => name },
   { header: text.keys.scopes, render: ({ scopes }) => <span className="mono">{scopes.join(" ")}</span> },
-  timeColumn(text.keys.createdAt, ({ createdAt }) => createdAt),
-  timeColumn(text.keys.lastUsedAt, ({ lastUsedAt }) => lastUsedAt),
+  { ...timeColumn<ApiKey>(text.keys.createdAt, ({ createdAt }) => createdAt), narrow: "hidden" },
+  { ...timeColumn<ApiKey>(text.keys.lastUsedAt, ({ lastUsedAt }) => lastUsedAt), narrow: "hidden" },
   {
     header: text.keys.expiresAt,
     width: 130,

@@ -76,6 +76,12 @@ function Callback({ address }: { address: string | null }) {
   return <Fact name={words.callback} value={address} isMono copy={text.common.copyValue(address)} />;
 }
 
+/** The missing settings of a provider, without the keys that all providers need. */
+function settingsOf(name: string, missing: readonly string[]): string[] {
+  const start = `auth.providers.${name}.`;
+  return missing.filter((key) => key.startsWith(start)).map((key) => key.slice(start.length));
+}
+
 /** The presets without a configuration. The address for the provider is known before the provider gives a client. */
 function Others({ providers }: { providers: readonly ProviderSetup[] }) {
   const [first] = providers;
@@ -87,10 +93,12 @@ function Others({ providers }: { providers: readonly ProviderSetup[] }) {
         <Facts>
           <Callback address={first.callback} />
           {providers.map(({ name, title, missing }) => (
-            <Fact key={name} name={title} value={missing.join(", ")} isMono />
+            <Fact key={name} name={title} value={settingsOf(name, missing).join(", ")} isMono />
           ))}
         </Facts>
-        <Dim mt={6}>{words.callbackNote}</Dim>
+        <Dim mt={6}>
+          <CodeText text={words.callbackNote} />
+        </Dim>
       </Box>
     </section>
   );

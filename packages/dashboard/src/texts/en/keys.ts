@@ -11,7 +11,7 @@ export const keys = {
   scopesHint: "`posts:read`, `posts:write`, `*:read` or `function:/path`. The list has the collections.",
   addScope: "Choose or type a scope",
   expiresAt: "Expires",
-  noEnd: "never",
+  noEnd: "no end",
   endHint: "The service deletes the key at this time.",
   createdAt: "Created",
   lastUsedAt: "Last used",
