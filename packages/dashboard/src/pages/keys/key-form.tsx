@@ -1,7 +1,5 @@
 /** The form of a new service key, the sign-in that a new key may need, and the key, which is shown once. */
 import { Stack, TagsInput, TextInput } from "@mantine/core";
-import { DateTimePicker } from "@mantine/dates";
-import "@mantine/dates/styles.css";
 import { SocleError } from "@socle/client";
 import type { CreatedApiKey } from "@socle/protocol";
 import { useMutation, useQuery } from "@tanstack/react-query";
@@ -16,19 +14,19 @@ import { refreshKeys } from "./queries.ts";
 interface KeyValues {
   readonly name: string;
   readonly scopes: string[];
-  /** In the form of the picker, in the zone of the browser; null for a key without an end. */
-  readonly expiresAt: string | null;
+  /** The last day of the key, in the zone of the browser; empty for a key without an end. */
+  readonly expiresAt: string;
 }
 
 /** Scopes that need no collection. */
 const general = ["*:read", "*:write", "storage:read", "storage:write", "function:/*"];
 
 export function NewKey({ onClose }: { onClose: () => void }) {
-  const [values, setValues] = useState<KeyValues>({ name: "", scopes: [], expiresAt: null });
+  const [values, setValues] = useState<KeyValues>({ name: "", scopes: [], expiresAt: "" });
   const creation = useMutation({
     mutationFn: () => {
       const { name, scopes, expiresAt } = values;
-      const end = expiresAt === null ? null : new Date(expiresAt).toISOString();
+      const end = expiresAt === "" ? null : new Date(`${expiresAt}T23:59:59`).toISOString();
       return client.admin.keys.create({ name, scopes, expiresAt: end });
     },
     onSuccess: refreshKeys,
@@ -99,14 +97,12 @@ function KeyForm({ values, onChange, error, isBusy, onSubmit, onCancel }: KeyFor
           onChange={(next) => onChange({ scopes: next })}
           error={problemOf("scopes")}
         />
-        <DateTimePicker
+        <TextInput
           label={text.keys.expiresAt}
           description={text.keys.endHint}
-          placeholder={text.keys.noEnd}
+          type="date"
           value={values.expiresAt}
-          onChange={(expiresAt) => onChange({ expiresAt })}
-          minDate={new Date()}
-          clearable
+          onChange={(event) => onChange({ expiresAt: event.currentTarget.value })}
           error={problemOf("expiresAt")}
         />
         <FormFoot label={text.keys.create} isBusy={isBusy} onCancel={onCancel} />

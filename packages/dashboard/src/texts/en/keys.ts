@@ -12,7 +12,7 @@ export const keys = {
   addScope: "Choose or type a scope",
   expiresAt: "Expires",
   noEnd: "no end",
-  endHint: "The service deletes the key at this time.",
+  endHint: "The last day of the key. Without a day, the key has no end.",
   createdAt: "Created",
   lastUsedAt: "Last used",
   create: "Create the key",

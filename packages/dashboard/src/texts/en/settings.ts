@@ -62,7 +62,8 @@ export const settings = {
   clientId: "Client",
   issuer: "Address",
   callback: "Callback address",
-  callbackNote: "A provider asks for this address when you register the service as an app, and gives the values for `auth.providers` in return.",
+  callbackNote:
+    "A provider asks for this address when you register the service as an app, and gives the values for `auth.providers` in return.",
   noCallback: "unknown without `publicUrl`",
   otherProviders: "Not configured",
   appearance: "Appearance",
