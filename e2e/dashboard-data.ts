@@ -142,5 +142,7 @@ export const pages = {
   jobs: "/jobs",
   logs: "/logs",
   events: "/events",
+  mails: "/mails",
+  keys: "/keys",
   settings: "/settings",
 } as const;

@@ -1,5 +1,5 @@
 /** The sending of mails: the sender, the server without its password, the address in links; and a test mail. */
-import { Box, Group, Stack, TextInput } from "@mantine/core";
+import { Box, Group, Stack, Text, TextInput } from "@mantine/core";
 import type { MailSettings } from "@socle/protocol";
 import { IconCircleCheck, IconCircleX, IconInbox } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
@@ -99,10 +99,10 @@ function MailTest() {
 
 function Outcome({ isTaken, answer }: { isTaken: boolean; answer: string }) {
   return (
-    <div role="status" className="breaks">
+    <Text size="sm" component="div" role="status" className="breaks">
       <Mark tone={isTaken ? "good" : "bad"} icon={isTaken ? IconCircleCheck : IconCircleX}>
         {isTaken ? words.taken(answer) : words.refused(answer)}
       </Mark>
-    </div>
+    </Text>
   );
 }
