@@ -178,6 +178,7 @@ export class UserAdmin {
    */
   async removeFactor(id: string, factor: string, admin: SignedIn): Promise<void> {
     await this.#options.changes.transact(admin, (tx, audit) => {
+      checkRecent(tx, admin);
       const user = this.#options.users.get(id, tx);
       const before = this.#options.factors.removeOne(tx, id, factor);
       const change = factor === "totp" ? "The authenticator app was removed." : "A passkey was removed.";
