@@ -1,5 +1,5 @@
 /** The services of the model of accounts: with and without `auth.requireVerified`. */
-import { afterAll, spyOn } from "bun:test";
+import { afterAll, setSystemTime, spyOn } from "bun:test";
 import { Passwords } from "../../src/people/auth/passwords.ts";
 import { monotonicClock } from "../clock.ts";
 import { FakeProvider } from "../fake-provider.ts";
@@ -17,8 +17,10 @@ function hashFast(): void {
   afterAll(() => hash.mockRestore());
 }
 
+/** Opens the services for a file of tests, to be called outside of tests. Clocks and hashes are as before after the file. */
 export async function openStages(): Promise<Stage[]> {
   hashFast();
+  afterAll(() => void setSystemTime());
   const pass = monotonicClock();
   const fake = new FakeProvider();
   const rates = ["REGISTER", "LOGIN", "REFRESH", "MAIL", "RECIPIENT"].map((name) => [

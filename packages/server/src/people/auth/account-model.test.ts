@@ -1,5 +1,5 @@
 /** Random sequences of operations on accounts by three people and an attacker, against a pure model: see `test/accounts/world.ts`. */
-import { afterAll, setSystemTime, test } from "bun:test";
+import { test } from "bun:test";
 import { runSequences } from "../../../test/accounts/sequence.ts";
 import { openStages } from "../../../test/accounts/stage.ts";
 import { randomSeed } from "../../../test/random.ts";
@@ -7,8 +7,8 @@ import { randomSeed } from "../../../test/random.ts";
 /** The long form is in `e2e/long`. */
 const runs = Number(process.env["RUNS"] ?? 100);
 
-afterAll(() => void setSystemTime());
+const stages = await openStages();
 
 test("nobody gets a session without a proof of the identity, and an ended credential never works again", async () => {
-  await runSequences(await openStages(), randomSeed("accounts"), runs);
+  await runSequences(stages, randomSeed("accounts"), runs);
 }, 600_000);
