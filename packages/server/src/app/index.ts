@@ -9,7 +9,7 @@ export { type App, startApp, version } from "./app.ts";
 export { askService, doServiceWork, type LogLine, type RunRequest, type TransferRequest } from "./control.ts";
 export { readDefinitions } from "./definitions.ts";
 export { keepFilesPrivate, shellCommand } from "./file-modes.ts";
-export { checkScripts, Scripts, withScripts } from "./scripts.ts";
+export { checkScripts, readEndpoints, Scripts, withScripts } from "./scripts.ts";
 export { seedFrom } from "./seed.ts";
 export { buildService, dataPathsOf, knownSchemas, openService, type Service } from "./service.ts";
 export { ServiceManager } from "./service-manager.ts";

@@ -5,11 +5,12 @@ import { USERS } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import { AppError, adviceOnName, messageOf, nextTurn, quote, system } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
-import { checkEndpoint, Endpoints } from "../code/endpoints/index.ts";
+import { checkEndpoint, type Endpoint, Endpoints, endpointOf } from "../code/endpoints/index.ts";
 import { Functions, triggersOf } from "../code/functions/index.ts";
 import { Jobs, jobOf } from "../code/jobs/index.ts";
 import { checkMigration, MigrationStopped, Migrations } from "../code/migrations/index.ts";
 import {
+  findScripts,
   fingerprint,
   type Lane,
   middlewaresOf,
@@ -304,6 +305,11 @@ function scriptProcess(
   };
 }
 
+/** The answers to calls of code that is only loaded. */
+const noCalls: ScriptOwners["calls"] = {
+  answer: () => Promise.reject(new AppError("unavailable", "No service runs during a check.")),
+};
+
 /**
  * Checks functions, jobs and endpoints: loads every file once. The top level runs, as at a start of the service; no service
  * answers calls. Answers the files that do not load, and the declared variables of the environment that are not set.
@@ -322,11 +328,35 @@ export async function checkScripts(
       kindOf("migrations", checkMigration, "migrations"),
       kindOf("endpoints", (script, files) => checkEndpoint(script, files, { timeoutMs, prefix })),
     ],
-    calls: { answer: () => Promise.reject(new AppError("unavailable", "No service runs during a check.")) },
+    calls: noCalls,
   };
   try {
     await host.load(owners);
     return { problems: host.problems(), missing: host.missingVariables() };
+  } finally {
+    host.stop();
+  }
+}
+
+/** Loads the endpoints of a project without a service. Files that do not load are among the problems. */
+export async function readEndpoints(
+  options: Omit<ScriptsOptions, "service">,
+): Promise<{ endpoints: Endpoint[]; problems: ReturnType<ScriptHost["problems"]> }> {
+  const { config, logger, environment } = options;
+  const defaults = { timeoutMs: config["scripts.timeout"], prefix: config["endpoints.prefix"] };
+  const hasFiles = findScripts(config.folder).scripts.some(({ folder }) => folder === "endpoints");
+  if (!hasFiles) return { endpoints: [], problems: [] };
+  const host = new ScriptHost({ ...scriptProcess(config, environment), processes: 1, logger });
+  let endpoints: Endpoint[] = [];
+  const kind: ScriptKind = {
+    ...kindOf("endpoints", (script, files) => checkEndpoint(script, files, defaults), "endpoints"),
+    use: async (scripts) => {
+      endpoints = scripts.map((script) => endpointOf(script, defaults));
+    },
+  };
+  try {
+    await host.load({ kinds: [kind], calls: noCalls });
+    return { endpoints, problems: host.problems() };
   } finally {
     host.stop();
   }

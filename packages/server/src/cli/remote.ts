@@ -75,6 +75,17 @@ export function isLoopback(url: string): boolean {
   return ["localhost", "127.0.0.1", "[::1]"].includes(new URL(url).hostname);
 }
 
+/**
+ * Talks to the service of an address as the holder of an API key, or without a key as anybody.
+ * @throws UsageError for a malformed address or key.
+ */
+export function keyRemote(address: string, key: string | undefined): Remote {
+  const url = parseUrl(address);
+  if (key === undefined || key === "") return remoteAt(url, {});
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError("SOCLE_KEY is not an API key");
+  return remoteAt(url, { Authorization: `Bearer ${key}` });
+}
+
 /** @param own the headers of every request. */
 function remoteAt(url: string, own: Record<string, string>): Remote {
   return async (method, path, { body, headers } = {}) => {

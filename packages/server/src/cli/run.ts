@@ -21,6 +21,7 @@ import { adminCreate } from "./commands/admin-create.ts";
 import { backup, restore, vacuum, verify } from "./commands/backup.ts";
 import { health } from "./commands/health.ts";
 import { mailTest } from "./commands/mail.ts";
+import { openApi } from "./commands/openapi.ts";
 import { add, check, init, types } from "./commands/project.ts";
 import { runFunction, runJob } from "./commands/run.ts";
 import { schemaPull, schemaPush } from "./commands/schema.ts";
@@ -51,6 +52,7 @@ const commands: readonly Command[] = [
   dev,
   init,
   types,
+  openApi,
   check,
   test,
   add,

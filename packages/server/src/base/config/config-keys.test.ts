@@ -31,6 +31,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   public: ["site", "./site", join(folder, "site")],
   publicFallback: [true, "yes", true],
   "endpoints.prefix": ["/app/v1", "/app/v1", "/app/v1"],
+  "openapi.public": [true, "yes", true],
   "dashboard.enabled": [false, "No", false],
   "dashboard.path": ["dashboard", "./dashboard", join(folder, "dashboard")],
   "auth.jwtSecret": ["s".repeat(32), "s".repeat(32), "s".repeat(32)],

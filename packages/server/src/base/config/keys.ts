@@ -92,6 +92,11 @@ export const keys = {
     "/api/function",
     "beginning of the paths of endpoints; a file in public and the routes of the service go before an endpoint",
   ),
+  "openapi.public": key(
+    boolean,
+    false,
+    "whether /api/openapi.json answers everybody, with the part of the API that the caller may know; otherwise, admins alone",
+  ),
   "dashboard.enabled": key(boolean, true, "serve the admin dashboard under /_/"),
   "dashboard.path": optional(
     text,

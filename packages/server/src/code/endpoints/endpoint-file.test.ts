@@ -12,7 +12,7 @@ function endpoint(path: string): Endpoint {
     methods: ["GET"],
     access: "public",
     methodAccess: {},
-    timeoutMs: 1,
+    schemas: {}, timeoutMs: 1,
   };
 }
 

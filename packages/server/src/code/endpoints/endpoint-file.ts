@@ -1,6 +1,6 @@
 /** Endpoint files: the path that the place of a file stands for, the exports of the file, and the file of a path. */
 import { oneOf, quote } from "../../base/kernel/index.ts";
-import { exportAdvice, parseOptions, parseTimeout, type Script } from "../script-host/index.ts";
+import { exportAdvice, type HandlerSchemas, parseOptions, parseTimeout, type Script } from "../script-host/index.ts";
 
 export const ENDPOINT_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 export type EndpointMethod = (typeof ENDPOINT_METHODS)[number];
@@ -23,6 +23,8 @@ export interface Endpoint {
   /** The access of methods that set another than the file. */
   readonly methodAccess: { readonly [method in EndpointMethod]?: EndpointAccess };
   readonly timeoutMs: number;
+  /** The JSON Schemas of handlers that `endpoint` has made, as far as the schemas have a JSON form. */
+  readonly schemas: { readonly [method in EndpointMethod]?: HandlerSchemas };
 }
 
 /** Paths outside `/api` and `/_` that the service answers itself, with a prefix such as `/` too. */
@@ -64,6 +66,7 @@ export function endpointOf({ file, exports }: Script, { prefix, timeoutMs }: End
     access: parseAccess("access", exports.values["access"] ?? "authenticated"),
     methodAccess: Object.fromEntries(own),
     timeoutMs: parseTimeout(timeout, timeoutMs),
+    schemas: exports.schemas ?? {},
   };
 }
 

@@ -20,6 +20,7 @@ export type { BrokenScript, Lane, Script, ScriptKind, ScriptOwners } from "./loa
 export {
   appErrorOf,
   type CallMessage,
+  type HandlerSchemas,
   type Read,
   type RunInput,
   type ScriptError,

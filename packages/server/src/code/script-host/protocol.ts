@@ -17,6 +17,20 @@ export interface ScriptExports {
   readonly values: { readonly [name: string]: unknown };
   /** The `access` of handlers that `endpoint` has made, by the names of the exports; absent without any. */
   readonly accesses?: { readonly [name: string]: unknown };
+  /** The schemas of handlers that `endpoint` has made, by the names of the exports; absent without any. */
+  readonly schemas?: { readonly [name: string]: HandlerSchemas };
+}
+
+/** JSON Schemas (draft 2020-12) of the parts of requests and of the answer; a schema without a JSON form is absent. */
+export interface HandlerSchemas {
+  readonly params?: JsonSchema;
+  readonly query?: JsonSchema;
+  readonly body?: JsonSchema;
+  readonly answer?: JsonSchema;
+}
+
+interface JsonSchema {
+  readonly [keyword: string]: unknown;
 }
 
 export interface ScriptError {

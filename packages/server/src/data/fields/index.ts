@@ -19,6 +19,7 @@ export {
   maxItemsOf,
   needsDecoding,
   noItems,
+  type OperatorName,
   typeNamed,
   typeOf,
   typesWith,

@@ -42,6 +42,8 @@ export interface FieldType {
   mayBeLong(field: FieldDefinition): boolean;
   /** For a multiple field: the type of an item. */
   readonly item?: FieldType;
+  /** The JSON Schema of the value; for a multiple field, of an item. */
+  readonly schema: { readonly [keyword: string]: string | number };
   /** The type in the generated declarations, and a note. */
   readonly typescript: { readonly type: string; readonly note?: string };
 }
@@ -63,6 +65,7 @@ const textual = {
   valueType: "text",
   encode: encodeText,
   emptyLiteral: "''",
+  schema: { type: "string" },
   typescript: { type: "string" },
 } as const;
 
@@ -95,6 +98,7 @@ const integer: FieldType = {
   encode: (value) => (typeof value === "number" && Number.isSafeInteger(value) ? value + 0 : undefined),
   rules: { bounds: "value", regex: false, unique: true },
   operators: ["$increment"],
+  schema: { type: "integer", minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
   typescript: { type: "number", note: "a whole number" },
 };
 
@@ -105,6 +109,7 @@ const float: FieldType = {
   column: "REAL",
   expected: "a finite number",
   encode: (value) => (typeof value === "number" && Number.isFinite(value) ? value + 0 : undefined),
+  schema: { type: "number" },
   typescript: { type: "number" },
 };
 
@@ -117,6 +122,7 @@ const boolean: FieldType = {
   expected: "true or false",
   encode: (value) => (typeof value === "boolean" ? Number(value) : undefined),
   decode: (stored) => stored === 1,
+  schema: { type: "boolean" },
   typescript: { type: "boolean" },
 };
 
@@ -127,6 +133,7 @@ const datetime: FieldType = {
   valueType: "datetime",
   expected: 'a date such as "2026-03-01" or an RFC 3339 date-time such as "2026-03-01T09:30:00Z"',
   encode: (value) => (typeof value === "string" ? (parseDatetime(value) ?? undefined) : undefined),
+  schema: { type: "string", format: "date-time" },
   typescript: { type: "string", note: "ISO 8601, UTC, with milliseconds" },
 };
 
@@ -163,6 +170,7 @@ const json: FieldType = {
   emptyLiteral: `'""'`,
   isIndexable: false,
   mayBeLong: () => true,
+  schema: {},
   typescript: { type: "JsonValue" },
 };
 

@@ -3,6 +3,7 @@
 import type { Config } from "../../base/config/index.ts";
 import type { LimitMeter, Logger, RequestMeter } from "../../base/logging/index.ts";
 import type { Endpoints } from "../../code/endpoints/index.ts";
+import type { Collections } from "../../data/collections/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
 import type { Records } from "../../data/records/index.ts";
 import type { Transfers } from "../../data/transfer/index.ts";
@@ -33,6 +34,7 @@ import { signInPageRoutes } from "./routes/auth-sign-in.ts";
 import { batchRoutes } from "./routes/batch.ts";
 import { endpointRoutes } from "./routes/endpoints.ts";
 import { healthRoutes, metricsRoutes } from "./routes/health.ts";
+import { openApiRoutes } from "./routes/openapi.ts";
 import { realtimeRoutes, type Upgrade } from "./routes/realtime.ts";
 import { recordRoutes } from "./routes/records.ts";
 import { storageRoutes } from "./routes/storage.ts";
@@ -45,6 +47,7 @@ export interface ApiParts {
   auth: Auth;
   account: Account;
   providers: Providers;
+  collections: Collections;
   records: Records;
   queries: Queries;
   transfers: Transfers;
@@ -99,6 +102,7 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
     accessPercent: config["log.access"],
     routes: {
       ...healthRoutes(options),
+      ...openApiRoutes(options),
       ...metricsRoutes(options),
       ...authRoutes(options),
       ...authPageRoutes(options),

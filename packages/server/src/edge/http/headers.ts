@@ -2,7 +2,7 @@
  * Heads: the path of a request; the status of an answer, and the headers for other origins, for caches, for conditions and
  * for ranges.
  */
-import type { ErrorCode } from "@socle/protocol";
+import { ERROR_CODES, type ErrorCode } from "@socle/protocol";
 import { AppError, type Principal } from "../../base/kernel/index.ts";
 import type { ByteRange } from "../../files/storage/index.ts";
 
@@ -20,6 +20,22 @@ const statuses: { readonly [code in ErrorCode]: number } = {
   internal_error: 500,
   unavailable: 503,
 };
+
+/** Statuses that the table does not have, with the codes of their answers. */
+const sharedStatuses: readonly (readonly [status: number, codes: readonly ErrorCode[]])[] = [
+  [412, ["conflict", "bad_request"]],
+  [416, ["bad_request"]],
+  [426, ["bad_request"]],
+  [502, ["unavailable"]],
+  [504, ["unavailable"]],
+];
+
+/** The codes that an error with a status may have, by status. */
+export function codesByStatus(): Map<number, ErrorCode[]> {
+  const codes = new Map(sharedStatuses.map(([status, names]) => [status, [...names]]));
+  for (const code of ERROR_CODES) codes.getOrInsertComputed(statuses[code], () => []).push(code);
+  return new Map([...codes].sort(([a], [b]) => a - b));
+}
 
 /** The status of an error. 412 has no separate code (contract, "Versions of a record"). */
 export function statusOf({ code, isStale }: Pick<AppError, "code" | "isStale">): number {

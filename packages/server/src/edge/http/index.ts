@@ -7,6 +7,7 @@ export { AuthPageTexts } from "./auth-page-texts.ts";
 export { Certificate } from "./certificate.ts";
 export { Dashboard, dashboardPath, dashboardSetupPath, EmbeddedFiles } from "./dashboard.ts";
 export { dashboardBuild } from "./dashboard-build.ts";
+export { projectDocument } from "./documents.ts";
 export { KeptAnswers, keptAnswerSchema } from "./kept-answer-table.ts";
 export { LiveStreams } from "./live-streams.ts";
 export { firstAdminPath } from "./routes/auth.ts";

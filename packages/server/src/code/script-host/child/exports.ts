@@ -1,6 +1,6 @@
 /** The exports of a module of the user's code, as the service reads the exports. */
-import type { ScriptExports } from "../protocol.ts";
-import { accessOf } from "./typed-endpoint.ts";
+import type { HandlerSchemas, ScriptExports } from "../protocol.ts";
+import { accessOf, schemasOf } from "./typed-endpoint.ts";
 
 /** Exports that the service reads: the description of a handler, which has a JSON form. */
 const plainExports: readonly string[] = ["schedule", "queue", "access", "options"];
@@ -11,13 +11,21 @@ export function exportsOf(module: Module): ScriptExports {
   const functions: string[] = [];
   const values: Record<string, unknown> = {};
   const accesses: Record<string, unknown> = {};
+  const schemas: Record<string, HandlerSchemas> = {};
   for (const [name, value] of Object.entries(module)) {
     if (typeof value === "function") functions.push(name);
     else values[name] = plainExports.includes(name) ? plain(value) : typeof value;
     const access = accessOf(value);
     if (access !== undefined) accesses[name] = plain(access);
+    const described = schemasOf(value);
+    if (Object.keys(described).length > 0) schemas[name] = described;
   }
-  return { functions, values, ...(Object.keys(accesses).length > 0 && { accesses }) };
+  return {
+    functions,
+    values,
+    ...(Object.keys(accesses).length > 0 && { accesses }),
+    ...(Object.keys(schemas).length > 0 && { schemas }),
+  };
 }
 
 /** The value in JSON form; the type when the value has no JSON form. */

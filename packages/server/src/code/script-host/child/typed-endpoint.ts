@@ -4,7 +4,7 @@
  */
 import type { ErrorDetail } from "@socle/protocol";
 import { AppError, excerpt, isObject, messageOf, oneOf } from "../../../base/kernel/index.ts";
-import { callErrorOf } from "../protocol.ts";
+import { callErrorOf, type HandlerSchemas } from "../protocol.ts";
 import { cut, handlerFault, kindOf } from "./errors.ts";
 import { ServiceError } from "./service-client.ts";
 
@@ -14,7 +14,11 @@ const options = [...parts, "answer", "access"] as const;
 
 /** The side of a schema that Standard Schema describes. */
 interface Schema {
-  readonly "~standard": { validate(value: unknown): unknown };
+  readonly "~standard": {
+    validate(value: unknown): unknown;
+    /** Of Standard JSON Schema (https://standardschema.dev/json-schema); absent in libraries without. */
+    readonly jsonSchema?: { readonly [side in "input" | "output"]: (options: { target: string }) => unknown };
+  };
 }
 
 type Handler = (request: Request, context: { readonly params: unknown }) => Promise<Response>;
@@ -26,11 +30,44 @@ const maxMessage = 500;
 
 const jsonType = /^application\/(?:[\w.!#$&^+-]+\+)?json\s*(?:;|$)/i;
 
-/** The `access` of the handlers that `endpoint` has made. */
-const accesses = new WeakMap<object, unknown>();
+/** The definitions of the handlers that `endpoint` has made. */
+const definitions = new WeakMap<object, Record<string, unknown>>();
+
+function definitionOf(handler: unknown): Record<string, unknown> {
+  return (typeof handler === "function" && definitions.get(handler)) || {};
+}
 
 export function accessOf(handler: unknown): unknown {
-  return typeof handler === "function" ? accesses.get(handler) : undefined;
+  return definitionOf(handler)["access"];
+}
+
+/** Characters of a JSON Schema; a larger schema is left out. */
+const maxSchema = 65_536;
+
+/** The JSON Schemas of a handler, for the OpenAPI document. */
+export function schemasOf(handler: unknown): HandlerSchemas {
+  const definition = definitionOf(handler);
+  const described = [...parts, "answer" as const].flatMap((part) => {
+    const schema = jsonSchemaOf(definition[part], part === "answer" ? "output" : "input");
+    return schema === null ? [] : [[part, schema]];
+  });
+  return Object.fromEntries(described);
+}
+
+/** The JSON Schema of a schema; null for a schema without a JSON form. */
+function jsonSchemaOf(schema: unknown, side: "input" | "output"): object | null {
+  if (!isSchema(schema)) return null;
+  try {
+    const made = schema["~standard"].jsonSchema?.[side]({ target: "draft-2020-12" });
+    const text = made === undefined ? "" : JSON.stringify(made);
+    // A reference would lead from the root of the OpenAPI document.
+    if (text === "" || text.length > maxSchema || text.includes('"$ref"')) return null;
+    const { $schema, ...described } = JSON.parse(text);
+    return described;
+  } catch {
+    // A schema with a transformation, for example, has no JSON form. The endpoint works without.
+    return null;
+  }
 }
 
 /** @throws TypeError that names the fault of the definition, when the file is loaded. */
@@ -63,7 +100,7 @@ export function endpoint(definition: unknown, answer: unknown): Handler {
     const { field, message } = detailOf("answer", first);
     throw handlerFault(`The handler returned a value that the schema of answer refuses: ${field}: ${message}`);
   };
-  accesses.set(handler, definition["access"]);
+  definitions.set(handler, definition);
   return handler;
 }
 

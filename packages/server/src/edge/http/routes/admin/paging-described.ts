@@ -1,0 +1,20 @@
+/** Description of a method that answers a page of a list. */
+import { count, json, pageOf, parameter, ref } from "../../../openapi/index.ts";
+import type { DescribedRoutes } from "../../../openapi/index.ts";
+
+type Described = NonNullable<DescribedRoutes["routes"][string]["GET"]>;
+
+/** @param schema the name of the schema of an item. @param query parameters beside `limit` and `offset`, by name, with a meaning. */
+export function paging(summary: string, schema: string, query: { readonly [name: string]: string } = {}): Described {
+  const own = Object.entries(query).map(([name, meaning]) => [name, parameter(meaning)]);
+  return {
+    summary,
+    access: "admin",
+    query: {
+      ...Object.fromEntries(own),
+      limit: parameter("Items of the page, 1,000 at most.", count),
+      offset: parameter("Items before the page.", count),
+    },
+    answers: { 200: json(pageOf(ref(schema))) },
+  };
+}

@@ -1,0 +1,78 @@
+/** Paths of collections: the routes of records, for each collection that the reader of the document may know. */
+import { type CollectionDefinition, OPERATIONS, type Operation, USERS } from "@socle/protocol";
+import { isAdmin, type Principal } from "../../base/kernel/index.ts";
+import type { Collection } from "../../data/collections/index.ts";
+import { resolveRules } from "../../data/permissions/index.ts";
+import type { DescribedCollection } from "./collection-schemas.ts";
+import type { DescribedRoutes, Method, RouteDescription } from "./description.ts";
+import { operationOf, type Paths, templateOf } from "./operations.ts";
+
+/** In the path and the schemas of a description, the name of a collection. */
+export const collectionMark = ":collection";
+
+const verbs: { readonly [operation in Operation]: string } = {
+  read: "read",
+  create: "create",
+  update: "update",
+  delete: "remove",
+};
+
+/** A collection as a caller may know the collection; null if the caller may do nothing there. */
+export function describedFor({ definition, policies, fieldPolicies }: Collection, principal: Principal): DescribedCollection | null {
+  const allowed = Object.entries(policies).filter(([, policy]) => policy.decide(principal).access !== "none");
+  if (allowed.length === 0) return null;
+  return {
+    definition,
+    operations: new Set(allowed.map(([operation]) => operation as Operation)),
+    unread: fieldPolicies?.limits("read", principal)?.closed ?? new Set(),
+    unwritten: fieldPolicies?.limits("update", principal)?.closed ?? new Set(),
+    isForAdmins: isAdmin(principal),
+  };
+}
+
+/** A collection as admins know the collection. */
+export function describedForAdmins(definition: CollectionDefinition): DescribedCollection {
+  const operations = definition.name === USERS ? OPERATIONS.filter((each) => each === "read" || each === "update") : OPERATIONS;
+  return { definition, operations: new Set(operations), unread: new Set(), unwritten: new Set(), isForAdmins: true };
+}
+
+/** The description without the parameters of a search, for a collection without searched fields. */
+function fitting(description: RouteDescription, { definition, unread }: DescribedCollection): RouteDescription {
+  const canSearch = definition.search?.some((field) => !unread.has(field)) === true;
+  if (canSearch || description.query === undefined) return description;
+  const { search, snippet, ...query } = description.query;
+  return { ...description, query };
+}
+
+function isShown({ access, operation }: RouteDescription, collection: DescribedCollection): boolean {
+  return operation !== undefined && collection.operations.has(operation) && (access !== "admin" || collection.isForAdmins);
+}
+
+/** The verb and the path that the id of an operation is made of: `listPosts`, `readPostsById`, `importPosts`. */
+function idOf(path: string, name: string, operation: Operation): { verb: string; named: string } {
+  const [, transfer] = /\/(import|export)$/.exec(path) ?? [];
+  if (transfer !== undefined) return { verb: transfer, named: name };
+  const isList = operation === "read" && !path.includes(":id");
+  return { verb: isList ? "list" : verbs[operation], named: path.replace(collectionMark, name) };
+}
+
+/** The paths of a collection. */
+export function collectionPaths({ tag, routes }: DescribedRoutes, collection: DescribedCollection): Paths {
+  const { name, permissions } = collection.definition;
+  const rules = resolveRules(permissions);
+  const paths: Paths = {};
+  for (const [path, methods] of Object.entries(routes)) {
+    const own = path.replace(collectionMark, name);
+    const shown = Object.entries(methods).filter(([, description]) => isShown(description, collection));
+    if (shown.length === 0) continue;
+    const operations = shown.map(([method, description]) => {
+      const { access, operation = "read" } = description;
+      const isOpen = access === "rules" && !["authenticated", "owner", "admin"].includes(rules[operation]);
+      const site = { path: own, method: method as Method, tag: `${tag}: ${name}`, ...idOf(path, name, operation) };
+      return [method.toLowerCase(), operationOf(fitting(description, collection), site, isOpen)];
+    });
+    paths[templateOf(own)] = Object.fromEntries(operations);
+  }
+  // Also in the references to schemas, and in summaries.
+  return JSON.parse(JSON.stringify(paths).replaceAll(collectionMark, name)) as Paths;
+}
