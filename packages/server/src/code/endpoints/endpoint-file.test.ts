@@ -12,7 +12,8 @@ function endpoint(path: string): Endpoint {
     methods: ["GET"],
     access: "public",
     methodAccess: {},
-    schemas: {}, timeoutMs: 1,
+    schemas: {},
+    timeoutMs: 1,
   };
 }
 

@@ -18,7 +18,10 @@ const verbs: { readonly [operation in Operation]: string } = {
 };
 
 /** A collection as a caller may know the collection; null if the caller may do nothing there. */
-export function describedFor({ definition, policies, fieldPolicies }: Collection, principal: Principal): DescribedCollection | null {
+export function describedFor(
+  { definition, policies, fieldPolicies }: Collection,
+  principal: Principal,
+): Omit<DescribedCollection, "knows"> | null {
   const allowed = Object.entries(policies).filter(([, policy]) => policy.decide(principal).access !== "none");
   if (allowed.length === 0) return null;
   return {
@@ -31,8 +34,9 @@ export function describedFor({ definition, policies, fieldPolicies }: Collection
 }
 
 /** A collection as admins know the collection. */
-export function describedForAdmins(definition: CollectionDefinition): DescribedCollection {
-  const operations = definition.name === USERS ? OPERATIONS.filter((each) => each === "read" || each === "update") : OPERATIONS;
+export function describedForAdmins(definition: CollectionDefinition): Omit<DescribedCollection, "knows"> {
+  const operations =
+    definition.name === USERS ? OPERATIONS.filter((each) => each === "read" || each === "update") : OPERATIONS;
   return { definition, operations: new Set(operations), unread: new Set(), unwritten: new Set(), isForAdmins: true };
 }
 
@@ -45,7 +49,9 @@ function fitting(description: RouteDescription, { definition, unread }: Describe
 }
 
 function isShown({ access, operation }: RouteDescription, collection: DescribedCollection): boolean {
-  return operation !== undefined && collection.operations.has(operation) && (access !== "admin" || collection.isForAdmins);
+  return (
+    operation !== undefined && collection.operations.has(operation) && (access !== "admin" || collection.isForAdmins)
+  );
 }
 
 /** The verb and the path that the id of an operation is made of: `listPosts`, `readPostsById`, `importPosts`. */

@@ -1,8 +1,14 @@
 /** Schemas of a collection: the record, and the bodies that create and change a record. */
-import { type CollectionDefinition, type FieldDefinition, isAccountField, type Operation, USERS } from "@socle/protocol";
+import {
+  type CollectionDefinition,
+  type FieldDefinition,
+  isAccountField,
+  type Operation,
+  USERS,
+} from "@socle/protocol";
 import { quote } from "../../base/kernel/index.ts";
 import { type OperatorName, typeOf } from "../../data/fields/index.ts";
-import { arrayOf, freeObject, integer, orNull, ref, type Schema, string, time } from "./schema.ts";
+import { arrayOf, freeObject, integer, mapOf, orNull, ref, type Schema, string, time } from "./schema.ts";
 
 /** A collection as a reader of the document may know the collection. */
 export interface DescribedCollection {
@@ -12,6 +18,8 @@ export interface DescribedCollection {
   /** The fields that no caller like the reader may read, or write. */
   readonly unread: ReadonlySet<string>;
   readonly unwritten: ReadonlySet<string>;
+  /** Whether the reader may know that a collection is there. */
+  readonly knows: (collection: string) => boolean;
   /** Whether the reader is an admin, who may also set the owner. */
   readonly isForAdmins: boolean;
 }
@@ -35,9 +43,13 @@ function patternOf(regex: string): string | null {
   }
 }
 
-function noteOf(field: FieldDefinition): string | null {
+function targetNote(target: string, knows: DescribedCollection["knows"]): string {
+  return knows(target) ? `The id of a record of ${target}.` : "The id of a record.";
+}
+
+function noteOf(field: FieldDefinition, { knows }: DescribedCollection): string | null {
   const notes = [
-    field.collection === undefined ? typeOf(field).typescript.note : `The id of a record of ${field.collection}.`,
+    field.collection === undefined ? typeOf(field).typescript.note : targetNote(field.collection, knows),
     field.owner === true ? "The owner." : undefined,
     field.unique === true ? "Unique." : undefined,
     field.sequence === undefined ? undefined : "Numbered by the service.",
@@ -66,7 +78,7 @@ function boundsOf(field: FieldDefinition, mode: Mode): Schema {
 }
 
 /** A value that is neither null nor several. */
-function valueOf(field: FieldDefinition, mode: Mode): Schema {
+function singleOf(field: FieldDefinition, mode: Mode): Schema {
   if (field.values !== undefined) return { type: "string", enum: [...field.values] };
   const { schema } = typeOf({ type: field.type });
   // A date is answered as a time.
@@ -76,10 +88,10 @@ function valueOf(field: FieldDefinition, mode: Mode): Schema {
 }
 
 function valuesOf(field: FieldDefinition, mode: Mode): Schema {
-  if (field.multiple !== true) return valueOf(field, mode);
+  if (field.multiple !== true) return singleOf(field, mode);
   const { min, max } = field;
   const bounds = mode === "record" ? {} : { ...(min !== undefined && { minItems: min }), maxItems: max ?? 100 };
-  return { ...arrayOf(valueOf(field, mode)), uniqueItems: true, ...bounds };
+  return { ...arrayOf(singleOf(field, mode)), uniqueItems: true, ...bounds };
 }
 
 /** Operators in the place of a value, in an update. */
@@ -87,7 +99,7 @@ function operatorsOf(field: FieldDefinition): Schema[] {
   const { operators } = typeOf(field);
   if (operators.length === 0) return [];
   const operandOf = (operator: OperatorName): Schema =>
-    operator === "$increment" ? { type: "number" } : arrayOf(valueOf(field, "update"));
+    operator === "$increment" ? { type: "number" } : arrayOf(singleOf(field, "update"));
   const properties = Object.fromEntries(operators.map((operator) => [operator, operandOf(operator)]));
   return [{ type: "object", properties, minProperties: 1, additionalProperties: false }];
 }
@@ -97,30 +109,36 @@ function mayBeOpen({ name }: CollectionDefinition, field: FieldDefinition): bool
   return name === USERS && !isAccountField(name, field.name);
 }
 
-function fieldOf(definition: CollectionDefinition, field: FieldDefinition, mode: Mode): Schema {
-  const isFilled = field.required === true && !(mode === "record" && mayBeOpen(definition, field));
+function fieldOf(collection: DescribedCollection, field: FieldDefinition, mode: Mode): Schema {
+  const isFilled = field.required === true && !(mode === "record" && mayBeOpen(collection.definition, field));
   const isNeverNull = isFilled || field.multiple === true || field.sequence !== undefined || field.type === "json";
   const value = isNeverNull ? valuesOf(field, mode) : orNull(valuesOf(field, mode));
   const operators = mode === "update" ? operatorsOf(field) : [];
   const schema = operators.length === 0 ? value : { anyOf: [value, ...operators] };
-  const note = noteOf(field);
+  const note = noteOf(field, collection);
   return note === null ? schema : { ...schema, description: note };
 }
 
-function recordOf({ definition, unread }: DescribedCollection): Schema {
+function recordOf(collection: DescribedCollection): Schema {
+  const { definition, unread } = collection;
   const fields = definition.fields.filter(({ name }) => !unread.has(name));
-  const properties = { ...systemFields, ...propertiesOf(definition, fields, "record") };
+  const properties = { ...systemFields, ...propertiesOf(collection, fields, "record") };
   // A field with a rule is absent for a caller who may not read the value.
   const always = fields.filter(({ permissions }) => permissions?.read === undefined).map(({ name }) => name);
   return {
     type: "object",
-    properties: { ...properties, expand: freeObject },
+    // Members that parameters ask for.
+    properties: {
+      ...properties,
+      expand: freeObject,
+      ...(definition.search !== undefined && { snippet: mapOf(string) }),
+    },
     required: [...Object.keys(systemFields), ...always],
   };
 }
 
-function propertiesOf(definition: CollectionDefinition, fields: readonly FieldDefinition[], mode: Mode): Properties {
-  return Object.fromEntries(fields.map((field) => [field.name, fieldOf(definition, field, mode)]));
+function propertiesOf(collection: DescribedCollection, fields: readonly FieldDefinition[], mode: Mode): Properties {
+  return Object.fromEntries(fields.map((field) => [field.name, fieldOf(collection, field, mode)]));
 }
 
 /** The fields that a body may set. */
@@ -136,10 +154,12 @@ function writableOf({ definition, unwritten, isForAdmins }: DescribedCollection)
 
 function creationOf(collection: DescribedCollection): Schema {
   const fields = writableOf(collection);
-  const needed = fields.filter((field) => field.required === true && field.default === undefined && field.owner !== true);
+  const needed = fields.filter(
+    (field) => field.required === true && field.default === undefined && field.owner !== true,
+  );
   return {
     type: "object",
-    properties: propertiesOf(collection.definition, fields, "create"),
+    properties: propertiesOf(collection, fields, "create"),
     ...(needed.length > 0 && { required: needed.map(({ name }) => name) }),
     additionalProperties: false,
   };
@@ -150,13 +170,13 @@ function changeOf(collection: DescribedCollection): Schema {
   const { definition, unread } = collection;
   const writable = writableOf(collection);
   const fixed = definition.fields.filter((field) => !writable.includes(field) && !unread.has(field.name));
-  const shown = Object.entries(propertiesOf(definition, fixed, "record"));
+  const shown = Object.entries(propertiesOf(collection, fixed, "record"));
   return {
     type: "object",
     properties: {
       ...systemFields,
       ...Object.fromEntries(shown.map(([name, schema]) => [name, { ...schema, readOnly: true }])),
-      ...propertiesOf(definition, writable, "update"),
+      ...propertiesOf(collection, writable, "update"),
     },
     additionalProperties: false,
   };
@@ -164,7 +184,7 @@ function changeOf(collection: DescribedCollection): Schema {
 
 /** The answer to a write for a caller who may not read the record: the fields of the body, and the system fields. */
 function writtenOf(collection: DescribedCollection): Schema {
-  const properties = { ...systemFields, ...propertiesOf(collection.definition, writableOf(collection), "record") };
+  const properties = { ...systemFields, ...propertiesOf(collection, writableOf(collection), "record") };
   return { type: "object", properties, required: Object.keys(systemFields) };
 }
 

@@ -1,4 +1,5 @@
 /** The document: OpenAPI 3.1 of a service, made from the descriptions of the routes, the definitions in force and the endpoints. */
+import { USERS } from "@socle/protocol";
 import type { Endpoint } from "../../code/endpoints/index.ts";
 import { collectionMark, collectionPaths } from "./collection-paths.ts";
 import { collectionSchemas, type DescribedCollection } from "./collection-schemas.ts";
@@ -21,7 +22,7 @@ export interface DocumentParts {
   readonly url?: string | undefined;
   readonly routes: readonly DescribedRoutes[];
   readonly codes: StatusCodes;
-  readonly collections: readonly DescribedCollection[];
+  readonly collections: readonly Omit<DescribedCollection, "knows">[];
   readonly endpoints: readonly Endpoint[];
   readonly readers: Readers;
 }
@@ -58,7 +59,9 @@ function usedSchemas(value: unknown, all: { readonly [name: string]: Schema }, f
 }
 
 export function openApiDocument(parts: DocumentParts): OpenApiDocument {
-  const { version, url = "/", routes, codes, collections, endpoints, readers } = parts;
+  const { version, url = "/", routes, codes, endpoints, readers } = parts;
+  const names = new Set([USERS, ...parts.collections.map(({ definition }) => definition.name)]);
+  const collections = parts.collections.map((each) => ({ ...each, knows: (name: string) => names.has(name) }));
   const paths: Paths = {};
   for (const group of routes)
     for (const more of isOfRecords(group)

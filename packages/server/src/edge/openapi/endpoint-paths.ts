@@ -1,6 +1,7 @@
 /** Paths of endpoints: the methods of the files of `endpoints/`, with the schemas that the files give. */
-import type { Endpoint, EndpointMethod } from "../../code/endpoints/index.ts";
+
 import { isObject } from "../../base/kernel/index.ts";
+import type { Endpoint, EndpointMethod } from "../../code/endpoints/index.ts";
 import { bytes, jsonBody, type Parameter, type RouteDescription } from "./description.ts";
 import { operationOf, type Paths } from "./operations.ts";
 import { anything, type Schema } from "./schema.ts";
@@ -22,7 +23,10 @@ function parametersOf(schema: Schema | undefined): { [name: string]: Parameter }
   );
 }
 
-function descriptionOf({ route, path, methodAccess, access, schemas }: Endpoint, method: EndpointMethod): RouteDescription {
+function descriptionOf(
+  { route, path, methodAccess, access, schemas }: Endpoint,
+  method: EndpointMethod,
+): RouteDescription {
   const { query, body, answer } = schemas[method] ?? {};
   const who = methodAccess[method] ?? access;
   const hasBody = method !== "GET" && method !== "DELETE";
@@ -44,10 +48,7 @@ function descriptionOf({ route, path, methodAccess, access, schemas }: Endpoint,
 }
 
 /** @param isShown whether the reader of the document may know the methods with an access. */
-export function endpointPaths(
-  endpoints: readonly Endpoint[],
-  isShown: (access: Endpoint["access"]) => boolean,
-): Paths {
+export function endpointPaths(endpoints: readonly Endpoint[], isShown: (access: Endpoint["access"]) => boolean): Paths {
   const paths: Paths = {};
   for (const endpoint of endpoints) {
     const path = endpoint.route.replaceAll(/\[(?:\.\.\.)?(\w+)\]/g, "{$1}");

@@ -1,11 +1,5 @@
 /** Operations of the document: the methods of paths, made from the descriptions of routes. */
-import {
-  type Answer,
-  type DescribedRoutes,
-  type Method,
-  type Parameter,
-  type RouteDescription,
-} from "./description.ts";
+import type { Answer, DescribedRoutes, Method, Parameter, RouteDescription } from "./description.ts";
 import { errorName } from "./errors.ts";
 import { string } from "./schema.ts";
 
@@ -76,7 +70,11 @@ function errorsOf({ access, query, body, errors = [] }: RouteDescription, hasPar
 }
 
 /** @param isOpen whether callers without a token may send the request. */
-export function operationOf(description: RouteDescription, { path, named = path, method, tag, verb }: Site, isOpen: boolean): object {
+export function operationOf(
+  description: RouteDescription,
+  { path, named = path, method, tag, verb }: Site,
+  isOpen: boolean,
+): object {
   const template = templateOf(path);
   const parameters = [
     ...pathParameters(template),
@@ -113,11 +111,7 @@ export function fixedPaths({ tag, routes }: DescribedRoutes, isForAdmins: boolea
     paths[templateOf(path)] = Object.fromEntries(
       shown.map(([method, description]) => [
         method.toLowerCase(),
-        operationOf(
-          description,
-          { path, method: method as Method, tag, verb: "" },
-          description.access === "anybody",
-        ),
+        operationOf(description, { path, method: method as Method, tag, verb: "" }, description.access === "anybody"),
       ]),
     );
   }

@@ -1,5 +1,14 @@
 /** Descriptions of the routes of the own account: the user, the password and the sessions. */
-import { type DescribedRoutes, json, jsonBody, listOf, noContent, optionalBody, password, ref } from "../../openapi/index.ts";
+import {
+  type DescribedRoutes,
+  json,
+  jsonBody,
+  listOf,
+  noContent,
+  optionalBody,
+  password,
+  ref,
+} from "../../openapi/index.ts";
 
 export const accountDescribed: DescribedRoutes = {
   tag: "Account",

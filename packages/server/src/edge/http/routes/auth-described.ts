@@ -1,5 +1,16 @@
 /** Descriptions of the routes of registration, login, refresh, logout and the set-up of the first admin. */
-import { type DescribedRoutes, email, json, jsonBody, noContent, optionalBody, parameter, password, ref, string } from "../../openapi/index.ts";
+import {
+  type DescribedRoutes,
+  email,
+  json,
+  jsonBody,
+  noContent,
+  optionalBody,
+  parameter,
+  password,
+  ref,
+  string,
+} from "../../openapi/index.ts";
 import { firstAdminPath } from "./auth.ts";
 
 const refreshToken = { refreshToken: string };

@@ -1,5 +1,14 @@
 /** Descriptions of the routes of second factors and passkeys. */
-import { type DescribedRoutes, json, jsonBody, listOf, noContent, optionalBody, ref, string } from "../../openapi/index.ts";
+import {
+  type DescribedRoutes,
+  json,
+  jsonBody,
+  listOf,
+  noContent,
+  optionalBody,
+  ref,
+  string,
+} from "../../openapi/index.ts";
 
 const code = { type: "string", pattern: "^[0-9 ]{6,7}$" };
 

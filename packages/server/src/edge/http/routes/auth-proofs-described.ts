@@ -1,5 +1,16 @@
 /** Descriptions of the routes of proofs: tokens and codes from mails. */
-import { type DescribedRoutes, email, json, jsonBody, noContent, optionalBody, password, ref, type Schema, string } from "../../openapi/index.ts";
+import {
+  type DescribedRoutes,
+  email,
+  json,
+  jsonBody,
+  noContent,
+  optionalBody,
+  password,
+  ref,
+  type Schema,
+  string,
+} from "../../openapi/index.ts";
 
 function bodyOf(properties: { readonly [name: string]: Schema }, required: readonly string[]): Schema {
   return { type: "object", properties, required };

@@ -1,5 +1,16 @@
 /** Descriptions of the routes of sign-ins at providers, and of the user's links. */
-import { type DescribedRoutes, json, jsonBody, listOf, noContent, optionalBody, parameter, ref, string, textOf } from "../../openapi/index.ts";
+import {
+  type DescribedRoutes,
+  json,
+  jsonBody,
+  listOf,
+  noContent,
+  optionalBody,
+  parameter,
+  ref,
+  string,
+  textOf,
+} from "../../openapi/index.ts";
 
 const redirected = { description: "The browser goes on.", content: {}, headers: ["Location"] };
 

@@ -1,5 +1,14 @@
 /** Descriptions of the routes of records. In schemas and summaries, `:collection` stands for the name of the collection. */
-import { constant, type DescribedRoutes, integer, json, jsonBody, noContent, parameter, ref } from "../../openapi/index.ts";
+import {
+  constant,
+  type DescribedRoutes,
+  integer,
+  json,
+  jsonBody,
+  noContent,
+  parameter,
+  ref,
+} from "../../openapi/index.ts";
 import { idempotencyKey } from "./batch-described.ts";
 
 const selection = {

@@ -70,7 +70,12 @@ const key = {
   lastUsedAt: orNull(time),
 };
 
-const credential = { id: base64url, rawId: base64url, type: constant("public-key"), clientExtensionResults: freeObject };
+const credential = {
+  id: base64url,
+  rawId: base64url,
+  type: constant("public-key"),
+  clientExtensionResults: freeObject,
+};
 
 const descriptors = arrayOf(
   objectOf<PasskeyRequest["allowCredentials"][number]>({

@@ -126,7 +126,11 @@ const collections: { readonly [name: string]: Schema } = {
     updatedAt: time,
     records: count,
   }),
-  Schema: { type: "object", properties: { collections: arrayOf(ref("CollectionDefinition")) }, required: ["collections"] },
+  Schema: {
+    type: "object",
+    properties: { collections: arrayOf(ref("CollectionDefinition")) },
+    required: ["collections"],
+  },
   ChangedSchema: {
     type: "object",
     properties: { collections: arrayOf(ref("ChangedDefinition")) },

@@ -35,9 +35,16 @@ const reference = about(
 );
 
 const id: Schema = { anyOf: [string, reference] };
-const values = about(freeObject, "The values of a create or an update, as in the collection, with references at any depth.");
+const values = about(
+  freeObject,
+  "The values of a create or an update, as in the collection, with references at any depth.",
+);
 
-function operationOf(method: string, members: { readonly [name: string]: Schema }, required: readonly string[]): Schema {
+function operationOf(
+  method: string,
+  members: { readonly [name: string]: Schema },
+  required: readonly string[],
+): Schema {
   return {
     type: "object",
     properties: { method: constant(method), collection: string, ...members },

@@ -62,9 +62,7 @@ export const scriptSchemas: { readonly [name: string]: Schema } = {
     handler: string,
     timeout: count,
     retries: count,
-    calls: optional(
-      objectOf<NonNullable<FunctionEntry["calls"]>>({ passed: count, refused: count, failed: count }),
-    ),
+    calls: optional(objectOf<NonNullable<FunctionEntry["calls"]>>({ passed: count, refused: count, failed: count })),
   }),
   FunctionRun: objectOf<FunctionRun>({
     runId: string,
@@ -90,7 +88,12 @@ export const scriptSchemas: { readonly [name: string]: Schema } = {
     methodAccess: optional(mapOf(access)),
     timeout: count,
   }),
-  SourceExcerpt: objectOf<SourceExcerpt>({ filePath: string, line: integer, firstLine: integer, lines: arrayOf(string) }),
+  SourceExcerpt: objectOf<SourceExcerpt>({
+    filePath: string,
+    line: integer,
+    firstLine: integer,
+    lines: arrayOf(string),
+  }),
   JobRun: objectOf<JobRun>({
     runId: string,
     startedAt: time,
@@ -122,6 +125,8 @@ export const scriptSchemas: { readonly [name: string]: Schema } = {
   }),
   QueueRun: objectOf<QueueRun>(queueRun),
   QueueRunDetail: objectOf<QueueRunDetail>({ ...queueRun, payload: anything }),
-  NewQueueRun: closed(objectOf<NewQueueRun>({ payload: optional(anything), at: optional(time), key: optional(string) })),
+  NewQueueRun: closed(
+    objectOf<NewQueueRun>({ payload: optional(anything), at: optional(time), key: optional(string) }),
+  ),
   RunStarted: objectOf<{ runId: string }>({ runId: string }),
 };

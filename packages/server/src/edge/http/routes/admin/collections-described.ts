@@ -3,7 +3,9 @@ import { type DescribedRoutes, enumOf, json, jsonBody, noContent, ref } from "..
 import { paging } from "./paging-described.ts";
 
 const dryRun = { dryRun: { schema: enumOf(["true", "false"]), description: "Answers the plan, and changes nothing." } };
-const ifMatch = { "If-Match": { schema: { type: "string" }, description: "The fingerprint of the schema, from ETag." } };
+const ifMatch = {
+  "If-Match": { schema: { type: "string" }, description: "The fingerprint of the schema, from ETag." },
+};
 
 export const collectionsDescribed: DescribedRoutes = {
   tag: "Admin: collections",

@@ -1,6 +1,7 @@
 /** Description of a method that answers a page of a list. */
-import { count, json, pageOf, parameter, ref } from "../../../openapi/index.ts";
+
 import type { DescribedRoutes } from "../../../openapi/index.ts";
+import { count, json, pageOf, parameter, ref } from "../../../openapi/index.ts";
 
 type Described = NonNullable<DescribedRoutes["routes"][string]["GET"]>;
 

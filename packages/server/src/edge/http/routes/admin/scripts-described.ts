@@ -1,5 +1,5 @@
 /** Descriptions of the admin routes of the user's code: files, functions, endpoints, jobs and queues. */
-import { type DescribedRoutes, json, jsonBody, noContent, ref } from "../../../openapi/index.ts";
+import { type DescribedRoutes, json, jsonBody, noContent, orNull, ref } from "../../../openapi/index.ts";
 import { paging } from "./paging-described.ts";
 
 const started = json(ref("RunStarted"), "The run has begun, or waits.");
@@ -23,7 +23,9 @@ export const scriptsDescribed: DescribedRoutes = {
       GET: {
         summary: "The lines of code around the error of a run",
         access: "admin",
-        answers: { 200: json({ anyOf: [ref("SourceExcerpt"), { type: "object" }] }) },
+        answers: {
+          200: json({ type: "object", properties: { source: orNull(ref("SourceExcerpt")) }, required: ["source"] }),
+        },
       },
     },
     "/api/admin/jobs": { GET: paging("The jobs and queues", "JobEntry") },

@@ -1,6 +1,16 @@
 /** Descriptions of the admin routes of users. */
 import { ROLES } from "@socle/protocol";
-import { type DescribedRoutes, email, enumOf, json, jsonBody, listOf, noContent, password, ref } from "../../../openapi/index.ts";
+import {
+  type DescribedRoutes,
+  email,
+  enumOf,
+  json,
+  jsonBody,
+  listOf,
+  noContent,
+  password,
+  ref,
+} from "../../../openapi/index.ts";
 import { paging } from "./paging-described.ts";
 
 const role = enumOf(ROLES);
@@ -9,7 +19,7 @@ export const usersDescribed: DescribedRoutes = {
   tag: "Admin: users",
   routes: {
     "/api/admin/users": {
-      GET: paging("The users", "UserEntry", { search: "A part of the email.", role: "A role." }),
+      GET: paging("The users", "User", { search: "A part of the email.", role: "A role." }),
       POST: {
         summary: "Make a user",
         description: "The body may also have fields of users.",

@@ -1,0 +1,394 @@
+/**
+ * The OpenAPI document against the service: each operation is called with a valid request and with invalid requests, and each answer
+ * fulfils the schema for its status.
+ */
+import { expect, test } from "bun:test";
+import type { CreatedApiKey, PasskeyCreation, PasskeyRequest, TokenResponse, User } from "@socle/protocol";
+import { codeOf } from "../../../test/authenticator.ts";
+import { Mailbox } from "../../../test/mailbox.ts";
+import { openDescribedService } from "../../../test/openapi-world.ts";
+import { fragmentOf, home, passProvider, publicUrl, TestApp, TestBrowser } from "../../../test/sign-in-world.ts";
+import { SoftPasskey } from "../../../test/soft-authenticator.ts";
+
+const { api, check, admin, fake, own, setupToken } = await openDescribedService();
+const mailbox = new Mailbox(api.service);
+const password = "correct horse";
+const anyUser = { sub: "ann-1", email: "ann@example.com", email_verified: true };
+
+/** Operations that cannot be called with success here, with the reason. */
+const notCalled: { readonly [operation: string]: string } = {
+  "GET /api/realtime": "the request becomes a socket: live/realtime/realtime.test.ts",
+  "POST /api/admin/mails/{id}/retry": "needs an SMTP server: operate/admin/mail-admin.test.ts",
+  "POST /api/auth/setup": "the service has an admin: operate/admin/first-admin.test.ts",
+};
+
+/** Operations that refuse no request. */
+const notRefused: readonly string[] = [
+  "GET /",
+  "GET /health",
+  "GET /health/ready",
+  "GET /api/auth/providers",
+  "POST /api/auth/oauth/callback",
+  "POST /api/auth/oauth/callback/{name}",
+];
+
+async function member(email: string): Promise<TokenResponse> {
+  return check.call<TokenResponse>("POST /api/auth/register", 201, { body: { email, password } });
+}
+
+test("accounts", async () => {
+  const { user, refreshToken, accessToken } = await member("bob@example.com");
+  await check.call("POST /api/auth/login", 200, { body: { email: user.email, password } });
+  await check.call("POST /api/auth/refresh", 200, { body: { refreshToken } });
+  const token = { token: accessToken };
+  await check.call("GET /api/auth/me", 200, token);
+  const sessions = await check.call<{ items: { id: string; current: boolean }[] }>(
+    "GET /api/auth/sessions",
+    200,
+    token,
+  );
+  const other = sessions.items.find(({ current }) => !current)?.id ?? "";
+  await check.call("DELETE /api/auth/sessions/{id}", 204, { ...token, path: { id: other } });
+  await check.call("DELETE /api/auth/sessions", 204, token);
+  await check.call("PUT /api/auth/password", 204, {
+    ...token,
+    body: { current: password, password: "battery staple" },
+  });
+  await check.call("POST /api/auth/logout", 204, token);
+  const { accessToken: gone } = await member("gone@example.com");
+  await check.call("DELETE /api/auth/me", 204, { token: gone, body: { password } });
+  await check.call("GET /api/auth/setup", 200, {});
+  await check.refuse("POST /api/auth/register", 409, { body: { email: user.email, password } });
+  await check.refuse("POST /api/auth/login", 401, { body: { email: user.email, password: "wrong horse" } });
+  await check.refuse("GET /api/auth/setup", 404, { query: { token: "wrong" } });
+  await check.refuse("POST /api/auth/setup", 404, { body: { email: "b@example.com", password, token: setupToken } });
+});
+
+test("proofs", async () => {
+  const { user, accessToken: token } = await member("eve@example.com");
+  const { email } = user;
+  await check.call("POST /api/auth/verify/request", 202, { token });
+  await check.call("POST /api/auth/verify", 204, { body: { token: await mailbox.secret(email, "verify") } });
+  await check.call("POST /api/auth/password/forgot", 202, { body: { email } });
+  const reset = { token: await mailbox.secret(email, "reset"), password: "battery staple" };
+  await check.call("POST /api/auth/password/reset", 204, { body: reset });
+  await check.refuse("POST /api/auth/password/reset", 400, { body: reset });
+  const { attempt } = await check.call("POST /api/auth/code/request", 202, { body: { email } });
+  const code = { attempt, code: await mailbox.secret(email, "code") };
+  const { accessToken } = await check.call<TokenResponse>("POST /api/auth/code", 200, { body: code });
+  await check.refuse("POST /api/auth/code", 400, { body: code });
+  const change = { email: "eva@example.com", password: "battery staple" };
+  await check.call("POST /api/auth/email", 202, { token: accessToken, body: change });
+  const moved = { token: await mailbox.secret(change.email, "email") };
+  await check.call("POST /api/auth/email/confirm", 204, { body: moved });
+  await check.call("POST /api/admin/invitations", 201, { ...admin, body: { email: "guest@example.com" } });
+  const invitation = { token: await mailbox.secret("guest@example.com", "invitation"), password };
+  await check.call("POST /api/auth/invitation", 200, { body: invitation });
+});
+
+test("factors and passkeys", async () => {
+  const { user, accessToken } = await member("fay@example.com");
+  const token = { token: accessToken };
+  const { secret } = await check.call("POST /api/auth/totp", 200, token);
+  await check.call("POST /api/auth/totp/confirm", 200, { ...token, body: { code: codeOf(String(secret)) } });
+  await check.call("GET /api/auth/factors", 200, token);
+  const { recoveryCodes } = await check.call<{ recoveryCodes: string[] }>("POST /api/auth/recovery-codes", 200, token);
+  const { attempt } = await check.call("POST /api/auth/login", 200, { body: { email: user.email, password } });
+  const proof = { attempt, recoveryCode: recoveryCodes[0] };
+  await check.call("POST /api/auth/second-factor", 200, { body: proof });
+  await check.refuse("POST /api/auth/second-factor", 400, { body: proof });
+  await check.call("DELETE /api/auth/totp", 204, token);
+  const origin = publicUrl;
+  const options = await check.call<PasskeyCreation>("POST /api/auth/passkeys/options", 200, token);
+  const passkey = new SoftPasskey();
+  const made = { name: "Phone", passkey: passkey.register(options, { origin }) };
+  const { id } = await check.call("POST /api/auth/passkeys", 201, { ...token, body: made });
+  await check.call("GET /api/auth/passkeys", 200, token);
+  const asked = await check.call<PasskeyRequest>("POST /api/auth/passkeys/login/options", 200, {});
+  const signed = { passkey: passkey.sign(asked, { origin }) };
+  await check.call("POST /api/auth/passkeys/login", 200, { body: signed });
+  await check.refuse("POST /api/auth/passkeys/login", 401, { body: signed });
+  await check.call("DELETE /api/auth/passkeys/{id}", 204, { ...token, path: { id: String(id) } });
+});
+
+test("providers and keys", async () => {
+  await check.call("GET /api/auth/providers", 200);
+  const app = new TestApp();
+  await check.call("GET /api/auth/oauth/{name}", 302, {
+    path: { name: "fake" },
+    query: { redirect: home, challenge: app.challenge },
+  });
+  for (const path of ["/api/auth/oauth/callback", "/api/auth/oauth/callback/{name}"])
+    await check.call(`POST ${path}`, 200, {
+      path: { name: "fake" },
+      body: "code=a",
+      headers: { "Content-Type": "application/x-www-form-urlencoded" },
+    });
+  await checkCallback();
+  const back = await passProvider({ api, fake }, app.begin("fake"), anyUser);
+  const exchanged = await check.call<TokenResponse>("POST /api/auth/oauth/token", 200, {
+    body: { code: fragmentOf(back)["code"], verifier: app.verifier },
+  });
+  const token = { token: exchanged.accessToken };
+  await check.call("GET /api/auth/links", 200, token);
+  const redirect = { redirect: home, challenge: app.challenge };
+  const dan = { token: (await member("dan@example.com")).accessToken };
+  await check.call("POST /api/auth/links/{name}", 200, { ...dan, path: { name: "fake" }, body: redirect });
+  await check.call("GET /api/admin/users/{id}/links", 200, { ...admin, path: { id: exchanged.user.id } });
+  const ofUser = { id: exchanged.user.id, name: "fake" };
+  const { key, id } = await check.call<CreatedApiKey>("POST /api/auth/keys", 201, {
+    ...token,
+    body: { name: "report", scopes: ["posts:read"], expiresAt: "2090-01-01T00:00:00Z" },
+  });
+  expect(key).toStartWith("sk_");
+  await check.call("GET /api/auth/keys", 200, token);
+  await check.call("GET /api/admin/users/{id}/keys", 200, { ...admin, path: ofUser });
+  await check.call("DELETE /api/auth/keys/{id}", 204, { ...token, path: { id } });
+  const second = await check.call<CreatedApiKey>("POST /api/auth/keys", 201, {
+    ...token,
+    body: { name: "b", scopes: ["*:read"] },
+  });
+  await check.call("DELETE /api/admin/users/{id}/keys/{key}", 204, {
+    ...admin,
+    path: { id: ofUser.id, key: second.id },
+  });
+  await check.call("DELETE /api/auth/links/{name}", 204, { ...token, path: { name: "fake" } });
+  await passProvider({ api, fake }, app.begin("fake"), anyUser).then((again) =>
+    app.exchange(api, fragmentOf(again)["code"] ?? null),
+  );
+  await check.call("DELETE /api/admin/users/{id}/links/{name}", 204, { ...admin, path: ofUser });
+});
+
+/** The way back of two sign-ins, each through one of the two addresses. */
+async function checkCallback(): Promise<void> {
+  for (const [name, provider] of Object.entries({ fake, own })) {
+    const browser = new TestBrowser(api);
+    const atProvider = await browser.follow(new TestApp().begin(name));
+    const back = new URL(provider.approve(atProvider, anyUser));
+    const path = `/api/auth/oauth/callback${provider === own ? "/{name}" : ""}`;
+    const query = Object.fromEntries(back.searchParams);
+    await check.refuse(`GET ${path}`, 400, { path: { name } });
+    await check.call(`GET ${path}`, 302, { path: { name }, query, headers: { cookie: browser.cookie } });
+  }
+}
+
+test("records, batches and files", async () => {
+  const { accessToken } = await member("gil@example.com");
+  const token = { token: accessToken };
+  const stored = await upload(accessToken);
+  const body = {
+    title: "First",
+    status: "done",
+    stock: 3,
+    price: 1.5,
+    isNew: true,
+    at: "2026-03-01",
+    extra: { a: [1] },
+    tags: ["a", "b"],
+    picture: stored,
+  };
+  const { id } = await check.call<{ id: string }>("POST /api/posts", 201, { ...token, body });
+  await check.call("POST /api/posts", 201, {
+    ...admin,
+    body: { title: "Second", parent: id, secret: "s", body: null },
+  });
+  await check.call("GET /api/posts", 200, {});
+  const query = {
+    filter: "stock > 1",
+    sort: "-title",
+    limit: "1",
+    count: "exact",
+    expand: "parent",
+    search: "first",
+    snippet: "title",
+  };
+  await check.call("GET /api/posts", 200, { ...token, query });
+  await check.call("GET /api/posts/{id}", 200, { ...token, path: { id }, query: { expand: "parent" } });
+  const change = { stock: { $increment: 2 }, tags: { $add: ["c"], $remove: ["a"] }, title: "Changed" };
+  await check.call("PUT /api/posts/{id}", 200, { ...token, path: { id }, body: change });
+  const back = await check.call("GET /api/posts/{id}", 200, { ...token, path: { id } });
+  await check.call("PUT /api/posts/{id}", 200, { ...token, path: { id }, body: back });
+  await check.refuse("POST /api/posts", 400, { body: { title: "lower", stock: -1, other: 1 } });
+  await check.refuse("PUT /api/posts/{id}", 412, { path: { id }, body: { stock: 1 }, headers: { "If-Match": '"x"' } });
+  for (const name of ["posts", "users"]) await check.refuse(`GET /api/${name}`, 401, { token: "wrong" });
+  await check.refuse("GET /api/posts", 400, { query: { filter: "title =" } });
+  await check.refuse("GET /api/posts/{id}", 404, {});
+  const operations = [
+    { method: "create", collection: "posts", body: { title: "Parent" } },
+    { method: "update", collection: "posts", id: { $ref: 0 }, body: { parent: { $ref: 0 } } },
+    { method: "delete", collection: "posts", id: { $ref: 0 } },
+  ];
+  await check.call("POST /api/batch", 200, { ...token, body: { operations } });
+  await check.refuse("POST /api/batch", 400, { body: { operations: [{ method: "none" }] } });
+  await check.call("GET /api/posts/export", 200, admin);
+  const ndjson = { "Content-Type": "application/x-ndjson" };
+  await check.call("POST /api/posts/import", 200, {
+    ...admin,
+    body: '{"title":"Imported"}\n{"title":1}\n',
+    headers: ndjson,
+  });
+  await check.refuse("DELETE /api/posts/{id}", 412, { ...token, path: { id }, headers: { "If-Match": '"x"' } });
+  await check.call("DELETE /api/posts/{id}", 204, { ...token, path: { id } });
+  const users = await check.call<{ items: { id: string }[] }>("GET /api/users", 200, token);
+  expect(users.items.length).toBeGreaterThan(0);
+  const self = { ...token, path: { id: (await me(accessToken)).id } };
+  await check.call("GET /api/users/{id}", 200, self);
+  await check.call("PUT /api/users/{id}", 200, { ...self, body: { nick: "Gil" } });
+  await check.call("GET /api/users/export", 200, admin);
+});
+
+async function me(token: string): Promise<User> {
+  return (await check.call<{ user: User }>("GET /api/auth/me", 200, { token })).user;
+}
+
+/** Uploads a file, and checks the routes of files. Answers the id of another file. */
+async function upload(token: string): Promise<string> {
+  const form = async (): Promise<Pick<Parameters<typeof check.call>[2] & object, "body" | "headers">> => {
+    const data = new FormData();
+    data.set("file", new File(["hello"], "a.txt"));
+    data.set("visibility", "public");
+    const request = new Request("http://x", { method: "POST", body: data });
+    return { headers: { "Content-Type": request.headers.get("content-type") ?? "" }, body: await request.bytes() };
+  };
+  const { id } = await check.call<{ id: string }>("POST /api/storage/upload", 201, { token, ...(await form()) });
+  const file = { path: { id } };
+  await check.call("GET /api/storage/{id}", 200, file);
+  await check.call("GET /api/storage/{id}", 206, { ...file, headers: { Range: "bytes=0-1" } });
+  await check.call("GET /api/storage/{id}", 304, { ...file, headers: { "If-None-Match": `"${id}"` } });
+  await check.refuse("GET /api/storage/{id}", 416, { ...file, headers: { Range: "bytes=9-" } });
+  await check.refuse("GET /api/storage/{id}", 412, { ...file, headers: { "If-Match": '"x"' } });
+  await check.call("POST /api/storage/{id}/link", 200, { token, ...file });
+  await check.call("GET /api/admin/storage", 200, { ...admin, query: { search: "a", limit: "1" } });
+  await check.call("GET /api/admin/storage/{id}", 200, { ...admin, ...file });
+  await check.call("PATCH /api/admin/storage/{id}", 200, { ...admin, ...file, body: { visibility: "record" } });
+  await check.call("GET /api/admin/storage/{id}/records", 200, { ...admin, ...file });
+  await check.call("DELETE /api/storage/{id}", 204, { token, ...file });
+  const second = await check.call<{ id: string }>("POST /api/storage/upload", 201, { token, ...(await form()) });
+  return second.id;
+}
+
+test("endpoints", async () => {
+  const path = { id: "1" };
+  await check.call("POST /api/function/orders/{id}", 200, { path, query: { size: "big" }, body: { amount: 2 } });
+  await check.refuse("POST /api/function/orders/{id}", 400, { path, body: {} });
+  await check.call("GET /api/function/orders/{id}", 200, { ...admin, path });
+});
+
+test("collections and users for admins", async () => {
+  const name = { ...admin, path: { name: "made" } };
+  const definition = { name: "made", fields: [{ name: "a", type: "string", values: ["x"] }] };
+  await check.call("POST /api/admin/collections", 200, { ...admin, query: { dryRun: "true" }, body: definition });
+  await check.call("POST /api/admin/collections", 201, { ...admin, body: definition });
+  await check.call("GET /api/admin/collections", 200, admin);
+  await check.call("GET /api/admin/collections/{name}", 200, name);
+  const changed = {
+    fields: [{ name: "b", type: "string", renamedFrom: "a", values: [{ name: "y", renamedFrom: "x" }] }],
+  };
+  await check.call("PUT /api/admin/collections/{name}", 200, { ...name, query: { dryRun: "true" }, body: changed });
+  await check.call("PUT /api/admin/collections/{name}", 200, { ...name, body: changed });
+  await check.refuse("PUT /api/admin/collections/{name}", 400, {
+    ...name,
+    body: { fields: [{ name: "b", type: "x" }] },
+  });
+  const trial = { as: null, operation: "create", body: { b: "z" } };
+  await check.call("POST /api/admin/collections/{name}/try", 200, { ...name, body: trial });
+  const { collections } = await check.call("GET /api/admin/schema.json", 200, admin);
+  await check.call("PUT /api/admin/schema.json", 200, { ...admin, body: { collections } });
+  const stale = { ...admin, body: { collections }, headers: { "If-Match": '"x"' } };
+  await check.refuse("PUT /api/admin/schema.json", 409, stale);
+  await check.call("DELETE /api/admin/collections/{name}", 204, name);
+  const body = { email: "new@example.com", password, role: "authenticated" };
+  const { id } = await check.call<User>("POST /api/admin/users", 201, { ...admin, body });
+  await check.refuse("POST /api/admin/users", 409, { ...admin, body });
+  const user = { ...admin, path: { id } };
+  await api.login(body.email).catch(() => undefined);
+  await check.call("GET /api/admin/users", 200, { ...admin, query: { search: "new", role: "authenticated" } });
+  const { sessions } = await check.call<{ sessions: { id: string }[] }>("GET /api/admin/users/{id}", 200, user);
+  const session = { ...admin, path: { id, sid: sessions[0]?.id ?? "" } };
+  await check.call("DELETE /api/admin/users/{id}/sessions/{sid}", 204, session);
+  await check.call("PATCH /api/admin/users/{id}", 200, { ...user, body: { role: "public" } });
+  await check.call("POST /api/admin/users/{id}/password", 200, { ...user, body: { password: "battery staple" } });
+  await check.call("GET /api/admin/users/{id}/factors", 200, user);
+  await check.call("DELETE /api/admin/users/{id}/factors", 204, user);
+  await check.call("DELETE /api/admin/users/{id}", 204, user);
+  const key = { name: "deployment", scopes: ["posts:read"] };
+  const made = await check.call<CreatedApiKey>("POST /api/admin/keys", 201, { ...admin, body: key });
+  await check.call("GET /api/admin/keys", 200, admin);
+  await check.call("DELETE /api/admin/keys/{id}", 204, { ...admin, path: { id: made.id } });
+});
+
+test("code for admins", async () => {
+  await check.call("POST /api/posts", 201, { body: { title: "Fail" } });
+  await api.scripts.settled();
+  for (const part of ["scripts", "functions", "endpoints", "jobs"])
+    await check.call(`GET /api/admin/${part}`, 200, admin);
+  const failed = { ...admin, query: { status: "failed" } };
+  const { items } = await check.call<{ items: { runId: string }[] }>("GET /api/admin/functions/runs", 200, failed);
+  const run = { ...admin, path: { runId: items[0]?.runId ?? "" } };
+  await check.call("GET /api/admin/runs/{runId}/source", 200, run);
+  await check.call("POST /api/admin/functions/runs/{runId}/retry", 202, run);
+  const tick = { ...admin, path: { name: "tick" } };
+  await check.call("POST /api/admin/jobs/{name}/run", 202, tick);
+  await api.scripts.settled();
+  await check.call("GET /api/admin/jobs/{name}/runs", 200, tick);
+  await check.call("GET /api/admin/jobs", 200, admin);
+  const mails = { ...admin, path: { name: "mails" } };
+  const enqueue = "POST /api/admin/jobs/{name}/enqueue";
+  const { runId } = await check.call(enqueue, 202, { ...mails, body: { payload: "fail", key: "a" } });
+  await check.refuse(enqueue, 400, { ...mails, body: { at: "soon" } });
+  await api.scripts.settled();
+  await check.call("GET /api/admin/jobs/{name}/queue", 200, mails);
+  const queued = { ...admin, path: { name: "mails", runId: String(runId) } };
+  await check.call("GET /api/admin/jobs/{name}/queue/{runId}", 200, queued);
+  await check.call("POST /api/admin/jobs/{name}/queue/{runId}/retry", 202, queued);
+  await api.scripts.settled();
+  await check.call("DELETE /api/admin/jobs/{name}/queue/{runId}", 204, queued);
+});
+
+test("the operation of the service", async () => {
+  for (const path of ["/", "/health", "/health/ready"]) await check.call(`GET ${path}`, 200);
+  for (const path of ["/metrics", "/api/openapi.json", "/api/admin/overview", "/api/admin/config"])
+    await check.call(`GET ${path}`, 200, admin);
+  await check.call("GET /api/admin/logs", 200, { ...admin, query: { level: "INFO,WARN" } });
+  await check.refuse("GET /api/admin/logs", 400, { ...admin, query: { level: "LOUD" } });
+  await check.call("GET /api/admin/events", 200, { ...admin, query: { type: "posts.*", limit: "3" } });
+  for (const kind of ["logs", "events"]) await check.call(`GET /api/admin/${kind}/stream`, 200, admin);
+  await check.refuse("GET /api/realtime", 426);
+  const { items } = await check.call<{ items: { id: string }[] }>("GET /api/admin/mails", 200, admin);
+  const mail = { ...admin, path: { id: items[0]?.id ?? "" } };
+  await check.call("GET /api/admin/mails/{id}", 200, mail);
+  await check.refuse("POST /api/admin/mails/{id}/retry", 400, mail);
+  const { name } = await check.call<{ name: string }>("POST /api/admin/backups", 202, admin);
+  const backups = () => check.call<{ items: { state: string }[] }>("GET /api/admin/backups", 200, admin);
+  while ((await backups()).items.some(({ state }) => state === "running")) await Bun.sleep(5);
+  await check.call("GET /api/admin/backups/{name}", 200, { ...admin, path: { name } });
+  await check.call("DELETE /api/admin/backups/{name}", 204, { ...admin, path: { name } });
+});
+
+test("every operation refuses a request without a token, without the thing that the path names, and with a broken body", async () => {
+  const { accessToken: token } = await member("stranger@example.com");
+  for (const name of check.operations) {
+    const { security, parameters = [], requestBody } = check.operation(name);
+    const isOpen = security.some((each) => Object.keys(each).length === 0);
+    const hasJson = requestBody?.content?.["application/json"] !== undefined;
+    const isForAdmins = /^\w+ \/(api\/admin\/|metrics|api\/openapi)|\/(import|export)$/.test(name);
+    const body = hasJson ? { body: "{" } : {};
+    if (!isOpen || isForAdmins) await check.refuse(name, 401, body);
+    if (isForAdmins) await check.refuse(name, 403, { token, ...body });
+    const asMember = isForAdmins ? admin : isOpen ? {} : { token };
+    const isThing = parameters.some((each) => each.in === "path") && !/\/(function|oauth\/callback|source)/.test(name);
+    if (isThing)
+      await check.refuse(name, 404, {
+        ...asMember,
+        ...(hasJson && { body: {} }),
+        query: { redirect: home, challenge: new TestApp().challenge },
+      });
+    else if (hasJson) await check.refuse(name, 400, { ...asMember, body: "{" });
+  }
+});
+
+test("no operation is left out", () => {
+  const missing = check.operations.filter((name) => !check.succeeded.has(name));
+  expect(missing.sort()).toEqual(Object.keys(notCalled).sort());
+  expect(check.operations.filter((name) => !check.refused.has(name)).sort()).toEqual([...notRefused].sort());
+});
