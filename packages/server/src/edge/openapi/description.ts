@@ -15,7 +15,7 @@ export interface Parameter {
   readonly description: string;
 }
 
-export interface Answer {
+export interface DescribedAnswer {
   readonly description: string;
   /** The schema by the type of the content; empty for an answer without a body. */
   readonly content: { readonly [type: string]: Schema };
@@ -23,7 +23,7 @@ export interface Answer {
   readonly headers?: readonly string[];
 }
 
-export interface Body {
+export interface DescribedBody {
   readonly content: { readonly [type: string]: Schema };
   readonly isOptional?: true;
 }
@@ -36,9 +36,9 @@ export interface RouteDescription {
   readonly operation?: Operation;
   readonly query?: { readonly [name: string]: Parameter };
   readonly headers?: { readonly [name: string]: Parameter };
-  readonly body?: Body;
+  readonly body?: DescribedBody;
   /** By status, or by class of statuses: `2XX`. */
-  readonly answers: { readonly [status: string]: Answer };
+  readonly answers: { readonly [status: string]: DescribedAnswer };
   /** Statuses of errors beside those that follow from access, path, parameters and body. */
   readonly errors?: readonly number[];
 }
@@ -52,29 +52,29 @@ export interface DescribedRoutes {
 
 const jsonType = "application/json";
 
-export function jsonBody(schema: Schema): Body {
+export function jsonBody(schema: Schema): DescribedBody {
   return { content: { [jsonType]: schema } };
 }
 
-export function optionalBody(schema: Schema): Body {
+export function optionalBody(schema: Schema): DescribedBody {
   return { content: { [jsonType]: schema }, isOptional: true };
 }
 
-export function json(schema: Schema, description = "Done.", headers: readonly string[] = []): Answer {
+export function json(schema: Schema, description = "Done.", headers: readonly string[] = []): DescribedAnswer {
   return { description, content: { [jsonType]: schema }, ...(headers.length > 0 && { headers }) };
 }
 
 /** An answer without a body. */
-export function noContent(description = "Done."): Answer {
+export function noContent(description = "Done."): DescribedAnswer {
   return { description, content: {} };
 }
 
-export function textOf(type: string, description: string): Answer {
+export function textOf(type: string, description: string): DescribedAnswer {
   return { description, content: { [type]: string } };
 }
 
 /** An answer of bytes of any type. */
-export function bytes(description: string, headers: readonly string[] = []): Answer {
+export function bytes(description: string, headers: readonly string[] = []): DescribedAnswer {
   return { description, content: { "*/*": {} }, headers };
 }
 

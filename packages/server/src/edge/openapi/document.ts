@@ -14,7 +14,7 @@ import { generalSchemas } from "./shapes/general.ts";
 import { scriptSchemas } from "./shapes/scripts.ts";
 
 /** The readers of a document: a document has nothing beyond what its readers may know. */
-export type Readers = "anybody" | "users" | "admins";
+type DocumentReaders = "anybody" | "users" | "admins";
 
 export interface DocumentParts {
   readonly version: string;
@@ -24,7 +24,7 @@ export interface DocumentParts {
   readonly codes: StatusCodes;
   readonly collections: readonly Omit<DescribedCollection, "knows">[];
   readonly endpoints: readonly Endpoint[];
-  readonly readers: Readers;
+  readonly readers: DocumentReaders;
 }
 
 /** An OpenAPI document: JSON. */
@@ -44,7 +44,7 @@ function isOfRecords(routes: DescribedRoutes): boolean {
   return Object.keys(routes.routes).every((path) => path.startsWith(`/api/${collectionMark}`));
 }
 
-function isShownTo(readers: Readers): (access: Endpoint["access"]) => boolean {
+function isShownTo(readers: DocumentReaders): (access: Endpoint["access"]) => boolean {
   return (access) => readers === "admins" || access === "public" || (access === "authenticated" && readers === "users");
 }
 

@@ -47,7 +47,7 @@ function pathParameters(path: string): readonly object[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: "path", required: true, schema: string }));
 }
 
-function answerOf({ description, content, headers }: Answer): object {
+function answerOf({ description, content, headers }: DescribedAnswer): object {
   const types = Object.entries(content).map(([type, schema]) => [type, { schema }]);
   const named = headers?.map((name) => [name, { schema: string }]) ?? [];
   return {

@@ -1,0 +1,95 @@
+/** `socle openapi` and `GET /api/openapi.json` of the executable: the document of the tracker, and the types that follow. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { isObject } from "../packages/server/src/base/kernel/index.ts";
+import { copyExample, post, project, root, serve, socle, temporaryFolder } from "./kit.ts";
+import { typesOf } from "./openapi-types/generate.ts";
+
+const code = `import type { components, paths } from "./api.ts";
+
+type Issue = components["schemas"]["issues.record"];
+type Created = paths["/api/issues"]["post"]["responses"][201]["content"]["application/json"];
+type NewIssue = paths["/api/issues"]["post"]["requestBody"]["content"]["application/json"];
+type Refused = paths["/api/issues"]["post"]["responses"][400]["content"]["application/json"];
+type Query = NonNullable<paths["/api/issues"]["get"]["parameters"]["query"]>;
+
+export const made: NewIssue = { title: "First", project: "rec_1" };
+export const query: Query = { filter: "status = \\"todo\\"", limit: 10, count: "exact" };
+export function read(issue: Issue, created: Created, { error }: Refused): string {
+  const status: "todo" | "doing" | "done" = issue.status;
+  const assignee: string | null = created.assignee;
+  const reason: "validation_error" | "bad_request" = error.code;
+  return status + assignee + reason + issue.title.length;
+}
+// @ts-expect-error: the title is required.
+export const missing: NewIssue = { project: "rec_1" };
+// @ts-expect-error: there is no such status.
+export const wrong: NewIssue = { title: "", project: "", status: "late" };
+`;
+
+test("the document of the tracker becomes types that the compiler checks", async () => {
+  const cwd = temporaryFolder();
+  copyExample("tracker", cwd);
+  const { code: exit, stdout, stderr } = await socle(["openapi"], { cwd });
+  expect([exit, stderr]).toEqual([0, ""]);
+  const folder = temporaryFolder();
+  await Bun.write(join(folder, "api.ts"), await typesOf(stdout));
+  await Bun.write(join(folder, "use.ts"), code);
+  await Bun.write(
+    join(folder, "tsconfig.json"),
+    JSON.stringify({
+      compilerOptions: { strict: true, noEmit: true, module: "Preserve", allowImportingTsExtensions: true, types: [] },
+    }),
+  );
+  const tsc = Bun.spawnSync([join(root, "node_modules/.bin/tsc"), "-p", folder]);
+  expect(tsc.stdout.toString()).toBe("");
+  expect(tsc.exitCode).toBe(0);
+});
+
+test("a running service answers the same document, to the holder of a key of an admin and with --url", async () => {
+  const cwd = await project({
+    collections: [{ name: "posts", fields: [{ name: "title", type: "string" }], permissions: { read: "admin" } }],
+  });
+  await Bun.write(
+    join(cwd, "endpoints/sum.ts"),
+    `const json = { type: "object", properties: { a: { type: "integer" } } };
+     const body = { "~standard": { version: 1, vendor: "own", validate: (value) => ({ value }), jsonSchema: { input: () => json, output: () => json } } };
+     export const POST = endpoint({ body }, ({ body }) => body.a);\n`,
+  );
+  const env = { SERVICE_ADMIN_EMAIL: "admin@example.com", SERVICE_ADMIN_PASSWORD: "correct horse" };
+  const server = await serve(cwd, { env });
+  const login = await post(`${server.url}/api/auth/login`, { email: "admin@example.com", password: "correct horse" });
+  const { accessToken } = (await login.json()) as { accessToken: string };
+  const made = await post(
+    `${server.url}/api/auth/keys`,
+    { name: "docs", scopes: ["admin"] },
+    { Authorization: `Bearer ${accessToken}` },
+  );
+  const { key } = (await made.json()) as { key: string };
+  const fromService = await socle(["openapi", "--url", server.url], { env: { SOCLE_KEY: key } });
+  expect([fromService.code, fromService.stderr]).toEqual([0, ""]);
+  const document: unknown = JSON.parse(fromService.stdout);
+  const paths = isObject(document) ? document["paths"] : {};
+  expect(paths).toMatchObject({ "/api/posts": { get: {} }, "/api/function/sum": { post: { requestBody: {} } } });
+  // Also beside the running service.
+  const fromProject = await socle(["openapi"], { cwd });
+  expect(JSON.parse(fromProject.stdout)).toEqual(document as never);
+  const refused = await socle(["openapi", "--url", server.url]);
+  expect([refused.code, refused.stdout, refused.stderr]).toEqual([
+    1,
+    "",
+    "socle: This is for admins: sign in as one.\n",
+  ]);
+  const wrong = await socle(["openapi", "--url", "nowhere"]);
+  expect(wrong.code).toBe(2);
+  expect(await server.stop()).toBe(0);
+});
+
+test("an endpoint that does not load is told, and the rest is printed", async () => {
+  const cwd = await project({ collections: [{ name: "posts", fields: [] }] });
+  await Bun.write(join(cwd, "endpoints/broken.ts"), "export const GET = ;\n");
+  const { code: exit, stdout, stderr } = await socle(["openapi"], { cwd });
+  expect(exit).toBe(1);
+  expect(stderr).toMatch(/^endpoints\/broken\.ts does not load: /);
+  expect(JSON.parse(stdout)).toMatchObject({ openapi: "3.1.0", paths: { "/api/posts": {} } });
+});
