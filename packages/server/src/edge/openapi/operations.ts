@@ -1,5 +1,5 @@
 /** Operations of the document: the methods of paths, made from the descriptions of routes. */
-import type { Answer, DescribedRoutes, Method, Parameter, RouteDescription } from "./description.ts";
+import type { DescribedAnswer, DescribedRoutes, Method, Parameter, RouteDescription } from "./description.ts";
 import { errorName } from "./errors.ts";
 import { string } from "./schema.ts";
 
