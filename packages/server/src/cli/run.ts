@@ -21,6 +21,7 @@ import { adminCreate } from "./commands/admin-create.ts";
 import { backup, restore, vacuum, verify } from "./commands/backup.ts";
 import { health } from "./commands/health.ts";
 import { mailTest } from "./commands/mail.ts";
+import { mcp } from "./commands/mcp.ts";
 import { openApi } from "./commands/openapi.ts";
 import { add, check, init, types } from "./commands/project.ts";
 import { runFunction, runJob } from "./commands/run.ts";
@@ -53,6 +54,7 @@ const commands: readonly Command[] = [
   init,
   types,
   openApi,
+  mcp,
   check,
   test,
   add,
