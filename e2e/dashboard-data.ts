@@ -144,5 +144,7 @@ export const pages = {
   events: "/events",
   mails: "/mails",
   keys: "/keys",
+  api: "/api",
+  operation: "/api?operation=createPosts",
   settings: "/settings",
 } as const;

@@ -251,6 +251,11 @@ export class AdminClient {
     return (await this.#transport.call<Page<ProviderSetup>>("GET", "/api/admin/providers?limit=1000")).items;
   }
 
+  /** The OpenAPI document of the service. */
+  openApi(): Promise<object> {
+    return this.#transport.call("GET", "/api/openapi.json");
+  }
+
   /** Metadata of stored files, newest first. */
   files(query: FileQuery = {}): Promise<Page<StoredFile>> {
     return this.#transport.call("GET", `/api/admin/storage${searchOf(query)}`);

@@ -15,6 +15,7 @@ import {
 } from "@mantine/core";
 import {
   IconActivity,
+  IconApi,
   IconBolt,
   IconChevronUp,
   IconClockPlay,
@@ -59,6 +60,7 @@ export const pages = [
   { to: "/events", label: text.shell.events, icon: IconActivity, keys: "g e", section: text.shell.sectionService },
   { to: "/mails", label: text.shell.mails, icon: IconMail, keys: "g m", section: text.shell.sectionService },
   { to: "/keys", label: text.shell.keys, icon: IconKey, keys: "g k", section: text.shell.sectionService },
+  { to: "/api", label: text.shell.api, icon: IconApi, keys: "g a", section: text.shell.sectionService },
   { to: "/settings", label: text.shell.settings, icon: IconSettings, keys: "g s", section: text.shell.sectionService },
 ] as const;
 

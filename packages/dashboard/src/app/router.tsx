@@ -13,6 +13,7 @@ import {
 import { ErrorState } from "../kit/states.tsx";
 import { LoginPage, SetupPage } from "../pages/login/front-pages.tsx";
 import {
+  readApiSearch,
   readDiagramSearch,
   readEventSearch,
   readFunctionSearch,
@@ -174,6 +175,13 @@ const keys = createRoute({
   component: lazyRouteComponent(() => import("../pages/keys/keys-page.tsx"), "KeysPage"),
 });
 
+const api = createRoute({
+  getParentRoute: () => inside,
+  path: "/api",
+  validateSearch: readApiSearch,
+  component: lazyRouteComponent(() => import("../pages/api/api-page.tsx"), "ApiPage"),
+});
+
 const settings = createRoute({
   getParentRoute: () => inside,
   path: "/settings",
@@ -195,6 +203,7 @@ const tree = root.addChildren([
     events,
     mails,
     keys,
+    api,
     settings,
   ]),
 ]);

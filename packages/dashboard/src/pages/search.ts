@@ -167,6 +167,16 @@ export const readKeySearch = searchOf({
   key: choiceOf(["new"]),
 });
 
+export const readApiSearch = searchOf({
+  /** Words of an operation. */
+  search: textParam,
+  group: textParam,
+  /** The id of the operation that is open. */
+  operation: textParam,
+});
+
+export type ApiSearch = ReturnType<typeof readApiSearch>;
+
 export const readSettingsSearch = searchOf({
   /** A part of a key or of its description. */
   search: textParam,

@@ -1,4 +1,5 @@
 /** Every text of the dashboard, in English. A section belongs to a page or part; functions take the values inside a text. */
+import { api } from "./en/api.ts";
 import { editor } from "./en/editor.ts";
 import * as functions from "./en/functions.ts";
 import { jobs } from "./en/jobs.ts";
@@ -21,7 +22,7 @@ export const en = {
   ...functions,
   ...settings,
   ...mails,
-  ...{ overview, editor, schema, diagram, users, storage, jobs, keys },
+  ...{ api, overview, editor, schema, diagram, users, storage, jobs, keys },
   import: transfer.importing,
   export: transfer.exporting,
 };

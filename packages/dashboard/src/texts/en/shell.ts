@@ -16,6 +16,7 @@ export const shell = {
   events: "Events",
   mails: "Mails",
   keys: "Service keys",
+  api: "API",
   settings: "Settings",
   search: "Go to …",
   account: "Your account",

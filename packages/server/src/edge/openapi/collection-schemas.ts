@@ -82,8 +82,7 @@ function singleOf(field: FieldDefinition, mode: Mode): Schema {
   if (field.values !== undefined) return { type: "string", enum: [...field.values] };
   const { schema } = typeOf({ type: field.type });
   // A date is answered as a time.
-  if (field.type === "datetime" && mode !== "record")
-    return { type: "string", anyOf: [{ format: "date-time" }, { format: "date" }] };
+  if (field.type === "datetime" && mode !== "record") return { anyOf: [time, { type: "string", format: "date" }] };
   return { ...schema, ...boundsOf(field, mode) };
 }
 
