@@ -4,7 +4,7 @@
  */
 import type { CollectionDefinition } from "@socle/protocol";
 import type { Config } from "../../base/config/index.ts";
-import { isAdmin, type Principal } from "../../base/kernel/index.ts";
+import { BoundedMap, isAdmin, type Principal } from "../../base/kernel/index.ts";
 import type { Endpoint, Endpoints } from "../../code/endpoints/index.ts";
 import type { Collections } from "../../data/collections/index.ts";
 import type { DocumentParts, OpenApiDocument } from "../openapi/index.ts";
@@ -44,10 +44,13 @@ export async function projectDocument(project: {
   return make({ ...project, collections, readers: "admins" });
 }
 
+/** Documents that are kept: of admins, users and anybody, and of a few keys with other scopes. */
+const maxKept = 8;
+
 export class OpenApiDocuments {
   readonly #options: DocumentsOptions;
-  /** The documents of a state of definitions and endpoints, by the class of the readers. */
-  readonly #made = new Map<string, Promise<DocumentText>>();
+  /** The documents of a state of definitions and endpoints, by the readers. */
+  #made = new BoundedMap<string, Promise<DocumentText>>(maxKept);
   #epoch = -1;
   #endpoints: readonly Endpoint[] = [];
 
@@ -58,24 +61,28 @@ export class OpenApiDocuments {
   /** The document for a caller. */
   for(principal: Principal): Promise<DocumentText> {
     const { collections, endpoints } = this.#options;
-    if (this.#epoch !== collections.epoch || this.#endpoints !== endpoints.list()) this.#made.clear();
+    if (this.#epoch !== collections.epoch || this.#endpoints !== endpoints.list()) this.#made = new BoundedMap(maxKept);
     this.#epoch = collections.epoch;
     this.#endpoints = endpoints.list();
-    // The scopes of a key narrow the document; there are many scopes.
-    const isKept = principal === null || !("scopes" in principal);
-    const text = (): Promise<DocumentText> => this.#textFor(principal);
-    return isKept ? this.#made.getOrInsertComputed(readersOf(principal), text) : text();
+    const scopes = principal !== null && "scopes" in principal ? principal.scopes : null;
+    const key = JSON.stringify([readersOf(principal), scopes]);
+    const kept = this.#made.use(key);
+    if (kept !== undefined) return kept;
+    const text = this.#textFor(principal);
+    this.#made.set(key, text);
+    return text;
   }
 
   async #textFor(principal: Principal): Promise<DocumentText> {
-    const { collections, config, version } = this.#options;
-    const [all, endpoints] = [collections.all(), this.#endpoints];
+    const { collections, endpoints, config, version } = this.#options;
     const { describedFor } = await import("../openapi/index.ts");
+    // Definitions are read when nothing is waited for any more: rules are parsed by the definitions in force.
+    const described = collections.all().flatMap((collection) => describedFor(collection, principal) ?? []);
     const document = await make({
       version,
       url: config.publicUrl,
-      collections: all.flatMap((collection) => describedFor(collection, principal) ?? []),
-      endpoints,
+      collections: described,
+      endpoints: endpoints.list(),
       readers: readersOf(principal),
     });
     const json = new TextEncoder().encode(JSON.stringify(document));
