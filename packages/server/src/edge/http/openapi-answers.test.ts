@@ -5,6 +5,7 @@
 import { expect, test } from "bun:test";
 import type { CreatedApiKey, PasskeyCreation, PasskeyRequest, TokenResponse, User } from "@socle/protocol";
 import { codeOf } from "../../../test/authenticator.ts";
+import { fileForm, formType } from "../../../test/forms.ts";
 import { Mailbox } from "../../../test/mailbox.ts";
 import { openDescribedService } from "../../../test/openapi-world.ts";
 import { fragmentOf, home, passProvider, publicUrl, TestApp, TestBrowser } from "../../../test/sign-in-world.ts";
@@ -19,6 +20,7 @@ const anyUser = { sub: "ann-1", email: "ann@example.com", email_verified: true }
 const notCalled: { readonly [operation: string]: string } = {
   "GET /api/realtime": "the request becomes a socket: live/realtime/realtime.test.ts",
   "POST /api/admin/mails/{id}/retry": "needs an SMTP server: operate/admin/mail-admin.test.ts",
+  "POST /api/admin/mails/test": "needs an SMTP server: operate/admin/mail-admin.test.ts",
   "POST /api/auth/setup": "the service has an admin: operate/admin/first-admin.test.ts",
 };
 
@@ -98,6 +100,13 @@ test("factors and passkeys", async () => {
   await check.call("POST /api/auth/second-factor", 200, { body: proof });
   await check.refuse("POST /api/auth/second-factor", 400, { body: proof });
   await check.call("DELETE /api/auth/totp", 204, token);
+  const again = await check.call("POST /api/auth/totp", 200, token);
+  await check.call("POST /api/auth/totp/confirm", 200, {
+    ...token,
+    body: { code: codeOf(String(again["secret"]), 1) },
+  });
+  const factor = { ...admin, path: { id: user.id, factor: "totp" } };
+  await check.call("DELETE /api/admin/users/{id}/factors/{factor}", 204, factor);
   const origin = publicUrl;
   const options = await check.call<PasskeyCreation>("POST /api/auth/passkeys/options", 200, token);
   const passkey = new SoftPasskey();
@@ -243,14 +252,11 @@ async function me(token: string): Promise<User> {
 
 /** Uploads a file, and checks the routes of files. Answers the id of another file. */
 async function upload(token: string): Promise<string> {
-  const form = async (): Promise<Pick<Parameters<typeof check.call>[2] & object, "body" | "headers">> => {
-    const data = new FormData();
-    data.set("file", new File(["hello"], "a.txt"));
-    data.set("visibility", "public");
-    const request = new Request("http://x", { method: "POST", body: data });
-    return { headers: { "Content-Type": request.headers.get("content-type") ?? "" }, body: await request.bytes() };
+  const form = {
+    headers: { "Content-Type": formType },
+    body: fileForm("hello", { filename: "a.txt", visibility: "public" }),
   };
-  const { id } = await check.call<{ id: string }>("POST /api/storage/upload", 201, { token, ...(await form()) });
+  const { id } = await check.call<{ id: string }>("POST /api/storage/upload", 201, { token, ...form });
   const file = { path: { id } };
   await check.call("GET /api/storage/{id}", 200, file);
   await check.call("GET /api/storage/{id}", 206, { ...file, headers: { Range: "bytes=0-1" } });
@@ -263,7 +269,7 @@ async function upload(token: string): Promise<string> {
   await check.call("PATCH /api/admin/storage/{id}", 200, { ...admin, ...file, body: { visibility: "record" } });
   await check.call("GET /api/admin/storage/{id}/records", 200, { ...admin, ...file });
   await check.call("DELETE /api/storage/{id}", 204, { token, ...file });
-  const second = await check.call<{ id: string }>("POST /api/storage/upload", 201, { token, ...(await form()) });
+  const second = await check.call<{ id: string }>("POST /api/storage/upload", 201, { token, ...form });
   return second.id;
 }
 
@@ -308,6 +314,7 @@ test("collections and users for admins", async () => {
   await check.call("DELETE /api/admin/users/{id}/sessions/{sid}", 204, session);
   await check.call("PATCH /api/admin/users/{id}", 200, { ...user, body: { role: "public" } });
   await check.call("POST /api/admin/users/{id}/password", 200, { ...user, body: { password: "battery staple" } });
+  for (const link of ["reset", "verification"]) await check.call(`POST /api/admin/users/{id}/${link}`, 202, user);
   await check.call("GET /api/admin/users/{id}/factors", 200, user);
   await check.call("DELETE /api/admin/users/{id}/factors", 204, user);
   await check.call("DELETE /api/admin/users/{id}", 204, user);
@@ -347,7 +354,13 @@ test("code for admins", async () => {
 
 test("the operation of the service", async () => {
   for (const path of ["/", "/health", "/health/ready"]) await check.call(`GET ${path}`, 200);
-  for (const path of ["/metrics", "/api/openapi.json", "/api/admin/overview", "/api/admin/config"])
+  for (const path of [
+    "/metrics",
+    "/api/openapi.json",
+    "/api/admin/overview",
+    "/api/admin/config",
+    "/api/admin/providers",
+  ])
     await check.call(`GET ${path}`, 200, admin);
   await check.call("GET /api/admin/logs", 200, { ...admin, query: { level: "INFO,WARN" } });
   await check.refuse("GET /api/admin/logs", 400, { ...admin, query: { level: "LOUD" } });
@@ -357,6 +370,7 @@ test("the operation of the service", async () => {
   const { items } = await check.call<{ items: { id: string }[] }>("GET /api/admin/mails", 200, admin);
   const mail = { ...admin, path: { id: items[0]?.id ?? "" } };
   await check.call("GET /api/admin/mails/{id}", 200, mail);
+  await check.call("GET /api/admin/mails/settings", 200, admin);
   await check.refuse("POST /api/admin/mails/{id}/retry", 400, mail);
   const { name } = await check.call<{ name: string }>("POST /api/admin/backups", 202, admin);
   const backups = () => check.call<{ items: { state: string }[] }>("GET /api/admin/backups", 200, admin);

@@ -15,6 +15,7 @@ import {
   type PasskeyRegistration,
   type PasskeyRequest,
   type ProviderEntry,
+  type ProviderSetup,
   type RecoveryCodes,
   ROLES,
   type SecondFactorResponse,
@@ -172,6 +173,15 @@ export const accountSchemas: { readonly [name: string]: Schema } = {
   ...factors,
   Invitation: objectOf<Invitation>({ email: string, role: enumOf(ROLES), expiresAt: time }),
   ProviderEntry: objectOf<ProviderEntry>({ name: string, title: string }),
+  ProviderSetup: objectOf<ProviderSetup>({
+    name: string,
+    title: string,
+    isConfigured: boolean,
+    clientId: orNull(string),
+    issuer: orNull(string),
+    callback: orNull(string),
+    missing: arrayOf(string),
+  }),
   Link: objectOf<Link>({ name: string, email: orNull(string), createdAt: time }),
   LinkResponse: objectOf<LinkResponse>({ link: ref("Link") }),
   NewApiKey: closed(

@@ -15,6 +15,8 @@ import {
   MAIL_STATUSES,
   type MailDetail,
   type MailEntry,
+  type MailSettings,
+  type MailTest,
   type MigrationPlan,
   type MigrationStep,
   NAME_PATTERN,
@@ -264,6 +266,15 @@ const operating: { readonly [name: string]: Schema } = {
     error: orNull(string),
   }),
   MailEntry: objectOf<MailEntry>(mail),
+  MailSettings: objectOf<MailSettings>({
+    from: orNull(string),
+    server: orNull(string),
+    publicUrl: orNull(string),
+    waiting: count,
+    sent: count,
+    failed: count,
+  }),
+  MailTest: objectOf<MailTest>({ isTaken: boolean, answer: string }),
   MailDetail: objectOf<MailDetail>({ ...mail, messageId: string, text: string, html: orNull(string) }),
 };
 

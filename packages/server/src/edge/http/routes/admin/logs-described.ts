@@ -13,6 +13,7 @@ export const logsDescribed: DescribedRoutes = {
     "/api/admin/config": {
       GET: { summary: "The configuration in force", access: "admin", answers: { 200: json(ref("EffectiveConfig")) } },
     },
+    "/api/admin/providers": { GET: paging("The providers of sign-ins, and the presets", "ProviderSetup") },
     "/api/admin/logs": {
       GET: paging("The newest entries of the log, oldest first", "LogEntry", { level: levels, search: "A text." }),
     },

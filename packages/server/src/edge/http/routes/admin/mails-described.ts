@@ -1,11 +1,28 @@
 /** Descriptions of the admin routes of the outbox. */
-import { type DescribedRoutes, json, ref } from "../../../openapi/index.ts";
+import { type DescribedRoutes, email, json, jsonBody, ref } from "../../../openapi/index.ts";
 import { paging } from "./paging-described.ts";
 
 export const mailsDescribed: DescribedRoutes = {
   tag: "Admin: mails",
   routes: {
-    "/api/admin/mails": { GET: paging("The outbox", "MailEntry", { status: "waiting, sent, failed or kept." }) },
+    "/api/admin/mails": {
+      GET: paging("The outbox", "MailEntry", {
+        status: "waiting, sent, failed or kept.",
+        to: "The recipient.",
+        search: "A part of the recipient.",
+      }),
+    },
+    "/api/admin/mails/settings": {
+      GET: { summary: "How mails are sent", access: "admin", answers: { 200: json(ref("MailSettings")) } },
+    },
+    "/api/admin/mails/test": {
+      POST: {
+        summary: "Send a test mail",
+        access: "admin",
+        body: jsonBody({ type: "object", properties: { to: email }, required: ["to"], additionalProperties: false }),
+        answers: { 200: json(ref("MailTest"), "The outcome, also of a mail that the server refuses.") },
+      },
+    },
     "/api/admin/mails/:id": {
       GET: { summary: "A mail with its texts", access: "admin", answers: { 200: json(ref("MailDetail")) } },
     },

@@ -14,6 +14,7 @@ import {
 import { paging } from "./paging-described.ts";
 
 const role = enumOf(ROLES);
+const mailed = json({ type: "object" }, "The mail is on the way.");
 
 export const usersDescribed: DescribedRoutes = {
   tag: "Admin: users",
@@ -65,6 +66,20 @@ export const usersDescribed: DescribedRoutes = {
         }),
         answers: { 200: json(ref("User")) },
       },
+    },
+    "/api/admin/users/:id/reset": {
+      POST: { summary: "Mail a link that sets a new password", access: "admin", answers: { 202: mailed } },
+    },
+    "/api/admin/users/:id/verification": {
+      POST: {
+        summary: "Mail a link that proves the address",
+        access: "admin",
+        answers: { 202: mailed },
+        errors: [400],
+      },
+    },
+    "/api/admin/users/:id/factors/:factor": {
+      DELETE: { summary: "Remove a factor of a user", access: "admin", answers: { 204: noContent() } },
     },
     "/api/admin/users/:id/factors": {
       GET: { summary: "The factors of a user", access: "admin", answers: { 200: json(ref("UserFactors")) } },
