@@ -49,6 +49,24 @@ const files = {
         ({ body }) => ({ sum: body.amount + 1 }));`,
 };
 
+/** Operations that cannot be called with success here, with the reason. */
+export const notCalled: { readonly [operation: string]: string } = {
+  "GET /api/realtime": "the request becomes a socket: live/realtime/realtime.test.ts",
+  "POST /api/admin/mails/{id}/retry": "needs an SMTP server: operate/admin/mail-admin.test.ts",
+  "POST /api/admin/mails/test": "needs an SMTP server: operate/admin/mail-admin.test.ts",
+  "POST /api/auth/setup": "the service has an admin: operate/admin/first-admin.test.ts",
+};
+
+/** Operations that refuse no request. */
+export const notRefused: readonly string[] = [
+  "GET /",
+  "GET /health",
+  "GET /health/ready",
+  "GET /api/auth/providers",
+  "POST /api/auth/oauth/callback",
+  "POST /api/auth/oauth/callback/{name}",
+];
+
 interface DescribedService {
   api: TestScripts;
   check: DocumentCheck;

@@ -7,7 +7,7 @@ import type { CreatedApiKey, PasskeyCreation, PasskeyRequest, TokenResponse, Use
 import { codeOf } from "../../../test/authenticator.ts";
 import { fileForm, formType } from "../../../test/forms.ts";
 import { Mailbox } from "../../../test/mailbox.ts";
-import { openDescribedService } from "../../../test/openapi-world.ts";
+import { notCalled, notRefused, openDescribedService } from "../../../test/openapi-world.ts";
 import { fragmentOf, home, passProvider, publicUrl, TestApp, TestBrowser } from "../../../test/sign-in-world.ts";
 import { SoftPasskey } from "../../../test/soft-authenticator.ts";
 
@@ -15,24 +15,6 @@ const { api, check, admin, fake, own, setupToken } = await openDescribedService(
 const mailbox = new Mailbox(api.service);
 const password = "correct horse";
 const anyUser = { sub: "ann-1", email: "ann@example.com", email_verified: true };
-
-/** Operations that cannot be called with success here, with the reason. */
-const notCalled: { readonly [operation: string]: string } = {
-  "GET /api/realtime": "the request becomes a socket: live/realtime/realtime.test.ts",
-  "POST /api/admin/mails/{id}/retry": "needs an SMTP server: operate/admin/mail-admin.test.ts",
-  "POST /api/admin/mails/test": "needs an SMTP server: operate/admin/mail-admin.test.ts",
-  "POST /api/auth/setup": "the service has an admin: operate/admin/first-admin.test.ts",
-};
-
-/** Operations that refuse no request. */
-const notRefused: readonly string[] = [
-  "GET /",
-  "GET /health",
-  "GET /health/ready",
-  "GET /api/auth/providers",
-  "POST /api/auth/oauth/callback",
-  "POST /api/auth/oauth/callback/{name}",
-];
 
 async function member(email: string): Promise<TokenResponse> {
   return check.call<TokenResponse>("POST /api/auth/register", 201, { body: { email, password } });
