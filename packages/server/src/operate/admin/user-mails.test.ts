@@ -39,7 +39,9 @@ test("a verification: the link proves the address; a proven address gets no seco
   const token = await api.admin();
   const { user } = await api.register("bob@example.com");
   const send = () => api.request("POST", `/api/admin/users/${user.id}/verification`, { token });
-  const before = (await mailbox.kinds("bob@example.com")).length;
+  const verifications = async (): Promise<number> =>
+    (await mailbox.kinds("bob@example.com")).filter((kind) => kind === "verify").length;
+  const before = await verifications();
   expect((await send()).status).toBe(202);
   const secret = await mailbox.secret("bob@example.com", "verify");
   expect((await api.request("POST", "/api/auth/verify", { body: { token: secret } })).status).toBe(204);
@@ -48,7 +50,7 @@ test("a verification: the link proves the address; a proven address gets no seco
   });
   const refused = await send();
   expect<unknown>([refused.status, refused.body["error"]?.["code"]]).toEqual([400, "bad_request"]);
-  expect((await mailbox.kinds("bob@example.com")).length).toBe(before + 1);
+  expect(await verifications()).toBe(before + 1);
   expect((await audit(api, token)).match(/admin\.user\.verification/g)).toHaveLength(1);
 });
 
