@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import type { CollectionEntry, EventEntry, Page, StoredRecord, User, UserEntry, UserFactors } from "@socle/protocol";
 import { bodyOf } from "../packages/server/test/smtp-sink.ts";
 import { makeWholeUser, openAccountWorld, password } from "./account-world.ts";
-import { complaintsOf, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { admin, complaintsOf, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
 import { post, until } from "./kit.ts";
 
 const users = {
@@ -254,6 +254,41 @@ test("an invitation: a taken address is refused at the field, a free address get
   expect(found.total).toBe(0);
   const accepted = await post(`${dashboard.server.url}/api/auth/invitation`, { token, password });
   expect([accepted.status, ((await accepted.json()) as { user: User }).user.role]).toEqual([200, "admin"]);
+  await page.context().close();
+});
+
+test("a right that only a recent sign-in gives: the page asks, and changes nothing without the sign-in", async () => {
+  const { dashboard } = world;
+  const made = (await dashboard.api("POST", "/api/admin/users", { email: "rising@example.com", password })) as User;
+  const roleOf = async (): Promise<string> =>
+    ((await dashboard.api("GET", `/api/admin/users/${made.id}`)) as UserEntry).role;
+  const page = await dashboard.open(`/users?user=${made.id}`);
+  // The service refuses changes as for a sign-in of an hour ago, until the admin has signed in again.
+  let isOld = true;
+  await page.route(`**/api/admin/users/${made.id}`, async (route) => {
+    if (route.request().method() !== "PATCH" || !isOld) return route.continue();
+    const message = "This needs a sign-in that is at most 10 minutes old: sign in again.";
+    const error = { code: "forbidden", message, details: [{ field: "", rule: "recent_login", message }] };
+    return route.fulfill({ status: 403, json: { error } });
+  });
+  const question = page.getByRole("dialog", { name: "Sign in again to go on" });
+  const promote = async (): Promise<void> => {
+    await page.getByRole("combobox", { name: "Role" }).last().click();
+    await page.getByRole("option", { name: "Admin" }).click();
+    await page.getByRole("button", { name: "Make admin" }).click();
+    await question.waitFor();
+  };
+  await promote();
+  await question.getByRole("button", { name: "Cancel" }).click();
+  await page.getByText("This needs a sign-in that is at most 10 minutes old", { exact: false }).waitFor();
+  expect(await roleOf()).toBe("authenticated");
+  await promote();
+  isOld = false;
+  await question.getByLabel("Password", { exact: true }).fill(admin.password);
+  await question.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("rising@example.com is an admin now").waitFor();
+  expect(await roleOf()).toBe("admin");
+  expect(complaintsOf(page)).toEqual([]);
   await page.context().close();
 });
 

@@ -11,6 +11,7 @@ import iconUrl from "../assets/icon.svg";
 import { Action, focusPage, Keys, useIsNarrow, useShortcut, useShortcutList } from "../kit/index.ts";
 import { SignInForm } from "../pages/login/sign-in-form.tsx";
 import { queryClient } from "../service/queries.ts";
+import { useSignInQuestion } from "../service/recent.ts";
 import { signOut, useSession } from "../service/session.ts";
 import { text } from "../texts/index.ts";
 import { Navigation } from "./navigation.tsx";
@@ -88,6 +89,7 @@ function Frame() {
         </Suspense>
       )}
       <ShortcutList isOpen={isListOpen} onClose={list.close} />
+      {session.phase === "in" && <RecentSignInDialog user={session.user} />}
       {session.phase === "expired" && <ReloginDialog user={session.user} />}
     </>
   );
@@ -115,6 +117,30 @@ function ReloginDialog({ user }: { user: User }) {
         <Text size="sm">{text.login.expiredBody}</Text>
         <SignInForm email={user.email} onDone={() => queryClient.invalidateQueries()} />
         <Action label={text.login.otherAccount} isQuiet onClick={leave} />
+      </Stack>
+    </Modal>
+  );
+}
+
+/** The sign-in before a change of credentials, over the form or the question that began the change. */
+function RecentSignInDialog({ user }: { user: User }) {
+  const question = useSignInQuestion();
+  if (question === null) return null;
+  return (
+    <Modal
+      opened
+      onClose={() => question.answer(false)}
+      withCloseButton={false}
+      closeOnClickOutside={false}
+      // The key would also close the dialog below.
+      closeOnEscape={false}
+      title={text.login.recentTitle}
+      zIndex={900}
+    >
+      <Stack>
+        <Text size="sm">{text.login.recentBody}</Text>
+        <SignInForm email={user.email} onDone={async () => question.answer(true)} />
+        <Action label={text.common.cancel} isQuiet onClick={() => question.answer(false)} />
       </Stack>
     </Modal>
   );

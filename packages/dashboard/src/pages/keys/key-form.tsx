@@ -1,4 +1,4 @@
-/** The form of a new service key, the sign-in that a new key may need, and the key, which is shown once. */
+/** The form of a new service key, and the key, which is shown once. */
 import { Stack, TagsInput, TextInput } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { CreatedApiKey } from "@socle/protocol";
@@ -7,8 +7,8 @@ import { useState } from "react";
 import { Action, CodeBlock, CodeText, Dim, Form, FormFoot, messageOf, Notice } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { collectionsQuery } from "../../service/queries.ts";
+import { afterRecentSignIn } from "../../service/recent.ts";
 import { text } from "../../texts/index.ts";
-import { isTooOld, RecentSignIn } from "../login/recent-sign-in.tsx";
 import { refreshKeys } from "./queries.ts";
 
 interface KeyValues {
@@ -18,6 +18,8 @@ interface KeyValues {
   readonly expiresAt: string;
 }
 
+/** The controls of the form, by the names of the API. */
+const controls = ["name", "scopes", "expiresAt"];
 /** Scopes that need no collection. */
 const general = ["*:read", "*:write", "storage:read", "storage:write", "function:/*"];
 
@@ -27,21 +29,11 @@ export function NewKey({ onClose }: { onClose: () => void }) {
     mutationFn: () => {
       const { name, scopes, expiresAt } = values;
       const end = expiresAt === "" ? null : new Date(`${expiresAt}T23:59:59`).toISOString();
-      return client.admin.keys.create({ name, scopes, expiresAt: end });
+      return afterRecentSignIn(() => client.admin.keys.create({ name, scopes, expiresAt: end }));
     },
     onSuccess: refreshKeys,
   });
   if (creation.isSuccess) return <CreatedKey created={creation.data} onClose={onClose} />;
-  if (isTooOld(creation.error))
-    return (
-      <Stack p="md">
-        <RecentSignIn
-          title={text.keys.recentTitle}
-          body={text.keys.recentBody}
-          onDone={() => creation.mutateAsync().catch(() => undefined)}
-        />
-      </Stack>
-    );
   return (
     <KeyForm
       values={values}
@@ -75,7 +67,9 @@ function KeyForm({ values, onChange, error, isBusy, onSubmit, onCancel }: KeyFor
   return (
     <Form onSubmit={onSubmit}>
       <Stack p="md">
-        {error !== null && details.length === 0 && <Notice tone="bad">{messageOf(error)}</Notice>}
+        {error !== null && !details.some(({ field }) => controls.includes(field)) && (
+          <Notice tone="bad">{messageOf(error)}</Notice>
+        )}
         <TextInput
           label={text.keys.name}
           description={text.keys.nameHint}

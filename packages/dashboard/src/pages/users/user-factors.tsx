@@ -13,6 +13,7 @@ import {
   RowsSkeleton,
 } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
+import { afterRecentSignIn } from "../../service/recent.ts";
 import { unlessGone } from "../../service/refusals.ts";
 import { text } from "../../texts/index.ts";
 import { refreshUsers, userFactorsQuery } from "./queries.ts";
@@ -27,7 +28,7 @@ export function UserFactors({ user }: { user: User }) {
       body: text.users.removeFactorBody,
       action: text.users.removeAllFactors,
       onConfirm: async () => {
-        await client.admin.users.removeFactors(user.id);
+        await afterRecentSignIn(() => client.admin.users.removeFactors(user.id));
         notifyDone(text.users.factorsRemoved);
         await refreshUsers();
       },
@@ -102,7 +103,7 @@ function RemoveFactor({ userId, factor, name }: { userId: string; factor: string
       body: text.users.removeFactorBody,
       action: text.users.removeFactorAction,
       onConfirm: async () => {
-        await unlessGone(client.admin.users.removeFactor(userId, factor));
+        await unlessGone(afterRecentSignIn(() => client.admin.users.removeFactor(userId, factor)));
         notifyDone(text.users.factorRemoved(name));
         await refreshUsers();
       },

@@ -19,6 +19,7 @@ import {
 } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { configQuery, useMissingForLinks } from "../../service/queries.ts";
+import { afterRecentSignIn } from "../../service/recent.ts";
 import { text } from "../../texts/index.ts";
 import { refreshMails } from "../mails/queries.ts";
 import type { RecordForm } from "../records/editor/use-record-form.ts";
@@ -67,11 +68,12 @@ function AccountForm(props: UserFormProps & { fields: RecordForm | null; childre
   const [password, setPassword] = useState("");
   const [role, setRole] = useState<Role>("authenticated");
   const creation = useMutation({
-    mutationFn: async (values: Values): Promise<string | null> => {
-      if (!isInvitation) return (await client.admin.users.create({ ...values, email, password, role })).id;
-      await client.admin.users.invite({ email, role, data: values });
-      return null;
-    },
+    mutationFn: (values: Values): Promise<string | null> =>
+      afterRecentSignIn(async () => {
+        if (!isInvitation) return (await client.admin.users.create({ ...values, email, password, role })).id;
+        await client.admin.users.invite({ email, role, data: values });
+        return null;
+      }),
     onSuccess: async (id) => {
       fields?.discard();
       notifyDone(isInvitation ? text.users.invited(email.trim()) : text.users.created(email.trim()));
@@ -97,9 +99,10 @@ function AccountForm(props: UserFormProps & { fields: RecordForm | null; childre
             <CodeText text={text.mails.needs(missing)} />
           </Notice>
         )}
-        {error !== null && fields === null && details.length === 0 && !isTaken && (
-          <Notice tone="bad">{messageOf(error)}</Notice>
-        )}
+        {error !== null &&
+          fields === null &&
+          !details.some(({ field }) => accountFields.includes(field)) &&
+          !isTaken && <Notice tone="bad">{messageOf(error)}</Notice>}
         <TextInput
           label={text.users.email}
           type="email"

@@ -7,6 +7,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { Action, CopyAction, DetailsSection, Dim, Form, FormFoot, messageOf } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
+import { afterRecentSignIn } from "../../service/recent.ts";
 import { text } from "../../texts/index.ts";
 import { refreshUsers } from "./queries.ts";
 import { SendMail } from "./send-mail.tsx";
@@ -49,7 +50,7 @@ export function UserPassword({ user }: { user: User }) {
 function PasswordForm({ user, onClose }: { user: User; onClose: () => void }) {
   const [password, setPassword] = useState("");
   const reset = useMutation({
-    mutationFn: () => client.admin.users.setPassword(user.id, password),
+    mutationFn: () => afterRecentSignIn(() => client.admin.users.setPassword(user.id, password)),
     onSuccess: refreshUsers,
   });
   const { error } = reset;

@@ -3,6 +3,7 @@ import type { Role, User } from "@socle/protocol";
 import { useMutation } from "@tanstack/react-query";
 import { Choice, confirmDanger, messageOf, notifyDone } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
+import { afterRecentSignIn } from "../../service/recent.ts";
 import { text } from "../../texts/index.ts";
 import { refreshUsers } from "./queries.ts";
 
@@ -15,7 +16,7 @@ interface UserRoleProps {
 
 export function UserRole({ user, isOwn, onOwnLoss }: UserRoleProps) {
   const change = useMutation({
-    mutationFn: (role: Role) => client.admin.users.setRole(user.id, role),
+    mutationFn: (role: Role) => afterRecentSignIn(() => client.admin.users.setRole(user.id, role)),
     onSuccess: async (_, role) => {
       if (isOwn && role !== "admin") return onOwnLoss();
       if (role === "admin") notifyDone(text.users.promoted(user.email));

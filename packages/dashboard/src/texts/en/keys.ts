@@ -30,6 +30,4 @@ export const keys = {
   count: (n: number) => count(n, "key"),
   empty: "No service keys yet",
   emptyBody: "A key lets a program call the service without a user: a script, a server, a device.",
-  recentTitle: "Sign in again to go on",
-  recentBody: "A new key needs a sign-in of the last ten minutes. What you typed stays.",
 };

@@ -79,6 +79,8 @@ export const login = {
   back: "Back",
   expiredTitle: "Your session has ended",
   expiredBody: "Sign in again to go on. Everything on the page stays as it is.",
+  recentTitle: "Sign in again to go on",
+  recentBody: "A change of credentials needs a sign-in of the last ten minutes. Everything on the page stays as it is.",
   otherAccount: "Leave, and use another account",
   noAdmin: "No admin yet? The service prints a set-up link when it starts. On the command line:",
 };
