@@ -86,6 +86,7 @@ test("a key needs a recent sign-in: the page asks for the password, and goes on 
   await drawer.getByRole("button", { name: "Create the key" }).click();
   const question = page.getByRole("dialog", { name: "Sign in again to go on" });
   await question.waitFor();
+  await question.locator("input[type=password]:focus").waitFor();
   expect(await violationsOf(page)).toEqual([]);
   // Without the sign-in, the refusal stands in the form.
   await question.getByRole("button", { name: "Cancel" }).click();

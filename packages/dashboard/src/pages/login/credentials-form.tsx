@@ -87,7 +87,7 @@ export function CredentialsForm(props: {
           onChange={(event) => setEmail(event.currentTarget.value)}
           error={emailError}
           ref={emailInput}
-          data-autofocus={givenEmail === undefined}
+          data-autofocus={givenEmail === undefined || undefined}
         />
         <PasswordInput
           label={text.login.password}
@@ -99,7 +99,7 @@ export function CredentialsForm(props: {
           onChange={(event) => setPassword(event.currentTarget.value)}
           error={passwordError}
           ref={passwordInput}
-          data-autofocus={givenEmail !== undefined}
+          data-autofocus={givenEmail !== undefined || undefined}
         />
         <Action label={submitLabel} type="submit" loading={isBusy} fullWidth size="sm" variant="filled" />
       </Stack>
