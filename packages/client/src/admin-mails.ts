@@ -2,7 +2,7 @@
 import type { MailDetail, MailEntry, MailSettings, MailStatus, MailTest, Page } from "@socle/protocol";
 import type { PageQuery } from "./page-query.ts";
 import { searchOf } from "./search.ts";
-import type { Transport } from "./transport.ts";
+import type { Requests } from "./transport.ts";
 
 export interface MailQuery extends PageQuery {
   status?: MailStatus | undefined;
@@ -13,9 +13,9 @@ export interface MailQuery extends PageQuery {
 }
 
 export class MailAdmin {
-  readonly #transport: Transport;
+  readonly #transport: Requests;
 
-  constructor(transport: Transport) {
+  constructor(transport: Requests) {
     this.#transport = transport;
   }
 

@@ -14,7 +14,7 @@ import type {
 } from "@socle/protocol";
 import type { PageQuery } from "./page-query.ts";
 import { searchOf } from "./search.ts";
-import type { Transport } from "./transport.ts";
+import type { Requests } from "./transport.ts";
 
 export interface RunQuery extends PageQuery {
   status?: FunctionRun["status"] | undefined;
@@ -29,9 +29,9 @@ export interface QueueQuery extends PageQuery {
 
 /** Functions and jobs: files, runs, and running a run again. */
 export class ScriptAdmin {
-  readonly #transport: Transport;
+  readonly #transport: Requests;
 
-  constructor(transport: Transport) {
+  constructor(transport: Requests) {
     this.#transport = transport;
   }
 

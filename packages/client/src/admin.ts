@@ -34,7 +34,7 @@ import { KeysClient } from "./auth-keys.ts";
 import type { PageQuery } from "./page-query.ts";
 import { searchOf } from "./search.ts";
 import { readServerEvents } from "./server-events.ts";
-import type { Transport } from "./transport.ts";
+import type { Requests } from "./transport.ts";
 
 export interface UserQuery extends PageQuery {
   /** A part of the email. */
@@ -81,9 +81,9 @@ export interface CollectionChange {
 
 /** Collections and migrations. `plan…` changes nothing and answers the changes that would be made. */
 export class CollectionAdmin {
-  readonly #transport: Transport;
+  readonly #transport: Requests;
 
-  constructor(transport: Transport) {
+  constructor(transport: Requests) {
     this.#transport = transport;
   }
 
@@ -134,9 +134,9 @@ export class CollectionAdmin {
 
 /** Users, roles, passwords and sessions. */
 export class UserAdmin {
-  readonly #transport: Transport;
+  readonly #transport: Requests;
 
-  constructor(transport: Transport) {
+  constructor(transport: Requests) {
     this.#transport = transport;
   }
 
@@ -226,9 +226,9 @@ export class AdminClient {
   readonly mails: MailAdmin;
   /** The service keys. */
   readonly keys: KeysClient;
-  readonly #transport: Transport;
+  readonly #transport: Requests;
 
-  constructor(transport: Transport) {
+  constructor(transport: Requests) {
     this.#transport = transport;
     this.collections = new CollectionAdmin(transport);
     this.users = new UserAdmin(transport);

@@ -1,12 +1,12 @@
 /** The authenticator app of the signed-in user: `client.auth.totp`. */
 import type { RecoveryCodes, TotpSetup } from "@socle/protocol";
-import type { Transport } from "./transport.ts";
+import type { Requests } from "./transport.ts";
 
 /** Every method throws `SocleError`; a change needs a sign-in of the last ten minutes. */
 export class TotpClient {
-  readonly #transport: Transport;
+  readonly #transport: Requests;
 
-  constructor(transport: Transport) {
+  constructor(transport: Requests) {
     this.#transport = transport;
   }
 

@@ -1,14 +1,14 @@
 /** API keys: `client.auth.keys` has the keys of the signed-in user, `client.admin.keys` the service keys. */
 import type { ApiKey, CreatedApiKey, NewApiKey } from "@socle/protocol";
-import type { Transport } from "./transport.ts";
+import type { Requests } from "./transport.ts";
 
 /** Every method throws `SocleError`; a change needs a sign-in of the last ten minutes. */
 export class KeysClient {
-  readonly #transport: Transport;
+  readonly #transport: Requests;
   readonly #path: string;
 
   /** @param path of the keys: `/api/auth/keys` or `/api/admin/keys`. */
-  constructor(transport: Transport, path: string) {
+  constructor(transport: Requests, path: string) {
     this.#transport = transport;
     this.#path = path;
   }

@@ -7,8 +7,7 @@ import type {
   PasskeyRequest,
   User,
 } from "@socle/protocol";
-import type { SignIn } from "./auth.ts";
-import type { Transport } from "./transport.ts";
+import type { Requests } from "./transport.ts";
 
 /** The parts of `navigator.credentials` that the client uses; the types of server runtimes do not have the object. */
 interface Credentials {
@@ -47,12 +46,10 @@ export interface PasskeySignIn {
  * person refuses.
  */
 export class PasskeysClient {
-  readonly #transport: Transport;
-  readonly #signIn: SignIn;
+  readonly #transport: Requests;
 
-  constructor(transport: Transport, signIn: SignIn) {
+  constructor(transport: Requests) {
     this.#transport = transport;
-    this.#signIn = signIn;
   }
 
   /** Makes a passkey for the signed-in user; needs a sign-in of the last ten minutes. */
@@ -80,12 +77,12 @@ export class PasskeysClient {
 
   /** Signs in with a passkey instead of email and password. */
   async signIn(options: PasskeySignIn = {}): Promise<User> {
-    return this.#signIn("passkeys/login", { passkey: await this.#ask({}, options) });
+    return this.#transport.signIn("passkeys/login", { passkey: await this.#ask({}, options) });
   }
 
   /** Ends a sign-in that has thrown `SecondFactorRequired`, with a passkey. */
   async secondFactor(attempt: string): Promise<User> {
-    return this.#signIn("second-factor", { attempt, passkey: await this.#ask({ attempt }) });
+    return this.#transport.signIn("second-factor", { attempt, passkey: await this.#ask({ attempt }) });
   }
 
   /** The passkeys of the signed-in user, newest first. */

@@ -1,7 +1,6 @@
 /** Proofs of an address by links and codes from mails, and what a proof changes: a part of `client.auth`. */
 import type { CodeRequested, User } from "@socle/protocol";
-import type { SignIn } from "./auth.ts";
-import type { Transport } from "./transport.ts";
+import type { Requests } from "./transport.ts";
 
 /** A token of a mail. The password, or the tokens of this client, keep the credentials that were made before the first proof. */
 export interface MailedProof {
@@ -11,12 +10,10 @@ export interface MailedProof {
 
 /** Every method throws `SocleError`. A request for a mail is answered alike for known and unknown addresses. */
 export class ProofsClient {
-  readonly #transport: Transport;
-  readonly #signIn: SignIn;
+  readonly #transport: Requests;
 
-  constructor(transport: Transport, signIn: SignIn) {
+  constructor(transport: Requests) {
     this.#transport = transport;
-    this.#signIn = signIn;
   }
 
   /** Asks for a mail with a link that proves the address of an account; by default, of the signed-in user. */
@@ -56,12 +53,12 @@ export class ProofsClient {
 
   /** @throws SecondFactorRequired for a user with a second factor. */
   signInWithCode(proof: { attempt: string; code: string }): Promise<User> {
-    return this.#signIn("code", proof);
+    return this.#transport.signIn("code", proof);
   }
 
   /** Makes the account of an invitation, and signs in. */
   acceptInvitation(proof: { token: string; password: string }): Promise<User> {
-    return this.#signIn("invitation", proof);
+    return this.#transport.signIn("invitation", proof);
   }
 
   async #post(route: string, body: object): Promise<void> {

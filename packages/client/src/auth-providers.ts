@@ -3,8 +3,7 @@
  * `client.auth.signInWith`, `client.auth.signInWithPage` and `client.auth.links`.
  */
 import type { Link, LinkResponse, User } from "@socle/protocol";
-import type { SignIn } from "./auth.ts";
-import type { Transport } from "./transport.ts";
+import type { Requests } from "./transport.ts";
 
 /** A way through a provider, or through the pages of the service, that has begun. */
 export interface ProviderVisit<Outcome> {
@@ -125,9 +124,9 @@ export class BrowserSignIns {
   readonly #baseUrl: string;
   readonly #kind: VisitKind<User>;
 
-  constructor(transport: Transport, signIn: SignIn) {
+  constructor(transport: Requests) {
     this.#baseUrl = transport.baseUrl;
-    this.#kind = { storageKey: "socle.signIn", end: (proof) => signIn("oauth/token", proof) };
+    this.#kind = { storageKey: "socle.signIn", end: (proof) => transport.signIn("oauth/token", proof) };
   }
 
   /** @param path of the service, at which the sign-in begins. */
@@ -143,10 +142,10 @@ export class BrowserSignIns {
 
 /** The accounts at providers by which the signed-in user can sign in. */
 export class LinksClient {
-  readonly #transport: Transport;
+  readonly #transport: Requests;
   readonly #kind: VisitKind<Link>;
 
-  constructor(transport: Transport) {
+  constructor(transport: Requests) {
     this.#transport = transport;
     this.#kind = {
       storageKey: "socle.link",

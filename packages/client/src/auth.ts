@@ -5,17 +5,7 @@ import { KeysClient } from "./auth-keys.ts";
 import { PasskeysClient } from "./auth-passkeys.ts";
 import { ProofsClient } from "./auth-proofs.ts";
 import { BrowserSignIns, LinksClient, type ProviderVisit, type VisitOptions } from "./auth-providers.ts";
-import type { Transport } from "./transport.ts";
-
-/** Sends a proof of an identity to a route below `/api/auth/`, and keeps the tokens of the answer. */
-export type SignIn = (route: string, proof: object) => Promise<User>;
-
-/** The requests that begin and end the session of the client. */
-interface SessionRequests {
-  readonly signIn: SignIn;
-  /** Sends a request that ends the session, and forgets the tokens. */
-  readonly signOut: (method: string, path: string, body: object) => Promise<void>;
-}
+import type { Requests } from "./transport.ts";
 
 /** The caller's account. Every method throws `SocleError`. */
 export class AuthClient extends ProofsClient {
@@ -28,19 +18,17 @@ export class AuthClient extends ProofsClient {
   /** The accounts at providers. */
   readonly links: LinksClient;
   readonly #signIns: BrowserSignIns;
-  readonly #transport: Transport;
-  readonly #requests: SessionRequests;
+  readonly #transport: Requests;
 
-  constructor(transport: Transport, requests: SessionRequests) {
-    super(transport, requests.signIn);
+  constructor(transport: Requests) {
+    super(transport);
     this.#transport = transport;
-    this.#requests = requests;
     this.sessions = new SessionsClient(transport);
     this.totp = new TotpClient(transport);
-    this.passkeys = new PasskeysClient(transport, requests.signIn);
+    this.passkeys = new PasskeysClient(transport);
     this.keys = new KeysClient(transport, "/api/auth/keys");
     this.links = new LinksClient(transport);
-    this.#signIns = new BrowserSignIns(transport, requests.signIn);
+    this.#signIns = new BrowserSignIns(transport);
   }
 
   /** The providers at which users sign in. */
@@ -72,7 +60,7 @@ export class AuthClient extends ProofsClient {
 
   /** Ends a sign-in that has thrown `SecondFactorRequired`. */
   secondFactor(proof: SecondFactorProof): Promise<User> {
-    return this.#requests.signIn("second-factor", proof);
+    return this.#transport.signIn("second-factor", proof);
   }
 
   /**
@@ -87,7 +75,7 @@ export class AuthClient extends ProofsClient {
    * Deletes the account and signs out. A user without a password passes null, after a sign-in of the last ten minutes.
    */
   deleteAccount(password: string | null): Promise<void> {
-    return this.#requests.signOut("DELETE", "/api/auth/me", { password });
+    return this.#transport.signOut("DELETE", "/api/auth/me", { body: { password } });
   }
 
   /** The second factors and passkeys. */
@@ -98,9 +86,9 @@ export class AuthClient extends ProofsClient {
 
 /** The caller's sessions. */
 export class SessionsClient {
-  readonly #transport: Transport;
+  readonly #transport: Requests;
 
-  constructor(transport: Transport) {
+  constructor(transport: Requests) {
     this.#transport = transport;
   }
 

@@ -1,14 +1,8 @@
 /** Batches of the client: operations with the types of the collections, and the request. */
-import {
-  type BatchOperation,
-  type BatchReference,
-  type BatchResult,
-  type BatchValues,
-  type StoredRecord,
-  versionOf,
-} from "@socle/protocol";
-import type { CollectionTypes, CreateOf, VersionOptions } from "./client.ts";
+import type { BatchOperation, BatchReference, BatchResult, BatchValues, StoredRecord } from "@socle/protocol";
 import type { OnceOptions } from "./once.ts";
+import type { CollectionTypes } from "./query-types.ts";
+import { type CreateOf, type VersionOptions, versionText } from "./records.ts";
 import type { Transport } from "./transport.ts";
 
 /** Values in which a reference may stand for an id, also in an array and in the arrays of operators. */
@@ -59,10 +53,9 @@ export async function sendBatch<Records>(
   options?: OnceOptions,
 ): Promise<Records> {
   const sent = operations.map((operation): BatchOperation<object> => {
-    if (operation.method === "create" || operation.ifMatch === undefined) return operation as BatchOperation<object>;
-    const { ifMatch } = operation;
-    return { ...operation, ifMatch: typeof ifMatch === "string" ? ifMatch : versionOf(ifMatch) };
+    const version = operation.method === "create" ? undefined : versionText(operation.ifMatch);
+    return { ...operation, ...(version !== undefined && { ifMatch: version }) } as BatchOperation<object>;
   });
-  const { results } = await transport.callOnce<{ results: BatchResult[] }>("/api/batch", { operations: sent }, options);
-  return results.map(({ body }) => body) as Records;
+  const { value } = await transport.writeOnce<{ results: BatchResult[] }>("/api/batch", { operations: sent }, options);
+  return value.results.map(({ body }) => body) as Records;
 }

@@ -1,65 +1,41 @@
 /**
- * Client of a Socle service: the session of a user, and the types and methods of collections. The other APIs are
- * properties of the client.
+ * Client of a Socle service: the session of a user, the collections, the endpoints and the server queries. The other APIs are
+ * entry points of their own.
  */
-import {
-  type Credentials,
-  type Event,
-  type GroupPage,
-  type GroupQuery,
-  type Health,
-  type RecordList,
-  type RecordPage,
-  type RecordQuery,
-  type RecordSelection,
-  type SetupInvitation,
-  type SetupStatus,
-  type StoredRecord,
-  type SystemFields,
-  type USERS,
-  type User,
-  versionOf,
-} from "@socle/protocol";
-import { AdminClient } from "./admin.ts";
-import { AuthClient } from "./auth.ts";
+import type { Credentials, User } from "@socle/protocol";
 import { type Operation, type RecordsOf, sendBatch } from "./batch.ts";
+import type { ConnectionState } from "./connection.ts";
+import { type AnyEndpoint, type EndpointTree, endpointsAt } from "./endpoints.ts";
+import type { Live, LiveFeature } from "./live-types.ts";
+import type { Observable } from "./observable.ts";
 import type { OnceOptions } from "./once.ts";
-import { type Listener, Realtime, type SubscribeOptions } from "./realtime.ts";
-import { searchOf } from "./search.ts";
-import { StorageClient } from "./storage.ts";
-import { type ClientOptions, type Tokens, Transport } from "./transport.ts";
+import type { Source } from "./query.ts";
+import type { AnyCollections, CollectionTypes } from "./query-types.ts";
+import type { Listener, SubscribeOptions } from "./realtime.ts";
+import { type NamedClient, Records } from "./records.ts";
+import { type QueryCalls, queriesOf } from "./server-queries.ts";
+import { type CallOptions, type ClientOptions, type Tokens, Transport } from "./transport.ts";
 
-/** The names of the fields that are never null: the required fields of the definition. */
-type RequiredField<T> = {
-  [Name in keyof T]-?: null extends T[Name] ? never : undefined extends T[Name] ? never : Name;
-}[keyof T];
-
-/** The values of a record to create: required fields must be present, every other field may. */
-export type NewRecord<T> = Partial<Omit<T, keyof SystemFields>> &
-  Pick<T, Exclude<RequiredField<T>, keyof SystemFields>>;
-
-/** The operators of an update that a value of the type takes: the new value starts from the present value. */
-type OperatorsOf<Value> = [Value] extends [number]
-  ? { $increment: number }
-  : [Value] extends [readonly string[]]
-    ? { $add?: Value; $remove?: Value }
-    : never;
-
-/** The values of an update, or operators in their place: `{ stock: { $increment: -1 } }`. */
-export type Changes<T> = { [Name in keyof T]?: T[Name] | OperatorsOf<NonNullable<T[Name]>> };
-
-/** The types of a collection, as `socle dev` and `socle types` write `.socle/types.d.ts`. */
-export interface CollectionTypes {
-  record: SystemFields;
-  create: object;
-  update: object;
-  /** The field that shows the owner, which the service fills; never for a collection without an owner field. */
-  owner: PropertyKey;
+/** The types of a project, as `socle client` writes the types. */
+export interface ProjectTypes {
+  collections: object;
+  /** By method and path: `POST /orders/[id]/pay`. */
+  endpoints: object;
+  queries: object;
 }
 
-/** The values of a record to create. The owner is the signed-in user. */
-export type CreateOf<Types extends CollectionTypes> = Omit<Types["create"], Types["owner"]> &
-  Partial<Pick<Types["create"], Types["owner"] & keyof Types["create"]>>;
+type CollectionsOf<P extends ProjectTypes> = P["collections"] extends {
+  [name in keyof P["collections"]]: CollectionTypes;
+}
+  ? P["collections"]
+  : never;
+
+/** A client without types: any collection, endpoint and query. */
+export interface AnyProject {
+  collections: AnyCollections;
+  endpoints: AnyEndpoint;
+  queries: { [name: string]: { args: unknown; value: unknown } };
+}
 
 /** The values of a registration: the credentials, and the fields of users that the project defines. */
 export type Registration<Collections> = Credentials &
@@ -69,99 +45,56 @@ export type Registration<Collections> = Credentials &
       ? { [field: string]: unknown }
       : unknown);
 
-type ClientOf<Types extends CollectionTypes> = CollectionClient<Types["record"], CreateOf<Types>, Types["update"]>;
-
-/** A collection of a project. Users are created by a registration, and deleted as accounts. */
-export type NamedClient<Name, Types extends CollectionTypes> = Name extends typeof USERS
-  ? Omit<ClientOf<Types>, "create" | "delete">
-  : ClientOf<Types>;
-
-/** The records of a collection. Every method throws `SocleError`. */
-export interface CollectionClient<T extends SystemFields, Create = NewRecord<T>, Update = Changes<T>> {
-  /** All records, newest first. */
-  list(): Promise<T[]>;
-  /** A page of the records that match. With `fields` or `expand`, `R` is the resulting shape of a record. */
-  page<R = T>(query?: RecordQuery, options?: { signal?: AbortSignal }): Promise<RecordPage<R>>;
-  /** A page of groups, with counts and sums over each group. */
-  groups<R = GroupPage["items"][number]>(query: GroupQuery, options?: { signal?: AbortSignal }): Promise<GroupPage<R>>;
-  get<R = T>(id: string, selection?: RecordSelection): Promise<R>;
-  /** Creates a record, a single time also if the answer is lost: see `ClientOptions.retries`. */
-  create(values: Create, options?: OnceOptions): Promise<T>;
-  /**
-   * Changes only the given fields; null clears a field. Operators start from the present value: `{ $increment: 1 }` for a
-   * number, `{ $add: ["x"], $remove: ["y"] }` for a multiple field.
-   */
-  update(id: string, values: Update, options?: VersionOptions): Promise<T>;
-  delete(id: string, options?: VersionOptions): Promise<void>;
-  /**
-   * Hears the changes of the collection's records; with `filter`, of the records that match. See `SocleClient.subscribe`.
-   * @throws Error if the runtime has no WebSocket and no implementation was passed.
-   */
-  subscribe(listener: (change: RecordChange<T>) => void, options?: SubscribeOptions): () => void;
-}
-
-export interface VersionOptions {
-  /** The record as read, or the `ETag`. A record of another version is not changed: `SocleError` with the status 412. */
-  ifMatch?: string | Pick<SystemFields, "id" | "updatedAt">;
-}
-
-function versionHeaders({ ifMatch }: VersionOptions): { [name: string]: string } {
-  if (ifMatch === undefined) return {};
-  return { "If-Match": typeof ifMatch === "string" ? ifMatch : versionOf(ifMatch) };
-}
-
 /** A call of an endpoint. */
-export interface EndpointCall {
+export interface EndpointCall extends CallOptions {
   method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   body?: object;
   headers?: Readonly<Record<string, string>>;
-  signal?: AbortSignal;
 }
 
-/** A change of a record, as a listener gets the change. */
-export type RecordChange<T> =
-  | { readonly type: "created" | "updated"; readonly id: string; readonly record: T; readonly event: Event }
-  | { readonly type: "deleted"; readonly id: string; readonly record: null; readonly event: Event };
-
-/** The record of a change is of the type that the caller of `collection` has said. */
-function changeOf<T extends SystemFields>(event: Event): RecordChange<T> {
-  const type = event.type.slice(event.type.lastIndexOf(".") + 1);
-  const id = String(event.payload["id"]);
-  if (type === "deleted") return { type, id, record: null, event };
-  return { type: type === "created" ? type : "updated", id, record: event.payload as unknown as T, event };
+export interface CreateOptions extends Omit<ClientOptions, "baseUrl"> {
+  /** The address of the service: `https://api.example.com`. By default, in a browser, the origin of the page. */
+  baseUrl?: string;
+  /** `live` of `@socle/client/live`, for live queries, optimistic changes and channels. */
+  live?: LiveFeature;
 }
 
-/**
- * Talks to a Socle service as a user, or anonymously until `register` or `login`.
- *
- * `new SocleClient<Collections>(…)` knows the collections of a project, with the `Collections` of the project's
- * `.socle/types.d.ts`.
- */
-export class SocleClient<Collections extends { [name in keyof Collections]: CollectionTypes } = object> {
-  /** The files of the service. */
-  readonly storage: StorageClient;
-  /** The account of the signed-in user. */
-  readonly auth: AuthClient;
-  /** The admin API, for users with the role admin. */
-  readonly admin: AdminClient;
+/** The members of every client, beside the collections. */
+export class ClientBase<P extends ProjectTypes> {
+  /** The endpoints of the project, by path: `endpoints.orders(id).pay.post({ amount: 5 })`. */
+  readonly endpoints: P["endpoints"] extends AnyEndpoint ? AnyEndpoint : EndpointTree<P["endpoints"]>;
+  /** The server queries of the project: `queries.board({ project: id })`. */
+  readonly queries: QueryCalls<P["queries"]>;
+  /** The requests and live queries, for the parts of the client that are entry points of their own. No collection has such a name. */
+  readonly $source: Source;
   readonly #transport: Transport;
-  readonly #realtime: Realtime;
-  readonly #endpointsPrefix: string;
+  readonly #endpointsPath: string;
+  #live: Live | null = null;
 
-  constructor(options: ClientOptions) {
-    this.#endpointsPrefix = (options.endpointsPrefix ?? "/api/function").replace(/\/$/, "");
-    this.#transport = new Transport(options);
-    this.#realtime = new Realtime(this.#transport, options.webSocket);
-    this.storage = new StorageClient(this.#transport);
-    this.auth = new AuthClient(this.#transport, {
-      signIn: (route, proof) => this.#signIn(route, proof),
-      signOut: (...request) => this.#signOut(...request),
-    });
-    this.admin = new AdminClient(this.#transport);
+  constructor({ live, baseUrl = pageOrigin(), ...options }: CreateOptions) {
+    const transport = new Transport({ ...options, baseUrl });
+    this.#transport = transport;
+    this.$source = {
+      transport,
+      live: () => {
+        if (live === undefined) throw new Error("This client has no live: createClient({ live })");
+        this.#live ??= live(transport, options);
+        return this.#live;
+      },
+    };
+    this.#endpointsPath = (options.endpointsPrefix ?? "/api/function").replace(/\/$/, "");
+    // The types of the project say which endpoints and queries exist.
+    this.endpoints = endpointsAt(this.$source, this.#endpointsPath) as typeof this.endpoints;
+    this.queries = queriesOf(this.$source) as typeof this.queries;
   }
 
   get accessToken(): string | null {
     return this.#transport.tokens?.accessToken ?? null;
+  }
+
+  /** The state of the connection for live queries and channels. @throws Error for a client without `live`. */
+  get connection(): Observable<ConnectionState> {
+    return this.$source.live().connection;
   }
 
   /**
@@ -169,9 +102,7 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
    * a single time. `onTokens` is not called. The realtime connection stays if the client had tokens before.
    */
   adoptTokens(tokens: Tokens | null): void {
-    const wasSignedIn = this.#transport.tokens !== null;
     this.#transport.adopt(tokens);
-    if (wasSignedIn !== (tokens !== null)) this.#realtime.reconnect();
   }
 
   /**
@@ -181,76 +112,29 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
    */
   function(path: string, options: EndpointCall = {}): Promise<Response> {
     const { method = options.body === undefined ? "GET" : "POST", ...others } = options;
-    return this.#transport.fetch(method, `${this.#endpointsPrefix}/${path.replace(/^\/+/, "")}`, others);
-  }
-
-  health(): Promise<Health> {
-    return this.#transport.call("GET", "/health");
+    return this.#transport.fetch(method, `${this.#endpointsPath}/${path.replace(/^\/+/, "")}`, others);
   }
 
   /**
    * Makes a user, with the fields of users that the project defines, and signs in. Null if the service wants a proof of the
    * address first (`auth.requireVerified`): a mail is under way, also for an address that is known already.
    */
-  async register(values: Registration<Collections>): Promise<User | null> {
-    const user = await this.#transport.register(values);
-    if (user !== null) this.#realtime.reconnect();
-    return user;
+  register(values: Registration<P["collections"]>, options?: CallOptions): Promise<User | null> {
+    return this.#transport.register(values, options);
   }
 
   /** @throws SecondFactorRequired for a user with a second factor: `client.auth.secondFactor` goes on. */
-  login(credentials: Credentials): Promise<User> {
-    return this.#signIn("login", credentials);
+  login(credentials: Credentials, options?: CallOptions): Promise<User> {
+    return this.#transport.signIn("login", credentials, options);
   }
 
-  /** Whether the service waits for the first admin. */
-  setupStatus(): Promise<SetupStatus> {
-    return this.#transport.call("GET", "/api/auth/setup");
+  logout(options: CallOptions = {}): Promise<void> {
+    return this.#transport.signOut("POST", "/api/auth/logout", { ...options, body: {} });
   }
 
-  /** The expiry of the token of the set-up link. Rejects with 404 after the set-up, with 401 for another token. */
-  invitation(token: string): Promise<SetupInvitation> {
-    return this.#transport.call("GET", `/api/auth/setup${searchOf({ token })}`);
-  }
-
-  /** Makes the first admin with the token of the set-up link, and signs in as this admin. */
-  setUp(token: string, credentials: Credentials): Promise<User> {
-    return this.#signIn("setup", { ...credentials, token });
-  }
-
-  logout(): Promise<void> {
-    return this.#signOut("POST", "/api/auth/logout", {});
-  }
-
-  async me(): Promise<User> {
-    const { user } = await this.#transport.call<{ user: User }>("GET", "/api/auth/me");
+  async me({ signal }: CallOptions = {}): Promise<User> {
+    const { user } = await this.#transport.call<{ user: User }>("GET", "/api/auth/me", { signal });
     return user;
-  }
-
-  /** A collection that the types of the project know. */
-  collection<Name extends keyof Collections & string>(name: Name): NamedClient<Name, Collections[Name]>;
-  /** A collection with records of a type that the caller says: `collection<Post>("posts")`. */
-  collection<T extends SystemFields = StoredRecord>(
-    name: [keyof Collections] extends [never] ? string : keyof Collections & string,
-  ): CollectionClient<T>;
-  collection<T extends SystemFields>(name: string): CollectionClient<T> {
-    const transport = this.#transport;
-    const path = `/api/${encodeURIComponent(name)}`;
-    const recordPath = (id: string): string => `${path}/${encodeURIComponent(id)}`;
-    return {
-      list: async () => (await transport.call<RecordList<T>>("GET", path)).items,
-      page: ({ limit = 1_000, ...query } = {}, { signal } = {}) =>
-        transport.call("GET", `${path}${searchOf({ limit, ...query })}`, { signal }),
-      groups: (query, { signal } = {}) => transport.call("GET", `${path}${searchOf({ ...query })}`, { signal }),
-      get: (id, selection = {}) => transport.call("GET", `${recordPath(id)}${searchOf(selection)}`),
-      create: (values, options) => transport.callOnce(path, values, options),
-      update: (id, values, options = {}) =>
-        transport.call("PUT", recordPath(id), { body: values, headers: versionHeaders(options) }),
-      delete: async (id, options = {}) => {
-        await transport.fetch("DELETE", recordPath(id), { headers: versionHeaders(options) });
-      },
-      subscribe: (listener, options) => this.subscribe(`${name}.*`, (event) => listener(changeOf<T>(event)), options),
-    };
   }
 
   /**
@@ -259,10 +143,10 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
    * made a single time also if the answer is lost: see `ClientOptions.retries`.
    * @throws SocleError of the operation that failed; `details` has the number as `operation`.
    */
-  batch<const Operations extends readonly Operation<Collections>[]>(
+  batch<const Operations extends readonly Operation<CollectionsOf<P>>[]>(
     operations: Operations,
     options?: OnceOptions,
-  ): Promise<RecordsOf<Collections, Operations>> {
+  ): Promise<RecordsOf<P["collections"], Operations>> {
     return sendBatch(this.#transport, operations, options);
   }
 
@@ -272,22 +156,46 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
    * @throws Error if the runtime has no WebSocket and no implementation was passed.
    */
   subscribe(channel: string, listener: Listener, options: SubscribeOptions = {}): () => void {
-    return this.#realtime.subscribe(channel, listener, options);
+    return this.$source.live().subscribe(channel, listener, options);
   }
 
-  /** Ends the realtime connection and all subscriptions. */
+  /** Ends the realtime connection, all subscriptions and all live queries. */
   close(): void {
-    this.#realtime.close();
+    this.#live?.close();
   }
+}
 
-  async #signOut(method: string, path: string, body: object): Promise<void> {
-    await this.#transport.signOut(method, path, body);
-    this.#realtime.reconnect();
-  }
+/** The origin of the page; empty outside browsers, where `baseUrl` is needed. */
+function pageOrigin(): string {
+  return (globalThis as { location?: { origin: string } }).location?.origin ?? "";
+}
 
-  async #signIn(route: string, proof: object): Promise<User> {
-    const user = await this.#transport.signIn(route, proof);
-    this.#realtime.reconnect();
-    return user;
-  }
+/** The collections of a client. */
+interface CollectionsClient<P extends ProjectTypes> {
+  /** A collection that the types of the project know; also a collection with the name of a member of the client. */
+  collection<Name extends keyof CollectionsOf<P> & string>(name: Name): NamedClient<CollectionsOf<P>, Name>;
+}
+
+/** A client with the collections of the project as members: `socle.tasks`. */
+export type Socle<P extends ProjectTypes = AnyProject> = ClientBase<P> &
+  CollectionsClient<P> & {
+    readonly [Name in Exclude<keyof CollectionsOf<P>, keyof ClientBase<P> | "collection"> & string]: NamedClient<
+      CollectionsOf<P>,
+      Name
+    >;
+  };
+
+/** A client of a service, anonymous until `register` or `login`. `socle client` writes a module that calls this function. */
+export function createClient<P extends ProjectTypes = AnyProject>(options?: CreateOptions): Socle<P>;
+export function createClient(options: CreateOptions = {}): object {
+  const client = new ClientBase(options);
+  const collection = (name: string): object => new Records(client.$source, name);
+  return new Proxy(client, {
+    get: (_target, name) => {
+      const member: unknown = name === "collection" ? collection : Reflect.get(client, name, client);
+      if (member === undefined) return typeof name === "symbol" || name === "then" ? undefined : collection(name);
+      // The private fields of the client are not the proxy's.
+      return typeof member === "function" && name !== "endpoints" ? member.bind(client) : member;
+    },
+  });
 }

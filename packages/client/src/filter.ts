@@ -1,3 +1,5 @@
+/** Values in filters: texts that a person typed stay values. */
+
 /** A value in a filter. */
 export type FilterValue = string | number | boolean | null | Date | readonly FilterValue[];
 
@@ -11,7 +13,8 @@ export function filter(parts: TemplateStringsArray, ...values: readonly FilterVa
   return parts.map((part, i) => (i === 0 ? part : `${toLiteral(values[i - 1])}${part}`)).join("");
 }
 
-function toLiteral(value: FilterValue | undefined): string {
+/** @throws TypeError for a value that the language does not have. */
+export function toLiteral(value: FilterValue | undefined): string {
   if (value instanceof Date) return toLiteral(value.toISOString());
   if (typeof value === "string") return `"${value.replace(/["\\]/g, "\\$&")}"`;
   if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`A filter has no value ${value}`);

@@ -19,22 +19,46 @@ export type { MailedProof, ProofsClient } from "./auth-proofs.ts";
 export { type LinksClient, ProviderError, type ProviderVisit, type VisitOptions } from "./auth-providers.ts";
 export type { Operation, RecordsOf } from "./batch.ts";
 export {
-  type Changes,
-  type CollectionClient,
-  type CollectionTypes,
+  type AnyProject,
+  ClientBase,
+  type CreateOptions,
+  createClient,
   type EndpointCall,
-  type NamedClient,
-  type NewRecord,
-  type RecordChange,
+  type ProjectTypes,
   type Registration,
-  SocleClient,
-  type VersionOptions,
+  type Socle,
 } from "./client.ts";
-export { SecondFactorRequired, SocleError } from "./error.ts";
+export type { ConnectionState } from "./connection.ts";
+export type { AnyEndpoint, EndpointOptions, EndpointTree } from "./endpoints.ts";
+export { SecondFactorRequired, SocleError, type SocleErrorCode } from "./error.ts";
 export { type FilterValue, filter } from "./filter.ts";
+export type { LiveFeature, LiveOptions, LiveState, LiveStatus, LiveValue } from "./live-types.ts";
+export type { Observable } from "./observable.ts";
 export type { OnceOptions } from "./once.ts";
 export type { PageQuery } from "./page-query.ts";
+export type {
+  CollectionTypes,
+  ExpandedItem,
+  GroupItem,
+  GroupsQuery,
+  Order,
+  QueryStart,
+  RecordsQuery,
+  SelectedItem,
+  Selection,
+  Where,
+} from "./query-types.ts";
 export type { Listener, SubscribeOptions } from "./realtime.ts";
+export type {
+  Changes,
+  NamedClient,
+  NewRecord,
+  RecordsClient,
+  VersionOptions,
+  WriteOptions,
+} from "./records.ts";
+export type { QueryCalls, ServerQuery } from "./server-queries.ts";
 export type { WebSocketConstructor, WebSocketLike } from "./socket.ts";
+export { type CollectionClient, type RecordChange, SocleClient } from "./socle-client.ts";
 export type { StorageClient, UploadOptions } from "./storage.ts";
-export type { ClientOptions, SendOptions, Tokens } from "./transport.ts";
+export type { CallOptions, ClientOptions, SendOptions, Tokens } from "./transport.ts";

@@ -3,9 +3,10 @@
  * the service makes the change a single time.
  */
 import { SocleError } from "./error.ts";
+import type { CallOptions } from "./transport.ts";
 
 /** Options of a create and of a batch. */
-export interface OnceOptions {
+export interface OnceOptions extends CallOptions {
   /**
    * The key of the change, for an application that sends the change again itself, also after a restart: 1 to 255 visible ASCII
    * characters that nobody guesses. By default, a random key.
@@ -29,7 +30,7 @@ const answersOfOutage: readonly number[] = [502, 503, 504];
  */
 export async function once<T>(
   send: (key: string | null) => Promise<T>,
-  { idempotencyKey, retries }: OnceOptions & { retries: number },
+  { idempotencyKey, retries, signal }: OnceOptions & { retries: number },
 ): Promise<T> {
   if (idempotencyKey === undefined && retries === 0) return send(null);
   const key = idempotencyKey ?? randomKey();
@@ -38,19 +39,33 @@ export async function once<T>(
       return await send(key);
     } catch (thrown) {
       if (failures === 0 && idempotencyKey === undefined && hasNoKeyLeft(thrown)) return send(null);
-      const waitMs = failures < retries ? waitAfter(thrown, failures) : null;
+      const waitMs = failures < retries && signal?.aborted !== true ? waitAfter(thrown, failures) : null;
       if (waitMs === null) throw thrown;
-      await new Promise((resolve) => setTimeout(resolve, waitMs));
+      await wait(waitMs, signal);
     }
   }
+}
+
+/** @throws the signal's reason. */
+function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      if (signal?.aborted === true) reject(signal.reason);
+      else resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener("abort", end);
+  });
 }
 
 /** Milliseconds until the next try; null for an error that another try does not change. */
 function waitAfter(thrown: unknown, failures: number): number | null {
   // Waits of different lengths: clients that lost the same service do not come back at the same moment.
   const ownMs = firstWaitMs * 2 ** failures * (0.75 + Math.random() / 2);
-  // Without an answer, nobody knows whether the change was made.
-  if (!(thrown instanceof SocleError)) return ownMs;
+  // Without a whole answer, nobody knows whether the change was made.
+  if (!(thrown instanceof SocleError) || thrown.is("offline")) return ownMs;
   const { status, retryAfter } = thrown;
   // The service asks to wait while the first request with the key is under way. Other conflicts are answers.
   const isUnderWay = status === 409 && retryAfter !== null;

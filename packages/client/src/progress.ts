@@ -1,6 +1,7 @@
 /**
  * Requests that report how much of the body is sent. `fetch` cannot report progress: browsers do so only through XMLHttpRequest.
  */
+import type { Send } from "./transport.ts";
 
 /** The parts of XMLHttpRequest that the client uses; the types of server runtimes do not have XMLHttpRequest. */
 interface UploadRequest {
@@ -25,27 +26,23 @@ interface Progress {
 /** Null in runtimes without XMLHttpRequest, for example Node. */
 const uploadRequest = (globalThis as { XMLHttpRequest?: new () => UploadRequest }).XMLHttpRequest ?? null;
 
-export const canTellProgress = uploadRequest !== null;
-
-interface ProgressRequest {
-  method: string;
-  headers: Readonly<Record<string, string>>;
-  content: FormData | string | undefined;
-  signal: AbortSignal | undefined;
-  /** Gets 0 to 1. */
-  onProgress: (part: number) => void;
+/**
+ * Sends like `fetch`, with the same rejections: TypeError without a connection, the signal's reason when aborted. Undefined in
+ * runtimes that cannot tell the progress.
+ * @param onProgress is called with the part of the body that is sent: 0 to 1.
+ */
+export function sendingWithProgress(onProgress: (part: number) => void): Send | undefined {
+  return uploadRequest === null
+    ? undefined
+    : (url, request) => send(new uploadRequest(), { ...request, url, onProgress });
 }
 
-/**
- * Sends like `fetch`, with the same rejections: TypeError without a connection, the signal's reason when aborted.
- * Requires `canTellProgress`.
- */
-export function sendWithProgress(url: string, request: ProgressRequest): Promise<Response> {
-  const { method, headers, content, signal, onProgress } = request;
+type ProgressRequest = Parameters<Send>[1] & { url: string; onProgress: (part: number) => void };
+
+function send(xhr: UploadRequest, request: ProgressRequest): Promise<Response> {
+  const { url, method, headers, body, signal, onProgress } = request;
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
-    if (uploadRequest === null) throw new TypeError("This runtime has no XMLHttpRequest");
-    const xhr = new uploadRequest();
     const abort = (): void => xhr.abort();
     const end = (): void => signal?.removeEventListener("abort", abort);
     xhr.open(method, url);
@@ -68,7 +65,7 @@ export function sendWithProgress(url: string, request: ProgressRequest): Promise
       reject(signal?.reason ?? new DOMException("The request was aborted", "AbortError"));
     });
     signal?.addEventListener("abort", abort);
-    xhr.send(content ?? null);
+    xhr.send(body);
   });
 }
 

@@ -1,8 +1,7 @@
-/** Realtime client: a single WebSocket for all subscriptions, which reconnects and resumes. */
-import type { ClientFrame, Event, ServerFrame } from "@socle/protocol";
-import { TOKEN_EXPIRED_CLOSE_CODE } from "@socle/protocol";
-import { socketConstructor, type WebSocketConstructor, type WebSocketLike } from "./socket.ts";
-import type { Tokens, Transport } from "./transport.ts";
+/** Channels of events over the connection, with filters and resumption. */
+import type { Event, ServerFrame } from "@socle/protocol";
+import type { Connection, ConnectionPart, ReceivedFrame } from "./connection.ts";
+import { callSafely } from "./observable.ts";
 
 export type Listener = (event: Event) => void;
 
@@ -41,24 +40,6 @@ interface Wire {
   isLive: boolean;
 }
 
-const firstDelayMs = 250;
-const longestDelayMs = 15_000;
-const pingEveryMs = 25_000;
-const answerWithinMs = 10_000;
-/** `WebSocket.OPEN`. */
-const open = 1;
-
-/** Calls a listener. An exception becomes an uncaught error and does not stop the other listeners. */
-function callSafely(listener: () => void): void {
-  try {
-    listener();
-  } catch (error) {
-    setTimeout(() => {
-      throw error;
-    });
-  }
-}
-
 function carries(channel: string, type: string): boolean {
   return channel === type || (channel.endsWith(".*") && type.startsWith(channel.slice(0, -1)));
 }
@@ -73,116 +54,54 @@ function keyOf(channel: string, through: string | null): string {
 }
 
 /**
- * A single socket for all subscriptions. The first subscription opens the socket. After a break, the client opens the socket
- * again and asks for the missed events. A channel that a wildcard carries anyway, through the same filter, is not asked
- * for: then each wire brings the events in order, and the last event is the position to resume from.
+ * The channels of a connection. After a break, the client asks for the missed events. A channel that a wildcard carries anyway,
+ * through the same filter, is not asked for: then each wire brings the events in order, and the last event is the position to
+ * resume from.
  */
-export class Realtime {
-  readonly #transport: Transport;
+export class Channels implements ConnectionPart {
+  readonly #connection: Connection;
   readonly #subscriptions = new Set<Subscription>();
   /** By channel and filter. */
   readonly #wires = new Map<string, Wire>();
   #lastId = 0;
-  readonly #webSocket: WebSocketConstructor | undefined;
-  #socket: WebSocketLike | null = null;
-  #tokens: Tokens | null = null;
-  #failures = 0;
-  #retry: ReturnType<typeof setTimeout> | undefined;
-  #pinger: ReturnType<typeof setInterval> | undefined;
-  #heardAt = 0;
 
-  constructor(transport: Transport, webSocket: WebSocketConstructor | undefined) {
-    this.#transport = transport;
-    this.#webSocket = webSocket;
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    connection.add(this);
   }
 
-  /** @throws Error in a runtime without a WebSocket. */
+  get isNeeded(): boolean {
+    return this.#subscriptions.size > 0;
+  }
+
   subscribe(channel: string, listener: Listener, options: SubscribeOptions): () => void {
-    socketConstructor(this.#webSocket);
     const through = options.filter === undefined || options.filter.trim() === "" ? null : options.filter;
     const subscription: Subscription = { ...options, channel, through, listener, isReset: false };
     this.#subscriptions.add(subscription);
-    if (this.#socket === null && this.#retry === undefined) this.#connect();
-    else this.#update();
+    this.#update();
     return () => {
-      if (!this.#subscriptions.delete(subscription)) return;
-      if (this.#subscriptions.size === 0) this.close();
-      else this.#update();
+      if (this.#subscriptions.delete(subscription)) this.#update();
     };
   }
 
-  /** With other tokens, the listener and the events that the listener may hear have changed. */
-  reconnect(): void {
-    if (this.#subscriptions.size === 0) return;
+  /** Forgets the positions: with other tokens, the events that the listener may hear have changed. */
+  reset(): void {
     this.#wires.clear();
     for (const subscription of this.#subscriptions) subscription.isReset = false;
-    this.#disconnect();
-    this.#connect();
   }
 
   close(): void {
     this.#subscriptions.clear();
-    this.#wires.clear();
-    this.#disconnect();
+    this.#update();
   }
 
-  #disconnect(): void {
-    clearTimeout(this.#retry);
-    clearInterval(this.#pinger);
-    this.#retry = undefined;
+  opened(): void {
+    for (const wire of this.#wires.values()) this.#ask(wire);
+    this.#update();
+  }
+
+  lost(): void {
     for (const wire of this.#wires.values()) wire.isLive = false;
-    const socket = this.#socket;
-    this.#socket = null;
-    socket?.close();
-  }
-
-  #connect(): void {
-    this.#retry = undefined;
-    this.#tokens = this.#transport.tokens;
-    const url = new URL(`${this.#transport.baseUrl}/api/realtime`);
-    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-    const { bearer } = this.#transport;
-    if (bearer !== null) url.searchParams.set("token", bearer);
-    const socket = new (socketConstructor(this.#webSocket))(url.href);
-    this.#socket = socket;
-    let wasOpen = false;
-    socket.addEventListener("open", () => {
-      if (socket !== this.#socket) return;
-      wasOpen = true;
-      this.#heardAt = Date.now();
-      this.#pinger = setInterval(() => this.#ping(), pingEveryMs);
-      for (const wire of this.#wires.values()) this.#ask(wire);
-      this.#update();
-    });
-    socket.addEventListener("message", ({ data }) => {
-      if (socket === this.#socket) this.#receive(JSON.parse(String(data)) as ServerFrame);
-    });
-    socket.addEventListener("close", ({ code }) => {
-      if (socket === this.#socket) this.#lost(!wasOpen || code === TOKEN_EXPIRED_CLOSE_CODE);
-    });
-    // "close" follows. `ws` ends the program when "error" has no listener.
-    socket.addEventListener("error", () => undefined);
-  }
-
-  /** A socket that could not be opened may have had an old token: the browser does not say. */
-  #lost(mayBeToken: boolean): void {
-    this.#disconnect();
-    const used = this.#tokens;
-    // Without new tokens, the socket is opened anonymously; while the service is away, with the old tokens.
-    const renewed =
-      mayBeToken && used !== null ? this.#transport.refresh(used).catch(() => false) : Promise.resolve(true);
-    const delay = Math.min(longestDelayMs, firstDelayMs * 2 ** this.#failures) * (0.5 + Math.random());
-    this.#failures += 1;
-    this.#retry = setTimeout(async () => {
-      await renewed;
-      this.#retry = undefined;
-      if (this.#socket === null && this.#subscriptions.size > 0) this.#connect();
-    }, delay);
-  }
-
-  #ping(): void {
-    if (Date.now() - this.#heardAt > pingEveryMs + answerWithinMs) this.#lost(false);
-    else this.#send({ action: "ping" });
   }
 
   /** Asks for the channels that are wanted now and gives up the others. */
@@ -198,12 +117,13 @@ export class Realtime {
     for (const [key, { id, channel }] of this.#wires) {
       if (wanted.has(key)) continue;
       this.#wires.delete(key);
-      this.#send({ action: "unsubscribe", channel, ...(id !== null && { id }) });
+      this.#connection.send({ action: "unsubscribe", channel, ...(id !== null && { id }) });
     }
     // A new listener of a live channel hears the channel from now on.
     queueMicrotask(() => {
       for (const wire of this.#wires.values()) if (wire.isLive) this.#reset(wire);
     });
+    this.#connection.update();
   }
 
   #open(channel: string, through: string | null): void {
@@ -225,15 +145,12 @@ export class Realtime {
     if (since === null)
       for (const subscription of this.#subscriptions) if (serves(wire, subscription)) subscription.isReset = false;
     const filtered = id === null || through === null ? {} : { id, filter: through };
-    this.#send({ action: "subscribe", channel, ...(since === null ? {} : { since }), ...filtered });
+    this.#connection.send({ action: "subscribe", channel, ...(since === null ? {} : { since }), ...filtered });
   }
 
-  #send(frame: ClientFrame): void {
-    if (this.#socket?.readyState === open) this.#socket.send(JSON.stringify(frame));
-  }
-
-  #receive(frame: ServerFrame): void {
-    this.#heardAt = Date.now();
+  heard(received: ReceivedFrame): void {
+    // A frame of another part has no channel.
+    const frame = received as ServerFrame;
     if (frame.type === "event") this.#deliver(frame.event, frame.id ?? null);
     else if (frame.type === "subscribed" && frame.channel !== undefined)
       this.#subscribed(frame.channel, frame.id ?? null);
@@ -241,7 +158,6 @@ export class Realtime {
   }
 
   #subscribed(channel: string, id: string | null): void {
-    this.#failures = 0;
     const wire = this.#wireOf(channel, id);
     if (wire === undefined) return;
     wire.isLive = true;
@@ -283,6 +199,6 @@ export class Realtime {
       this.#subscriptions.delete(subscription);
       callSafely(() => subscription.onError?.(new Error(`${code}: ${message}`)));
     }
-    if (this.#subscriptions.size === 0) this.close();
+    this.#connection.update();
   }
 }

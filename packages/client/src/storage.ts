@@ -1,6 +1,7 @@
 /** Storage client: upload, download and deletion of files. */
 import type { FileLink, StoredFile, Visibility } from "@socle/protocol";
-import type { Transport } from "./transport.ts";
+import { sendingWithProgress } from "./progress.ts";
+import type { Requests } from "./transport.ts";
 
 export interface UploadOptions {
   /** Protected by default. */
@@ -14,9 +15,9 @@ export interface UploadOptions {
 
 /** The files of a service. Every method throws `SocleError`. */
 export class StorageClient {
-  readonly #transport: Transport;
+  readonly #transport: Requests;
 
-  constructor(transport: Transport) {
+  constructor(transport: Requests) {
     this.#transport = transport;
   }
 
@@ -27,7 +28,8 @@ export class StorageClient {
     const filename = options.filename ?? (file instanceof File ? file.name : "file");
     form.set("file", file, filename);
     const { signal, onProgress } = options;
-    return this.#transport.call("POST", "/api/storage/upload", { body: form, signal, onProgress });
+    const send = onProgress && sendingWithProgress(onProgress);
+    return this.#transport.call("POST", "/api/storage/upload", { body: form, signal, send });
   }
 
   /**

@@ -13,8 +13,8 @@ import {
   testHostVariable,
   testTokenVariable,
 } from "@socle/protocol";
-import { SocleClient } from "./client.ts";
 import { SocleError } from "./error.ts";
+import { SocleClient } from "./socle-client.ts";
 import { TestFetch } from "./test-fetch.ts";
 
 export * from "bun:test";

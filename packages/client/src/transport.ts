@@ -1,8 +1,8 @@
 /** Transport of the client: sends requests with the tokens of a user and renews the tokens. */
-import type { ErrorBody, ErrorCode, LoginResponse, TokenResponse, User } from "@socle/protocol";
-import { SecondFactorRequired, SocleError } from "./error.ts";
+import type { LoginResponse, TokenResponse, User } from "@socle/protocol";
+import { errorOf, numberIn, offline, SecondFactorRequired, SocleError } from "./error.ts";
+import { POSITION_HEADER } from "./live-frames.ts";
 import { defaultRetries, type OnceOptions, once } from "./once.ts";
-import { canTellProgress, sendWithProgress } from "./progress.ts";
 import type { WebSocketConstructor } from "./socket.ts";
 
 export interface ClientOptions {
@@ -15,7 +15,12 @@ export interface ClientOptions {
   /** An API key (`sk_…`), for requests and realtime without tokens. A key belongs on a server, never in a page. */
   key?: string | undefined;
   /** For runtimes without a WebSocket, for example Node 20: the WebSocket of the package `ws`. */
-  webSocket?: WebSocketConstructor;
+  webSocket?: WebSocketConstructor | undefined;
+  /**
+   * The script of the worker by which all tabs of a browser share a socket: `@socle/client/worker`, as a file of the page's origin. By
+   * default, the service's own script, for a page of the service's origin; false for a socket in each tab.
+   */
+  worker?: string | URL | false | undefined;
   /**
    * How often a create or a batch is sent again after a network failure or a 502, 503 or 504, each time with the same
    * `Idempotency-Key`, so that the change is made once. Default 5, which takes about 15 seconds; 0 sends no key by itself.
@@ -25,18 +30,31 @@ export interface ClientOptions {
   onTokens?: (tokens: Tokens | null) => void;
 }
 
-/** Options of a request. */
-export interface SendOptions {
-  /** A form is sent as a form, any other object as JSON; a text is JSON already. */
-  body?: object | string | undefined;
+/** Options of every call. */
+export interface CallOptions {
   /** Aborts the request, which rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
-  headers?: Readonly<Record<string, string>>;
-  /**
-   * Called while the body is sent, with the part that is sent: 0 to 1. Only in browsers.
-   */
-  onProgress?: ((part: number) => void) | undefined;
 }
+
+/** Options of a request. */
+export interface SendOptions extends CallOptions {
+  /** A form is sent as a form, any other object as JSON; a text is JSON already. */
+  body?: object | string | undefined;
+  headers?: Readonly<Record<string, string>>;
+  /** Sends the request in the place of `fetch`, with the same rejections. */
+  send?: Send | undefined;
+}
+
+/** The part of `fetch` that the client uses. */
+export type Send = (
+  url: string,
+  request: {
+    method: string;
+    headers: Record<string, string>;
+    body: FormData | string | null;
+    signal: AbortSignal | null;
+  },
+) => Promise<Response>;
 
 interface RequestOptions extends SendOptions {
   token: string | null;
@@ -44,21 +62,29 @@ interface RequestOptions extends SendOptions {
 
 export type Tokens = Pick<TokenResponse, "accessToken" | "refreshToken">;
 
+/** An answer in the shape of the route, and the position of the write in the log; null for a read. */
+export interface Answered<T> {
+  readonly value: T;
+  readonly position: number | null;
+}
+
+/** The requests that the parts of a client send. */
+export type Requests = Pick<Transport, "baseUrl" | "call" | "fetch" | "signIn" | "signOut">;
+
 /** Requests to a service with the tokens of a user, which the transport renews. */
 export class Transport {
   readonly baseUrl: string;
-  readonly #retries: number;
-  readonly #onTokens: (tokens: Tokens | null) => void;
-  readonly #key: string | null;
+  readonly #options: ClientOptions;
   #tokens: Tokens | null;
   #refreshing: Promise<boolean> | null = null;
+  /** The highest position that an answer had. */
+  #position = 0;
+  readonly #listeners = new Set<() => void>();
 
   constructor(options: ClientOptions) {
     this.baseUrl = options.baseUrl.replace(/\/+$/, "");
-    this.#retries = options.retries ?? defaultRetries;
-    this.#key = options.key ?? null;
+    this.#options = options;
     this.#tokens = options.tokens ?? null;
-    this.#onTokens = options.onTokens ?? (() => undefined);
   }
 
   get tokens(): Tokens | null {
@@ -67,39 +93,49 @@ export class Transport {
 
   /** The access token, or the API key of a client without tokens. */
   get bearer(): string | null {
-    return this.#tokens?.accessToken ?? this.#key;
+    return this.#tokens?.accessToken ?? this.#options.key ?? null;
   }
 
   /** Uses tokens that the caller has and keeps: `onTokens` is not called. */
   adopt(tokens: Tokens | null): void {
+    const wasSignedIn = this.#tokens !== null;
     this.#tokens = tokens;
+    if (wasSignedIn !== (tokens !== null)) this.#tell();
+  }
+
+  /** Calls back when somebody else is signed in, or nobody: not for renewed tokens. Answers the function that ends the calls. */
+  onSignIn(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /**
    * Sends a proof of an identity, and keeps the tokens of the answer.
    * @throws SecondFactorRequired for a user with a second factor; the tokens of this client stay.
    */
-  async signIn(route: string, proof: object): Promise<User> {
-    return this.#keepAnswer(await this.#request("POST", `/api/auth/${route}`, { body: proof, token: null }));
+  async signIn(route: string, proof: object, { signal }: CallOptions = {}): Promise<User> {
+    return this.#keepAnswer(await this.#request("POST", `/api/auth/${route}`, { body: proof, token: null, signal }));
   }
 
   /** Registers, and keeps the tokens; null for a user who has to prove the address first. */
-  async register(values: object): Promise<User | null> {
-    const response = await this.#request("POST", "/api/auth/register", { body: values, token: null });
+  async register(values: object, { signal }: CallOptions = {}): Promise<User | null> {
+    const response = await this.#request("POST", "/api/auth/register", { body: values, token: null, signal });
     return response.status === 202 ? null : this.#keepAnswer(response);
   }
 
   async #keepAnswer(response: Response): Promise<User> {
-    const answer = (await response.json()) as LoginResponse;
+    const answer = await read<LoginResponse>(response);
     if ("next" in answer) throw new SecondFactorRequired(answer);
     this.#keep(answer);
+    this.#tell();
     return answer.user;
   }
 
   /** Sends a request that ends the session, and forgets the tokens. */
-  async signOut(method: string, path: string, body: object): Promise<void> {
-    await this.fetch(method, path, { body });
+  async signOut(method: string, path: string, options: SendOptions): Promise<void> {
+    await this.fetch(method, path, options);
     this.#keep(null);
+    this.#tell();
   }
 
   /** Sends a request with the access token or the API key; with an expired token, a second time with a new token. */
@@ -116,15 +152,23 @@ export class Transport {
 
   /** Like `fetch`, and reads the answer, in the shape of the route. */
   async call<T>(method: string, path: string, options?: SendOptions): Promise<T> {
-    return (await (await this.fetch(method, path, options)).json()) as T;
+    return read(await this.fetch(method, path, options), options?.signal);
+  }
+
+  /** Sends a change, and reads the answer; undefined for an answer without a body. */
+  async write<T>(method: string, path: string, options: SendOptions): Promise<Answered<T>> {
+    const response = await this.fetch(method, path, options);
+    const value = response.status === 204 ? undefined : await read(response, options.signal);
+    return { value: value as T, position: positionOf(response) };
   }
 
   /** Posts a change that is made once, however often the change must be sent, and reads the answer. */
-  async callOnce<T>(path: string, change: object, options: OnceOptions = {}): Promise<T> {
+  writeOnce<T>(path: string, change: object, options: OnceOptions = {}): Promise<Answered<T>> {
     const body = JSON.stringify(change);
-    const send = (key: string | null): Promise<T> =>
-      this.call("POST", path, { body, ...(key !== null && { headers: { "Idempotency-Key": key } }) });
-    return once(send, { ...options, retries: this.#retries });
+    const { signal } = options;
+    const send = (key: string | null): Promise<Answered<T>> =>
+      this.write("POST", path, { body, signal, ...(key !== null && { headers: { "Idempotency-Key": key } }) });
+    return once(send, { ...options, retries: this.#options.retries ?? defaultRetries });
   }
 
   /**
@@ -133,92 +177,75 @@ export class Transport {
    */
   refresh(used: Tokens): Promise<boolean> {
     if (this.#tokens !== used) return Promise.resolve(this.#tokens !== null);
-    const body = { refreshToken: used.refreshToken };
-    this.#refreshing ??= this.#request("POST", "/api/auth/refresh", { body, token: null })
-      .then(
-        async (response) => {
-          const answer = (await response.json()) as TokenResponse;
-          // A login that came meanwhile is newer than this answer.
-          if (this.#tokens === used) this.#keep(answer);
-          return this.#tokens !== null;
-        },
-        (thrown: unknown) => {
-          if (!(thrown instanceof SocleError) || thrown.status !== 401) throw thrown;
-          if (this.#tokens === used) this.#keep(null);
-          return this.#tokens !== null;
-        },
-      )
-      .finally(() => {
-        this.#refreshing = null;
-      });
+    this.#refreshing ??= this.#renew(used).finally(() => {
+      this.#refreshing = null;
+    });
     return this.#refreshing;
+  }
+
+  async #renew(used: Tokens): Promise<boolean> {
+    const body = { refreshToken: used.refreshToken };
+    let answer: TokenResponse | null = null;
+    try {
+      answer = await read<TokenResponse>(await this.#request("POST", "/api/auth/refresh", { body, token: null }));
+    } catch (thrown) {
+      if (!(thrown instanceof SocleError) || thrown.status !== 401) throw thrown;
+    }
+    // A login that came meanwhile is newer than this answer.
+    if (this.#tokens === used) {
+      this.#keep(answer);
+      if (answer === null) this.#tell();
+    }
+    return this.#tokens !== null;
   }
 
   #keep(answer: Tokens | null): void {
     this.#tokens = answer === null ? null : { accessToken: answer.accessToken, refreshToken: answer.refreshToken };
-    this.#onTokens(this.#tokens);
+    this.#options.onTokens?.(this.#tokens);
+  }
+
+  #tell(): void {
+    for (const listener of [...this.#listeners]) listener();
   }
 
   /** A form is sent as a form, any other body as JSON. */
   async #request(
     method: string,
     path: string,
-    { body, token, headers: extra, signal, onProgress }: RequestOptions,
+    { body, token, headers: extra, signal, send = fetch }: RequestOptions,
   ): Promise<Response> {
     const headers: Record<string, string> = { ...extra };
     const isForm = body instanceof FormData;
     if (body !== undefined && !isForm) headers["Content-Type"] = "application/json";
     if (token !== null) headers["Authorization"] = `Bearer ${token}`;
+    if (this.#position > 0) headers[POSITION_HEADER] = String(this.#position);
     const content = typeof body === "object" && !isForm ? JSON.stringify(body) : body;
     const url = this.baseUrl + path;
-    const response = await (onProgress === undefined || !canTellProgress
-      ? fetch(url, {
-          method,
-          headers,
-          ...(content !== undefined && { body: content }),
-          ...(signal !== undefined && { signal }),
-        })
-      : sendWithProgress(url, { method, headers, content, signal, onProgress }));
-    if (!response.ok) throw await errorOf(response);
+    const response = await send(url, {
+      method,
+      headers,
+      body: content ?? null,
+      signal: signal ?? null,
+    }).catch(lost(signal));
+    this.#position = Math.max(this.#position, positionOf(response) ?? 0);
+    if (!response.ok) throw await errorOf(response).catch(lost(signal));
     return response;
   }
 }
 
-/** Codes of answers that are not of the service: of an endpoint, or of something in between (a proxy). */
-const codes: { readonly [status: number]: ErrorCode } = {
-  401: "unauthorized",
-  403: "forbidden",
-  404: "not_found",
-  405: "method_not_allowed",
-  409: "conflict",
-  412: "conflict",
-  413: "payload_too_large",
-  429: "rate_limited",
-};
-/** A plain text up to this length is the message of an error. */
-const longestMessage = 1_000;
-
-/** An endpoint may answer with a different body, and so may something between client and server (a proxy). */
-async function errorOf(response: Response): Promise<SocleError> {
-  const { status, headers } = response;
-  const text = await response.text();
-  let body: unknown = text;
-  try {
-    body = JSON.parse(text);
-    if (isErrorBody(body)) return new SocleError(response, body.error, body);
-  } catch {
-    // The body is not JSON: the text and the status tell enough.
-  }
-  const isMessage = headers.get("content-type")?.startsWith("text/plain") === true && text.trim() !== "";
-  const message = isMessage && text.length <= longestMessage ? text.trim() : `HTTP ${status}`;
-  return new SocleError(
-    response,
-    { code: codes[status] ?? (status >= 500 ? "unavailable" : "bad_request"), message },
-    body,
-  );
+/** The position that an answer has; null for an answer without a position. */
+function positionOf({ headers }: Response): number | null {
+  return numberIn(headers, POSITION_HEADER);
 }
 
-function isErrorBody(body: unknown): body is ErrorBody {
-  const { code, message } = (body as Partial<ErrorBody> | null)?.error ?? {};
-  return typeof code === "string" && typeof message === "string";
+/** The body of an answer, in the shape of the route. */
+export async function read<T>(response: Response, signal?: AbortSignal): Promise<T> {
+  return (await response.json().catch(lost(signal))) as T;
+}
+
+/** Makes the error of a request without a whole answer. A body that is no JSON, and an abort, stay the errors that they are. */
+function lost(signal: AbortSignal | undefined): (thrown: unknown) => never {
+  return (thrown) => {
+    throw signal?.aborted === true || thrown instanceof SyntaxError ? thrown : offline(thrown);
+  };
 }

@@ -128,7 +128,6 @@ export interface LiveChange extends LiveWindow {
 }
 
 const recordChanges = ["created", "updated", "deleted"] as const;
-const runSteps = ["started", "completed", "failed"] as const;
 
 /** The channels that are not about records (spec, "Events", realtime rule 2). */
 export const SYSTEM_CHANNELS: readonly string[] = [
@@ -137,8 +136,12 @@ export const SYSTEM_CHANNELS: readonly string[] = [
   "auth.register",
   "storage.uploaded",
   "storage.deleted",
-  ...runSteps.map((step) => `function.${step}`),
-  ...runSteps.map((step) => `job.${step}`),
+  "function.started",
+  "function.completed",
+  "function.failed",
+  "job.started",
+  "job.completed",
+  "job.failed",
   "system.collection.created",
 ];
 

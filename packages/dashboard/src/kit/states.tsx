@@ -53,10 +53,10 @@ export function NothingFound(props: {
 
 /** The message of an error for a reader. */
 export function messageOf(error: unknown): string {
+  if (SocleError.is(error, "offline")) return text.errors.offline;
   if (error instanceof SocleError) {
     return error.retryAfter === null ? error.message : `${error.message} ${text.errors.retryAfter(error.retryAfter)}`;
   }
-  if (error instanceof TypeError) return text.errors.offline;
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -1,6 +1,6 @@
 /** The client of the service, the state of its socket, and its tokens, which live as long as the tab (spec, "Authentication" 10). */
 import { SocleClient, type Tokens } from "@socle/client";
-import { Store, useStore } from "./store.ts";
+import { useSyncExternalStore } from "react";
 import { shareTokens, tell } from "./tabs.ts";
 
 const storageKey = "socle.tokens";
@@ -26,26 +26,13 @@ function changed(tokens: Tokens | null): void {
   listener(tokens);
 }
 
-/** True before the first connection. */
-const isOpen = new Store(true);
-
-/** The browser's WebSocket, which also reports its opening and closing. */
-class ObservedSocket extends WebSocket {
-  constructor(url: string) {
-    super(url);
-    isOpen.set(false);
-    this.addEventListener("open", () => isOpen.set(true));
-    this.addEventListener("close", () => isOpen.set(false));
-  }
-}
-
 const tokens = storedTokens();
 
 export const client = new SocleClient({
   // Unit tests of parts that only import the client have no page.
   baseUrl: globalThis.location?.origin ?? "",
   ...(tokens !== null && { tokens }),
-  webSocket: ObservedSocket,
+  worker: false,
   // Somebody looks at the page and can press the button again, with the values still there.
   retries: 2,
   onTokens: (next) => {
@@ -71,5 +58,10 @@ export function forgetTokens(): void {
 
 /** False from a break until the socket is open again; true before the first connection. */
 export function useIsLive(): boolean {
-  return useStore(isOpen);
+  const { connection } = client;
+  const state = useSyncExternalStore(
+    (changed) => connection.subscribe(changed),
+    () => connection.get(),
+  );
+  return state === "idle" || state === "open";
 }

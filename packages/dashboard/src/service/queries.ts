@@ -5,8 +5,7 @@ import { client } from "./client.ts";
 
 /** Whether a retry may help: after errors of a restart or a proxy; never after a refusal of the service. */
 function isWorthRetrying(failures: number, error: Error): boolean {
-  if (error instanceof SocleError) return error.status >= 502 && failures < 3;
-  return error instanceof TypeError && failures < 3;
+  return error instanceof SocleError && (error.is("offline") || error.status >= 502) && failures < 3;
 }
 
 export const queryClient = new QueryClient({

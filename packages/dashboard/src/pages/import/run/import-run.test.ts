@@ -174,7 +174,7 @@ test("a creation without an answer is not tried again, an update is", async () =
       sendBatch: async () => {
         if (!isFirst) return;
         isFirst = false;
-        throw new TypeError("broken");
+        throw new SocleError(null, { code: "offline", message: "broken" });
       },
     });
   };

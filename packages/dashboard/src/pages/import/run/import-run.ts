@@ -284,8 +284,7 @@ export class ImportRun {
       try {
         return { kind: "done", value: await attempt() };
       } catch (error) {
-        const isBroken =
-          error instanceof TypeError || (error instanceof SocleError && [502, 504].includes(error.status));
+        const isBroken = error instanceof SocleError && (error.is("offline") || [502, 504].includes(error.status));
         if (isBroken) {
           await this.#awaitService(failures);
           if (!how.isRepeatable) return { kind: "unanswered" };

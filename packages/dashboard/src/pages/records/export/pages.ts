@@ -53,8 +53,8 @@ async function insist(source: PageSource, query: RecordQuery): Promise<RecordPag
       return await fetch(query);
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof TypeError && failures < triesWithoutAnswer) await sleep(500 * 2 ** failures);
-      else if (!(error instanceof SocleError)) throw error;
+      if (!(error instanceof SocleError)) throw error;
+      if (error.is("offline") && failures < triesWithoutAnswer) await sleep(500 * 2 ** failures);
       else if (error.status === 401) {
         do await sleep(pollMs);
         while (!signal.aborted && !isSignedIn());

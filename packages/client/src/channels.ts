@@ -1,0 +1,23 @@
+/** Channels as a feature of a client: `createClient({ live: liveWithChannels })`. */
+import type { ChannelFeature } from "./feed.ts";
+import { liveFeature } from "./live.ts";
+import type { LiveFeature } from "./live-types.ts";
+import { Channels } from "./realtime.ts";
+
+const channels: ChannelFeature = {
+  own: (connection) => new Channels(connection),
+  shared: (shared) => (channel, listener, options) =>
+    shared.open((n) => ({
+      message: { type: "channel", n, channel, filter: options.filter },
+      heard: (message) => {
+        if (message.type === "event") listener(message.event);
+        else if (message.type === "live") options.onReset?.();
+        else if (message.type === "refused") options.onError?.(new Error(message.message));
+      },
+      // The feed of this tab has channels, too.
+      openAt: (feed) => feed.subscribe?.(channel, listener, options) ?? (() => undefined),
+    })),
+};
+
+/** For `createClient({ live: liveWithChannels })`: channels of events beside live queries and optimistic changes. */
+export const liveWithChannels: LiveFeature = /* @__PURE__ */ liveFeature(channels);

@@ -1,0 +1,77 @@
+/** The feed of a client: channels, live queries and the connection, in this tab or in the worker that all tabs share. */
+
+import { Connection, type ConnectionState, type Identity } from "./connection.ts";
+import type { LiveQuery } from "./live-frames.ts";
+import { LiveQueries, type NewsListener } from "./live-queries.ts";
+import type { Observable } from "./observable.ts";
+import type { Channels, Listener, SubscribeOptions } from "./realtime.ts";
+import type { SharedFeed } from "./shared.ts";
+import type { WebSocketConstructor } from "./socket.ts";
+import type { Transport } from "./transport.ts";
+
+export interface Feed {
+  readonly connection: Observable<ConnectionState>;
+  /** Undefined for a client without channels. */
+  readonly subscribe: Subscribe | undefined;
+  query(query: LiveQuery, listener: NewsListener): () => void;
+  /** Connects as the caller who is signed in now. */
+  reconnect(): void;
+  close(): void;
+}
+
+export type Subscribe = (channel: string, listener: Listener, options: SubscribeOptions) => () => void;
+
+/** The channels of a client: a part of the connection of this tab, or subscriptions of the worker. */
+export interface ChannelFeature {
+  own(connection: Connection): Channels;
+  shared(feed: SharedFeed): Subscribe;
+}
+
+/** The feed with a socket of its own. */
+export class OwnFeed implements Feed {
+  readonly connection: Observable<ConnectionState>;
+  readonly subscribe: Subscribe | undefined;
+  readonly #connection: Connection;
+  readonly #channels: Channels | undefined;
+  readonly #queries: LiveQueries;
+
+  constructor(options: {
+    baseUrl: string;
+    identity: Identity;
+    webSocket: WebSocketConstructor;
+    channels?: Pick<ChannelFeature, "own"> | undefined;
+  }) {
+    this.#connection = new Connection(options);
+    this.connection = this.#connection.state;
+    const channels = options.channels?.own(this.#connection);
+    this.#channels = channels;
+    this.subscribe = channels?.subscribe.bind(channels);
+    this.#queries = new LiveQueries(this.#connection);
+  }
+
+  query(query: LiveQuery, listener: NewsListener): () => void {
+    return this.#queries.subscribe(query, listener);
+  }
+
+  reconnect(): void {
+    this.#connection.reconnect();
+    this.#channels?.reset();
+    this.#queries.reset();
+  }
+
+  close(): void {
+    this.#channels?.close();
+    this.#queries.close();
+  }
+}
+
+/** The user of a client, with the tokens that the transport renews. */
+export function identityOf(transport: Transport): Identity {
+  return {
+    bearer: () => transport.bearer,
+    async renew(used) {
+      const { tokens } = transport;
+      if (tokens?.accessToken === used) await transport.refresh(tokens);
+    },
+  };
+}

@@ -1,0 +1,60 @@
+/** Live queries for callers: the states of a result, the options, and the part of a client that watches queries. */
+import type { ConnectionState } from "./connection.ts";
+import type { SocleError } from "./error.ts";
+import type { Observable } from "./observable.ts";
+import type { QueryBuilder } from "./query.ts";
+import type { Listener, SubscribeOptions } from "./realtime.ts";
+import type { OptimisticWrite } from "./records.ts";
+import type { QueryCall } from "./server-queries.ts";
+import type { Answered, ClientOptions, Transport } from "./transport.ts";
+
+/**
+ * `loading`: no result came yet; `live`: the items are the present result; `offline`: the connection is lost, the items may be old;
+ * `error`: the service has refused the query, or ended the query for good.
+ */
+export type LiveStatus = "loading" | "live" | "offline" | "error";
+
+interface LiveProgress {
+  readonly status: LiveStatus;
+  /** Milliseconds between two runs of a query that costs much; absent for a query that is run at each change. */
+  readonly every?: number;
+  /** For the status `error`. */
+  readonly error?: SocleError;
+}
+
+/** The state of a live query. */
+export interface LiveState<Item = unknown> extends LiveProgress {
+  readonly items: readonly Item[];
+  /** Of a query `withTotal`. */
+  readonly total?: number;
+  /** Null without further items. */
+  readonly nextCursor?: string | null;
+}
+
+/** The state of a live server query. */
+export interface LiveValue<Value = unknown> extends LiveProgress {
+  /** Absent before the first result. */
+  readonly value?: Value;
+}
+
+export interface LiveOptions {
+  /** Ends the query. */
+  signal?: AbortSignal | undefined;
+}
+
+/** The part of a client that watches queries. */
+export interface Live {
+  readonly connection: Observable<ConnectionState>;
+  subscribe(channel: string, listener: Listener, options: SubscribeOptions): () => void;
+  watch(
+    query: QueryBuilder | QueryCall,
+    listener: (state: LiveState & LiveValue) => void,
+    options?: LiveOptions,
+  ): () => void;
+  /** Shows a change in the live queries, and sends the change. Answers the value of the answer. */
+  write(change: OptimisticWrite, send: () => Promise<Answered<unknown>>): Promise<unknown>;
+  close(): void;
+}
+
+/** Makes the part of a client that watches queries: `live` of `@socle/client/live`. */
+export type LiveFeature = (transport: Transport, options: Omit<ClientOptions, "baseUrl">) => Live;

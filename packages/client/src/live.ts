@@ -1,0 +1,227 @@
+/** Live queries and optimistic changes of a client: `createClient({ live })`. */
+import type { ErrorCode } from "@socle/protocol";
+import { SocleError } from "./error.ts";
+import { type ChannelFeature, type Feed, identityOf, OwnFeed } from "./feed.ts";
+import type { LiveQuery, LiveResult } from "./live-frames.ts";
+import { changed, type LiveNews } from "./live-queries.ts";
+import type { Live, LiveFeature, LiveOptions, LiveState, LiveStatus, LiveValue } from "./live-types.ts";
+import { callSafely } from "./observable.ts";
+import { type Overlay, type Shown, withOverlay } from "./overlay.ts";
+import { type QueryBuilder, shaperOf } from "./query.ts";
+import type { Listener, SubscribeOptions } from "./realtime.ts";
+import type { OptimisticWrite } from "./records.ts";
+import type { QueryCall } from "./server-queries.ts";
+import { SharedFeed, sharedWorker } from "./shared.ts";
+import { socketConstructor } from "./socket.ts";
+import type { Answered } from "./transport.ts";
+
+type State = LiveState & LiveValue;
+
+/** The result of a query, for all listeners of equal queries. */
+class Window {
+  readonly listeners = new Set<(state: State) => void>();
+  /** The query of a list; null for a server query. */
+  readonly list: QueryBuilder | null;
+  status: LiveStatus = "loading";
+  /** The position up to which the result is right. */
+  seq = -1;
+  stop: () => void = () => undefined;
+  #result: LiveResult | null = null;
+  #error: SocleError | undefined;
+  #state: State | null = null;
+  /** A record that did not change stays the same object. */
+  readonly #shaped = new WeakMap<object, Shown>();
+  readonly #overlay: (items: readonly Shown[]) => readonly Shown[];
+
+  /** @param overlay adds the optimistic changes to the items of the service. */
+  constructor(list: QueryBuilder | null, overlay: (items: readonly Shown[]) => readonly Shown[]) {
+    this.list = list;
+    this.#overlay = overlay;
+  }
+
+  /** The items of the service, in the shape of the query. */
+  get items(): readonly Shown[] {
+    const { items = [] } = (this.#result ?? {}) as { items?: readonly Shown[] };
+    const shape = this.list && shaperOf(this.list);
+    return items.map((item) => {
+      const known = this.#shaped.get(item) ?? shape?.(item) ?? item;
+      this.#shaped.set(item, known);
+      return known;
+    });
+  }
+
+  get state(): State {
+    this.#state ??= this.#read();
+    return this.#state;
+  }
+
+  #read(): State {
+    const { total, nextCursor, every, value } = (this.#result ?? {}) as Partial<State>;
+    return {
+      status: this.status,
+      items: this.#result === null ? [] : this.#overlay(this.items),
+      ...(value !== undefined && { value }),
+      ...(total !== undefined && { total }),
+      ...(nextCursor !== undefined && { nextCursor }),
+      ...(every && { every }),
+      ...(this.#error && { error: this.#error }),
+    };
+  }
+
+  take(news: LiveNews): void {
+    if (news.type === "lost") this.status = "offline";
+    else if (news.type === "reset") {
+      this.status = "loading";
+      this.#result = null;
+      this.seq = -1;
+    } else if (news.type === "error") {
+      this.status = "error";
+      const { code, message } = news;
+      this.#error = new SocleError(null, { code: code as ErrorCode, message });
+    } else {
+      this.seq = Math.max(this.seq, news.seq);
+      this.status = "live";
+      if (news.type === "result") this.#result = news;
+      else if (news.type === "change" && this.#result !== null) this.#result = changed(this.#result, news);
+    }
+  }
+
+  /** Tells the listeners the present state. */
+  tell(): void {
+    this.#state = null;
+    for (const listener of [...this.listeners]) callSafely(() => listener(this.state));
+  }
+
+  /** Whether the result does not have a change yet. */
+  isBefore({ collection, position }: Overlay): boolean {
+    return this.list?.collection === collection && (position === null || this.seq < position);
+  }
+}
+
+class LiveClient implements Live {
+  readonly #feed: Feed;
+  /** By the text of the query. */
+  readonly #windows = new Map<string, Window>();
+  #overlays: readonly Overlay[] = [];
+  #lastNew = 0;
+
+  constructor(feed: Feed) {
+    this.#feed = feed;
+  }
+
+  get connection(): Feed["connection"] {
+    return this.#feed.connection;
+  }
+
+  subscribe(channel: string, listener: Listener, options: SubscribeOptions): () => void {
+    if (this.#feed.subscribe === undefined)
+      throw new Error("This client has no live: createClient({ live: liveWithChannels })");
+    return this.#feed.subscribe(channel, listener, options);
+  }
+
+  watch(watched: QueryBuilder | QueryCall, listener: (state: State) => void, { signal }: LiveOptions = {}): () => void {
+    const list = "parts" in watched ? watched : null;
+    const query = watched.asked();
+    const key = JSON.stringify(query);
+    const window = this.#windows.get(key) ?? this.#open(key, query, list);
+    window.listeners.add(listener);
+    callSafely(() => listener(window.state));
+    const stop = (): void => {
+      signal?.removeEventListener("abort", stop);
+      window.listeners.delete(listener);
+      if (window.listeners.size > 0 || this.#windows.get(key) !== window) return;
+      this.#windows.delete(key);
+      window.stop();
+      this.#prune();
+    };
+    if (signal?.aborted === true) stop();
+    else signal?.addEventListener("abort", stop);
+    return stop;
+  }
+
+  async write({ collection, id, values }: OptimisticWrite, send: () => Promise<Answered<unknown>>): Promise<unknown> {
+    this.#lastNew += 1;
+    const shown = values === null ? null : { ...values };
+    const overlay: Overlay = { collection, id: id ?? `new_${this.#lastNew}`, values: shown, position: null };
+    this.#overlays = [...this.#overlays, overlay];
+    this.#tell(collection);
+    try {
+      const { value, position } = await send();
+      if (values !== null) {
+        const record = value as Shown;
+        overlay.id = String(record["id"]);
+        overlay.values = record;
+      }
+      // A service of an earlier version says no position: the next result has the change.
+      overlay.position = position ?? 0;
+      return value;
+    } catch (thrown) {
+      this.#overlays = this.#overlays.filter((each) => each !== overlay);
+      throw thrown;
+    } finally {
+      this.#tell(collection);
+      this.#prune();
+    }
+  }
+
+  close(): void {
+    this.#feed.close();
+    this.#windows.clear();
+  }
+
+  #open(key: string, query: LiveQuery, list: QueryBuilder | null): Window {
+    const window = new Window(list, (items) => this.#withOverlays(items, window));
+    this.#windows.set(key, window);
+    window.stop = this.#feed.query(query, (news) => {
+      window.take(news);
+      window.tell();
+      this.#prune();
+    });
+    return window;
+  }
+
+  #withOverlays(items: readonly Shown[], window: Window): readonly Shown[] {
+    const parts = window.list?.parts;
+    if (parts === undefined || parts.group || parts.aggregate) return items;
+    return this.#overlays
+      .filter((each) => window.isBefore(each))
+      .reduce((shown, each) => withOverlay(shown, each, { parts, known: this.#known(each) }), items);
+  }
+
+  /** The record of a change in any window that shows whole records. */
+  #known({ collection, id }: Overlay): Shown | undefined {
+    return [...this.#windows.values()]
+      .filter(({ list }) => list?.collection === collection && !list.parts.fields)
+      .flatMap(({ items }) => items)
+      .find((item) => item["id"] === id);
+  }
+
+  #tell(collection: string): void {
+    for (const window of this.#windows.values()) if (window.list?.collection === collection) window.tell();
+  }
+
+  /** Forgets the changes that every window has reached. */
+  #prune(): void {
+    const windows = [...this.#windows.values()].filter(({ status }) => status !== "error");
+    this.#overlays = this.#overlays.filter(
+      (overlay) => overlay.position === null || windows.some((window) => window.isBefore(overlay)),
+    );
+  }
+}
+
+/** Makes the feature of a client, with or without channels. */
+export function liveFeature(channels?: ChannelFeature): LiveFeature {
+  return (transport, { webSocket, worker }) => {
+    const { baseUrl } = transport;
+    const identity = identityOf(transport);
+    const socket = socketConstructor(webSocket);
+    const own = (): Feed => new OwnFeed({ baseUrl, identity, webSocket: socket, channels });
+    const shared = webSocket === undefined ? sharedWorker(baseUrl, worker) : null;
+    const feed = shared === null ? own() : new SharedFeed(shared, { baseUrl, identity, own, channels });
+    transport.onSignIn(() => feed.reconnect());
+    return new LiveClient(feed);
+  };
+}
+
+/** For `createClient({ live })`: live queries and optimistic changes. */
+export const live: LiveFeature = /* @__PURE__ */ liveFeature();

@@ -1,0 +1,149 @@
+/** Optimistic changes: shown at once, and shown until the socket has passed the position of the write, or the service refuses. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { live } from "./entries/live.ts";
+import { createClient, type LiveState, type Socle, SocleError } from "./index.ts";
+import { LiveServer, States } from "./testing/live-server.ts";
+
+type Row = { [field: string]: unknown };
+
+let server: LiveServer;
+let client: Socle;
+/** Answers the next write. */
+let answer: (response: Response) => void;
+beforeEach(() => {
+  server = new LiveServer();
+  const answers: Response[] = [];
+  let wake = (): void => undefined;
+  answer = (response) => {
+    answers.push(response);
+    wake();
+  };
+  server.answer = async () => {
+    for (;;) {
+      const next = answers.shift();
+      if (next !== undefined) return next;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  };
+  client = createClient({ baseUrl: server.url, live, retries: 0 });
+});
+afterEach(() => {
+  client.close();
+  server.stop();
+});
+
+const tasks = () => client.collection("tasks");
+const written = (record: Row | null, position: number): Response =>
+  record === null
+    ? new Response(null, { status: 204, headers: { "Socle-Position": String(position) } })
+    : Response.json(record, { headers: { "Socle-Position": String(position) } });
+const idsOf = ({ items }: LiveState): unknown[] => items.map((item) => Reflect.get(Object(item), "id"));
+
+async function open(query: { live(listener: (state: LiveState) => void): () => void }, items: Row[]) {
+  const states = new States<LiveState>();
+  const from = server.asked.length;
+  query.live(states.add);
+  const { id } = await server.next(from);
+  server.send({ type: "result", id, seq: 10, items });
+  await states.until(({ status }) => status === "live");
+  return { id, states };
+}
+
+const row = (id: string, n: number, more: Row = {}): Row => ({ id, n, done: false, tags: [], ...more });
+
+test("a new record stands at its place, until the socket has passed the write", async () => {
+  const { states } = await open(tasks().where({ done: false }).orderBy("-n"), [row("1", 5), row("2", 1)]);
+  const hidden = await open(tasks().where({ done: true }), []);
+  const unknown = await open(tasks().where({ project: { status: "paid" } }), []);
+  const creating = tasks().create({ n: 3, done: false }, { optimistic: true });
+  expect(states.last.items).toMatchObject([{ id: "1" }, { n: 3, done: false, tags: [] }, { id: "2" }]);
+  answer(written(row("3", 4), 20));
+  expect(await creating).toMatchObject({ id: "3", n: 4 });
+  // The values of the service count, and an event before the write changes nothing.
+  server.send({ type: "position", seq: 19 });
+  await states.until((state) => idsOf(state).join() === "1,3,2");
+  expect(states.last.items[1]).toMatchObject(row("3", 4));
+  server.send({ type: "position", seq: 20 });
+  await states.until((state) => idsOf(state).join() === "1,2");
+  for (const other of [hidden, unknown]) expect(other.states.all.every(({ items }) => items.length === 0)).toBe(true);
+});
+
+test("a result with the write replaces the change without a gap", async () => {
+  const { id, states } = await open(tasks().orderBy("n"), [row("1", 1)]);
+  const creating = tasks().create({ n: 2 }, { optimistic: true });
+  answer(written(row("2", 2), 20));
+  await creating;
+  server.send({ type: "change", id, seq: 20, order: ["1", "2"], items: [row("2", 2, { from: "service" })] });
+  await states.until((state) => Reflect.get(Object(state.items[1]), "from") === "service");
+  expect(states.all.slice(2).every(({ items }) => items.length === 2)).toBe(true);
+});
+
+test("a record moves between windows, and operators start from the present value", async () => {
+  const todo = await open(tasks().where({ done: false }), [row("1", 1, { tags: ["a", "b"] })]);
+  const done = await open(tasks().where({ done: true }), []);
+  const moving = tasks().update(
+    "1",
+    { done: true, n: { $increment: 2 }, tags: { $add: ["c"], $remove: ["a"] } },
+    { optimistic: true },
+  );
+  expect(todo.states.last.items).toEqual([]);
+  expect(done.states.last.items).toEqual([row("1", 3, { done: true, tags: ["b", "c"] })]);
+  answer(Response.json({ error: { code: "forbidden", message: "no" } }, { status: 403 }));
+  const thrown: unknown = await moving.catch((error: unknown) => error);
+  expect(SocleError.is(thrown, "forbidden")).toBe(true);
+  expect(todo.states.last.items).toEqual([row("1", 1, { tags: ["a", "b"] })]);
+  expect(done.states.last.items).toEqual([]);
+});
+
+test("a deletion is shown at once, and a record that others have changed meanwhile comes back with the refusal", async () => {
+  const { id, states } = await open(tasks().orderBy("n"), [row("1", 1), row("2", 2)]);
+  const deleting = tasks().delete("1", { optimistic: true });
+  expect(idsOf(states.last)).toEqual(["2"]);
+  server.send({ type: "change", id, seq: 15, order: ["1", "2"], items: [row("1", 1, { by: "another" })] });
+  answer(Response.json({ error: { code: "conflict", message: "no" } }, { status: 409 }));
+  await deleting.catch(() => undefined);
+  await states.until((state) => Reflect.get(Object(state.items[0]), "by") === "another");
+});
+
+test("a selected window shows its fields alone, and keeps the records that it shows", async () => {
+  const project = { name: "p" };
+  const raw = [{ id: "1", n: 1, expand: { project } }];
+  const { states } = await open(
+    tasks()
+      .select("n", { project: ["name"] })
+      .limit(2)
+      .orderBy("n"),
+    raw,
+  );
+  const updating = tasks().update("1", { n: 5, project: "rec_2", title: "x" }, { optimistic: true });
+  expect(states.last.items).toEqual([{ id: "1", n: 5, project }]);
+  answer(written({ id: "1", n: 6, project: "rec_2", title: "x" }, 20));
+  await updating;
+  expect(states.last.items).toEqual([{ id: "1", n: 6, project }]);
+  const creating = tasks().create({ n: 2, title: "y" }, { optimistic: true });
+  expect(states.last.items).toEqual([
+    { id: expect.any(String), n: 2, project: null },
+    { id: "1", n: 6, project },
+  ]);
+  answer(written({ id: "2", n: 9 }, 30));
+  await creating;
+  // The window has no place for more.
+  void tasks()
+    .create({ n: 10 }, { optimistic: true })
+    .catch(() => undefined);
+  expect(states.last.items).toHaveLength(2);
+});
+
+test("a change without a window is sent, and without optimistic nothing is shown", async () => {
+  const creating = tasks().create({ n: 1 }, { optimistic: true });
+  answer(written(row("1", 1), 5));
+  expect(await creating).toMatchObject({ id: "1" });
+  const { states } = await open(tasks().orderBy("n"), []);
+  const plain = tasks().create({ n: 2 });
+  expect(states.last.items).toEqual([]);
+  answer(written(row("2", 2), 6));
+  await plain;
+  expect(states.last.items).toEqual([]);
+});

@@ -1,0 +1,141 @@
+/** The records of a collection: queries, and reading and writing single records. */
+import { type RecordSelection, type SystemFields, type USERS, versionOf } from "@socle/protocol";
+import type { OnceOptions } from "./once.ts";
+import { QueryBuilder, type Source } from "./query.ts";
+import type { CollectionTypes, QueryStart, RecordIn } from "./query-types.ts";
+import { searchOf } from "./search.ts";
+import type { Answered, CallOptions } from "./transport.ts";
+
+/** The names of the fields that are never null: the required fields of the definition. */
+type RequiredField<T> = {
+  [Name in keyof T]-?: null extends T[Name] ? never : undefined extends T[Name] ? never : Name;
+}[keyof T];
+
+/** The values of a record to create: required fields must be present, every other field may. */
+export type NewRecord<T> = Partial<Omit<T, keyof SystemFields>> &
+  Pick<T, Exclude<RequiredField<T>, keyof SystemFields>>;
+
+/** The operators of an update that a value of the type takes: the new value starts from the present value. */
+type OperatorsOf<Value> = [Value] extends [number]
+  ? { $increment: number }
+  : [Value] extends [readonly string[]]
+    ? { $add?: Value; $remove?: Value }
+    : never;
+
+/** The values of an update, or operators in their place: `{ stock: { $increment: -1 } }`. */
+export type Changes<T> = { [Name in keyof T]?: T[Name] | OperatorsOf<NonNullable<T[Name]>> };
+
+/** The values of a record to create. The owner is the signed-in user. */
+export type CreateOf<Types extends CollectionTypes> = Omit<Types["create"], Types["owner"]> &
+  Partial<Pick<Types["create"], Types["owner"] & keyof Types["create"]>>;
+
+type ClientOf<C extends { [name in keyof C]: CollectionTypes }, Name extends keyof C> = RecordsClient<
+  C[Name]["record"],
+  CreateOf<C[Name]>,
+  C[Name]["update"]
+> &
+  QueryStart<C, Name, RecordIn<C, Name>>;
+
+/** A collection of a project. Users are created by a registration, and deleted as accounts. */
+export type NamedClient<
+  C extends { [name in keyof C]: CollectionTypes },
+  Name extends keyof C,
+> = Name extends typeof USERS ? Omit<ClientOf<C, Name>, "create" | "delete"> : ClientOf<C, Name>;
+
+/** The records of a collection. Every method throws `SocleError`. */
+export interface RecordsClient<T extends SystemFields, Create = NewRecord<T>, Update = Changes<T>> {
+  get<R = T>(id: string, selection?: RecordSelection & CallOptions): Promise<R>;
+  /** Creates a record, a single time also if the answer is lost: see `ClientOptions.retries`. */
+  create(values: Create, options?: OnceOptions & WriteOptions): Promise<T>;
+  /**
+   * Changes only the given fields; null clears a field. Operators start from the present value: `{ $increment: 1 }` for a
+   * number, `{ $add: ["x"], $remove: ["y"] }` for a multiple field.
+   */
+  update(id: string, values: Update, options?: VersionOptions & WriteOptions): Promise<T>;
+  delete(id: string, options?: VersionOptions & WriteOptions): Promise<void>;
+}
+
+/** Options of a change. */
+export interface WriteOptions extends CallOptions {
+  /**
+   * Shows the change at once in the live queries of this client. The change is taken back when the service refuses the change, and
+   * replaced by the service's result when that has come.
+   */
+  optimistic?: boolean;
+}
+
+export interface VersionOptions {
+  /** The record as read, or the `ETag`. A record of another version is not changed: `SocleError` with the status 412. */
+  ifMatch?: string | Pick<SystemFields, "id" | "updatedAt">;
+}
+
+/** The version that a change demands, in the form of `If-Match`. */
+export function versionText(version: VersionOptions["ifMatch"]): string | undefined {
+  return typeof version === "object" ? versionOf(version) : version;
+}
+
+/** A change of a record as live queries show the change before the answer. */
+export interface OptimisticWrite {
+  readonly collection: string;
+  /** Null for a new record. */
+  readonly id: string | null;
+  /** The values of a create or an update; null for a delete. */
+  readonly values: object | null;
+}
+
+/** The records of a collection at run time; `NamedClient` is the type for callers. */
+export class Records extends QueryBuilder {
+  /** The address of the list. */
+  protected readonly path: string;
+
+  constructor(source: Source, name: string) {
+    super(source, name);
+    this.path = `/api/${encodeURIComponent(name)}`;
+  }
+
+  get(id: string, { signal, ...selection }: RecordSelection & CallOptions = {}): Promise<unknown> {
+    return this.source.transport.call("GET", `${this.#recordPath(id)}${searchOf(selection)}`, { signal });
+  }
+
+  create(values: object, { optimistic, ...options }: OnceOptions & WriteOptions = {}): Promise<unknown> {
+    return this.#shown(optimistic, { id: null, values }, () =>
+      this.source.transport.writeOnce(this.path, values, options),
+    );
+  }
+
+  update(id: string, values: object, options?: VersionOptions & WriteOptions): Promise<unknown> {
+    return this.#write("PUT", { id, values }, options);
+  }
+
+  delete(id: string, options?: VersionOptions & WriteOptions): Promise<unknown> {
+    return this.#write("DELETE", { id, values: null }, options);
+  }
+
+  #write(
+    method: string,
+    change: { readonly id: string; readonly values: object | null },
+    { optimistic, ifMatch, signal }: VersionOptions & WriteOptions = {},
+  ): Promise<unknown> {
+    const version = versionText(ifMatch);
+    return this.#shown(optimistic, change, () =>
+      this.source.transport.write(method, this.#recordPath(change.id), {
+        body: change.values ?? undefined,
+        headers: version === undefined ? {} : { "If-Match": version },
+        signal,
+      }),
+    );
+  }
+
+  #recordPath(id: string): string {
+    return `${this.path}/${encodeURIComponent(id)}`;
+  }
+
+  async #shown(
+    isOptimistic: boolean | undefined,
+    change: Omit<OptimisticWrite, "collection">,
+    send: () => Promise<Answered<unknown>>,
+  ): Promise<unknown> {
+    if (isOptimistic !== true) return (await send()).value;
+    return this.source.live().write({ ...change, collection: this.collection }, send);
+  }
+}

@@ -1,0 +1,22 @@
+/** The requests of a client for the parts of the client that are entry points of their own. */
+import type { CallOptions, Requests } from "./transport.ts";
+
+/** A client, also of another copy of the module. */
+export interface Requesting {
+  readonly $source: { readonly transport: Requests };
+}
+
+/** The requests of a client; with a signal, requests that the signal aborts. */
+export function requestsOf(client: Requesting, { signal }: CallOptions = {}): Requests {
+  const { transport } = client.$source;
+  if (signal === undefined) return transport;
+  const both = <Options extends CallOptions>(options?: Options): Options & CallOptions =>
+    ({ ...options, signal: options?.signal ? AbortSignal.any([signal, options.signal]) : signal }) as Options;
+  return {
+    baseUrl: transport.baseUrl,
+    call: (method, path, options) => transport.call(method, path, both(options)),
+    fetch: (method, path, options) => transport.fetch(method, path, both(options)),
+    signIn: (route, proof, options) => transport.signIn(route, proof, both(options)),
+    signOut: (method, path, options) => transport.signOut(method, path, both(options)),
+  };
+}
