@@ -1,7 +1,8 @@
-/** The published client: the content of `npm pack`, run by Node and read by TypeScript. */
+/** The package `@socle/client`: installed from its file, run by Node and read by TypeScript. */
 import { describe, expect, test } from "bun:test";
 import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Glob } from "bun";
 import { project, root, serve, socle } from "./kit.ts";
 
 const definition = {
@@ -15,24 +16,34 @@ const definition = {
 };
 const cwd = await project({ collections: [definition] });
 
-/** Copies the files that `npm pack` names into the project's `node_modules`, out of reach of the workspace. */
-function install(): string[] {
-  const from = join(root, "packages/client");
-  const pack = Bun.spawnSync(["npm", "pack", "--dry-run", "--json", "--ignore-scripts"], {
-    cwd: from,
-    stderr: "ignore",
-  });
-  const [{ files }] = JSON.parse(pack.stdout.toString()) as [{ files: { path: string }[] }];
-  for (const { path } of files) cpSync(join(from, path), join(cwd, "node_modules/@socle/client", path));
-  cpSync(join(root, "node_modules/ws"), join(cwd, "node_modules/ws"), { recursive: true });
-  return files.map(({ path }) => path);
-}
-const files = install();
+/** Installs the package as a stranger does: from the file that `npm run build:client` makes, out of reach of the workspace. */
+const tarball = join(root, "dist/packages/socle-client-0.1.0.tgz");
+writeFileSync(join(cwd, "package.json"), '{ "private": true, "type": "module" }\n');
+const installed = Bun.spawnSync(
+  ["npm", "install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", tarball],
+  { cwd },
+);
+if (installed.exitCode !== 0) throw new Error(installed.stderr.toString());
+cpSync(join(root, "node_modules/ws"), join(cwd, "node_modules/ws"), { recursive: true });
+const folder = join(cwd, "node_modules/@socle/client");
+const files = [...new Glob("**/*").scanSync(folder)];
 
-test("the package holds compiled files and their types alone", () => {
-  expect(files).toContain("package.json");
-  expect(files).toContain("dist/index.js");
-  expect(files.filter((path) => !/^(package\.json|dist\/index\.js|dist\/types\/.+\.d\.ts)$/.test(path))).toEqual([]);
+test("the package holds compiled files, types, source maps, a readme and the licence alone", () => {
+  for (const file of ["package.json", "README.md", "LICENSE", "dist/index.js", "dist/index.js.map", "dist/worker.js"])
+    expect(files).toContain(file);
+  expect(
+    files.filter(
+      (path) => !/^(package\.json|README\.md|LICENSE|dist\/[\w/-]+\.js(\.map)?|dist\/types\/.+\.d\.ts)$/.test(path),
+    ),
+  ).toEqual([]);
+});
+
+test.each(["bun", "node"])("every entry point is imported by %s", (runtime) => {
+  const script = `const all = await Promise.all(["", "/live", "/auth", "/admin", "/storage"].map((name) => import("@socle/client" + name)));
+console.log(all.map((module) => Object.keys(module).length > 0).join());`;
+  writeFileSync(join(cwd, "entries.mjs"), script);
+  const { stdout, stderr } = Bun.spawnSync([runtime === "bun" ? process.execPath : runtime, "entries.mjs"], { cwd });
+  expect([stdout.toString().trim(), stderr.toString()]).toEqual(["true,true,true,true,true", ""]);
 });
 
 test("Node imports it, and it does everything there", async () => {
@@ -83,6 +94,8 @@ const notes = client.collection("notes");\n`;
     ['await notes.create({ body: "a" });', /'title' is missing/],
     ['await notes.update("rec_1", { title: null });', /'null' is not assignable/],
     ['client.collection("note");', /"note"/],
+    ["(await notes.where({ title: { contains: 'a' } }).select('body').first())?.body?.length;", null],
+    ['notes.where({ titel: "a" });', /titel/],
   ];
   test.each(["esnext", "nodenext"].flatMap((module) => lines.map(([line, error]) => [module, line, error] as const)))(
     "%s: %s",

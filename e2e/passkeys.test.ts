@@ -8,11 +8,11 @@ import type { CDPSession, Page } from "playwright-core";
 import type { SocleClient } from "../packages/client/src/index.ts";
 import { codeOf } from "../packages/server/test/authenticator.ts";
 import { openWindow } from "./browser.ts";
-import { project, type Running, root, serve } from "./kit.ts";
+import { project, type Running, serve } from "./kit.ts";
 
-/** The page of an app; its script has the client, as npm installs the client. */
+/** The page of an app, with the client of the service. */
 const page = `<!doctype html><title>App</title><script type="module">
-  import { SocleClient } from "/socle.js";
+  import { SocleClient } from "/_/client.js";
   window.socle = new SocleClient({ baseUrl: location.origin });
 </script>`;
 
@@ -28,7 +28,6 @@ declare const window: { socle: SocleClient };
 async function openApp(config: object = {}, isUserVerified = true): Promise<App> {
   const cwd = await project({ config: { public: "./site", ...config } });
   await Bun.write(join(cwd, "site/index.html"), page);
-  await Bun.write(join(cwd, "site/socle.js"), Bun.file(join(root, "packages/client/dist/index.js")));
   const server = await serve(cwd);
   const opened = await (await openWindow()).newPage();
   await opened.goto(`http://localhost:${new URL(server.url).port}/`);

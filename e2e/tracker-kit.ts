@@ -1,8 +1,6 @@
 /** The example tracker for tests: started unchanged, with its API as a client without the page uses the API. */
-import { copyFileSync } from "node:fs";
-import { join } from "node:path";
 import type { Event, RecordPage, ServerFrame, StoredRecord, TokenResponse } from "@socle/protocol";
-import { copyExample, post, type Running, root, serve, temporaryFolder, until } from "./kit.ts";
+import { copyExample, post, type Running, serve, temporaryFolder, until } from "./kit.ts";
 
 export const collections = [
   "workspaces",
@@ -20,7 +18,6 @@ const admin = { email: "admin@example.com", password: "a long password" };
 export async function startTracker(): Promise<Running> {
   const cwd = temporaryFolder();
   copyExample("tracker", cwd);
-  copyFileSync(join(root, "packages/client/dist/index.js"), join(cwd, "public/socle-client.js"));
   const env = { SERVICE_ADMIN_EMAIL: admin.email, SERVICE_ADMIN_PASSWORD: admin.password };
   return serve(cwd, { args: ["--port", "0"], env });
 }

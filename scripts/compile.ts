@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Glob } from "bun";
 import { dependencies } from "./dependencies.ts";
+import { embedClient } from "./embed-client.ts";
 import { embedDashboard } from "./embed-dashboard.ts";
 import { embedTestKit } from "./embed-test-kit.ts";
 import { root, start } from "./run.ts";
@@ -56,6 +57,7 @@ export async function compile(outfile: string, target?: Target): Promise<void> {
   try {
     await copySource(source);
     await embedDashboard(join(root, "packages/dashboard/dist"), join(source, server, "edge/http"));
+    await embedClient(join(source, server, "edge/http"));
     await embedTestKit(join(source, server, "app"));
     await mkdir(dirname(outfile), { recursive: true });
     const code = await start(

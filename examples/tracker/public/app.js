@@ -1,7 +1,8 @@
 /** The tracker: who is signed in, what is known of the service, and what the buttons do. `views.js` draws it. */
+
+import { filter, SocleClient } from "/_/client.js";
 import { $ } from "./dom.js";
 import { Live } from "./live.js";
-import { filter, SocleClient } from "./socle-client.js";
 import { render } from "./views.js";
 
 const kept = JSON.parse(localStorage.getItem("tokens") ?? "null");

@@ -39,7 +39,7 @@ const defaultOptions = {
 };
 
 /** Writes a file whole or not at all, and only a changed file: editors look at the time of the file. */
-async function writeIfChanged(path: string, content: string): Promise<void> {
+export async function writeIfChanged(path: string, content: string): Promise<void> {
   if (existsSync(path) && (await readFile(path, "utf8")) === content) return;
   // The file belongs to the project, and is as readable as the other files.
   const umask = usualUmask();

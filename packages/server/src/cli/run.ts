@@ -23,7 +23,7 @@ import { health } from "./commands/health.ts";
 import { mailTest } from "./commands/mail.ts";
 import { mcp } from "./commands/mcp.ts";
 import { openApi } from "./commands/openapi.ts";
-import { add, check, init, types } from "./commands/project.ts";
+import { add, check, client, init, types } from "./commands/project.ts";
 import { runFunction, runJob } from "./commands/run.ts";
 import { schemaPull, schemaPush } from "./commands/schema.ts";
 import { dev, serve } from "./commands/serve.ts";
@@ -53,6 +53,7 @@ const commands: readonly Command[] = [
   dev,
   init,
   types,
+  client,
   openApi,
   mcp,
   check,

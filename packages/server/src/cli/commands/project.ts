@@ -1,19 +1,24 @@
-/** `socle init`, `socle types`, `socle check` and `socle add`: the files of a project, without the service. */
+/** `socle init`, `socle types`, `socle client`, `socle check` and `socle add`: the files of a project, without the service. */
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import {
   checkFile,
   checkScripts,
+  clientFolder,
   readDefinitions,
   shellCommand,
   typesFile,
+  version,
   writeCheckSettings,
+  writeClient,
   writeTypes,
+  writeTypesModule,
 } from "../../app/index.ts";
 import { count, messageOf, SetupError } from "../../base/kernel/index.ts";
 import { findScripts, runTool, toolOutput } from "../../code/script-host/index.ts";
-import type { Command, Terminal } from "../command.ts";
+import { type Command, type Terminal, textOption } from "../command.ts";
+import { parseUrl } from "../remote.ts";
 import { template } from "../template.ts";
 
 export const init: Command = {
@@ -53,11 +58,41 @@ function programFrom(folder: string, program: string): string {
 export const types: Command = {
   name: "types",
   summary: `Write ${typesFile}, the types of functions and jobs`,
-  async run({ terminal, load }) {
+  options: {
+    module: {
+      value: "FILE",
+      summary: "write the types for a client into a module, without globals: src/socle-types.ts",
+    },
+  },
+  async run({ terminal, options, load }) {
     const { config, logger } = await load();
     const definitions = await readDefinitions(config, logger);
+    const module = textOption(options, "module");
+    if (module !== undefined) {
+      await writeTypesModule({ config, definitions, environment: terminal.environment }, resolve(module));
+      terminal.out(`Wrote ${module}\n`);
+      return 0;
+    }
     await writeTypes(config, definitions);
     terminal.out(`Wrote ${typesFile}: ${definitions.map(({ name }) => name).join(", ") || "no collections"}\n`);
+    return 0;
+  },
+};
+
+export const client: Command = {
+  name: "client",
+  args: ["DIR"],
+  summary: 'Write the client with the types of this project into DIR/socle: import { socle } from "./socle"',
+  options: { url: { value: "URL", summary: "the address of the service (default: the origin of the page)" } },
+  async run({ args: [dir = "."], terminal, options, load }) {
+    const { config, logger } = await load();
+    const given = textOption(options, "url");
+    const definitions = await readDefinitions(config, logger);
+    const files = await writeClient(
+      { config, definitions, environment: terminal.environment },
+      { folder: resolve(dir), url: given === undefined ? null : parseUrl(given), version },
+    );
+    for (const file of files) terminal.out(`  ${join(dir, clientFolder, file)}\n`);
     return 0;
   },
 };

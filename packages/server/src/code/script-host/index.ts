@@ -40,7 +40,7 @@ export {
 } from "./script-files.ts";
 export { ScriptHost, type ScriptHostOptions } from "./script-host.ts";
 export { ServiceApi } from "./service-api.ts";
-export { fileDeclarations, testDeclarations, typeDeclarations } from "./type-declarations.ts";
+export { collectionMembers, fileDeclarations, testDeclarations, typeDeclarations } from "./type-declarations.ts";
 
 /** Makes this process a script process. The modules of a script process are loaded only then. */
 export async function startChild(options: ChildOptions): Promise<void> {

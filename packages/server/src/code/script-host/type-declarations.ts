@@ -68,6 +68,14 @@ function fieldsOf(definition: CollectionDefinition, mode: "record" | "create" | 
     .join("");
 }
 
+/** The collections that relations point to, by field. */
+function relationsOf(fields: readonly FieldDefinition[]): string {
+  const members = fields
+    .filter(({ collection }) => collection !== undefined)
+    .map(({ name, collection }) => `${name}: ${JSON.stringify(collection)}`);
+  return members.length === 0 ? "{}" : `{ ${members.join("; ")} }`;
+}
+
 function collectionType(definition: CollectionDefinition): string {
   const owner = definition.fields.filter((field) => field.owner === true);
   const numbers = definition.fields.filter((field) => field.sequence !== undefined);
@@ -83,6 +91,7 @@ ${fieldsOf(definition, "create")}    };
 ${fieldsOf(definition, "update")}    };
     owner: ${namesOf(owner)};
     numbers: ${namesOf(numbers)};
+    relations: ${relationsOf(definition.fields)};
   };
 `;
 }
@@ -100,14 +109,18 @@ export function typeDeclarations(definitions: readonly CollectionDefinition[], e
   return `// Written by socle from the collections and the configuration, again with each change. Do not edit.
 
 /** Every collection: the types of its records, creates and updates, and the field that shows the owner. */
-interface Collections {
-${definitions.map(collectionType).join("")}}
+interface Collections ${collectionMembers(definitions)}
 
 /** The variables of the environment that \`scripts.env\` of the configuration declares. */
 interface SocleEnv {
 ${variables.join("")}}
 
 ${contextTypes}`;
+}
+
+/** The members of `Collections`, with braces. */
+export function collectionMembers(definitions: readonly CollectionDefinition[]): string {
+  return `{\n${definitions.map(collectionType).join("")}}`;
 }
 
 /** A file of the project as a member of an interface. The declarations are in a folder of the project. */

@@ -32,6 +32,7 @@ import { proofRoutes } from "./routes/auth-proofs.ts";
 import { providerRoutes } from "./routes/auth-providers.ts";
 import { signInPageRoutes } from "./routes/auth-sign-in.ts";
 import { batchRoutes } from "./routes/batch.ts";
+import { clientRoutes } from "./routes/client.ts";
 import { endpointRoutes } from "./routes/endpoints.ts";
 import { healthRoutes, metricsRoutes } from "./routes/health.ts";
 import { openApiRoutes } from "./routes/openapi.ts";
@@ -107,6 +108,7 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
       ...authRoutes(options),
       ...authPageRoutes(options),
       ...signInPageRoutes(options),
+      ...clientRoutes(),
       ...accountRoutes(options),
       ...providerRoutes(options),
       ...factorRoutes(options),

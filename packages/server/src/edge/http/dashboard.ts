@@ -129,6 +129,13 @@ export class EmbeddedFiles {
     return answerSiteFile(exchange, file, headers);
   }
 
+  /** The plain text of a file. @param name of a file of the build. */
+  text(name: string): Promise<string> {
+    const plain = this.#build.files[name]?.parts.at(-1);
+    if (plain === undefined) throw new Error(`The executable lacks ${name}`);
+    return Bun.file(this.#build.bytes).slice(plain.start, plain.end).text();
+  }
+
   #nameOf(pathname: string): string | null {
     const name = pathname === "/" ? "index.html" : namesOf(pathname)?.join("/");
     return name !== undefined && Object.hasOwn(this.#build.files, name) ? name : null;

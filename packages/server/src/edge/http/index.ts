@@ -5,6 +5,7 @@ export { type ApiParts, openRouter } from "./api-router.ts";
 export { AuthPages } from "./auth-page.ts";
 export { AuthPageTexts } from "./auth-page-texts.ts";
 export { Certificate } from "./certificate.ts";
+export { clientBuild } from "./client-build.ts";
 export { Dashboard, dashboardPath, dashboardSetupPath, EmbeddedFiles } from "./dashboard.ts";
 export { dashboardBuild } from "./dashboard-build.ts";
 export { projectDocument } from "./documents.ts";

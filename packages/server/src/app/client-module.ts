@@ -1,0 +1,169 @@
+/**
+ * The client of a project: the types of the collections, endpoints and queues as a module without globals, beside the client that is
+ * inside the executable.
+ */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { CollectionDefinition } from "@socle/protocol";
+import type { Config } from "../base/config/index.ts";
+import { SetupError } from "../base/kernel/index.ts";
+import { collectionMembers, findScripts, toolOutput } from "../code/script-host/index.ts";
+import { clientBuild, EmbeddedFiles } from "../edge/http/index.ts";
+import { checkFile, writeCheckSettings, writeIfChanged, writeTypes } from "./types-file.ts";
+
+interface Project {
+  readonly config: Pick<Config, "folder" | "scripts.env" | "endpoints.prefix">;
+  readonly definitions: readonly CollectionDefinition[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+const note = "// Written by socle from the collections, the endpoints and the queues of the project. Do not edit.\n";
+
+/** The folder of the client, below the folder that a caller names. */
+export const clientFolder = "socle";
+/** Files of the check that shows types, in `.socle`. */
+const shownFile = "shown.ts";
+const shownSettings = "shown.json";
+
+/**
+ * The types whose text the type checker shows, because the types follow from the code of the project: the check fails at each
+ * constant of the type `never`, and the message has the type. Aliases and interfaces are written out; a type that contains itself
+ * becomes `any`.
+ */
+function shownSource(prefix: string): string {
+  return `type Shown<T> = unknown extends T ? T : [JsonValue] extends [T] ? JsonValue
+  : T extends Date | Blob | ((...values: never) => unknown) ? T
+  : T extends object ? (T extends infer Members ? { [Name in keyof Members]: Shown<Members[Name]> } : never) : T;
+type Named = {
+  [Route in keyof Endpoints as Route extends \`\${infer Method} ${prefix}\${infer Path}\`
+    ? \`\${Method} \${Path extends "" ? "/" : Path}\`
+    : never]: Endpoints[Route];
+};
+declare const endpoints: Shown<Named>;
+export const shownEndpoints: never = endpoints;
+declare const queues: Shown<Queues>;
+export const shownQueues: never = queues;
+`;
+}
+
+/** The texts of the types of endpoints and queues. @throws SetupError if the type checker shows no types. */
+async function shownTypes({ config, environment }: Project): Promise<{ endpoints: string; queues: string }> {
+  const { folder } = config;
+  const kinds = new Set(findScripts(folder).scripts.map((script) => script.folder));
+  if (!kinds.has("endpoints") && !kinds.has("jobs")) return { endpoints: "{}", queues: "{}" };
+  await writeCheckSettings(folder);
+  const file = join(folder, ".socle", shownFile);
+  const settings = join(folder, ".socle", shownSettings);
+  const compilerOptions = { noErrorTruncation: true, strict: true };
+  try {
+    await Bun.write(file, shownSource(config["endpoints.prefix"].replace(/\/$/, "")));
+    await Bun.write(settings, JSON.stringify({ extends: join("..", checkFile), compilerOptions, files: [shownFile] }));
+    const words = ["check", "--no-script", "--no-pretty", "--all", "-p", settings];
+    const { stdout, stderr } = await toolOutput(words, { cwd: folder, environment });
+    const shown = [
+      ...stdout.matchAll(/^.*shown\.ts\(\d+,\d+\): error TS2322: Type '(.*)' is not assignable to type/gm),
+    ];
+    const [endpoints, queues] = shown.map(([, text = ""]) => text);
+    if (endpoints === undefined || queues === undefined)
+      throw new SetupError(`The type checker did not show the types of endpoints and queues:\n${stdout}${stderr}`);
+    return { endpoints, queues };
+  } finally {
+    await rm(file, { force: true });
+    await rm(settings, { force: true });
+  }
+}
+
+/** The types of a project as the text of a module: `Collections`, `Endpoints`, `Queues`, `Queries` and `Project`. */
+async function projectTypes(project: Project): Promise<string> {
+  await writeTypes(project.config, project.definitions);
+  const { endpoints, queues } = await shownTypes(project);
+  return `${note}
+type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
+
+${declarationOf("Collections", collectionMembers(project.definitions), "Every collection: the types of the records, creates and updates, the field that shows the owner, and the relations.")}
+${declarationOf("Endpoints", endpoints, "The endpoints by method and path, without the prefix: params, query, body and answer.")}
+${declarationOf("Queues", queues, "The queues, with the payload of each.")}
+${declarationOf("Queries", "{}", "The server queries, with the arguments and the value of each.")}
+${declarationOf("Project", "{ collections: Collections; endpoints: Endpoints; queries: Queries }", "For `createClient<Project>`.")}
+export {};
+`;
+}
+
+function declarationOf(name: string, text: string, about: string): string {
+  return `/** ${about} */\nexport type ${name} = ${text};\n`;
+}
+
+/** Writes the types of a project as a module. @param file the path of the module. */
+export async function writeTypesModule(project: Project, file: string): Promise<void> {
+  await writeIfChanged(file, await projectTypes(project));
+}
+
+/** The modules of the package, beside the client of the executable. */
+function packageFiles({ url, prefix, version }: { url: string | null; prefix: string; version: string }): {
+  readonly [file: string]: string;
+} {
+  const options = (own: string): string =>
+    [
+      ...(url === null ? [] : [`  baseUrl: ${JSON.stringify(url)},`]),
+      ...(prefix === "/api/function" ? [] : [`  endpointsPrefix: ${JSON.stringify(prefix)},`]),
+      "  live,",
+      ...(own === "" ? [] : [own]),
+    ].join("\n");
+  const module = (own: string): string => `${note}import { createClient, live } from "./client.js";
+
+export * from "./client.js";
+
+export const socle = createClient({
+${options(own)}
+});
+`;
+  const manifest = {
+    name: "socle-project-client",
+    version,
+    private: true,
+    type: "module",
+    sideEffects: ["./client-worker.js"],
+    main: "./index.js",
+    "react-native": "./native.js",
+    types: "./index.d.ts",
+    exports: {
+      ".": { types: "./index.d.ts", "react-native": "./native.js", default: "./index.js" },
+      "./*": "./*",
+    },
+  };
+  return {
+    "package.json": `${JSON.stringify(manifest, null, 2)}\n`,
+    "index.js": module('  worker: new URL("./client-worker.js", import.meta.url),'),
+    // The engine of React Native does not know import.meta, and has no workers.
+    "native.js": module(""),
+    "index.d.ts": `${note}import type { Socle } from "./client.js";
+import type { Project } from "./types.js";
+
+export * from "./client.js";
+export type * from "./types.js";
+
+/** The client of the project. */
+export declare const socle: Socle<Project>;
+`,
+  };
+}
+
+/**
+ * Writes the client of a project into `socle/` below a folder: a package with the client of the executable.
+ * @param target.url the address of the service; null for the origin of the page.
+ * @throws SetupError for a program that runs from source.
+ */
+export async function writeClient(
+  project: Project,
+  target: { readonly folder: string; readonly url: string | null; readonly version: string },
+): Promise<readonly string[]> {
+  if (clientBuild === null) throw new SetupError("The executable has the client: npm run build makes the executable");
+  const build = new EmbeddedFiles(clientBuild);
+  const files: Record<string, string> = {
+    "types.d.ts": await projectTypes(project),
+    ...packageFiles({ ...target, prefix: project.config["endpoints.prefix"] }),
+  };
+  for (const name of Object.keys(clientBuild.files)) files[name] = await build.text(name);
+  for (const [name, text] of Object.entries(files)) await writeIfChanged(join(target.folder, clientFolder, name), text);
+  return Object.keys(files).sort();
+}
