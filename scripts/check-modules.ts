@@ -14,6 +14,9 @@ const packageImports: { readonly [name: string]: readonly string[] } = {
   protocol: [],
   client: ["protocol"],
   dashboard: ["client", "protocol"],
+  react: ["client"],
+  svelte: ["client"],
+  vue: ["client"],
   server: ["protocol"],
 };
 

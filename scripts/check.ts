@@ -8,6 +8,7 @@ const checks: { readonly [name: string]: string[] } = {
   "format and lint": [tool("biome"), "check", "--error-on-warnings", "."],
   types: [tool("tsc"), "-p", "."],
   "types of the dashboard": [tool("tsc"), "-p", "packages/dashboard"],
+  "types of the bindings": [tool("tsc"), "-p", "tsconfig.bindings.json"],
   "module order": [process.execPath, `${root}/scripts/check-modules.ts`],
   "places of SQL": [process.execPath, `${root}/scripts/check-sql.ts`],
   comments: [process.execPath, `${root}/scripts/check-comments.ts`],
