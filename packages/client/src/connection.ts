@@ -1,6 +1,6 @@
 /** The connection for channels and live queries: a single WebSocket, which is opened while something needs it, and again after a break. */
 import { type ClientFrame, TOKEN_EXPIRED_CLOSE_CODE } from "@socle/protocol";
-import type { LiveSubscribe, LiveUnsubscribe } from "./live-frames.ts";
+import type { LiveSubscribe } from "./live-frames.ts";
 import { Observed } from "./observable.ts";
 import { searchOf } from "./search.ts";
 import type { WebSocketConstructor, WebSocketLike } from "./socket.ts";
@@ -76,7 +76,7 @@ export class Connection {
     this.update();
   }
 
-  send(frame: ClientFrame | LiveSubscribe | LiveUnsubscribe): void {
+  send(frame: ClientFrame | LiveSubscribe): void {
     if (this.#socket?.readyState === open) this.#socket.send(JSON.stringify(frame));
   }
 

@@ -1,5 +1,5 @@
-/** Frames of live queries, beside the frames of channels, and positions in the log. */
-import type { GroupQuery, RecordQuery } from "@socle/protocol";
+/** Frames of live queries, as the client reads the frames, and positions in the log. */
+import type { GroupQuery, LiveChange, LiveResult, RecordQuery } from "@socle/protocol";
 
 /** Answers of writes carry the position of the write; requests carry the highest position that the client has seen. */
 export const POSITION_HEADER = "Socle-Position";
@@ -17,50 +17,38 @@ export interface LiveServerQuery {
 
 export type LiveQuery = LiveListQuery | LiveServerQuery;
 
-/** The frame that asks for a live query. `since` is the `seq` of the last frame, after a break. */
+/** The frame that asks for a query. `since` is the position up to which the window is right, after a break. */
 export interface LiveSubscribe {
-  action: "subscribe";
-  id: string;
-  query: LiveQuery;
-  since?: number;
+  readonly action: "subscribe";
+  readonly id: string;
+  readonly query: LiveQuery;
+  readonly since?: number;
 }
 
-export interface LiveUnsubscribe {
-  action: "unsubscribe";
-  id: string;
+/** The value of a server query. */
+interface LiveValueResult {
+  readonly type: "result";
+  readonly id: string;
+  readonly seq: number;
+  readonly value: unknown;
+  readonly every?: number;
 }
 
-/** The parts of a page beside the items, and the position at which the service ran the query. */
-interface LivePage {
-  id: string;
-  seq: number;
-  total?: number;
-  nextCursor?: string | null;
-  /** Milliseconds: the service runs the query less often, because the query costs much. */
-  every?: number;
-}
-
-/** The whole result of a query: `items` of a list or of groups, `value` of a server query. */
-export type LiveResult = LivePage & { type: "result" } & ({ items: readonly LiveItem[] } | { value: unknown });
-
-/** The ids of the whole window, and the records that are new or changed in the window. */
-export type LiveChange = LivePage & { type: "change"; order: readonly string[]; items: readonly LiveItem[] };
-
-/** A record with the selected fields, or a group. */
-export interface LiveItem {
-  readonly [field: string]: unknown;
-}
+/** The whole result of a query. */
+export type LiveWhole = LiveResult | LiveValueResult;
 
 /** The service has told everything up to this position. */
 export interface LivePosition {
-  type: "position";
-  seq: number;
+  readonly type: "position";
+  readonly seq: number;
 }
 
-/** The end of a live query, or of a channel. `code` is a code of realtime or of HTTP. */
+/** The end of a live query. `code` is a code of realtime or of HTTP. */
 export interface LiveError {
-  type: "error";
-  id: string;
-  code: string;
-  message: string;
+  readonly type: "error";
+  readonly id: string;
+  readonly code: string;
+  readonly message: string;
 }
+
+export type LiveFrame = LiveWhole | LiveChange | LivePosition | LiveError;

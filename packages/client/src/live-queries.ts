@@ -1,14 +1,11 @@
 /** Live queries over the connection: equal queries share a subscription, and a break is resumed from the last position. */
-
+import type { LiveChange } from "@socle/protocol";
 import type { Connection, ConnectionPart, ReceivedFrame } from "./connection.ts";
-import type { LiveChange, LiveError, LiveItem, LivePosition, LiveQuery, LiveResult } from "./live-frames.ts";
+import type { LiveFrame, LivePosition, LiveQuery, LiveWhole } from "./live-frames.ts";
 import { callSafely } from "./observable.ts";
 
 /** News about a query: frames of the service; `lost` after a break, `reset` when the caller is somebody else. */
-export type LiveNews =
-  | (LiveResult | LiveChange | LivePosition | LiveError)
-  | { readonly type: "lost" }
-  | { readonly type: "reset" };
+export type LiveNews = LiveFrame | { readonly type: "lost" } | { readonly type: "reset" };
 export type NewsListener = (news: LiveNews) => void;
 
 /** A subscription at the service. */
@@ -18,16 +15,16 @@ interface Wire {
   readonly listeners: Set<NewsListener>;
   id: string;
   /** The present result, for the next listener; null before the first result. */
-  result: LiveResult | null;
+  result: LiveWhole | null;
   /** The position up to which the result is right; null to ask for a whole result. */
   seq: number | null;
 }
 
 /** The result after a change; null if the change names a record that the result does not have. */
-export function changed(result: LiveResult, { order, items, ...page }: LiveChange): LiveResult | null {
+export function changed(result: LiveWhole, { order, items, ...page }: LiveChange): LiveWhole | null {
   if (!("items" in result)) return null;
   const known = new Map([...result.items, ...items].map((item) => [item["id"], item]));
-  const window = order.map((id) => known.get(id)).filter((item): item is LiveItem => item !== undefined);
+  const window = order.map((id) => known.get(id)).filter((item) => item !== undefined);
   return window.length < order.length ? null : { ...page, type: "result", items: window };
 }
 
@@ -90,7 +87,7 @@ export class LiveQueries implements ConnectionPart {
 
   heard(received: ReceivedFrame): void {
     // Frames of channels have other types, or ids of their own.
-    const frame = received as LiveResult | LiveChange | LivePosition | LiveError;
+    const frame = received as LiveFrame;
     if (frame.type === "position") this.#passed(frame);
     const wire = [...this.#wires.values()].find(({ id }) => id === received.id);
     if (wire === undefined || frame.type === "position") return;
@@ -111,7 +108,7 @@ export class LiveQueries implements ConnectionPart {
     }
   }
 
-  #take(wire: Wire, frame: LiveResult | LiveChange): void {
+  #take(wire: Wire, frame: LiveWhole | LiveChange): void {
     const result = frame.type === "result" ? frame : wire.result && changed(wire.result, frame);
     if (result === null) {
       // The service and this client do not have the same window: the whole result puts that right.

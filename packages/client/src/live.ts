@@ -2,7 +2,7 @@
 import type { ErrorCode } from "@socle/protocol";
 import { SocleError } from "./error.ts";
 import { type ChannelFeature, type Feed, identityOf, OwnFeed } from "./feed.ts";
-import type { LiveQuery, LiveResult } from "./live-frames.ts";
+import type { LiveQuery, LiveWhole } from "./live-frames.ts";
 import { changed, type LiveNews } from "./live-queries.ts";
 import type { Live, LiveFeature, LiveOptions, LiveState, LiveStatus, LiveValue } from "./live-types.ts";
 import { callSafely } from "./observable.ts";
@@ -26,7 +26,7 @@ class Window {
   /** The position up to which the result is right. */
   seq = -1;
   stop: () => void = () => undefined;
-  #result: LiveResult | null = null;
+  #result: LiveWhole | null = null;
   #error: SocleError | undefined;
   #state: State | null = null;
   /** A record that did not change stays the same object. */
