@@ -44,7 +44,7 @@ export interface LivePosition {
 }
 
 /** The end of a live query. `code` is a code of realtime or of HTTP. */
-export interface LiveError {
+interface LiveError {
   readonly type: "error";
   readonly id: string;
   readonly code: string;
