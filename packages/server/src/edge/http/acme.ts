@@ -189,7 +189,9 @@ async function replaceFile(file: string, content: string): Promise<void> {
 /** A self-signed certificate, and the key of the certificate. */
 async function ownCertificate(domains: readonly string[]): Promise<string> {
   // Loaded here alone: the library is large, and needed once.
-  const { PemConverter, SubjectAlternativeNameExtension, X509CertificateGenerator } = await import("@peculiar/x509");
+  const { PemConverter, SubjectAlternativeNameExtension, X509CertificateGenerator } = await import(
+    "./certificate-tools.ts"
+  );
   const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
   const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
   const now = Date.now();

@@ -108,7 +108,7 @@ export async function readUploadForm(
 
 async function openParser(type: string): Promise<Busboy> {
   // Loaded with the first upload: the parser and Node's streams are large.
-  const { default: busboy } = await import("busboy");
+  const { busboy } = await import("./form-parser.ts");
   try {
     return busboy({
       headers: { "content-type": type },
