@@ -63,7 +63,8 @@ describe("types", () => {
 
   test("without functions, jobs and endpoints, socle check says what it has checked", async () => {
     const cwd = await scriptProject({ collections: [collection("a"), collection("b")], files: {} });
-    const stdout = "Checked the configuration and 2 collections; there are no functions, jobs or endpoints to check\n";
+    const stdout =
+      "Checked the configuration and 2 collections; there are no functions, jobs, endpoints or queries to check\n";
     expect(await socle(["check"], { cwd })).toMatchObject({ code: 0, stdout });
   });
 

@@ -1,10 +1,10 @@
 /** Bodies of the admin API about the user's code: files, functions, hooks, endpoints, jobs and queues, with runs. */
 import type { JsonValue } from "./collections.ts";
 
-/** A file of functions, of a job or of an endpoint, and the result of the last load (`GET /api/admin/scripts`). */
+/** A file of functions, of a job, of an endpoint or of a server query, and the result of the last load (`GET /api/admin/scripts`). */
 export interface ScriptFileEntry {
   filePath: string;
-  kind: "function" | "job" | "endpoint";
+  kind: "function" | "job" | "endpoint" | "query";
   /** For a function: the collection of the handled events. */
   collection: string | null;
   /** The time at which the running version was loaded; null if no version has been loaded. */

@@ -61,6 +61,7 @@ const reservedCollectionNames = [
   "job",
   "openapi",
   "batch",
+  "query",
   // A table of this name would hide the function of SQLite that conditions and lists of ids use.
 ];
 

@@ -1,5 +1,6 @@
 /** Realtime protocol: frames, close codes, limits, and the names of channels. */
 import { isReservedCollectionName, NAME_PATTERN } from "./collections.ts";
+import type { ErrorDetail } from "./errors.ts";
 import type { Event } from "./events.ts";
 
 /** Channels that one socket may hold (spec, "Limits"). */
@@ -28,7 +29,7 @@ export type ClientFrame =
       action: "subscribe";
       /** Names the subscription in the frames about the query. */
       id: string;
-      query: LiveQueryFrame;
+      query: LiveQueryFrame | ServerQueryFrame;
       /** The `seq` of the last frame of the window: if the window is the same still, only the order is sent. */
       since?: number | null;
       channel?: never;
@@ -52,6 +53,15 @@ export interface LiveQueryFrame {
   count?: string;
 }
 
+/** A server query: a file of `queries/`, by name, and the arguments as JSON. */
+export interface ServerQueryFrame {
+  name: string;
+  args?: { readonly [name: string]: unknown };
+}
+
+/** Characters that the JSON of the arguments of a server query may have. */
+export const MAX_QUERY_ARGUMENTS = 8 * 1024;
+
 /** Characters of the `id` of a subscription. */
 export const MAX_SUBSCRIPTION_ID = 64;
 
@@ -59,7 +69,8 @@ export const MAX_SUBSCRIPTION_ID = 64;
  * `resume_gap`: the log no longer holds everything after `since`; `filter_limit`: the service, or the caller, has as many filters as
  * allowed; `filter_too_expensive`: a filter takes too much processor time, and the subscription has ended; `query_limit`: the live
  * queries of the service, or of the caller, have as many records as allowed; `query_too_large`: the window does not fit the socket;
- * `unavailable`: the query could not be run now. The service closes the socket after `token_expired`.
+ * `unavailable`: the query could not be run now; `validation_error`: a server query refuses the arguments, and `details` says why;
+ * `internal_error`: a server query has failed, and the log says why. The service closes the socket after `token_expired`.
  */
 export const REALTIME_ERROR_CODES = [
   "invalid_json",
@@ -75,6 +86,8 @@ export const REALTIME_ERROR_CODES = [
   "query_limit",
   "query_too_large",
   "unavailable",
+  "validation_error",
+  "internal_error",
   "token_expired",
 ] as const;
 export type RealtimeErrorCode = (typeof REALTIME_ERROR_CODES)[number];
@@ -85,6 +98,7 @@ export type ServerFrame =
   | { type: "subscribed" | "unsubscribed"; channel?: string; id?: string }
   | LiveResult
   | LiveChange
+  | LiveValue
   | { type: "position"; seq: number }
   | { type: "pong" }
   | {
@@ -96,6 +110,8 @@ export type ServerFrame =
       id?: string;
       /** Of `invalid_filter`: where in the filter, from 1. */
       position?: number;
+      /** Of `validation_error`. */
+      details?: readonly ErrorDetail[];
       error: { code: RealtimeErrorCode; message: string };
     };
 
@@ -116,6 +132,14 @@ interface LiveWindow {
 export interface LiveResult extends LiveWindow {
   type: "result";
   items: { [name: string]: unknown }[];
+  value?: never;
+}
+
+/** The value of a server query: the first value, and each other value. */
+export interface LiveValue extends Pick<LiveWindow, "id" | "seq" | "every"> {
+  type: "result";
+  value: unknown;
+  items?: never;
 }
 
 /** A change of a window of records. */

@@ -69,6 +69,7 @@ export class LiveClient {
     if (this.seq !== null && frame.seq < this.seq)
       throw new Error(`A window goes back from ${this.seq} to ${frame.seq}`);
     this.seq = frame.seq;
+    if (frame.items === undefined) throw new Error("The frame has no records");
     this.total = frame.total ?? null;
     if (frame.type === "result") {
       this.items = frame.items;

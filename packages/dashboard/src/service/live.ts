@@ -32,8 +32,8 @@ export function useLiveRefresh(channels: readonly string[], queryKeys: readonly 
   useLive(channels, refresh);
 }
 
-/** The kinds with a page of their own; endpoints are among the functions. */
-export type ScriptKind = Exclude<ScriptFileEntry["kind"], "endpoint">;
+/** The kinds with a page of their own; endpoints and server queries are among the functions. */
+export type ScriptKind = Exclude<ScriptFileEntry["kind"], "endpoint" | "query">;
 
 const most = 1_000;
 /** A reload of files sends no event: pages that show the files ask often, the navigation seldom. */
@@ -49,7 +49,7 @@ const scriptFilesQuery = queryOptions({
 /** The files of a kind; undefined until the files are known. */
 export function useScriptFiles(kind: ScriptKind, isShown = true): readonly ScriptFileEntry[] | undefined {
   const { data } = useQuery({ ...scriptFilesQuery, refetchInterval: isShown ? shownMs : hiddenMs });
-  return data?.filter((file) => (file.kind === "endpoint" ? "function" : file.kind) === kind);
+  return data?.filter((file) => (file.kind === "job" ? "job" : "function") === kind);
 }
 
 const channels: { readonly [kind in ScriptKind]: string } = { function: "function.failed", job: "job.failed" };

@@ -36,6 +36,7 @@ export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backu
   const { service, scripts, config, logger } = options;
   const realtime = new Realtime({
     ...service,
+    named: scripts.queries,
     logger: logger.for("realtime"),
     bufferLimit: config["realtime.bufferLimit"],
     bufferTotal: config["realtime.bufferTotal"],
@@ -53,7 +54,7 @@ export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backu
     paths: dataPathsOf(config),
     settings: config,
   });
-  const { functions, jobs, endpoints } = scripts;
+  const { functions, jobs, endpoints, queries: serverQueries } = scripts;
   const admin = buildAdmin({
     ...core,
     functions,
@@ -66,7 +67,7 @@ export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backu
     scriptFiles: () => scripts.host.states(),
   });
   const keptAnswers = new KeptAnswers({ ...service, logger: logger.for("http") });
-  return { parts: { ...core, admin, endpoints, keptAnswers, logger: logger.for("http") }, backups };
+  return { parts: { ...core, admin, endpoints, serverQueries, keptAnswers, logger: logger.for("http") }, backups };
 }
 
 /** Paths on disks that the service writes to: the database, and the files unless the files are in a bucket. */

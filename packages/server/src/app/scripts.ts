@@ -23,6 +23,7 @@ import {
   type ScriptOwners,
   ServiceApi,
 } from "../code/script-host/index.ts";
+import { ServerQueries, serverQueryOf } from "../code/server-queries/index.ts";
 import { fileQueryTable } from "../files/storage/index.ts";
 import { userQueryTable } from "../people/auth/index.ts";
 import { eventQueryTable } from "../store/events/index.ts";
@@ -52,10 +53,11 @@ export class Scripts {
   readonly functions: Functions;
   readonly jobs: Jobs;
   readonly endpoints: Endpoints;
+  readonly queries: ServerQueries;
   readonly host: ScriptHost;
   readonly #owners: ScriptOwners;
   readonly #migrations: Migrations;
-  readonly #queries: QueryPool;
+  readonly #pool: QueryPool;
   readonly #logger: Logger;
   /** The real path of the project's folder, which is part of the address of each module. */
   readonly #root: () => string;
@@ -74,15 +76,15 @@ export class Scripts {
     this.#logger = logger.for("scripts");
     const host = new ScriptHost({ ...process, processes, inspectPort, logger: this.#logger });
     this.host = host;
-    this.#queries = new QueryPool({
+    this.#pool = new QueryPool({
       cwd: this.#root(),
       environment,
       options: { database: config.database, tables: [userQueryTable, fileQueryTable, eventQueryTable] },
       timeoutMs: Math.min(timeoutMs, 30_000),
       aliased: () => service.collections.queryTables(),
     });
-    service.database.joinGaps(this.#queries);
-    const reads = new Reads({ ...service, pool: this.#queries });
+    service.database.joinGaps(this.#pool);
+    const reads = new Reads({ ...service, pool: this.#pool });
     const shared = { ...service, timeoutMs, processes, host };
     this.functions = new Functions({
       ...shared,
@@ -99,8 +101,9 @@ export class Scripts {
     const prefix = config["endpoints.prefix"];
     const limitedRoutes = config["limits.requests"].map(({ routes }) => routes);
     this.endpoints = new Endpoints({ ...shared, prefix, limitedRoutes, logger: logger.for("endpoints") });
+    this.queries = new ServerQueries({ ...shared, reads, logger: logger.for("queries") });
     const calls = new ServiceApi({ ...service, reads, queues: this.jobs.queues });
-    this.#owners = { kinds: [this.functions, this.jobs, this.endpoints], calls };
+    this.#owners = { kinds: [this.functions, this.jobs, this.endpoints, this.queries], calls };
     this.#migrations = new Migrations({
       ...service,
       calls,
@@ -230,7 +233,7 @@ export class Scripts {
     const stopped = Promise.all([this.functions.stop(), this.jobs.stop()]);
     await Promise.race([stopped, Bun.sleep(graceMs)]);
     this.host.stop();
-    await this.#queries.stop();
+    await this.#pool.stop();
     await stopped;
     await Promise.all([this.functions.settled(), this.jobs.settled()]);
   }
@@ -240,14 +243,16 @@ export class Scripts {
     const hooks = this.functions.hooks.list().map(({ path, handler }) => `${path}:${handler}`);
     const jobs = this.jobs.names();
     const endpoints = this.endpoints.list().map(({ route }) => route);
+    const queries = this.queries.list().map(({ name }) => name);
     const paths = this.endpoints.list().map(({ path }) => path);
     const middlewares = paths.length === 0 ? [] : middlewaresOf(this.#root(), paths);
-    if (functions.length + hooks.length + jobs.length + endpoints.length > 0 || verb !== "Loaded")
+    if ([functions, hooks, jobs, endpoints, queries].some((each) => each.length > 0) || verb !== "Loaded")
       this.#logger.info(`${verb} functions and jobs`, {
         functions,
         ...(hooks.length > 0 && { hooks }),
         jobs,
         ...(endpoints.length > 0 && { endpoints }),
+        ...(queries.length > 0 && { queries }),
         ...(middlewares.length > 0 && { middlewares }),
         ...more,
       });
@@ -311,7 +316,7 @@ const noCalls: ScriptOwners["calls"] = {
 };
 
 /**
- * Checks functions, jobs and endpoints: loads every file once. The top level runs, as at a start of the service; no service
+ * Checks functions, jobs, endpoints and queries: loads every file once. The top level runs, as at a start of the service; no service
  * answers calls. Answers the files that do not load, and the declared variables of the environment that are not set.
  */
 export async function checkScripts(
@@ -325,6 +330,7 @@ export async function checkScripts(
     kinds: [
       kindOf("functions", (script) => triggersOf(script, timeoutMs)),
       kindOf("jobs", (script) => jobOf(script, timeoutMs)),
+      kindOf("queries", (script) => serverQueryOf(script, timeoutMs)),
       kindOf("migrations", checkMigration, "migrations"),
       kindOf("endpoints", (script, files) => checkEndpoint(script, files, { timeoutMs, prefix })),
     ],

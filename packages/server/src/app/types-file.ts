@@ -13,12 +13,13 @@ import {
   testDeclarations,
   typeDeclarations,
 } from "../code/script-host/index.ts";
+import { queryNameOf } from "../code/server-queries/index.ts";
 import { usualUmask } from "./file-modes.ts";
 import { findTestKit } from "./test-kit.ts";
 
 /** The types for an editor, relative to the project. */
 export const typesFile = ".socle/types.d.ts";
-/** The types that follow from the modules of jobs and endpoints. */
+/** The types that follow from the modules of jobs, endpoints and server queries. */
 const fileTypesFile = ".socle/files.d.ts";
 const testTypesFile = ".socle/test.d.ts";
 /** The declarations that the declarations of tests use. */
@@ -68,10 +69,11 @@ export async function writeTypes(
   const paths = Map.groupBy(findScripts(folder).scripts, (script) => script.folder);
   const filesBy = (kind: ScriptFolder, name: (path: string) => string): Map<string, string> =>
     new Map(paths.get(kind)?.map(({ path }) => [name(path), path]));
-  const files = fileDeclarations(
-    filesBy("jobs", jobNameOf),
-    filesBy("endpoints", (path) => routeOf(path, prefix)),
-  );
+  const files = fileDeclarations({
+    jobs: filesBy("jobs", jobNameOf),
+    endpoints: filesBy("endpoints", (path) => routeOf(path, prefix)),
+    queries: filesBy("queries", queryNameOf),
+  });
   await writeIfChanged(join(folder, typesFile), typeDeclarations(definitions, env));
   await writeIfChanged(join(folder, fileTypesFile), files);
   const kit = await findTestKit();
@@ -106,7 +108,7 @@ export async function writeCheckSettings(folder: string): Promise<void> {
       incremental: false,
       rootDir: "..",
     },
-    include: ["./**/*.d.ts", "../functions", "../jobs", "../endpoints", "../migrations", "../lib"],
+    include: ["./**/*.d.ts", "../functions", "../jobs", "../endpoints", "../queries", "../migrations", "../lib"],
     exclude: ["../node_modules"],
   };
   await writeIfChanged(join(folder, checkFile), `${JSON.stringify(settings, null, 2)}\n`);

@@ -88,7 +88,7 @@ test("only the author changes a note", async () => {
     "noEmit": true,
     "skipLibCheck": true
   },
-  "include": ["functions", "jobs", "endpoints", "migrations", "lib", ".socle/**/*"]
+  "include": ["functions", "jobs", "endpoints", "queries", "migrations", "lib", ".socle/**/*"]
 }
 `,
   ".vscode/launch.json": `{

@@ -173,14 +173,14 @@ export const keys = {
   "limits.liveRecords": key(
     wholeNumber(4_000, 100_000_000),
     500_000,
-    "records of all live queries, counted by the limits of the queries; equal queries of callers who get the same answer count once; a caller has at most a quarter",
+    "records of all live queries, counted by the limits of the queries; a server query counts as one for each 64 characters of its arguments; equal queries of callers who get the same answer count once; a caller has at most a quarter",
   ),
   "limits.queries": key(wholeNumber(1, 10_000), 256, "queries of one caller that wait for a reader thread"),
   "limits.queryTime": key(duration(10), "10s", "how long a query may run on a reader thread"),
   "limits.endpoints": key(
     wholeNumber(1, 100_000),
     1_000,
-    "requests to endpoints that run at the same time; a caller has at most half of these; the same number may wait",
+    "requests to endpoints and server queries that run at the same time; a caller has at most half of these; the same number may wait",
   ),
   "limits.endpointBody": key(size(1_024, 1_024 ** 4), "10MiB", "largest body of a request to an endpoint"),
   "limits.queuedRuns": key(wholeNumber(1, 100_000_000), 100_000, "runs that wait in one queue"),

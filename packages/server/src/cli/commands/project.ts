@@ -100,7 +100,7 @@ export const client: Command = {
 export const check: Command = {
   name: "check",
   summary:
-    "Check the configuration, the collections, the types of functions, jobs, endpoints and migrations, and that they load",
+    "Check the configuration, the collections, the types of functions, jobs, endpoints, queries and migrations, and that they load",
   async run({ terminal, load }) {
     const { config, logger } = await load();
     const definitions = await readDefinitions(config, logger);
@@ -108,7 +108,7 @@ export const check: Command = {
     if (findScripts(config.folder).scripts.length === 0) {
       const collections = count(definitions.length, "collection");
       terminal.out(
-        `Checked the configuration and ${collections}; there are no functions, jobs or endpoints to check\n`,
+        `Checked the configuration and ${collections}; there are no functions, jobs, endpoints or queries to check\n`,
       );
       return 0;
     }

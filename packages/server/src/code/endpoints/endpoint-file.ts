@@ -1,5 +1,5 @@
 /** Endpoint files: the path that the place of a file stands for, the exports of the file, and the file of a path. */
-import { oneOf, quote } from "../../base/kernel/index.ts";
+import { AppError, isAdmin, oneOf, type Principal, quote } from "../../base/kernel/index.ts";
 import { exportAdvice, type HandlerSchemas, parseOptions, parseTimeout, type Script } from "../script-host/index.ts";
 
 export const ENDPOINT_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -7,7 +7,7 @@ export type EndpointMethod = (typeof ENDPOINT_METHODS)[number];
 
 /** The callers that an endpoint may be for. */
 const accesses = ["public", "authenticated", "admin"] as const;
-type EndpointAccess = (typeof accesses)[number];
+export type EndpointAccess = (typeof accesses)[number];
 
 /** A part of a path: a word, a parameter by name, or, as the last part, a parameter for all further parts. */
 export type PathPart = { readonly word: string } | { readonly param: string } | { readonly rest: string };
@@ -70,10 +70,18 @@ export function endpointOf({ file, exports }: Script, { prefix, timeoutMs }: End
   };
 }
 
-function parseAccess(name: string, given: unknown): EndpointAccess {
+/** @throws Error that names the fault. */
+export function parseAccess(name: string, given: unknown): EndpointAccess {
   const access = accesses.find((each) => each === given);
   if (access !== undefined) return access;
   throw new Error(`${name}: ${quote(given)} is not valid; allowed: ${oneOf(accesses)}`);
+}
+
+/** @throws AppError `unauthorized`, `forbidden`: the caller may not call code with this access. */
+export function admitAccess(access: EndpointAccess, caller: Principal): void {
+  if (access === "public") return;
+  if (caller === null) throw new AppError("unauthorized", "Sign in to call this.");
+  if (access === "admin" && !isAdmin(caller)) throw new AppError("forbidden", "This is for admins only.");
 }
 
 /** The path that a file in `endpoints/` answers, for people: `/api/function/orders/[id]`. */

@@ -4,7 +4,7 @@
  */
 import type { User } from "@socle/protocol";
 import { actingFor, type Clock, newId, quote } from "../../base/kernel/index.ts";
-import { FailureBudget, Histogram, type Logger } from "../../base/logging/index.ts";
+import { Histogram, type Logger } from "../../base/logging/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import {
@@ -17,6 +17,7 @@ import {
   type ScriptKind,
   type ScriptResponse,
 } from "../script-host/index.ts";
+import { CallFailures } from "./call-failures.ts";
 import {
   type Endpoint,
   type EndpointDefaults,
@@ -72,13 +73,11 @@ export class Endpoints implements ScriptKind {
   readonly #options: EndpointsOptions;
   #endpoints: readonly Endpoint[] = [];
   #table = new RouteTable<RouteEntry>([]);
-  /** Bounds the failures that are written to the log and the event log. */
-  readonly #failures = new FailureBudget((failures) =>
-    this.#options.logger.error(`${failures} more requests to endpoints have failed in a minute; they are not listed`),
-  );
+  readonly #failures: CallFailures;
 
   constructor(options: EndpointsOptions) {
     this.#options = options;
+    this.#failures = new CallFailures({ ...options, calls: "requests to endpoints" });
   }
 
   check(script: Script, files: readonly string[]): void {
@@ -163,35 +162,19 @@ export class Endpoints implements ScriptKind {
     return { response: await begun.promise, over };
   }
 
-  /** Counts a request. Writes a failure to the log and, as `function.failed`, to the event log: the list of runs reads the event log. */
+  /** Counts a request, and reports a failure. */
   #ended(
     { found: { endpoint }, method, user, requestId }: EndpointCall,
     ended: { runId: string; end: CallOutcome; response: ScriptResponse | null; ms: number },
   ): void {
     const { runId, end, response, ms } = ended;
-    const { database, events, logger } = this.#options;
+    const { path, timeoutMs } = endpoint;
     const status = statusOf(end, response);
-    const key = `${endpoint.path} ${method} ${Math.floor(status / 100)}xx`;
+    const key = `${path} ${method} ${Math.floor(status / 100)}xx`;
     this.#requests.set(key, (this.#requests.get(key) ?? 0) + 1);
     this.durations.observe(ms);
-    const failure = failureOf(end, endpoint.timeoutMs);
-    if (failure === null || !this.#failures.take()) return;
-    const { message: error, stack } = failure;
-    logger.error(`${method} of ${endpoint.path} failed: ${error}`, { runId, requestId, stack });
-    const payload = {
-      collection: "",
-      trigger: method,
-      eventType: "request",
-      filePath: endpoint.path,
-      eventId: "",
-      runId,
-      durationMs: Math.round(ms),
-      error,
-    };
-    const principal = actingFor(user?.id ?? null, 0);
-    database
-      .transact((tx) => events.append(tx, { type: "function.failed", source: "functions", payload, principal }))
-      .catch((thrown) => logger.error("A failure of an endpoint could not be recorded", { error: thrown }));
+    const failure = failureOf(end, timeoutMs);
+    if (failure !== null) this.#failures.report(failure, { path, trigger: method, runId, requestId, user, ms });
   }
 }
 

@@ -1,3 +1,13 @@
 /** Endpoints: the files of `endpoints/`, paths, and calls of handlers. */
-export { ENDPOINT_METHODS, type Endpoint, type EndpointMethod, endpointOf, routeOf } from "./endpoint-file.ts";
+export { CallFailures } from "./call-failures.ts";
+export {
+  admitAccess,
+  ENDPOINT_METHODS,
+  type Endpoint,
+  type EndpointAccess,
+  type EndpointMethod,
+  endpointOf,
+  parseAccess,
+  routeOf,
+} from "./endpoint-file.ts";
 export { checkEndpoint, Endpoints, type FoundEndpoint } from "./endpoints.ts";

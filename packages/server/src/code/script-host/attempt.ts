@@ -6,6 +6,7 @@ import type { System } from "../../base/kernel/index.ts";
 import type { Earlier } from "../../data/records/index.ts";
 import type { HostProcess } from "./host-process.ts";
 import type {
+  CallMessage,
   HandlerOutcome,
   LogMessage,
   RequestData,
@@ -31,6 +32,11 @@ export interface ScriptTask {
   readonly principal: System;
   /** Aborted when the caller waits no more. */
   readonly caller?: AbortSignal;
+  /**
+   * Called with each call of the handler to the service, before the answer. A thrown AppError refuses the call. Answers a function that is
+   * called after the answer.
+   */
+  onCall?(call: Pick<CallMessage, "method" | "args">): () => void;
   /** For the handler of an endpoint. */
   readonly exchange?: ScriptExchange;
   /** Called when the handler starts; again when the handler starts again in another process. */

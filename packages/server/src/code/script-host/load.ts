@@ -11,7 +11,7 @@ import type { Supervisor } from "./supervisor.ts";
  */
 export const LANES = ["runs", "hooks", "endpoints", "migrations"] as const;
 
-/** `runs`: functions and jobs. `hooks`: handlers that a write waits for. `endpoints`: handlers of requests. `migrations`: a migration at a time. */
+/** `runs`: functions and jobs. `hooks`: handlers that a write waits for. `endpoints`: handlers of requests, and server queries. `migrations`: a migration at a time. */
 export type Lane = (typeof LANES)[number];
 
 /** A loaded file: the newest version without a load error. */

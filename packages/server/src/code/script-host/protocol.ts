@@ -19,6 +19,8 @@ export interface ScriptExports {
   readonly accesses?: { readonly [name: string]: unknown };
   /** The schemas of handlers that `endpoint` has made, by the names of the exports; absent without any. */
   readonly schemas?: { readonly [name: string]: HandlerSchemas };
+  /** The `access` of a default export that `query` has made; absent for another default export. */
+  readonly query?: unknown;
 }
 
 /** JSON Schemas (draft 2020-12) of the parts of requests and of the answer; a schema without a JSON form is absent. */
@@ -72,24 +74,25 @@ export interface ResponseData extends Pick<RequestData, "headers" | "body"> {
   readonly status: number;
 }
 
+/** The part of an outcome that tells by what the handler has decided, and with which effort. */
+export interface HandlerBasis {
+  /** Of a hook. */
+  readonly reads?: readonly Read[];
+  readonly usesEarlier?: true;
+  /** Of a server query that has looked at its caller. */
+  readonly usesCaller?: true;
+  /** Of a server query: milliseconds of the run for which the handler waited for no call to the service. */
+  readonly ms?: number;
+}
+
 /**
- * The end of a handler: its value as JSON, with the reads of a hook; an error meant for the caller; or a failure. The value of a
- * run, and of an endpoint, is `null`.
+ * The end of a handler: its value as JSON; an error meant for the caller; or a failure. The value of a run, and of an endpoint, is
+ * `null`.
  */
 export type HandlerOutcome =
-  | {
-      readonly status: "answered";
-      readonly value: string;
-      readonly reads?: readonly Read[];
-      readonly usesEarlier?: true;
-    }
-  | {
-      readonly status: "refused";
-      readonly refusal: CallError;
-      readonly reads?: readonly Read[];
-      readonly usesEarlier?: true;
-    }
-  | { readonly status: "failed"; readonly error: ScriptError };
+  | (HandlerBasis & { readonly status: "answered"; readonly value: string })
+  | (HandlerBasis & { readonly status: "refused"; readonly refusal: CallError })
+  | (HandlerBasis & { readonly status: "failed"; readonly error: ScriptError });
 
 /** The answer of a handler: the end of its attempt, or its response. A response without `pieces` is the end, too. */
 export type HandlerAnswer =
@@ -121,6 +124,8 @@ export interface RunInput {
   readonly headers?: { readonly [name: string]: string };
   /** For a request to an endpoint: the parts of the path that the file leaves open. */
   readonly params?: { readonly [name: string]: string | readonly string[] };
+  /** For a server query: the arguments as sent. */
+  readonly args?: { readonly [name: string]: unknown };
   /** The payload of a queue's run. */
   readonly payload?: JsonValue;
   /** For a migration: the position that was saved last; null before. */

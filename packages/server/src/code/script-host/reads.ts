@@ -2,6 +2,7 @@
  * Reads of the user's code: records, lists and queries. An answer begins with a line about the moment of the read, so that the
  * code can ask later whether the read would still be answered alike: a transaction and the hooks of a write ask at the commit.
  */
+import { USERS } from "@socle/protocol";
 import { AppError, BoundedMap, system } from "../../base/kernel/index.ts";
 import type { Collection, Collections } from "../../data/collections/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
@@ -44,10 +45,7 @@ type Method = (args: readonly string[], reading: Reading) => Promise<string> | s
 /** The reads that the user's code can make, by the name of the call. */
 export class Reads {
   readonly #options: ReadsOptions;
-  /** The collections that a query reads; null for a query that reads other tables, too. By the text of the query. */
-  #read = new BoundedMap<string, readonly string[] | null>(maxTexts);
-  /** The epoch of the definitions of `#read`: another definition may open other tables. */
-  #epoch = -1;
+  #tables: KnownTables | null = null;
   readonly #methods: { readonly [method in Read["method"]]: Method } = {
     "db.get": ([name = "", id = ""]) => this.#record(name, id),
     "db.page": ([name = "", search = ""], { remainingMs }) => this.#page(name, search, remainingMs),
@@ -136,6 +134,42 @@ export class Reads {
     return this.#version(method, args) ?? "";
   }
 
+  /**
+   * The data that the answer of a read depends on, by the present definitions; null for a read that may depend on anything. To be
+   * asked after the read: the tables of a query are known then.
+   */
+  dependencies({ method, args: [name = "", text = ""] }: Pick<Read, "method" | "args">): ReadDependencies | null {
+    const { records, queries, collections } = this.#options;
+    if (method === "db.query") {
+      const { tables, names } = this.#known();
+      const nameOf = (table: string): string | undefined =>
+        table === collections.users.table ? USERS : names.get(table);
+      const read = tables.get(name)?.map(nameOf);
+      if (read === undefined || read.includes(undefined)) return null;
+      return { collections: read.filter((each) => each !== undefined), onTime: false };
+    }
+    const own: ReadDependencies = { collections: [name], onTime: false };
+    if (method !== "db.page") return own;
+    try {
+      const found = queries.prepare(records.collection(name), system, text).query?.dependencies();
+      return found === undefined ? own : { collections: [...found.collections.keys()], onTime: found.onTime };
+    } catch (thrown) {
+      // A query that is refused for its text, or for its collection, depends on the definitions alone.
+      if (thrown instanceof AppError) return own;
+      throw thrown;
+    }
+  }
+
+  /** The tables of queries, and the names of the collections by table, by the present definitions. */
+  #known(): KnownTables {
+    const { collections } = this.#options;
+    const { epoch } = collections;
+    if (this.#tables?.epoch === epoch) return this.#tables;
+    const names = new Map(collections.all().map(({ table, name }) => [table, name]));
+    this.#tables = { epoch, names, tables: new BoundedMap(maxTexts) };
+    return this.#tables;
+  }
+
   /** A read with the changes of an open transaction. @throws AppError `bad_request` for a query, and a read of many rows. */
   own(tx: Transactor, { method, args }: Pick<Read, "method" | "args">): string {
     const { records, queries } = this.#options;
@@ -201,12 +235,8 @@ export class Reads {
       const collection = records.collection(name);
       return queries.state(collection, system, queries.prepare(collection, system, text)).version;
     }
-    if (this.#epoch !== collections.epoch) {
-      this.#epoch = collections.epoch;
-      this.#read = new BoundedMap(maxTexts);
-    }
-    const names = method === "db.get" ? [name] : this.#read.get(name);
-    if (names === undefined || names === null) return null;
+    const names = method === "db.get" ? [name] : this.#collectionsOf(name);
+    if (names === null) return null;
     const found = names.map((each) => collections.get(each)).filter((each) => each !== undefined);
     return found.length < names.length ? null : records.versions.of(new Map(found.map((each) => [each, all])), system);
   }
@@ -257,13 +287,33 @@ export class Reads {
   }
 
   async #query(query: { sql: string; params: string }, { remainingMs, file, isUrgent }: Reading): Promise<string> {
-    const { pool, collections } = this.#options;
+    const { pool } = this.#options;
     const { rows, tables } = await pool.query(query, { file, isUrgent, timeoutMs: Math.max(1, remainingMs) });
-    const byTable = new Map(collections.all().map(({ table, name }) => [table, name]));
-    const names = tables.map((table) => byTable.get(table));
-    this.#read.set(query.sql, names.includes(undefined) ? null : names.filter((name) => name !== undefined));
+    this.#known().tables.set(query.sql, tables);
     return rows;
   }
+
+  /** The collections that a query reads; null for a query that reads other tables, too, or was not made. */
+  #collectionsOf(sql: string): readonly string[] | null {
+    const { tables, names } = this.#known();
+    const read = tables.get(sql)?.map((table) => names.get(table));
+    return read === undefined || read.includes(undefined) ? null : read.filter((name) => name !== undefined);
+  }
+}
+
+/** Another definition may open other tables. */
+interface KnownTables {
+  readonly epoch: number;
+  /** The tables that a query reads, by the text of the query. */
+  readonly tables: BoundedMap<string, readonly string[]>;
+  /** The names of the collections, by table. */
+  readonly names: ReadonlyMap<string, string>;
+}
+
+/** The data that the answer of a read depends on: the collections, `users` included, and the passing of time. */
+export interface ReadDependencies {
+  readonly collections: readonly string[];
+  readonly onTime: boolean;
 }
 
 /** A look at reads: the time after which no read is made again, and whether other writes wait. */

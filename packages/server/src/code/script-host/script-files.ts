@@ -3,12 +3,12 @@ import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
 import type { CodeFile, ScriptError } from "./protocol.ts";
 
-const scriptFolders = ["functions", "jobs", "endpoints", "migrations"] as const;
+const scriptFolders = ["functions", "jobs", "endpoints", "queries", "migrations"] as const;
 export type ScriptFolder = (typeof scriptFolders)[number];
 /** Folders with code of the user: scripts, and `lib` with shared code. */
 export const codeFolders = [...scriptFolders, "lib"] as const;
 
-/** The module of a function, a job (spec, "Startup rules" 3) or an endpoint. */
+/** The module of a function, a job (spec, "Startup rules" 3), an endpoint or a server query. */
 export interface ScriptFile {
   readonly folder: ScriptFolder;
   /** Relative to the project, with forward slashes. */
@@ -41,7 +41,7 @@ function placeOf(path: string): ScriptFile | "stray" | null {
   if (isShared || isTest(path) || path.endsWith(".d.ts") || !/\.[cm]?[jt]sx?$/.test(path)) return null;
   const isModule = path.endsWith(".ts");
   if (folder === "endpoints") return isModule ? { folder, path, collection: null } : "stray";
-  if ((folder === "jobs" && names.length === 1) || folder === "migrations")
+  if ((folder === "jobs" && names.length === 1) || folder === "queries" || folder === "migrations")
     return isModule && names.length === 1 ? { folder, path, collection: null } : "stray";
   if (folder !== "functions" || names.length > 2) return null;
   const [collection = "", file] = names;
@@ -49,8 +49,8 @@ function placeOf(path: string): ScriptFile | "stray" | null {
 }
 
 /**
- * The functions, jobs and endpoints of a project: `functions/<collection>/<file>.ts`, `jobs/<file>.ts` and `endpoints/…/<file>.ts`,
- * by path; and the strays, files that look like scripts and have no effect.
+ * The scripts of a project: `functions/<collection>/<file>.ts`, `jobs/<file>.ts`, `endpoints/…/<file>.ts`, `queries/<file>.ts` and
+ * `migrations/<file>.ts`, by path; and the strays, files that look like scripts and have no effect.
  */
 export function findScripts(root: string): { scripts: ScriptFile[]; strays: string[] } {
   const scripts: ScriptFile[] = [];

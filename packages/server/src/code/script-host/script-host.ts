@@ -39,7 +39,13 @@ const laneOptions: {
 } = {
   runs: { contents: "functions and jobs", capacity: 112, isAwaited: false, isRepeatable: true, isAskedAgain: false },
   hooks: { contents: "hooks", capacity: 1_024, isAwaited: true, isRepeatable: true, isAskedAgain: true },
-  endpoints: { contents: "endpoints", capacity: 1_024, isAwaited: true, isRepeatable: false, isAskedAgain: false },
+  endpoints: {
+    contents: "endpoints and queries",
+    capacity: 1_024,
+    isAwaited: true,
+    isRepeatable: false,
+    isAskedAgain: false,
+  },
   // A repeated call would begin with the position of the first call.
   migrations: { contents: "migrations", capacity: 1, isAwaited: false, isRepeatable: false, isAskedAgain: false },
 };
@@ -227,7 +233,7 @@ export class ScriptHost {
     const files = filesOf(scripts, owners);
     for (const path of strays)
       this.#options.logger.warn(
-        `${path} has no effect: functions are functions/<collection>/<file>.ts, jobs are jobs/<file>.ts, migrations are migrations/<file>.ts, endpoints end in .ts, shared code starts with _`,
+        `${path} has no effect: functions are functions/<collection>/<file>.ts, jobs are jobs/<file>.ts, queries are queries/<file>.ts, migrations are migrations/<file>.ts, endpoints end in .ts, shared code starts with _`,
       );
     this.#missing = this.#missingVariables(root);
     for (const name of this.#missing)
@@ -342,7 +348,8 @@ export class ScriptHost {
     }
     this.#states.failed(file, result.error);
     const old = this.#scripts.get(file.path);
-    const none = file.folder === "endpoints" ? "its path answers 500" : "it has no effect";
+    const isAsked = file.folder === "endpoints" || file.folder === "queries";
+    const none = isAsked ? "its path answers 500" : "it has no effect";
     const effect = old === undefined ? none : "its last version keeps running";
     this.#options.logger.error(`${file.path} does not load, ${effect}: ${result.error.message}`);
     return old ?? null;

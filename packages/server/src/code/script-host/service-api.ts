@@ -76,10 +76,15 @@ export class ServiceApi implements CallAnswers {
 
   /** Objects are answered as JSON. @throws AppError with the code and details of the HTTP API. */
   async answer(call: CallMessage, caller: Caller): Promise<unknown> {
-    const method = this.#methods.get(call.method);
-    if (method === undefined) throw new AppError("not_found", `There is no ${quote(call.method)}.`);
-    const value = await method(caller.task.principal, call.args, caller);
-    return typeof value === "object" && !(value instanceof Uint8Array) ? JSON.stringify(value) : value;
+    const answered = caller.task.onCall?.(call);
+    try {
+      const method = this.#methods.get(call.method);
+      if (method === undefined) throw new AppError("not_found", `There is no ${quote(call.method)}.`);
+      const value = await method(caller.task.principal, call.args, caller);
+      return typeof value === "object" && !(value instanceof Uint8Array) ? JSON.stringify(value) : value;
+    } finally {
+      answered?.();
+    }
   }
 
   #recordMethods(): Record<string, Method> {

@@ -128,13 +128,15 @@ function fileType([name, path]: readonly [name: string, path: string]): string {
   return `  ${JSON.stringify(name)}: typeof import(${JSON.stringify(`../${path}`)});\n`;
 }
 
+/** Paths of files, by names. */
+type FileNames = ReadonlyMap<string, string>;
+
 /**
- * The modules of jobs and endpoints, from which the types of queues and endpoints follow. These declarations are in a file of
- * their own: who reads the declarations has the compiler read the modules, too.
- * @param jobs paths of files by the names of the jobs
- * @param endpoints paths of files by route, such as `/api/function/orders/[id]`
+ * The modules of jobs, endpoints and server queries, from which types follow. These declarations are in a file of their own: who reads
+ * the declarations has the compiler read the modules, too. Endpoints are named by route, such as `/api/function/orders/[id]`.
  */
-export function fileDeclarations(jobs: ReadonlyMap<string, string>, endpoints: ReadonlyMap<string, string>): string {
+export function fileDeclarations(files: { jobs: FileNames; endpoints: FileNames; queries: FileNames }): string {
+  const { jobs, endpoints, queries } = files;
   return `// Written by socle from the names of files, again with each change. Do not edit.
 
 interface JobFiles {
@@ -142,5 +144,8 @@ ${[...jobs].map(fileType).join("")}}
 
 interface EndpointFiles {
 ${[...endpoints].map(fileType).join("")}}
+
+interface QueryFiles {
+${[...queries].map(fileType).join("")}}
 `;
 }

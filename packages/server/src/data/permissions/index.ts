@@ -19,4 +19,14 @@ export {
   selectsByOwner,
   wordOf,
 } from "./policy.ts";
-export { adminScope, admitCall, admitScope, hasScope, isScope, lacking, scopeForms, scopesOf } from "./scopes.ts";
+export {
+  adminScope,
+  admitCall,
+  admitQuery,
+  admitScope,
+  hasScope,
+  isScope,
+  lacking,
+  scopeForms,
+  scopesOf,
+} from "./scopes.ts";

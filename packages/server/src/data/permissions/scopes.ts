@@ -12,11 +12,13 @@ export const adminScope = "admin";
 const records = /^(?:\*|[A-Za-z][A-Za-z0-9_]{0,62}):(?:read|write)$/;
 const endpoint = /^function:(?:\/|(?:\/[^\s/*?#]{1,200}){1,20}(?:\/\*)?|\/\*)$/;
 
+const query = /^query:(?:\*|[A-Za-z][A-Za-z0-9_-]{0,62})$/;
+
 export const scopeForms =
-  '"posts:read", "posts:write", "*:read", "*:write", "function:/path", "function:/path/*" or "admin"';
+  '"posts:read", "posts:write", "*:read", "*:write", "function:/path", "function:/path/*", "query:name", "query:*" or "admin"';
 
 export function isScope(text: string): boolean {
-  return text === adminScope || records.test(text) || endpoint.test(text);
+  return text === adminScope || records.test(text) || endpoint.test(text) || query.test(text);
 }
 
 /** The scopes that bound a caller; null for a caller without a bound. */
@@ -40,6 +42,13 @@ export function admitScope(principal: Principal, noun: string, access: Access): 
 export function admitCall(principal: Principal, path: readonly string[]): void {
   const isOpen = scopesOf(principal)?.some((scope) => isOfPath(scope, path)) ?? true;
   if (!isOpen) throw lacking(`function:/${path.join("/")}`);
+}
+
+/** @param name of a server query. @throws AppError `forbidden`. */
+export function admitQuery(principal: Principal, name: string): void {
+  const scopes = scopesOf(principal);
+  if (scopes !== null && !scopes.includes(`query:${name}`) && !scopes.includes("query:*"))
+    throw lacking(`query:${name}`);
 }
 
 export function lacking(scope: string): AppError {

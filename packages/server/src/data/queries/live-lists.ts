@@ -13,7 +13,8 @@ export type LiveParameters = ReadonlyMap<string, string>;
 
 /** A query for a window. */
 export interface LiveList extends Dependencies {
-  readonly isOfGroups: boolean;
+  /** The items of the window. */
+  readonly shape: "records" | "groups";
   /** Whether the list needs a reader thread. */
   readonly isOnThread: boolean;
   /** The most items of the window. */
@@ -23,7 +24,7 @@ export interface LiveList extends Dependencies {
 /** A window as read. */
 export interface LivePage {
   /** The JSON of the items. */
-  readonly items: string;
+  readonly json: string;
   readonly total: number | null;
   /** Another text means another record behind the window; empty for a list that has no further page. */
   readonly nextKey: string;
@@ -47,8 +48,7 @@ export class LiveLists {
     const { query } = this.#list(name, parameters, principal).list;
     if (query === null) throw new Error("A live query has no parameters");
     const { plan, site } = query;
-    const isOfGroups = plan.type === "groups";
-    return { ...query.dependencies(), isOfGroups, isOnThread: site === "thread", limit: plan.limit };
+    return { ...query.dependencies(), shape: plan.type, isOnThread: site === "thread", limit: plan.limit };
   }
 
   /** Reads a window by the definitions of this moment. @throws AppError as `prepare`, and as `Queries.page`. */
@@ -59,7 +59,7 @@ export class LiveLists {
     const cursorFor = (principal: Principal): string | null =>
       next === null ? null : this.#queries.cursorAfter(query, next, principal);
     const nextKey = next === null ? "" : JSON.stringify(next);
-    return { items: JsonText.from("", items).text, total, nextKey, cursorFor, ms };
+    return { json: JsonText.from("", items).text, total, nextKey, cursorFor, ms };
   }
 
   #list(

@@ -1,8 +1,10 @@
 /** The router of the whole API, with every route in the order in which paths are matched. */
 
 import type { Config } from "../../base/config/index.ts";
+import { Admission } from "../../base/kernel/index.ts";
 import type { LimitMeter, Logger, RequestMeter } from "../../base/logging/index.ts";
 import type { Endpoints } from "../../code/endpoints/index.ts";
+import type { ServerQueries } from "../../code/server-queries/index.ts";
 import type { Collections } from "../../data/collections/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
 import type { Records } from "../../data/records/index.ts";
@@ -36,6 +38,7 @@ import { clientRoutes } from "./routes/client.ts";
 import { endpointRoutes } from "./routes/endpoints.ts";
 import { healthRoutes, metricsRoutes } from "./routes/health.ts";
 import { openApiRoutes } from "./routes/openapi.ts";
+import { queryRoutes } from "./routes/queries.ts";
 import { realtimeRoutes, type Upgrade } from "./routes/realtime.ts";
 import { recordRoutes } from "./routes/records.ts";
 import { storageRoutes } from "./routes/storage.ts";
@@ -56,6 +59,7 @@ export interface ApiParts {
   realtime: Realtime;
   admin: Admin;
   endpoints: Endpoints;
+  serverQueries: ServerQueries;
   database: Database;
   /** The answers to requests with an `Idempotency-Key`. */
   keptAnswers: KeptAnswers;
@@ -91,7 +95,8 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
     maxKeys: config["limits.idempotencyKeys"],
     maxBody: config["limits.body"],
   });
-  const options = { ...parts, ...connections, cors, rates: new RateLimiter(config), idempotency };
+  const calls = callAdmission(config["limits.endpoints"]);
+  const options = { ...parts, ...connections, cors, rates: new RateLimiter(config), idempotency, calls };
   const requestLimits = config["limits.requests"];
   const limiter = requestLimits.length === 0 ? null : new RequestLimiter(requestLimits);
   const endpoints = endpointRoutes(options);
@@ -119,6 +124,7 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
       ...realtimeRoutes(options),
       ...batchRoutes(options),
       ...transferRoutes(options),
+      ...queryRoutes(options),
       ...endpoints.routes,
       ...recordRoutes(options),
     },
@@ -135,5 +141,16 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
       bodyLimit: config["limits.body"],
       positions: options.realtime,
     },
+  });
+}
+
+/** Admits the calls of endpoints and server queries. */
+function callAdmission(width: number): Admission {
+  return new Admission({
+    limit: "endpoints",
+    message: "Too many requests to endpoints are under way; try again in a moment.",
+    width,
+    share: Math.ceil(width / 2),
+    maxWaiting: width,
   });
 }

@@ -5,6 +5,7 @@ import { hasScope } from "../../data/permissions/index.ts";
 import { type Listener, topicsOfListener } from "./audience.ts";
 import type { Feed, ListeningSocket } from "./feed.ts";
 import { errorText, FrameError, gapError, overlap, parseFrame, replyText, toText } from "./frames.ts";
+import type { LiveSource } from "./live-sources.ts";
 import { LiveSubscriptions, type ViewingSocket } from "./live-subscriptions.ts";
 import { type SubscribedSocket, Subscription } from "./subscription.ts";
 import { Inbox } from "./turns.ts";
@@ -235,10 +236,8 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
     }
     const isNew = !this.#live.has(id);
     if (isNew) this.#checkRoom({ name: null, id });
-    const { collection, ...parameters } = frame.query;
-    const texts = new Map(Object.entries(parameters).map(([name, value]) => [name, String(value)]));
     try {
-      this.#live.begin(id, { collection, parameters: texts }, frame.since ?? null);
+      this.#live.begin(id, sourceOf(frame.query), frame.since ?? null);
     } catch (thrown) {
       throw thrown instanceof FrameError ? thrown.about({ name: null, id }) : thrown;
     }
@@ -330,4 +329,10 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
     held.subscription.remove(held.channel.types);
     this.#feed.countChannel(this.#address, -1);
   }
+}
+
+function sourceOf(query: Extract<LiveFrame, { query: object }>["query"]): LiveSource {
+  if ("name" in query) return { name: query.name, args: query.args ?? {} };
+  const { collection, ...parameters } = query;
+  return { collection, parameters: new Map(Object.entries(parameters).map(([name, value]) => [name, String(value)])) };
 }

@@ -38,7 +38,7 @@ export interface ListeningSocket extends Buffered {
   appear(collection: string): void;
 }
 
-export interface FeedOptions extends VisibilityOptions, Pick<LiveOptions, "lists"> {
+export interface FeedOptions extends VisibilityOptions, Pick<LiveOptions, "lists" | "named"> {
   database: Database;
   limits: LimitMeter;
   logger: Logger;

@@ -2,10 +2,13 @@
 import {
   type Channel,
   type ClientFrame,
+  type ErrorDetail,
+  MAX_QUERY_ARGUMENTS,
   MAX_SUBSCRIPTION_ID,
   parseChannel,
   type RealtimeErrorCode,
   type ServerFrame,
+  type ServerQueryFrame,
 } from "@socle/protocol";
 import { isObject, quote } from "../../base/kernel/index.ts";
 
@@ -15,6 +18,8 @@ export interface FrameSubject {
   readonly id?: string | null;
   /** In the filter, from 1. */
   readonly position?: number | null;
+  /** Of `validation_error`. */
+  readonly details?: readonly ErrorDetail[] | undefined;
 }
 
 /** A frame that cannot be followed. The client is told, and the socket stays open. */
@@ -29,9 +34,9 @@ export class FrameError extends Error {
     this.subject = typeof subject === "object" && subject !== null ? subject : { channel: subject };
   }
 
-  /** The error of a filter, with the subscription of the filter. */
+  /** The error of a filter or a query, with the subscription. */
   about({ name, id }: { name: string | null; id: string | null }): FrameError {
-    return new FrameError(this.code, this.message, { channel: name, id, position: this.subject.position ?? null });
+    return new FrameError(this.code, this.message, { ...this.subject, channel: name, id });
   }
 }
 
@@ -112,7 +117,10 @@ function parseLiveFrame(action: "subscribe" | "unsubscribe", frame: Readonly<Rec
     throw new FrameError("invalid_action", `"since" must be the "seq" of a frame, not ${shown(since)}.`, subject);
   if (!isObject(query))
     throw new FrameError("invalid_query", `"query" must be an object, not ${shown(query)}.`, subject);
+  const from = since === null ? null : Number(since);
   const { collection, ...parameters } = query;
+  if (collection === undefined && query["name"] !== undefined)
+    return { action, id, query: parseServerQuery(query, subject), since: from };
   if (typeof collection !== "string")
     throw new FrameError("invalid_query", `"collection" must be a string, not ${shown(collection)}.`, subject);
   const texts: Record<string, string> = {};
@@ -129,7 +137,22 @@ function parseLiveFrame(action: "subscribe" | "unsubscribe", frame: Readonly<Rec
       throw new FrameError("invalid_query", `"${name}" must be a string, not ${shown(value)}.`, subject);
     texts[parameter] = String(value);
   }
-  return { action, id, query: { collection, ...texts }, since: since === null ? null : Number(since) };
+  return { action, id, query: { collection, ...texts }, since: from };
+}
+
+/** The server query of a frame. @throws FrameError `invalid_query`. */
+function parseServerQuery(query: Readonly<Record<string, unknown>>, subject: FrameSubject): ServerQueryFrame {
+  const { name, args = null, ...others } = query;
+  const refuse = (message: string): never => {
+    throw new FrameError("invalid_query", message, subject);
+  };
+  const [other] = Object.keys(others);
+  if (other !== undefined) return refuse(`A server query has no ${shown(other)}; there are: name, args.`);
+  if (typeof name !== "string") return refuse(`"name" must be a string, not ${shown(name)}.`);
+  if (args === null) return { name };
+  if (!isObject(args)) return refuse(`"args" must be an object, not ${shown(args)}.`);
+  if (JSON.stringify(args).length <= MAX_QUERY_ARGUMENTS) return { name, args };
+  return refuse(`"args" must have ${MAX_QUERY_ARGUMENTS} characters of JSON at most.`);
 }
 
 function readId(id: unknown, channel: string | null): string | null {
@@ -168,7 +191,7 @@ export function toText(frame: ServerFrame): string {
 
 export function errorText(error: FrameError): string {
   const { code, message, subject } = error;
-  const { channel, id = null, position = null } = subject;
+  const { channel, id = null, position = null, details } = subject;
   return toText({
     type: "error",
     code,
@@ -176,6 +199,7 @@ export function errorText(error: FrameError): string {
     ...(channel !== null && { channel }),
     ...(id !== null && { id }),
     ...(position !== null && { position }),
+    ...(details !== undefined && { details }),
     error: { code, message },
   });
 }

@@ -5,16 +5,21 @@
  * A window that costs more is read less often: a single window takes a twentieth of a processor at most, and all windows of a
  * caller take the caller's budget (`limits.filterTime`).
  */
-import { Admission, AppError, identityOf, type Principal } from "../../base/kernel/index.ts";
+import { AppError, CallerGone } from "../../base/kernel/index.ts";
 import type { LimitMeter, Logger } from "../../base/logging/index.ts";
 import { type Collections, definitionsChanged } from "../../data/collections/index.ts";
-import { classOf, type LiveLists, type LivePage } from "../../data/queries/index.ts";
+import type { LiveLists } from "../../data/queries/index.ts";
 import { recordsChanged } from "../../data/records/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import { tally } from "./audience.ts";
+import { CommitWatch } from "./commit-watch.ts";
 import { FrameError } from "./frames.ts";
-import { LiveQuery, type LiveSource, type Viewer } from "./live-query.ts";
+import { type Entry, entryOf, isNamed, keysOf } from "./live-entry.ts";
+import { frameErrorOf, refusing, tooLarge } from "./live-errors.ts";
+import { LiveQuery, type Viewer } from "./live-query.ts";
+import { LiveRoom } from "./live-room.ts";
+import { anything, type LivePlan, type LiveSource, LiveSources, type NamedQueries } from "./live-sources.ts";
 import type { Budgets, Turns } from "./turns.ts";
 
 export interface LiveOptions {
@@ -22,6 +27,8 @@ export interface LiveOptions {
   readonly collections: Collections;
   readonly events: EventLog;
   readonly lists: LiveLists;
+  /** The server queries. */
+  readonly named: NamedQueries;
   readonly limits: LimitMeter;
   readonly logger: Logger;
   readonly turns: Turns;
@@ -34,8 +41,6 @@ export interface LiveOptions {
   readonly bufferLimit: number;
 }
 
-/** The part of the capacity that a caller may hold. */
-const share = 4;
 /** A window takes a part of a processor: a read of 10 ms is made every 200 ms. */
 const restFactor = 20;
 /** Milliseconds between two reads of a window that depends on the time. */
@@ -44,34 +49,17 @@ const timeEveryMs = 1_000;
 const lingerMs = 60_000;
 /** Milliseconds before a window is read again that could not be read. */
 const retryMs = 1_000;
-
-/** A live query with the state of its runs. */
-interface Entry {
-  readonly key: string;
-  readonly query: LiveQuery;
-  /** The keys of `#clean`. */
-  readonly watched: readonly string[];
-  /** `clean`: no commit since the last read may have changed the window. */
-  state: "clean" | "due" | "running";
-  /** Whether a commit may have changed the window during the run. */
-  isStale: boolean;
-  /** Each event up to this seq is told. */
-  seq: number;
-  readAt: number;
-  timer: Timer | null;
-}
+/** Failed runs, one after the other, after which a server query ends that another run might answer. */
+const maxFailures = 5;
 
 export class LiveQueries {
   readonly #options: LiveOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #byViewer = new Map<Viewer, Entry>();
-  /** Entries that a change of a collection, or of an owner's records in a collection, makes due. */
-  readonly #clean = new Map<string, Set<Entry>>();
-  /** Items that the windows of each caller, and all windows, may have. */
-  readonly #held = new Map<string, number>();
-  #total = 0;
-  /** Windows that need a reader thread are read one after the other, so that other queries have the other threads. */
-  readonly #onThread = new Admission({ width: 1 });
+  readonly #sources: LiveSources;
+  /** The entries that no commit since the last read may have changed. */
+  readonly #clean = new CommitWatch<Entry>();
+  readonly #room: LiveRoom;
   /** Called when the events of a group commit are on disk. */
   #flushed: PromiseWithResolvers<void> | null = null;
   readonly #stops: (() => void)[];
@@ -79,13 +67,21 @@ export class LiveQueries {
 
   constructor(options: LiveOptions) {
     this.#options = options;
+    this.#sources = new LiveSources(options);
+    this.#room = new LiveRoom(options);
     const { projection } = options.database;
-    projection.on(recordsChanged, ({ collection, owners }) => this.#changed(collection, owners));
+    projection.on(recordsChanged, ({ collection, owners }) => {
+      this.#changed(collection, owners);
+      this.#changed(anything, []);
+    });
     projection.on(definitionsChanged, () => setImmediate(() => this.#redefined()));
+    options.named.onLoad(() => this.#reloaded());
     this.#stops = [
-      options.events.listen(() => {
+      options.events.listen(({ seq }) => {
         this.#flushed?.resolve();
         this.#flushed = null;
+        // Files, sessions and runs have events, and are no records.
+        this.#changed(anything, [], seq - 1);
       }),
     ];
   }
@@ -120,10 +116,11 @@ export class LiveQueries {
     query.viewers.delete(viewer);
     query.waiting.delete(viewer);
     tally(query.callers, viewer.caller, -1);
-    if (!query.callers.has(viewer.caller)) this.#count(viewer.caller, -query.list.limit);
+    if (!query.callers.has(viewer.caller)) this.#room.count(viewer.caller, -query.plan.limit);
     if (!query.isEmpty) return;
     clearTimeout(entry.timer ?? undefined);
-    if (entry.state === "clean" && !query.list.onTime)
+    entry.abort?.abort();
+    if (entry.state === "clean" && !query.plan.onTime)
       entry.timer = setTimeout(() => this.#forget(entry), lingerMs).unref();
     else this.#forget(entry);
   }
@@ -139,115 +136,93 @@ export class LiveQueries {
     return this.#options.events.committedSeq;
   }
 
-  /** @throws AppError as `LiveLists.prepare`; FrameError `query_limit`. */
+  /** @throws AppError as `LiveSources.prepare`; FrameError `query_limit`. */
   #entryFor({ listener, caller }: Viewer, source: LiveSource): Entry {
-    const { lists, every } = this.#options;
-    const { collection, parameters } = source;
-    const list = lists.prepare(collection, parameters, listener);
-    const audience = list.onCaller ? `${identityOf(listener) ?? ""} ${listener?.role ?? ""}` : "";
-    const key = JSON.stringify([collection, ...[...parameters].toSorted(), classOf(listener), audience]);
+    const plan = this.#sources.prepare(source, listener);
+    const key = this.#sources.keyOf(source, plan, listener);
     const found = this.#entries.get(key);
-    if (found?.query.callers.has(caller) !== true) this.#admit(caller, list.limit, found === undefined);
+    if (found?.query.callers.has(caller) !== true) this.#room.admit(caller, plan.limit, found === undefined);
     if (found !== undefined) {
       if (found.query.isEmpty) clearTimeout(found.timer ?? undefined);
       return found;
     }
-    const own = identityOf(listener) ?? "";
-    const watched = [...list.collections].map(([name, records]) => (records === "own" ? `${name} ${own}` : name));
-    const query = new LiveQuery(source, list, every);
-    const entry: Entry = { key, query, watched, state: "due", isStale: false, seq: 0, readAt: 0, timer: null };
+    const entry = entryOf(key, new LiveQuery(source, plan, this.#options.every), "due");
+    entry.watched = keysOf(plan, listener);
     this.#entries.set(key, entry);
-    this.#total += list.limit;
+    this.#room.total += plan.limit;
     return entry;
-  }
-
-  /** @throws FrameError `query_limit` for a window beyond the bound, of all callers or of this caller. */
-  #admit(caller: string, items: number, isNew: boolean): void {
-    const { capacity, limits } = this.#options;
-    const isFull = isNew && this.#total + items > capacity;
-    if (!isFull && (this.#held.get(caller) ?? 0) + items <= capacity / share) {
-      this.#count(caller, items);
-      return;
-    }
-    limits.reached("liveRecords", { caller });
-    throw new FrameError(
-      "query_limit",
-      isFull
-        ? "All live queries together have as many records as this service allows. Try again later, or with a smaller limit."
-        : "Your live queries have as many records as one caller may. End some, or give the queries a smaller limit.",
-    );
-  }
-
-  #count(caller: string, items: number): void {
-    const left = (this.#held.get(caller) ?? 0) + items;
-    if (left > 0) this.#held.set(caller, left);
-    else this.#held.delete(caller);
   }
 
   #forget(entry: Entry): void {
     clearTimeout(entry.timer ?? undefined);
     if (this.#entries.get(entry.key) !== entry) return;
     this.#entries.delete(entry.key);
-    this.#total -= entry.query.list.limit;
-    this.#unwatch(entry);
+    this.#room.total -= entry.query.plan.limit;
+    this.#clean.remove(entry);
   }
 
-  #watch(entry: Entry): void {
-    for (const key of entry.watched) this.#clean.getOrInsertComputed(key, () => new Set()).add(entry);
+  /**
+   * A commit has changed records, or anything else. Each window is marked once until the next read, however many records change.
+   * @param toldSeq each event up to this seq is in the marked windows: the commit of the change is not on disk yet.
+   */
+  #changed(collection: string, owners: readonly (string | null)[], toldSeq = this.#options.events.flushedSeq): void {
+    for (const entry of this.#clean.changed(collection, owners)) this.#mark(entry, toldSeq);
   }
 
-  #unwatch(entry: Entry): void {
-    for (const key of entry.watched) {
-      const entries = this.#clean.get(key);
-      entries?.delete(entry);
-      if (entries?.size === 0) this.#clean.delete(key);
-    }
-  }
-
-  /** A commit has changed records. Each window is marked once until the next read, however many records change. */
-  #changed(collection: string, owners: readonly (string | null)[]): void {
-    if (this.#clean.size === 0) return;
-    for (const key of [collection, ...owners.map((owner) => `${collection} ${owner}`)]) {
-      const entries = this.#clean.get(key);
-      if (entries === undefined) continue;
-      for (const entry of [...entries]) {
-        this.#unwatch(entry);
-        entry.isStale = true;
-        if (entry.state !== "clean") continue;
-        // The commit of the change is not on disk yet: all events on disk are told.
-        entry.seq = Math.max(entry.seq, this.#options.events.flushedSeq);
-        if (entry.query.isEmpty) this.#forget(entry);
-        else this.#makeDue(entry);
-      }
-    }
+  /** The window may be another window now. */
+  #mark(entry: Entry, toldSeq: number): void {
+    entry.isStale = true;
+    if (entry.state !== "clean") return;
+    entry.seq = Math.max(entry.seq, toldSeq);
+    if (entry.query.isEmpty) this.#forget(entry);
+    else this.#makeDue(entry);
   }
 
   /** Other definitions: the windows, the rights and the callers who get the same answer may be others. */
   #redefined(): void {
-    for (const entry of [...this.#entries.values()]) {
-      const viewers = [...entry.query.viewers, ...entry.query.waiting];
-      for (const viewer of viewers) this.leave(viewer);
-      this.#forget(entry);
-      for (const viewer of viewers) this.#viewAgain(viewer, entry.query);
+    for (const entry of [...this.#entries.values()])
+      if (isNamed(entry)) this.#mark(entry, this.#options.events.flushedSeq);
+      else this.#viewAllAgain(entry);
+  }
+
+  #viewAllAgain(entry: Entry): void {
+    const viewers = [...entry.query.viewers, ...entry.query.waiting];
+    for (const viewer of viewers) this.leave(viewer);
+    this.#forget(entry);
+    for (const viewer of viewers) this.#viewAgain(viewer, entry.query);
+  }
+
+  /** The user's code was loaded: a server query may be gone, be for other callers, or have another value. */
+  #reloaded(): void {
+    for (const entry of [...this.#entries.values()].filter(isNamed)) {
+      const { source, viewers, waiting } = entry.query;
+      for (const viewer of [...viewers, ...waiting])
+        try {
+          refusing(() => this.#sources.prepare(source, viewer.listener));
+        } catch (thrown) {
+          if (!(thrown instanceof FrameError)) throw thrown;
+          viewer.end(thrown);
+        }
+      if (this.#entries.get(entry.key) === entry) this.#mark(entry, this.#options.events.flushedSeq);
     }
   }
 
   /** Views a window again by other definitions or rights. The viewer gets the whole window, or an empty window without the right. */
-  #viewAgain(viewer: Viewer, { source, list, every }: LiveQuery): void {
+  #viewAgain(viewer: Viewer, { source, plan, every }: LiveQuery): void {
     try {
       this.view(viewer, source, null);
     } catch (thrown) {
       if (!(thrown instanceof FrameError)) throw thrown;
-      if (thrown.code !== "forbidden") {
+      if (thrown.code !== "forbidden" || "name" in source) {
         viewer.end(thrown);
         return;
       }
       // The entry is for this viewer alone, and is looked at again with the next definitions.
-      const query = new LiveQuery(source, { ...list, collections: new Map(), limit: 0 }, every);
+      const query = new LiveQuery(source, { ...plan, collections: new Map(), limit: 0 }, every);
       query.waiting.add(viewer);
       query.callers.set(viewer.caller, 1);
       const key = `closed ${crypto.randomUUID()}`;
-      const entry: Entry = { key, query, watched: [], state: "clean", isStale: false, seq: 0, readAt: 0, timer: null };
+      const entry = entryOf(key, query, "clean");
       this.#entries.set(key, entry);
       this.#byViewer.set(viewer, entry);
       query.close(this.#options.events.flushedSeq, thrown);
@@ -286,23 +261,27 @@ export class LiveQueries {
     entry.timer = null;
     entry.state = "running";
     entry.isStale = false;
+    entry.abort = new AbortController();
     // A change from now on makes another run due.
-    this.#watch(entry);
+    this.#clean.add(entry);
     try {
-      await this.#read(entry);
+      await this.#read(entry, entry.abort.signal);
+      entry.failures = 0;
     } catch (thrown) {
       this.#failed(entry, thrown);
     }
     entry.readAt = performance.now();
     entry.state = "clean";
+    entry.abort = null;
     if (this.#entries.get(entry.key) !== entry) return;
-    if (query.isEmpty && (entry.isStale || query.waiting.size > 0)) this.#forget(entry);
+    if (this.#sources.isDivided(query.source, query.plan)) this.#viewAllAgain(entry);
+    else if (query.isEmpty && (entry.isStale || query.waiting.size > 0)) this.#forget(entry);
     else if (entry.isStale || query.waiting.size > 0) this.#makeDue(entry);
-    else if (query.list.onTime)
+    else if (query.plan.onTime)
       entry.timer = setTimeout(() => this.#makeDue(entry), Math.max(timeEveryMs, query.every)).unref();
   }
 
-  async #read(entry: Entry): Promise<void> {
+  async #read(entry: Entry, signal: AbortSignal): Promise<void> {
     const { turns } = this.#options;
     const { query } = entry;
     const viewer = [...query.viewers, ...query.waiting][0];
@@ -310,38 +289,54 @@ export class LiveQueries {
     const { listener, caller } = viewer;
     const end = await turns.take(caller);
     // The events up to here are in every read that begins now.
-    const seq = this.#committed;
-    const reading = this.#page(query, listener, caller);
+    const [seq, changes] = [this.#committed, this.#clean.now];
+    const reading = this.#sources.read(query.source, query.plan, { listener, caller, signal });
     // A read on the event loop is done by now; a thread needs no turn.
     end();
-    const page = await reading;
+    const read = await reading;
+    if (read === null) {
+      entry.isStale = true;
+      return;
+    }
     await this.#onDisk(this.#committed);
     const endTelling = await turns.take(caller);
+    const start = performance.now();
     try {
-      const start = performance.now();
-      if (page.items.length > this.#options.bufferLimit / 2) throw tooLarge(page.items.length);
-      query.take({ ...page, seq });
+      this.#follow(entry, read.plan, { listener, changes });
+      const { json } = read.page;
+      // The value of the first caller is for no other caller.
+      if (this.#sources.isDivided(query.source, query.plan)) return;
+      if (json.length > this.#options.bufferLimit / 2) throw tooLarge(json.length, isNamed(entry));
+      query.take({ ...read.page, seq });
       entry.seq = seq;
-      this.#charge(query, page.ms + performance.now() - start);
     } finally {
+      this.#charge(query, caller, read.page.ms + performance.now() - start);
       endTelling();
     }
   }
 
-  #page(query: LiveQuery, listener: Principal, caller: string): Promise<LivePage> {
-    const { source, list } = query;
-    const signal = new AbortController().signal;
-    const reader = { principal: listener, caller: () => caller, signal: () => signal };
-    const read = (): Promise<LivePage> => this.#options.lists.read(source.collection, source.parameters, reader);
-    return list.isOnThread ? this.#onThread.run(read, {}) : read();
+  /** Takes the plan of a run, which may depend on other collections than before. */
+  #follow(
+    entry: Entry,
+    plan: LivePlan,
+    { listener, changes }: { listener: Viewer["listener"]; changes: number },
+  ): void {
+    if (plan === entry.query.plan) return;
+    entry.query.plan = plan;
+    this.#clean.remove(entry);
+    entry.watched = keysOf(plan, listener);
+    // A collection that was not watched during the run may have changed after the read.
+    if (this.#clean.hasChanged(entry, changes)) entry.isStale = true;
+    else this.#clean.add(entry);
   }
 
-  /** The callers of a query share the cost. */
-  #charge(query: LiveQuery, ms: number): void {
+  /** The callers of a query share the cost. @param caller who pays if nobody views the query any more. */
+  #charge(query: LiveQuery, caller: string, ms: number): void {
     const { budgets, every } = this.#options;
     query.every = Math.max(every, ms * restFactor);
+    const callers = query.callers.size === 0 ? [caller] : query.callers.keys();
     const part = ms / Math.max(1, query.callers.size);
-    for (const caller of query.callers.keys()) budgets.charge(caller, part);
+    for (const each of callers) budgets.charge(each, part);
   }
 
   /** Resolves when each event up to a seq is on disk: a viewer never sees a change that a power cut could undo. */
@@ -355,39 +350,21 @@ export class LiveQueries {
   /** A read has failed: a right has ended, the query does not fit the definitions any more, or the service has no room now. */
   #failed(entry: Entry, thrown: unknown): void {
     const { query } = entry;
+    // A query that differs between callers fails for each caller alone.
+    if (thrown instanceof CallerGone || this.#sources.isDivided(query.source, query.plan)) return;
     const error = thrown instanceof AppError ? frameErrorOf(thrown) : thrown;
     if (!(error instanceof FrameError)) {
       if (!this.#isClosed) this.#options.logger.error("A live query failed", { error: thrown });
       query.fail(new FrameError("unavailable", "The query could not be run. The log of the service says why."));
       return;
     }
-    if (error.code === "forbidden") query.close(this.#options.events.flushedSeq, error);
-    else if (error.code === "unavailable") {
-      for (const viewer of [...query.waiting]) viewer.end(error);
+    entry.failures += 1;
+    const mayPass = thrown instanceof AppError && thrown.retryAfter !== undefined && entry.failures < maxFailures;
+    if (error.code === "forbidden" && !isNamed(entry)) query.close(this.#options.events.flushedSeq, error);
+    else if (error.code === "unavailable" && (mayPass || !isNamed(entry))) {
+      if (!isNamed(entry)) for (const viewer of [...query.waiting]) viewer.end(error);
       query.every = Math.max(query.every, retryMs);
       entry.isStale = true;
     } else query.fail(error);
-  }
-}
-
-function tooLarge(bytes: number): FrameError {
-  return new FrameError(
-    "query_too_large",
-    `The window has ${bytes} characters, more than fit a socket. Ask for fewer records with "limit", or for less of each with "fields".`,
-  );
-}
-
-/** An error of a list, as the error of a frame. */
-function frameErrorOf({ code, message }: AppError): FrameError {
-  if (code === "unauthorized" || code === "forbidden") return new FrameError("forbidden", message);
-  if (code === "bad_request" || code === "not_found") return new FrameError("invalid_query", message);
-  return new FrameError("unavailable", message);
-}
-
-function refusing<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (thrown) {
-    throw thrown instanceof AppError ? frameErrorOf(thrown) : thrown;
   }
 }

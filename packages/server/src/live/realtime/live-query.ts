@@ -1,12 +1,13 @@
 /**
  * A live query: the window of a query, for the callers who get the same answer, and the viewers of the window. Each viewer gets
- * the whole window once, then a change each time that the window has changed.
+ * the whole window once, then a change each time that the window has changed. The window of a server query is the value.
  */
 import type { JsonValue } from "@socle/protocol";
 import type { Principal } from "../../base/kernel/index.ts";
-import type { LiveList, LivePage, LiveParameters } from "../../data/queries/index.ts";
+import type { LivePage } from "../../data/queries/index.ts";
 import type { Listener } from "./audience.ts";
 import type { FrameError } from "./frames.ts";
+import type { LivePlan, LiveSource } from "./live-sources.ts";
 
 /** The part of a subscription that a live query sees. */
 export interface Viewer {
@@ -22,12 +23,6 @@ export interface Viewer {
   end(error: FrameError): void;
 }
 
-/** The collection and the parameters of a list. */
-export interface LiveSource {
-  readonly collection: string;
-  readonly parameters: LiveParameters;
-}
-
 /** A window that was read. */
 export interface ReadWindow extends Omit<LivePage, "ms"> {
   /** Each event up to this seq is in the window. */
@@ -36,7 +31,7 @@ export interface ReadWindow extends Omit<LivePage, "ms"> {
 
 /** A window as told to viewers. The texts of the items are not kept: a hash tells whether an item has changed. */
 interface Window {
-  /** The ids of records in their order, or a hash of all groups. */
+  /** The ids of records in their order, or a hash of all groups or of the value. */
   readonly order: string;
   readonly hashes: ReadonlyMap<string, number | bigint>;
   readonly total: number | null;
@@ -48,7 +43,7 @@ const nothing: Window = { order: "[]", hashes: new Map(), total: null, nextKey: 
 
 export class LiveQuery {
   readonly source: LiveSource;
-  readonly list: LiveList;
+  plan: LivePlan;
   /** Viewers who know the window. */
   readonly viewers = new Set<Viewer>();
   /** Viewers who wait for the whole window. */
@@ -63,9 +58,9 @@ export class LiveQuery {
   readonly #usual: number;
 
   /** @param every the usual milliseconds between two runs. */
-  constructor(source: LiveSource, list: LiveList, every: number) {
+  constructor(source: LiveSource, plan: LivePlan, every: number) {
     this.source = source;
-    this.list = list;
+    this.plan = plan;
     this.every = every;
     this.#usual = every;
   }
@@ -80,7 +75,7 @@ export class LiveQuery {
    * @param now the newest seq.
    */
   resume(viewer: Viewer, since: number, now: number): boolean {
-    if (this.#window === null || this.list.isOfGroups || this.list.onTime) return false;
+    if (this.#window === null || this.plan.shape !== "records" || this.plan.onTime) return false;
     if (since < this.#sameSince || since > now) return false;
     this.viewers.add(viewer);
     viewer.toldSeq = since;
@@ -91,16 +86,18 @@ export class LiveQuery {
   /** Takes a window, and tells each viewer the whole window or the change. */
   take(read: ReadWindow): void {
     const before = this.#window;
-    const items = JSON.parse(read.items) as { readonly [name: string]: JsonValue }[];
-    const { window, changed } = this.list.isOfGroups ? ofGroups(read, before) : ofRecords(read, { items, before });
+    const { shape } = this.plan;
+    const { window, changed } = shape === "records" ? ofRecords(read, before) : ofWhole(read, before);
     const isSame = before !== null && changed === "";
+    const whole = `"${shape === "value" ? "value" : "items"}":${read.json}`;
     this.#window = window;
     if (!isSame) {
       this.#sameSince = read.seq;
-      const body = this.list.isOfGroups ? `"items":${read.items}` : `"order":${window.order},"items":[${changed}]`;
-      this.#tell(this.viewers, { type: this.list.isOfGroups ? "result" : "change", seq: read.seq, body });
+      const change = { type: "change", body: `"order":${window.order},"items":[${changed}]` } as const;
+      const result = { type: "result", body: whole } as const;
+      this.#tell(this.viewers, { ...(shape === "records" ? change : result), seq: read.seq });
     }
-    this.#tell(this.waiting, { type: "result", seq: read.seq, body: `"items":${read.items}` });
+    this.#tell(this.waiting, { type: "result", seq: read.seq, body: whole });
     for (const viewer of this.waiting) this.viewers.add(viewer);
     this.waiting.clear();
   }
@@ -109,7 +106,7 @@ export class LiveQuery {
   close(seq: number, error: FrameError): void {
     this.#window = nothing;
     this.#sameSince = seq;
-    const isOfGroups = this.list.isOfGroups;
+    const isOfGroups = this.plan.shape === "groups";
     const body = isOfGroups ? '"items":[]' : '"order":[],"items":[]';
     this.#tell(this.viewers, { type: isOfGroups ? "result" : "change", seq, body });
     for (const viewer of [...this.waiting])
@@ -133,19 +130,18 @@ export class LiveQuery {
 
   #frame({ id, listener }: Viewer, { type, seq, body }: { type: string; seq: number; body: string }): string {
     const { total, cursorFor } = this.#window ?? nothing;
+    const every = this.every > this.#usual ? `,"every":${Math.round(this.every)}` : "";
+    const start = `{"type":"${type}","id":${JSON.stringify(id)},"seq":${seq},${body}`;
+    if (this.plan.shape === "value") return `${start}${every}}`;
     const cursor = cursorFor(listener);
     const count = total === null ? "" : `,"total":${total}`;
-    const every = this.every > this.#usual ? `,"every":${Math.round(this.every)}` : "";
-    const end = `,"nextCursor":${cursor === null ? "null" : `"${cursor}"`}${count}${every}}`;
-    return `{"type":"${type}","id":${JSON.stringify(id)},"seq":${seq},${body}${end}`;
+    return `${start},"nextCursor":${cursor === null ? "null" : `"${cursor}"`}${count}${every}}`;
   }
 }
 
 /** The window of records, and the JSON of the new and the changed records; "" if nothing has changed. */
-function ofRecords(
-  read: ReadWindow,
-  { items, before }: { items: readonly { readonly [name: string]: JsonValue }[]; before: Window | null },
-): { window: Window; changed: string } {
+function ofRecords(read: ReadWindow, before: Window | null): { window: Window; changed: string } {
+  const items = JSON.parse(read.json) as { readonly [name: string]: JsonValue }[];
   const hashes = new Map<string, number | bigint>();
   const texts: string[] = [];
   for (const item of items) {
@@ -160,10 +156,10 @@ function ofRecords(
   return { window, changed: texts.length > 0 ? texts.join() : isSameFrame(window, before) ? "" : " " };
 }
 
-/** The window of groups: any difference is a change of the whole. */
-function ofGroups(read: ReadWindow, before: Window | null): { window: Window; changed: string } {
-  const { items, total, nextKey, cursorFor } = read;
-  const window = { order: String(Bun.hash(items)), hashes: nothing.hashes, total, nextKey, cursorFor };
+/** The window of groups or of a value: any difference is a change of the whole. */
+function ofWhole(read: ReadWindow, before: Window | null): { window: Window; changed: string } {
+  const { json, total, nextKey, cursorFor } = read;
+  const window = { order: String(Bun.hash(json)), hashes: nothing.hashes, total, nextKey, cursorFor };
   return { window, changed: isSameFrame(window, before) ? "" : " " };
 }
 

@@ -2,7 +2,8 @@
 import type { Listener } from "./audience.ts";
 import { errorText, type FrameError, replyText } from "./frames.ts";
 import type { LiveQueries } from "./live-queries.ts";
-import type { LiveSource, Viewer } from "./live-query.ts";
+import type { Viewer } from "./live-query.ts";
+import type { LiveSource } from "./live-sources.ts";
 
 /** The part of a socket that its live subscriptions use. */
 export interface ViewingSocket {

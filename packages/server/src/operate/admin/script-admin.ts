@@ -26,7 +26,13 @@ const types: { readonly [handler: string]: FunctionEntry["type"] } = {
   onLogin: "login",
 };
 
-const kinds = { functions: "function", jobs: "job", endpoints: "endpoint", migrations: null } as const;
+const kinds = {
+  functions: "function",
+  jobs: "job",
+  endpoints: "endpoint",
+  queries: "query",
+  migrations: null,
+} as const;
 
 const statuses = ["waiting", "running", "completed", "failed"] as const satisfies FunctionRun["status"][];
 

@@ -11,12 +11,14 @@ export interface ContextParts {
   readonly calls: ServiceClient;
   /** Keeps the reads of a hook, with the earlier records of the batch; null for any other handler. */
   readonly recorder: ReadRecorder | null;
+  /** Called when a server query looks at its caller; null for any other handler. */
+  readonly onUser: (() => void) | null;
   readonly output: Output;
   /** The declared variables of the environment. */
   readonly env: object;
 }
 
-export function makeContext({ input, scope, calls, recorder, output, env }: ContextParts): object {
+export function makeContext({ input, scope, calls, recorder, onUser, output, env }: ContextParts): object {
   const { runId, attempt, user, chain = [], earlier: _, ...about } = input;
   const context = {
     ...about,
@@ -27,7 +29,7 @@ export function makeContext({ input, scope, calls, recorder, output, env }: Cont
     attempt,
     signal: scope.signal,
     logger: output.loggerOf(scope),
-    db: databaseOf(calls, recorder),
+    db: databaseOf(calls, recorder, onUser !== null),
     cause: { user, chain },
     auth: { user, users: usersOf(calls), ...accountsOf(calls) },
     storage: storageOf(calls),
@@ -40,7 +42,17 @@ export function makeContext({ input, scope, calls, recorder, output, env }: Cont
   };
   // A getter: a hook that does not look at the earlier records need not be asked again when these records change.
   if (recorder !== null) Object.defineProperty(context, "earlier", { get: () => recorder.earlier(), enumerable: true });
+  if (onUser !== null) for (const holder of [context, context.auth, context.cause]) watchUser(holder, user, onUser);
   return context;
+}
+
+/** The value of a server query that does not look at its caller is the same for all callers. */
+function watchUser(holder: object, user: object | null, onUser: () => void): void {
+  const get = (): object | null => {
+    onUser();
+    return user;
+  };
+  Object.defineProperty(holder, "user", { get, enumerable: true, configurable: true });
 }
 
 /** Does operations, as `db.batch` does, and keeps a position of a migration, in one transaction. */

@@ -4,8 +4,8 @@ import { collectionReads, jsonOf, query, type ReadRecorder, readsOf, tagOf, type
 import type { ServiceClient } from "./service-client.ts";
 import { runTransaction } from "./transaction.ts";
 
-/** The `db` of a handler, with `transaction`. */
-export function databaseOf(calls: ServiceClient, recorder: ReadRecorder | null): object {
+/** The `db` of a handler, with `transaction`, which the service refuses to a handler that only reads. */
+export function databaseOf(calls: ServiceClient, recorder: ReadRecorder | null, onlyReads: boolean): object {
   const make = readsOf(calls, recorder);
   return {
     collection: (name: string) => {
@@ -28,7 +28,8 @@ export function databaseOf(calls: ServiceClient, recorder: ReadRecorder | null):
       return results.map(({ body }) => body);
     },
     query: (sql: string, params?: unknown) => query(make, sql, params),
-    transaction: (work: unknown) => runTransaction(calls, recorder, work),
+    transaction: (work: unknown) =>
+      onlyReads ? calls.call("db.transaction", []) : runTransaction(calls, recorder, work),
   };
 }
 

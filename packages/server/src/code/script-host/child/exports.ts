@@ -1,6 +1,7 @@
 /** The exports of a module of the user's code, as the service reads the exports. */
 import type { HandlerSchemas, ScriptExports } from "../protocol.ts";
 import { accessOf, schemasOf } from "./typed-endpoint.ts";
+import { queryAccessOf } from "./typed-query.ts";
 
 /** Exports that the service reads: the description of a handler, which has a JSON form. */
 const plainExports: readonly string[] = ["schedule", "queue", "access", "options"];
@@ -20,11 +21,13 @@ export function exportsOf(module: Module): ScriptExports {
     const described = schemasOf(value);
     if (Object.keys(described).length > 0) schemas[name] = described;
   }
+  const query = queryAccessOf(module["default"]);
   return {
     functions,
     values,
     ...(Object.keys(accesses).length > 0 && { accesses }),
     ...(Object.keys(schemas).length > 0 && { schemas }),
+    ...(query !== undefined && { query: plain(query) }),
   };
 }
 

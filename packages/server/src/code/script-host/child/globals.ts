@@ -1,5 +1,5 @@
 /**
- * The globals of a script process, for the user's code: the environment, `fetch`, `Response`, `Refusal` and `endpoint`; and guards of the
+ * The globals of a script process, for the user's code: the environment, `fetch`, `Response`, `Refusal`, `endpoint` and `query`; and guards of the
  * functions of the runtime that would end the process.
  */
 import { missingVariables, readEnvironmentFile, variablesOf } from "../environment.ts";
@@ -8,6 +8,7 @@ import { cut } from "./errors.ts";
 import { mockableFetch } from "./mocked-fetch.ts";
 import { scopes } from "./output.ts";
 import { endpoint } from "./typed-endpoint.ts";
+import { query } from "./typed-query.ts";
 
 /** Adds the variables of the project's `.env` file. The service's environment wins. Variables that configure the service are removed. */
 export function loadEnvironment(root: string): void {
@@ -35,7 +36,7 @@ export function defineGlobals(): void {
   guardProcess();
   globalThis.fetch = Object.assign(boundFetch, { preconnect: runtimeFetch.preconnect });
   globalThis.Response = typedResponse;
-  for (const [name, value] of Object.entries({ Refusal, endpoint }))
+  for (const [name, value] of Object.entries({ Refusal, endpoint, query }))
     Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
 }
 
@@ -46,7 +47,7 @@ export function defineGlobals(): void {
 function guardProcess(): void {
   const refuse = (name: string, instead: string) => (): never => {
     throw new Error(
-      `${name} is not available in functions, jobs and endpoints: it would end the handlers that run beside this one. ${instead}`,
+      `${name} is not available in functions, jobs, endpoints and queries: it would end the handlers that run beside this one. ${instead}`,
     );
   };
   const leave = "To end this handler, return or throw.";

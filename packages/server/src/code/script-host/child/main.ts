@@ -12,6 +12,7 @@ import type {
   ChildOptions,
   FromChild,
   HandlerAnswer,
+  HandlerBasis,
   HandlerOutcome,
   Invocation,
   ResponseData,
@@ -195,7 +196,7 @@ class Child {
     const { attempt, path } = call;
     this.#entered = attempt;
     try {
-      await this.#call(call, null);
+      await this.#call(call, null, null);
       // Unhandled rejections come to light at the end of a turn.
       await nextTurn();
       this.#end(attempt, { status: "answered", value: "null" });
@@ -213,23 +214,36 @@ class Child {
 
   /** Calls a handler for a caller that waits for the value, or the response. */
   async #answerCall(call: Invocation): Promise<void> {
-    const { attempt, path, request } = call;
+    const { attempt, path, request, input } = call;
+    const isQuery = input.args !== undefined;
     // A write waits for a hook: the reads of the hook are looked at again at the commit.
-    const recorder = request === undefined ? new ReadRecorder() : null;
+    const recorder = request === undefined && !isQuery ? new ReadRecorder() : null;
+    let usesCaller: HandlerBasis = {};
+    const onUser = (): void => {
+      usesCaller = { usesCaller: true };
+    };
+    const basis = (): HandlerBasis => {
+      const ms = isQuery ? this.#active.get(attempt)?.calls.ownMs : undefined;
+      return { ...recorder?.seen, ...usesCaller, ...(ms !== undefined && { ms }) };
+    };
     try {
-      const returned = await this.#call(call, recorder).catch((thrown: unknown) => {
+      const returned = await this.#call(call, recorder, isQuery ? onUser : null).catch((thrown: unknown) => {
         if (request !== undefined && thrown instanceof Response) return thrown;
         throw thrown;
       });
       if (request !== undefined && returned instanceof Response) await this.#respond(attempt, returned);
       else {
         const value = jsonOf(returned, this.#options.bodyLimit);
-        this.#answer(attempt, { outcome: { status: "answered", value, ...recorder?.seen } });
+        this.#answer(attempt, { outcome: { status: "answered", value, ...basis() } });
       }
     } catch (thrown) {
-      const refusal = refusalOf(thrown) ?? (request === undefined ? null : ServiceError.toldBy(thrown));
-      if (refusal !== null) this.#answer(attempt, { outcome: { status: "refused", refusal, ...recorder?.seen } });
-      else this.#answer(attempt, { outcome: { status: "failed", error: this.#errors.describe(thrown, path) } });
+      const told = request === undefined && !isQuery ? null : ServiceError.toldBy(thrown);
+      const refusal = refusalOf(thrown) ?? told;
+      const outcome: HandlerOutcome =
+        refusal === null
+          ? { status: "failed", error: this.#errors.describe(thrown, path), ...basis() }
+          : { status: "refused", refusal, ...basis() };
+      this.#answer(attempt, { outcome });
     }
   }
 
@@ -273,7 +287,11 @@ class Child {
     });
   }
 
-  async #call({ attempt, path, handler, input, request }: Invocation, recorder: ReadRecorder | null): Promise<unknown> {
+  async #call(
+    { attempt, path, handler, input, request }: Invocation,
+    recorder: ReadRecorder | null,
+    onUser: (() => void) | null,
+  ): Promise<unknown> {
     const controller = new AbortController();
     const { signal } = controller;
     const calls = new ServiceClient(attempt, this.#send, this.#options);
@@ -288,7 +306,8 @@ class Child {
     const { earlier } = input;
     if (recorder !== null && earlier !== undefined)
       recorder.written = this.#earlier.get(earlier.list)?.slice(0, earlier.length) ?? [];
-    const context = makeContext({ input, scope: active, calls, recorder, output: this.#output, env: this.#env });
+    const [output, env] = [this.#output, this.#env];
+    const context = makeContext({ input, scope: active, calls, recorder, onUser, output, env });
     if (request === undefined) return await scopes.run(active, () => target(context));
     const given = requestOf(request, { pieces: requestBody, signal });
     const answering = { request: given, context, handler: (other: Request) => target(other, context) };

@@ -57,12 +57,25 @@ export class ServiceClient {
   readonly #limits: CallLimits;
   readonly #waiting: (() => void)[] = [];
   #open = 0;
+  readonly #startedAt = performance.now();
+  /** Since when calls are under way, and the milliseconds for which calls were under way before. */
+  #callsSince = 0;
+  #calledMs = 0;
   #endReason: string | null = null;
 
   constructor(attempt: number, send: (message: FromChild) => void, limits: CallLimits) {
     this.#attempt = attempt;
     this.#send = send;
     this.#limits = limits;
+  }
+
+  /**
+   * Milliseconds since the start of the attempt without a call under way. The time of calls is the service's: an answer may wait here
+   * while other attempts compute.
+   */
+  get ownMs(): number {
+    const now = performance.now();
+    return now - this.#startedAt - this.#calledMs - (this.#open > 0 ? now - this.#callsSince : 0);
   }
 
   /** Resolves with the value of an answer in JSON. @throws ServiceError with the stack of the caller. */
@@ -89,6 +102,7 @@ export class ServiceClient {
       throw error.fill({ code: "unavailable", message: `${method}: the run is over: ${this.#endReason}.` });
     lastCall += 1;
     const call = lastCall;
+    if (this.#open === 0) this.#callsSince = performance.now();
     this.#open += 1;
     try {
       const answer = Promise.withResolvers<unknown>();
@@ -97,6 +111,7 @@ export class ServiceClient {
       return await answer.promise;
     } finally {
       this.#open -= 1;
+      if (this.#open === 0) this.#calledMs += performance.now() - this.#callsSince;
       this.#waiting.shift()?.();
     }
   }

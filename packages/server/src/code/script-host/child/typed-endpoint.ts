@@ -1,32 +1,18 @@
 /**
  * `endpoint`, a global of the user's code: makes the handler of an endpoint that checks the request by schemas before, and the
- * answer after. Schemas are those of Standard Schema (https://standardschema.dev).
+ * answer after.
  */
 import type { ErrorDetail } from "@socle/protocol";
-import { AppError, excerpt, isObject, messageOf, oneOf } from "../../../base/kernel/index.ts";
-import { callErrorOf, type HandlerSchemas } from "../protocol.ts";
-import { cut, handlerFault, kindOf } from "./errors.ts";
+import { excerpt, isObject, messageOf, oneOf } from "../../../base/kernel/index.ts";
+import type { HandlerSchemas } from "../protocol.ts";
+import { handlerFault, kindOf } from "./errors.ts";
+import { isSchema, refuseProblems, schemaOf, type UserSchema, validated } from "./schemas.ts";
 import { ServiceError } from "./service-client.ts";
 
 const parts = ["params", "query", "body"] as const;
-type Part = (typeof parts)[number] | "answer";
 const options = [...parts, "answer", "access"] as const;
 
-/** The side of a schema that Standard Schema describes. */
-interface Schema {
-  readonly "~standard": {
-    validate(value: unknown): unknown;
-    /** Of Standard JSON Schema (https://standardschema.dev/json-schema); absent in libraries without. */
-    readonly jsonSchema?: { readonly [side in "input" | "output"]: (options: { target: string }) => unknown };
-  };
-}
-
 type Handler = (request: Request, context: { readonly params: unknown }) => Promise<Response>;
-
-/** Problems of a request that are told, and characters of the parts of a problem. */
-const maxProblems = 100;
-const maxField = 200;
-const maxMessage = 500;
 
 const jsonType = /^application\/(?:[\w.!#$&^+-]+\+)?json\s*(?:;|$)/i;
 
@@ -77,77 +63,32 @@ export function endpoint(definition: unknown, answer: unknown): Handler {
   for (const name of Object.keys(definition))
     if (!options.some((each) => each === name))
       throw new TypeError(`endpoint(): ${name} is unknown; allowed: ${oneOf(options)}`);
-  const [params, query, body, result] = [...parts, "answer" as const].map((part) => schemaOf(part, definition[part]));
+  const [params, query, body, result] = [...parts, "answer"].map((part) =>
+    schemaOf(`endpoint(): ${part}`, definition[part]),
+  );
   const handler: Handler = async (request, context) => {
     const problems: ErrorDetail[] = [];
-    const check = async (part: Part, schema: Schema | undefined, given: unknown): Promise<unknown> => {
-      const { value, issues } = await validated(part, schema, given);
-      for (const issue of issues) problems.push(detailOf(part, issue));
-      return value;
+    const check = async (part: string, schema: UserSchema | undefined, given: unknown): Promise<unknown> => {
+      const checked = await validated(part, schema, given);
+      problems.push(...checked.problems);
+      return checked.value;
     };
     const given = {
       params: await check("params", params, context.params),
       query: await check("query", query, queryOf(request.url)),
       body: body && (await check("body", body, await bodyOf(request))),
     };
-    if (problems.length > 0)
-      throw new ServiceError(true).fill(callErrorOf(AppError.validation(problems.slice(0, maxProblems))));
+    refuseProblems(problems);
     const answered: unknown = await answer({ ...context, request, ...given });
     if (answered instanceof Response) return answered;
-    const { value, issues } = await validated("answer", result, answered);
-    const [first] = issues;
+    const { value, problems: faults } = await validated("answer", result, answered);
+    const [first] = faults;
     if (first === undefined) return responseOf(value);
-    const { field, message } = detailOf("answer", first);
+    const { field, message } = first;
     throw handlerFault(`The handler returned a value that the schema of answer refuses: ${field}: ${message}`);
   };
   definitions.set(handler, definition);
   return handler;
-}
-
-function schemaOf(part: Part, given: unknown): Schema | undefined {
-  if (given === undefined) return undefined;
-  if (isSchema(given)) return given;
-  throw new TypeError(`endpoint(): ${part} is no Standard Schema (https://standardschema.dev)`);
-}
-
-/** Some schemas are functions. */
-function isSchema(given: unknown): given is Schema {
-  if ((typeof given !== "object" && typeof given !== "function") || given === null) return false;
-  const standard: unknown = Reflect.get(given, "~standard");
-  return isObject(standard) && typeof standard["validate"] === "function";
-}
-
-/** The value that a schema makes of a value, or the issues. @throws Error for a schema that throws or gives no result. */
-async function validated(
-  part: Part,
-  schema: Schema | undefined,
-  given: unknown,
-): Promise<{ value: unknown; issues: readonly unknown[] }> {
-  if (schema === undefined) return { value: given, issues: [] };
-  const result = await validationOf(part, schema, given);
-  // The failure of some libraries is an array that has the issues.
-  if (typeof result === "object" && result !== null) {
-    const issues: unknown = Reflect.get(result, "issues");
-    if (issues === undefined && "value" in result) return { value: result.value, issues: [] };
-    if (Array.isArray(issues)) return { value: undefined, issues: issues.length === 0 ? [null] : issues };
-  }
-  throw handlerFault(`The schema of ${part} gave ${kindOf(result)}, which is no result of Standard Schema`);
-}
-
-async function validationOf(part: Part, schema: Schema, given: unknown): Promise<unknown> {
-  try {
-    return await schema["~standard"].validate(given);
-  } catch (cause) {
-    throw handlerFault(`The schema of ${part} threw an error: ${messageOf(cause)}`, { cause });
-  }
-}
-
-/** An issue as the detail of an error. A part of the path is a key, or an object with the key. */
-function detailOf(part: Part, issue: unknown): ErrorDetail {
-  const { message, path } = isObject(issue) ? issue : {};
-  const keys = Array.isArray(path) ? path.map((each: unknown) => String(isObject(each) ? each["key"] : each)) : [];
-  const text = typeof message === "string" ? message : "is not valid";
-  return { field: cut([part, ...keys].join("."), maxField), rule: "schema", message: cut(text, maxMessage) };
 }
 
 /** The parameters of an address: a text, and an array of texts for a name that comes several times. */

@@ -1,22 +1,18 @@
 /** Requests to the endpoints of the user's code, at `/api/function/…` or another prefix. */
 import type { Config } from "../../../base/config/index.ts";
-import { Admission, AppError, type Bearer, callerGone, isAdmin } from "../../../base/kernel/index.ts";
+import { type Admission, AppError, type Bearer } from "../../../base/kernel/index.ts";
 import {
+  admitAccess,
   ENDPOINT_METHODS,
   type EndpointMethod,
   type Endpoints,
   type FoundEndpoint,
 } from "../../../code/endpoints/index.ts";
-import {
-  appErrorOf,
-  type BodyPieces,
-  type CallOutcome,
-  type ScriptExchange,
-  type ScriptResponse,
-} from "../../../code/script-host/index.ts";
+import type { BodyPieces, ScriptExchange, ScriptResponse } from "../../../code/script-host/index.ts";
 import { admitCall } from "../../../data/permissions/index.ts";
 import type { Auth } from "../../../people/auth/index.ts";
 import { brokenOff, declaredLength, tooLarge } from "../bodies.ts";
+import { callFailure } from "../call-failure.ts";
 import type { Exchange } from "../exchange.ts";
 import { decodePart, nothingHere, pathIn } from "../headers.ts";
 import type { Idempotency, Keep } from "../idempotency.ts";
@@ -65,22 +61,16 @@ export function endpointRoutes(options: {
   endpoints: Endpoints;
   auth: Auth;
   config: Config;
+  /** The calls of the user's code that requests wait for. */
+  calls: Admission;
   idempotency: Idempotency;
   keepOpen: KeepOpen;
 }): {
   routes: Routes;
   besideFiles: FindMethods | null;
 } {
-  const { endpoints, auth, config, idempotency, keepOpen } = options;
+  const { endpoints, auth, config, calls, idempotency, keepOpen } = options;
   const prefix = config["endpoints.prefix"];
-  const width = config["limits.endpoints"];
-  const admission = new Admission({
-    limit: "endpoints",
-    message: "Too many requests to endpoints are under way; try again in a moment.",
-    width,
-    share: Math.ceil(width / 2),
-    maxWaiting: width,
-  });
 
   /** Path (404), method (405), token (401) and role (401, 403), before anything of the user's code runs. */
   async function admit(
@@ -91,9 +81,7 @@ export function endpointRoutes(options: {
     const caller = await exchange.principal();
     const access = endpoint.methodAccess[method] ?? endpoint.access;
     if (caller !== null && "scopes" in caller) admitCall(caller, partsBehind(prefix, exchange) ?? []);
-    if (access === "public") return caller;
-    if (caller === null) throw new AppError("unauthorized", "Sign in to call this.");
-    if (access === "admin" && !isAdmin(caller)) throw new AppError("forbidden", "This is for admins only.");
+    admitAccess(access, caller);
     return caller;
   }
 
@@ -104,7 +92,7 @@ export function endpointRoutes(options: {
     { method, keyed }: { method: EndpointMethod; keyed: KeyedCall | null },
   ): Promise<Response | undefined> {
     const first = await admit(exchange, found, method);
-    const place = await admission.take({ caller: exchange.callerKey(first), signal: exchange.request.signal });
+    const place = await calls.take({ caller: exchange.callerKey(first), signal: exchange.request.signal });
     let isGoing = false;
     try {
       const { body, pieces } =
@@ -128,7 +116,7 @@ export function endpointRoutes(options: {
       );
       const answer = await exchange.untilStop(running);
       const first = answer.response === null ? null : await begun(answer.response);
-      if (first === null) return failure(exchange, await answer.over);
+      if (first === null) return callFailure(exchange, "endpoint", await answer.over);
       isGoing = true;
       void answer.over.then(() => place.release());
       return keyed === null
@@ -236,29 +224,6 @@ async function begun(response: ScriptResponse): Promise<ScriptResponse | null> {
     return Promise.resolve(first);
   };
   return { ...response, body: { next, return: () => body.return() } };
-}
-
-/** The answer to a request that has ended without a response. */
-function failure(exchange: Exchange, end: CallOutcome): Response {
-  switch (end.status) {
-    case "failed":
-    case "answered":
-      return exchange.error(
-        new AppError("internal_error", `The endpoint failed; the log has it as ${exchange.requestId}.`),
-      );
-    case "late":
-      return exchange.error(new AppError("unavailable", "The endpoint did not answer in time."), { status: 504 });
-    case "lost":
-      return exchange.error(new AppError("unavailable", "The process of the endpoint has ended."), { status: 502 });
-    case "unread":
-      throw end.error;
-    case "refused":
-      throw appErrorOf(end.refusal);
-    case "left":
-      throw callerGone();
-    default:
-      throw new AppError("unavailable", "The endpoint is not there now; try again in a moment.", { retryAfter: 1 });
-  }
 }
 
 /**

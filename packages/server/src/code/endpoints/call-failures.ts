@@ -1,0 +1,66 @@
+/**
+ * Failures of calls that a request, or a live query, waits for: each failure is an ERROR in the log and, as `function.failed`, in the
+ * event log, which the list of runs reads. The number of reported failures is bounded.
+ */
+import type { User } from "@socle/protocol";
+import { actingFor } from "../../base/kernel/index.ts";
+import { FailureBudget, type Logger } from "../../base/logging/index.ts";
+import type { Database } from "../../store/database/index.ts";
+import type { EventLog } from "../../store/events/index.ts";
+import type { ScriptError } from "../script-host/index.ts";
+
+interface CallFailuresOptions {
+  readonly database: Database;
+  readonly events: EventLog;
+  readonly logger: Logger;
+  /** The calls in log messages, for example `requests to endpoints`. */
+  readonly calls: string;
+}
+
+interface FailedCall {
+  readonly path: string;
+  /** The name of the handler, for people. */
+  readonly trigger: string;
+  readonly runId: string;
+  /** Null for a call without a request. */
+  readonly requestId: string | null;
+  readonly user: User | null;
+  readonly ms: number;
+}
+
+export class CallFailures {
+  readonly #options: CallFailuresOptions;
+  readonly #budget: FailureBudget;
+
+  constructor(options: CallFailuresOptions) {
+    this.#options = options;
+    this.#budget = new FailureBudget((failures) =>
+      options.logger.error(`${failures} more ${options.calls} have failed in a minute; they are not listed`),
+    );
+  }
+
+  report({ message: error, stack }: ScriptError, call: FailedCall): void {
+    if (!this.#budget.take()) return;
+    const { database, events, logger } = this.#options;
+    const { path: filePath, trigger, runId, requestId, user, ms } = call;
+    logger.error(`${trigger} of ${filePath} failed: ${error}`, {
+      runId,
+      ...(requestId !== null && { requestId }),
+      stack,
+    });
+    const payload = {
+      collection: "",
+      trigger,
+      eventType: "request",
+      filePath,
+      eventId: "",
+      runId,
+      durationMs: Math.round(ms),
+      error,
+    };
+    const principal = actingFor(user?.id ?? null, 0);
+    database
+      .transact((tx) => events.append(tx, { type: "function.failed", source: "functions", payload, principal }))
+      .catch((thrown) => logger.error("A failure could not be recorded", { error: thrown }));
+  }
+}
