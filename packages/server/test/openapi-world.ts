@@ -42,6 +42,7 @@ const files = {
   "jobs/tick.ts": `export const schedule = "0 0 1 1 *"; export default () => {};`,
   "jobs/mails.ts": `export const queue = { retries: 0 }; export default ({ payload }) => { if (payload === "fail") throw new Error("no"); };`,
   "lib/schemas.ts": schemas,
+  "queries/x.ts": `export default query({ access: "public" }, async () => ({ n: 1 }));`,
   "endpoints/orders/[id].ts": `import { of } from "../../lib/schemas.ts";
       export const GET = () => new Response("plain");
       export const POST = endpoint({ access: "public", query: of({ size: { type: "string" } }, []),

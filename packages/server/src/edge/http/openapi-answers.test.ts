@@ -262,6 +262,12 @@ test("endpoints", async () => {
   await check.call("GET /api/function/orders/{id}", 200, { ...admin, path });
 });
 
+test("server queries", async () => {
+  const path = { name: "x" };
+  await check.call("GET /api/query/{name}", 200, { path, query: { args: "{}" } });
+  await check.refuse("GET /api/query/{name}", 404, { path: { name: "none" } });
+});
+
 test("collections and users for admins", async () => {
   const name = { ...admin, path: { name: "made" } };
   const definition = { name: "made", fields: [{ name: "a", type: "string", values: ["x"] }] };

@@ -17,6 +17,7 @@ import { providersDescribed } from "./auth-providers-described.ts";
 import { batchDescribed } from "./batch-described.ts";
 import { healthDescribed } from "./health-described.ts";
 import { openApiDescribed } from "./openapi-described.ts";
+import { queriesDescribed } from "./queries-described.ts";
 import { realtimeDescribed } from "./realtime-described.ts";
 import { recordsDescribed } from "./records-described.ts";
 import { storageDescribed } from "./storage-described.ts";
@@ -33,6 +34,7 @@ export const describedRoutes: readonly DescribedRoutes[] = [
   providersDescribed,
   keysDescribed,
   storageDescribed,
+  queriesDescribed,
   realtimeDescribed,
   collectionsDescribed,
   usersDescribed,

@@ -47,7 +47,7 @@ const queueRun = {
 export const scriptSchemas: { readonly [name: string]: Schema } = {
   ScriptFileEntry: objectOf<ScriptFileEntry>({
     filePath: string,
-    kind: enumOf(["function", "job", "endpoint"]),
+    kind: enumOf(["function", "job", "endpoint", "query"]),
     collection: orNull(string),
     loadedAt: orNull(time),
     problem: orNull(
