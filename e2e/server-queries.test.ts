@@ -28,9 +28,11 @@ import { expect, service, test } from "socle/test";
 
 test("guests do not see a board", async () => {
   const ada = await service.client("ada@example.com");
-  expect(await ada.query("board", { team: "rec_1" }).catch((error) => error)).toMatchObject({ status: 403, message: "You are not in this team" });
+  expect(await ada.queries.board({ team: "rec_1" }).run().catch((error) => error)).toMatchObject({ status: 403, message: "You are not in this team" });
   const guest = await service.client();
-  expect(await guest.query("board", { team: "rec_1" }).catch((error) => error)).toMatchObject({ status: 401 });
+  // @ts-expect-error: an argument is missing.
+  expect(await ada.queries.board({}).run().catch((error) => error)).toMatchObject({ status: 400, code: "validation_error" });
+  expect(await guest.queries.board({ team: "rec_1" }).run().catch((error) => error)).toMatchObject({ status: 401 });
 });
 `;
 
@@ -101,6 +103,8 @@ describe("docs/server-queries.md", async () => {
 
   test("socle test asks it", async () => {
     await Bun.write(join(cwd, "queries/board.test.ts"), tests);
+    const checked = await socle(["check"], { cwd });
+    expect([checked.code, checked.stdout]).toEqual([0, ""]);
     const { code, stderr } = await socle(["test"], { cwd });
     expect([code, stderr.includes("1 pass")]).toEqual([0, true]);
   });

@@ -80,15 +80,16 @@ class ListedRecords extends Records {
 /**
  * Talks to a Socle service as a user, or anonymously until `register` or `login`.
  *
- * `new SocleClient<Collections>(…)` knows the collections of a project, with the `Collections` of the project's
+ * `new SocleClient<Collections, Queries>(…)` knows the collections and the server queries of a project, with the types of the project's
  * `.socle/types.d.ts`.
  */
 export class SocleClient<
   Collections extends { [name in keyof Collections]: CollectionTypes } = object,
+  Queries extends object = object,
 > extends ClientBase<{
   collections: Collections;
   endpoints: object;
-  queries: object;
+  queries: Queries;
 }> {
   /** The files of the service. */
   readonly storage: StorageClient;
