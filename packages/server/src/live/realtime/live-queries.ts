@@ -62,7 +62,8 @@ export class LiveQueries {
   readonly #room: LiveRoom;
   /** Called when the events of a group commit are on disk. */
   #flushed: PromiseWithResolvers<void> | null = null;
-  readonly #stops: (() => void)[];
+  /** Ends the calls of the event log; null without entries: a service without live queries does no work for an event. */
+  #stopListening: (() => void) | null = null;
   #isClosed = false;
 
   constructor(options: LiveOptions) {
@@ -71,24 +72,34 @@ export class LiveQueries {
     this.#room = new LiveRoom(options);
     const { projection } = options.database;
     projection.on(recordsChanged, ({ collection, owners }) => {
+      if (this.#entries.size === 0) return;
       this.#changed(collection, owners);
       this.#changed(anything, []);
     });
     projection.on(definitionsChanged, () => setImmediate(() => this.#redefined()));
     options.named.onLoad(() => this.#reloaded());
-    this.#stops = [
-      options.events.listen(({ seq }) => {
-        this.#flushed?.resolve();
-        this.#flushed = null;
-        // Files, sessions and runs have events, and are no records.
-        this.#changed(anything, [], seq - 1);
-      }),
-    ];
+  }
+
+  #add(entry: Entry): void {
+    this.#entries.set(entry.key, entry);
+    this.#stopListening ??= this.#options.events.listen(({ seq }) => {
+      this.#flushed?.resolve();
+      this.#flushed = null;
+      // Files, sessions and runs have events, and are no records.
+      this.#changed(anything, [], seq - 1);
+      this.#stopIfIdle();
+    });
+  }
+
+  #stopIfIdle(): void {
+    if (this.#entries.size > 0 || this.#flushed !== null) return;
+    this.#stopListening?.();
+    this.#stopListening = null;
   }
 
   close(): void {
     this.#isClosed = true;
-    for (const stop of this.#stops) stop();
+    this.#stopListening?.();
     for (const { timer } of this.#entries.values()) clearTimeout(timer ?? undefined);
     this.#entries.clear();
   }
@@ -148,7 +159,7 @@ export class LiveQueries {
     }
     const entry = entryOf(key, new LiveQuery(source, plan, this.#options.every), "due");
     entry.watched = keysOf(plan, listener);
-    this.#entries.set(key, entry);
+    this.#add(entry);
     this.#room.total += plan.limit;
     return entry;
   }
@@ -157,6 +168,7 @@ export class LiveQueries {
     clearTimeout(entry.timer ?? undefined);
     if (this.#entries.get(entry.key) !== entry) return;
     this.#entries.delete(entry.key);
+    this.#stopIfIdle();
     this.#room.total -= entry.query.plan.limit;
     this.#clean.remove(entry);
   }
@@ -223,7 +235,7 @@ export class LiveQueries {
       query.callers.set(viewer.caller, 1);
       const key = `closed ${crypto.randomUUID()}`;
       const entry = entryOf(key, query, "clean");
-      this.#entries.set(key, entry);
+      this.#add(entry);
       this.#byViewer.set(viewer, entry);
       query.close(this.#options.events.flushedSeq, thrown);
     }

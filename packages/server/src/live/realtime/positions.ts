@@ -11,7 +11,7 @@ export class Positions {
   /** The seq of the newest event on disk. */
   readonly #seq: () => number;
   /** The sockets with live queries, by caller. */
-  readonly #sockets = new Map<string, Set<LiveSubscriptions>>();
+  readonly sockets = new Map<string, Set<LiveSubscriptions>>();
   /** The sockets that are to be told, with the seq of the newest write. */
   readonly #due = new Map<LiveSubscriptions, number>();
   #timer: Timer | null = null;
@@ -21,24 +21,19 @@ export class Positions {
   }
 
   add(caller: string, socket: LiveSubscriptions): void {
-    this.#sockets.getOrInsertComputed(caller, () => new Set()).add(socket);
+    this.sockets.getOrInsertComputed(caller, () => new Set()).add(socket);
   }
 
   delete(caller: string, socket: LiveSubscriptions): void {
-    const sockets = this.#sockets.get(caller);
+    const sockets = this.sockets.get(caller);
     sockets?.delete(socket);
-    if (sockets?.size === 0) this.#sockets.delete(caller);
+    if (sockets?.size === 0) this.sockets.delete(caller);
     this.#due.delete(socket);
-  }
-
-  /** The sockets with live queries are not empty: whoever answers writes has somebody to tell. */
-  get hasSockets(): boolean {
-    return this.#sockets.size > 0;
   }
 
   /** A write of a caller was answered. @param caller a user id or an address. */
   wrote(caller: string): void {
-    const sockets = this.#sockets.get(caller);
+    const sockets = this.sockets.get(caller);
     if (sockets === undefined) return;
     const seq = this.#seq();
     for (const socket of sockets) this.#due.set(socket, seq);
@@ -48,7 +43,7 @@ export class Positions {
   close(): void {
     clearTimeout(this.#timer ?? undefined);
     this.#due.clear();
-    this.#sockets.clear();
+    this.sockets.clear();
   }
 
   #next(): Timer {

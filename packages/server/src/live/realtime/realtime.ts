@@ -39,7 +39,7 @@ export class Realtime {
 
   /** Whether somebody waits for the position of an answered write. */
   get hasViewers(): boolean {
-    return this.#feed.positions.hasSockets;
+    return this.#feed.positions.sockets.size > 0;
   }
 
   /** A write was answered. @param caller a user id or an address. */
