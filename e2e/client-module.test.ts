@@ -38,6 +38,14 @@ export const POST = endpoint({ body, access: "public" }, async ({ body, params }
   at: new Date(0),
 }));
 `,
+  "queries/board.ts": `const args: StandardSchema<{ project: string }> = {
+  "~standard": { version: 1, vendor: "own", validate: (value) => ({ value: value as { project: string } }) },
+};
+export default query({ args, access: "public" }, async ({ db, args: { project } }) => {
+  const tasks = await db.collection("tasks").list({ filter: 'project = "' + project + '"', sort: "title" });
+  return { titles: tasks.map(({ title }) => title), at: new Date(0) };
+});
+`,
   "jobs/mail.ts": `export const queue: QueueOptions = {};
 const job: QueueJob<{ to: string }> = ({ payload }) => payload;
 export default job;
@@ -60,6 +68,10 @@ export async function work(id: string, signal: AbortSignal): Promise<unknown[]> 
   const { paid, at } = await socle.endpoints.orders(id).pay.post({ amount: 5 });
   const isPaid: boolean = paid;
   const time: string = at;
+  const board = await socle.queries.board({ project: id });
+  const first: string | undefined = board.titles[0];
+  const boardTime: string = board.at;
+  socle.queries.board({ project: id }).live(({ value }) => console.log(value?.titles.length));
   const mail: Queues["mail"] = { to: "a@example.com" };
   try {
     await socle.tasks.update(id, { n: { $increment: 1 } });
@@ -79,11 +91,15 @@ export async function work(id: string, signal: AbortSignal): Promise<unknown[]> 
   page.items[0]?.done;
   // @ts-expect-error: the amount is no number
   await socle.endpoints.orders(id).pay.post({ amount: "5" });
+  // @ts-expect-error: the argument is missing
+  await socle.queries.board({});
+  // @ts-expect-error: no query of this name
+  await socle.queries.bord({ project: id });
   // @ts-expect-error: no queue of this name
   type None = Queues["none"];
   // @ts-expect-error: the types are in the module, and not global
   const leaked: Collections | undefined = undefined;
-  return [names, stop, isPaid, time, mail, users, leaked];
+  return [names, stop, isPaid, time, mail, users, leaked, first, boardTime];
 }
 `,
   "src/run.mjs": `import { SocleError, socle } from "./socle/index.js";
@@ -100,9 +116,20 @@ for await (const task of socle.tasks.orderBy("title").limit(1).all()) titles.pus
 const groups = (await socle.tasks.group("project").aggregate("count").orderBy("-count")).items.map(({ count }) => count);
 const helped = await socle.tasks.where({ helpers: { some: { name: "o" }, none: { name: "p" } } }).count();
 const back = await socle.projects.where({ "tasks(project)": { some: { title: "b" } } }).first();
+const board = await socle.queries.board({ project: paid.id });
+// Node before 22 has no WebSocket.
+const watched = globalThis.WebSocket === undefined ? board : await new Promise((resolve) => {
+  const abort = new AbortController();
+  const listener = ({ value, status, error }) => {
+    if (status === "loading") return;
+    queueMicrotask(() => abort.abort());
+    resolve(error === undefined ? value : String(error));
+  };
+  socle.queries.board({ project: paid.id }).live(listener, { signal: abort.signal });
+});
 const answer = await socle.endpoints.orders("7").pay.post({ amount: 5 });
 const refused = await socle.tasks.create({}).catch((error) => error);
-console.log(JSON.stringify({ items: items.map(({ id, ...rest }) => rest), titles, groups, helped, back: back.name, answer, fields: refused.fields, isRefused: SocleError.is(refused, "validation_error") }));
+console.log(JSON.stringify({ items: items.map(({ id, ...rest }) => rest), titles, groups, helped, back: back.name, board, watched, answer, fields: refused.fields, isRefused: SocleError.is(refused, "validation_error") }));
 `,
 };
 
@@ -173,6 +200,8 @@ test.each(["bun", "node"])("%s runs the module against the service", async (runt
     groups: expect.arrayContaining([2, 1]),
     helped: rounds,
     back: "o",
+    board: { titles: ['a "quoted" one', "c"], at: "1970-01-01T00:00:00.000Z" },
+    watched: { titles: ['a "quoted" one', "c"], at: "1970-01-01T00:00:00.000Z" },
     answer: { paid: true, id: "7", at: "1970-01-01T00:00:00.000Z" },
     fields: { title: expect.any(String) },
     isRefused: true,

@@ -1,5 +1,5 @@
 /** Frames of live queries, as the client reads the frames, and positions in the log. */
-import type { GroupQuery, LiveChange, LiveResult, RecordQuery } from "@socle/protocol";
+import type { ErrorDetail, GroupQuery, LiveChange, LiveResult, LiveValue, RecordQuery } from "@socle/protocol";
 
 /** Answers of writes carry the position of the write; requests carry the highest position that the client has seen. */
 export const POSITION_HEADER = "Socle-Position";
@@ -25,17 +25,8 @@ export interface LiveSubscribe {
   readonly since?: number;
 }
 
-/** The value of a server query. */
-interface LiveValueResult {
-  readonly type: "result";
-  readonly id: string;
-  readonly seq: number;
-  readonly value: unknown;
-  readonly every?: number;
-}
-
 /** The whole result of a query. */
-export type LiveWhole = LiveResult | LiveValueResult;
+export type LiveWhole = LiveResult | LiveValue;
 
 /** The service has told everything up to this position. */
 export interface LivePosition {
@@ -49,6 +40,7 @@ interface LiveError {
   readonly id: string;
   readonly code: string;
   readonly message: string;
+  readonly details?: ErrorDetail[];
 }
 
 export type LiveFrame = LiveWhole | LiveChange | LivePosition | LiveError;

@@ -127,8 +127,10 @@ test("a change that does not fit the window is answered by asking for the whole 
 test("an error ends the query for good", async () => {
   const { id, states } = await watched([row("1")]);
   const error = { code: "forbidden", message: "no" };
-  server.send({ type: "error", id, ...error, error });
+  const details = [{ field: "project", rule: "schema", message: "is no id" }];
+  server.send({ type: "error", id, ...error, details, error });
   const { status, error: told } = await states.until((state) => state.status === "error");
+  expect(told?.fields).toEqual({ project: "is no id" });
   expect([status, told?.code, told?.message, told?.is("forbidden")]).toEqual(["error", "forbidden", "no", true]);
   await server.until(() => server.sockets.size === 0);
   expect(server.asked).toHaveLength(1);

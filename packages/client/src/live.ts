@@ -76,8 +76,7 @@ class Window {
       this.seq = -1;
     } else if (news.type === "error") {
       this.status = "error";
-      const { code, message } = news;
-      this.#error = new SocleError(null, { code: code as ErrorCode, message });
+      this.#error = new SocleError(null, { ...news, code: news.code as ErrorCode });
     } else {
       this.seq = Math.max(this.seq, news.seq);
       this.status = "live";

@@ -1,5 +1,5 @@
 /**
- * The client of a project: the types of the collections, endpoints and queues as a module without globals, beside the client that is
+ * The client of a project: the types of the collections, endpoints, queues and server queries as a module without globals, beside the client that is
  * inside the executable.
  */
 import { rm } from "node:fs/promises";
@@ -17,7 +17,7 @@ interface Project {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-const note = "// Written by socle from the collections, the endpoints and the queues of the project. Do not edit.\n";
+const note = "// Written by socle from the collections and the code of the project. Do not edit.\n";
 
 /** The folder of the client, below the folder that a caller names. */
 export const clientFolder = "socle";
@@ -43,14 +43,20 @@ declare const endpoints: Shown<Named>;
 export const shownEndpoints: never = endpoints;
 declare const queues: Shown<Queues>;
 export const shownQueues: never = queues;
+declare const queries: Shown<Queries>;
+export const shownQueries: never = queries;
 `;
 }
 
-/** The texts of the types of endpoints and queues. @throws SetupError if the type checker shows no types. */
-async function shownTypes({ config, environment }: Project): Promise<{ endpoints: string; queues: string }> {
+/** The texts of the types that follow from the code. @throws SetupError if the type checker shows no types. */
+async function shownTypes({
+  config,
+  environment,
+}: Project): Promise<{ endpoints: string; queues: string; queries: string }> {
   const { folder } = config;
-  const kinds = new Set(findScripts(folder).scripts.map((script) => script.folder));
-  if (!kinds.has("endpoints") && !kinds.has("jobs")) return { endpoints: "{}", queues: "{}" };
+  const kinds = ["endpoints", "jobs", "queries"];
+  const hasTypes = findScripts(folder).scripts.some((script) => kinds.includes(script.folder));
+  if (!hasTypes) return { endpoints: "{}", queues: "{}", queries: "{}" };
   await writeCheckSettings(folder);
   const file = join(folder, ".socle", shownFile);
   const settings = join(folder, ".socle", shownSettings);
@@ -63,10 +69,10 @@ async function shownTypes({ config, environment }: Project): Promise<{ endpoints
     const shown = [
       ...stdout.matchAll(/^.*shown\.ts\(\d+,\d+\): error TS2322: Type '(.*)' is not assignable to type/gm),
     ];
-    const [endpoints, queues] = shown.map(([, text = ""]) => text);
-    if (endpoints === undefined || queues === undefined)
-      throw new SetupError(`The type checker did not show the types of endpoints and queues:\n${stdout}${stderr}`);
-    return { endpoints, queues };
+    const [endpoints, queues, queries] = shown.map(([, text = ""]) => text);
+    if (endpoints === undefined || queues === undefined || queries === undefined)
+      throw new SetupError(`The type checker did not show the types of the code:\n${stdout}${stderr}`);
+    return { endpoints, queues, queries };
   } finally {
     await rm(file, { force: true });
     await rm(settings, { force: true });
@@ -76,14 +82,14 @@ async function shownTypes({ config, environment }: Project): Promise<{ endpoints
 /** The types of a project as the text of a module: `Collections`, `Endpoints`, `Queues`, `Queries` and `Project`. */
 async function projectTypes(project: Project): Promise<string> {
   await writeTypes(project.config, project.definitions);
-  const { endpoints, queues } = await shownTypes(project);
+  const { endpoints, queues, queries } = await shownTypes(project);
   return `${note}
 type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
 
 ${declarationOf("Collections", collectionMembers(project.definitions), "Every collection: the types of the records, creates and updates, the field that shows the owner, and the relations.")}
 ${declarationOf("Endpoints", endpoints, "The endpoints by method and path, without the prefix: params, query, body and answer.")}
 ${declarationOf("Queues", queues, "The queues, with the payload of each.")}
-${declarationOf("Queries", "{}", "The server queries, with the arguments and the value of each.")}
+${declarationOf("Queries", queries, "The server queries, with the arguments and the value of each.")}
 ${declarationOf("Project", "{ collections: Collections; endpoints: Endpoints; queries: Queries }", "For `createClient<Project>`.")}
 export {};
 `;
