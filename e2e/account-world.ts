@@ -15,6 +15,8 @@ const smtpLogin = { user: "hush-smtp", password: "hush-smtp" };
 export interface AccountWorld {
   readonly dashboard: Dashboard;
   readonly sink: SmtpSink;
+  /** Ends with the test file. */
+  readonly provider: FakeProvider;
   readonly publicUrl: string;
 }
 
@@ -22,6 +24,7 @@ export interface AccountWorld {
 export async function openAccountWorld(files: Readonly<Record<string, string>> = {}): Promise<AccountWorld> {
   const [port, sink] = [await freePort(), await SmtpSink.start({ login: smtpLogin })];
   afterAll(() => sink[Symbol.asyncDispose]());
+  const provider = new FakeProvider();
   const publicUrl = `http://localhost:${port}`;
   const google = { clientId: "google-client", clientSecret: "hush-google" };
   const config = {
@@ -30,13 +33,12 @@ export async function openAccountWorld(files: Readonly<Record<string, string>> =
     mail: { from: "The Shop <shop@example.com>", smtp: sink.address },
     auth: { providers: { "my-oidc": { ...provider.settings, title: "Staff", ownCallback: true }, google } },
   };
-  return { dashboard: await openDashboard({ config, files }), sink, publicUrl };
+  return { dashboard: await openDashboard({ config, files }), sink, provider, publicUrl };
 }
 
-const provider = new FakeProvider();
-
 /** A user with an app, a passkey, a link and an API key; the registration has mailed a link. Answers the id. */
-export async function makeWholeUser({ dashboard, sink, publicUrl }: AccountWorld, email: string): Promise<string> {
+export async function makeWholeUser(world: AccountWorld, email: string): Promise<string> {
+  const { dashboard, sink, publicUrl } = world;
   const call = async <T>(path: string, body: object = {}, token = ""): Promise<T> => {
     const response = await fetch(dashboard.server.url + path, {
       method: "POST",
@@ -53,13 +55,17 @@ export async function makeWholeUser({ dashboard, sink, publicUrl }: AccountWorld
   const passkey = new SoftPasskey().register(options, { origin: publicUrl });
   await call("/api/auth/passkeys", { passkey, name: "Laptop" }, token);
   await call("/api/auth/keys", { name: "nightly report", scopes: ["posts:read", "function:/report"] }, token);
-  await link(dashboard.server.url, publicUrl, { token, email });
+  await link(world, { token, email });
   await until(() => sink.taken.some(({ to }) => to === email));
   return user.id;
 }
 
 /** Links a user to an account at the provider, as an app and a browser do. */
-async function link(url: string, publicUrl: string, { token, email }: { token: string; email: string }): Promise<void> {
+async function link(
+  { dashboard, provider, publicUrl }: AccountWorld,
+  { token, email }: { token: string; email: string },
+): Promise<void> {
+  const { url } = dashboard.server;
   const verifier = crypto.randomUUID().replaceAll("-", "").repeat(2);
   const challenge = new Bun.CryptoHasher("sha256").update(verifier).digest("base64url");
   const headers = { "Content-Type": "application/json", Authorization: `Bearer ${token}` };

@@ -40,7 +40,10 @@ const broken: { readonly [path: string]: readonly [content: string, reason: stri
     "beforeCreate does not work in functions/users/, where a file may export ",
   ],
   "functions/a/throws.ts": ['\nthrow new Error("at the top");\n', "at the top (functions/a/throws.ts:2:11)"],
-  "functions/a/exits.ts": ["process.exit(3);\n", "process.exit() is not available in functions, jobs, endpoints and queries"],
+  "functions/a/exits.ts": [
+    "process.exit(3);\n",
+    "process.exit() is not available in functions, jobs, endpoints and queries",
+  ],
   "functions/a/loops.ts": ["while (true) {}\n", "did not finish loading within 5 s"],
   "functions/a/dies.ts": ["require('bun:ffi').read.u8(0);\n", "functions/a/dies.ts does not load"],
   "functions/a/timeout.ts": [

@@ -13,11 +13,21 @@ import { Glob } from "bun";
 import { must, root } from "./run.ts";
 
 const unit = ["packages/**/*.test.ts", "scripts/*.test.ts"];
+/** The halves of `unit`, which take about the same time. */
+const half = [
+  "packages/server/src/{app,base,cli,code,files,testing}/**/*.test.ts",
+  "packages/{client,dashboard,protocol,react,svelte,vue}/**/*.test.ts",
+];
+const otherHalf = [
+  "packages/server/src/{data,edge,live,operate,people,store}/**/*.test.ts",
+  "packages/server/test/**/*.test.ts",
+  "scripts/*.test.ts",
+];
 
 /** The groups of files of each suite; groups run side by side, because most tests wait rather than compute. */
 const suites = {
   unit: [unit],
-  all: [["e2e/[a-d]*.test.ts"], ["e2e/[e-z]*.test.ts"], unit],
+  all: [["e2e/[a-d]*.test.ts"], ["e2e/[e-z]*.test.ts"], half, otherHalf],
   long: [["e2e/long/*.test.ts"]],
   hostile: [["e2e/hostile/*.test.ts"]],
   "power-cuts": [["e2e/reliability/power-cuts/*.test.ts"]],
