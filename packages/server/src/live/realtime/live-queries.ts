@@ -2,7 +2,7 @@
  * Live queries: all windows that sockets view, each once for the callers who get the same answer. A commit marks the windows that
  * may have changed; a marked window is read again after a pause (`realtime.liveEvery`), in turns with realtime's other work.
  *
- * A window that costs more is read less often: a single window takes a twentieth of a processor at most, and all windows of a
+ * A window that costs more is read less often: a window takes a twentieth of a processor for each caller (a fifth for all), and all windows of a
  * caller take the caller's budget (`limits.filterTime`).
  */
 import { AppError, CallerGone } from "../../base/kernel/index.ts";
@@ -41,8 +41,10 @@ export interface LiveOptions {
   readonly bufferLimit: number;
 }
 
-/** A window takes a part of a processor: a read of 10 ms is made every 200 ms. */
+/** The window of one caller takes a twentieth of a processor: a read of 10 ms is made every 200 ms. */
 const restFactor = 20;
+/** A window of several callers takes the share of each caller, and a fifth of a processor at most. */
+const leastRestFactor = 5;
 /** Milliseconds between two reads of a window that depends on the time. */
 const timeEveryMs = 1_000;
 /** A window without viewers is kept for so many milliseconds, for viewers who come back. */
@@ -345,7 +347,7 @@ export class LiveQueries {
   /** The callers of a query share the cost. @param caller who pays if nobody views the query any more. */
   #charge(query: LiveQuery, caller: string, ms: number): void {
     const { budgets, every } = this.#options;
-    query.every = Math.max(every, ms * restFactor);
+    query.every = Math.max(every, ms * Math.max(leastRestFactor, restFactor / query.callers.size));
     const callers = query.callers.size === 0 ? [caller] : query.callers.keys();
     const part = ms / Math.max(1, query.callers.size);
     for (const each of callers) budgets.charge(each, part);
