@@ -118,6 +118,8 @@ export class RecordChanges {
         });
     }
     const { values, record, owner, stored } = made;
+    if (hooks?.waitsAlone === true)
+      return this.#pendingAlone(record, this.#references.duplicates(tx, table, { id, values, createdAt, updatedAt }));
     try {
       tx.run(table.insert, id, createdAt, updatedAt, owner, ...stored);
     } catch (thrown) {
@@ -159,6 +161,8 @@ export class RecordChanges {
     }
     if (changed.length === 0)
       return this.#answer(tx, { table, principal, id, ...row }, { json: JsonText.of(row.record), body, weight });
+    if (hooks?.waitsAlone === true)
+      return this.#pendingAlone(row.record, this.#references.duplicates(tx, table, { id, values, updatedAt }));
     try {
       tx.run(table.update(changed), ...stored, updatedAt, id);
     } catch (thrown) {
@@ -173,6 +177,12 @@ export class RecordChanges {
     this.#options.effects.updated(tx, { table, row: { record, owner }, principal, now, json }, row);
     const answer = { json, body, weight: json.text.length + weight };
     return this.#answer(tx, { table, principal, id, record, owner }, answer);
+  }
+
+  /** The end of a single write that waits for hooks, which writes nothing: a rollback would cost more. */
+  #pendingAlone(record: StoredRecord, duplicates: ErrorDetail[]): SavedRecord {
+    if (duplicates.length > 0) throw AppError.validation(duplicates);
+    return pendingAnswer(record);
   }
 
   /** The error of a refused write: a unique index becomes the problems of the fields. */

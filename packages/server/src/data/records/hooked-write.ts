@@ -49,7 +49,7 @@ export async function writeHooked<T>(
     for (;;) {
       try {
         return await (short !== null && !hooks.hasReads
-          ? database.transactFor(principal, short)
+          ? database.transactFor(principal, short, { isRepeatable: true })
           : database.transactLongFor(principal, long, { makesRoom }));
       } catch (thrown) {
         if (thrown !== hooksPending) throw thrown;

@@ -163,6 +163,11 @@ export class WriteHooks {
     return this.#pending.size > 0;
   }
 
+  /** Whether hooks must be asked about the only change of the write: the rest of the transaction tells nothing more. */
+  get waitsAlone(): boolean {
+    return this.#kind === "single" && this.isPending;
+  }
+
   /** Whether hooks have decided by reads. */
   get hasReads(): boolean {
     return this.#answers.values().some(({ reads }) => reads !== null);
