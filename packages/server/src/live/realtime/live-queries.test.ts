@@ -28,6 +28,14 @@ const server = await openServer({
       search: ["title"],
     },
     {
+      name: "vaults",
+      fields: [
+        { name: "n", type: "integer" },
+        { name: "secret", type: "string", permissions: { read: "admin" } },
+      ],
+      permissions: { read: "authenticated", create: "admin" },
+    },
+    {
       name: "diaries",
       fields: [{ name: "text", type: "string" }],
       permissions: { read: "owner", create: "authenticated" },
@@ -169,6 +177,30 @@ describe("a live query", () => {
     late.send({ action: "subscribe", id: "r", query, since: client.seq });
     await until(() => late.frames.length >= 2);
     expect(late.frames[1]).toMatchObject({ type: "result", items: [{ n: 101 }, { n: 102 }] });
+  });
+
+  test("does not resume the window of another role: after a change of the role, the whole window comes", async () => {
+    const query = { collection: "vaults", sort: "n" };
+    const { accessToken, user } = await server.register("promoted@example.com");
+    const setRole = (role: string) => request("PATCH", `/api/admin/users/${user.id}`, { token: admin, body: { role } });
+    await create("vaults", { n: 1, secret: "s" });
+    // The windows of both roles are known, and stay the same.
+    const boss = new LiveClient(server, query);
+    const other = await server.register("other@example.com");
+    const stays = new LiveClient(server, query);
+    await boss.connect(admin);
+    await stays.connect(other.accessToken);
+    const client = new LiveClient(server, query);
+    await client.connect(accessToken);
+    expect(client.items).toMatchObject([{ n: 1 }]);
+    expect(client.items[0]).not.toHaveProperty("secret");
+    for (const role of ["admin", "authenticated", "admin"]) {
+      client.break();
+      expect((await setRole(role)).status).toBe(200);
+      await client.connect(accessToken);
+      await agrees(client, query, accessToken);
+      expect("secret" in (client.items[0] ?? {})).toBe(role === "admin");
+    }
   });
 
   test.each([

@@ -67,6 +67,8 @@ export class LiveQueries {
   /** Ends the calls of the event log; null without entries: a service without live queries does no work for an event. */
   #stopListening: (() => void) | null = null;
   #isClosed = false;
+  /** The seq at the last change of somebody's role. */
+  #rolesSeq = -1;
 
   constructor(options: LiveOptions) {
     this.#options = options;
@@ -115,7 +117,8 @@ export class LiveQueries {
     const entry = refusing(() => this.#entryFor(viewer, source));
     this.#byViewer.set(viewer, entry);
     tally(entry.query.callers, viewer.caller, 1);
-    if (since !== null && entry.state === "clean" && entry.query.resume(viewer, since, this.#committed)) return;
+    const isOfRole = since !== null && since > this.#rolesSeq;
+    if (isOfRole && entry.state === "clean" && entry.query.resume(viewer, since, this.#committed)) return;
     entry.query.waiting.add(viewer);
     this.#makeDue(entry);
   }
@@ -241,6 +244,11 @@ export class LiveQueries {
       this.#byViewer.set(viewer, entry);
       query.close(this.#options.events.flushedSeq, thrown);
     }
+  }
+
+  /** Roles have changed. An earlier seq may be of a window that the caller had in another role: nobody resumes from there. */
+  rolesChanged(): void {
+    this.#rolesSeq = this.#committed;
   }
 
   /** The listener of a viewer has another role now. */

@@ -28,7 +28,10 @@ export class Realtime {
     this.#feed.publishWith(publisher);
     this.#stops = [
       this.#options.events.listen((event) => this.#feed.publish(event)),
-      this.#options.auth.sessions.listen(({ sessionId, role }) => this.#sessionChanged(sessionId, role)),
+      this.#options.auth.sessions.listen(({ sessionId, role }) => {
+        if (role !== null) this.#feed.live.rolesChanged();
+        this.#sessionChanged(sessionId, role);
+      }),
     ];
   }
 
