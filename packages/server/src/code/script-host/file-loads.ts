@@ -1,5 +1,6 @@
 /** Loading the files of a list into a process; a file that ends the process does not keep the other files from being loaded. */
-import type { LoadResult, ScriptProcess } from "./process.ts";
+import type { LoadResult } from "./pending-loads.ts";
+import type { ScriptProcess } from "./process.ts";
 import type { Loaded } from "./protocol.ts";
 
 /** After this time the next file is loaded beside the slow file: files that wait for something wait at the same time. */

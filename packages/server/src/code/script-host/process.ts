@@ -15,26 +15,15 @@ import { type CallAnswers, CallTransport } from "./call-transport.ts";
 import { EarlierLists } from "./earlier.ts";
 import { fetchMocks } from "./fetch-mocks.ts";
 import { dispatch, type Handlers, type HostProcess, type ProcessEnd } from "./host-process.ts";
+import { type LoadResult, PendingLoads } from "./pending-loads.ts";
 import { ProcessLog } from "./process-log.ts";
-import {
-  type CallMessage,
-  type CodeFile,
-  type FromChild,
-  type HandlerAnswer,
-  type Invocation,
-  type Loaded,
-  lateLoad,
-  loadLimitMs,
-  type ToChild,
-} from "./protocol.ts";
+import type { CallMessage, CodeFile, FromChild, HandlerAnswer, Invocation, ToChild } from "./protocol.ts";
 
 const pollMs = 100;
 /** Polls in which a process must start a sent attempt, or confirm an abort. */
 const gracePolls = 10;
 /** Polls without a message after which a process with begun attempts does not answer. */
 const silentLimit = 10;
-/** Polls after which a process that has not answered a load counts as computing without end. */
-const maxLoadPolls = (loadLimitMs + 3_000) / pollMs;
 
 /** The service's end of the process. `FramedProcess` is the real end. */
 export interface CodeProcess extends HostProcess<ToChild> {
@@ -59,18 +48,6 @@ export interface ScriptProcessOptions {
   /** Bytes of resident memory. */
   readonly memoryLimit: number;
   readonly logger: Logger;
-}
-
-/** The result of loading one file. `lost` says how the load lost the process; null when the process lives. */
-export interface LoadResult {
-  readonly loaded: Loaded;
-  readonly lost: "late" | "ended" | null;
-}
-
-/** A load that the process has not answered. */
-interface Load {
-  readonly end: (result: LoadResult) => void;
-  polls: number;
 }
 
 /** The attempts that a lost process had. */
@@ -99,8 +76,7 @@ export class ScriptProcess {
   readonly exited: Promise<ProcessEnd>;
   readonly #calls: CallTransport;
   readonly #listener: ProcessListener | null;
-  /** The unanswered loads, by path. */
-  readonly #loading = new Map<string, Load>();
+  readonly #loads = new PendingLoads(pollMs);
   /** Attempts that were sent and have not ended, by number, in the order in which the attempts begin. */
   readonly #underWay = new Map<number, Attempt>();
   /** The attempts under way that are not known to have begun. */
@@ -123,7 +99,7 @@ export class ScriptProcess {
   #isClosed = false;
 
   readonly #handlers: Handlers<FromChild> = {
-    loaded: ({ path, loaded }) => this.#loading.get(path)?.end({ loaded, lost: null }),
+    loaded: ({ path, loaded }) => this.#loads.answered(path, loaded),
     log: (message) => this.#log.write(message, this.#underWay.get(message.attempt ?? -1)),
     stray: ({ attempt, error }) => this.#log.stray(attempt, error),
     call: (message) => void this.#call(message),
@@ -191,17 +167,10 @@ export class ScriptProcess {
     this.#host.send({ type: "adopt" });
   }
 
-  async loadFile(path: string): Promise<LoadResult> {
-    const { promise, resolve } = Promise.withResolvers<LoadResult>();
-    this.#loading.set(path, { end: resolve, polls: 0 });
+  loadFile(path: string): Promise<LoadResult> {
+    const result = this.#loads.wait(path, this.#host.exited);
     this.#host.send({ type: "load", path });
     this.#watch();
-    this.#host.exited.then(({ how }) => {
-      const message = `ended the process while it was loading (${how})`;
-      resolve({ loaded: { error: { message } }, lost: "ended" });
-    });
-    const result = await promise;
-    this.#loading.delete(path);
     return result;
   }
 
@@ -289,17 +258,12 @@ export class ScriptProcess {
   poll(): boolean {
     if (this.residentBytes > this.#options.memoryLimit) this.#kill("memory");
     else if (this.#options.isDebugged !== true) this.#lookAtTimes();
-    return this.#underWay.size > 0 || this.#loading.size > 0;
+    return this.#underWay.size > 0 || this.#loads.size > 0;
   }
 
   #lookAtTimes(): void {
     if (this.#hangs()) this.#kill("hang");
-    for (const load of this.#loading.values()) {
-      load.polls += 1;
-      if (load.polls < maxLoadPolls) continue;
-      load.end({ loaded: { error: { message: lateLoad } }, lost: "late" });
-      this.#host.kill();
-    }
+    if (this.#loads.poll()) this.#host.kill();
     if (this.#underWay.size === 0) this.#silence = 0;
     else this.#ping();
   }

@@ -21,16 +21,7 @@ import {
 import type { EventLog } from "../../store/events/index.ts";
 import { type Expression, type ExpressionPart, parseParts } from "../expressions/index.ts";
 import type { Pattern } from "../fields/index.ts";
-import {
-  FieldPolicies,
-  type FieldPolicy,
-  isWider,
-  isWord,
-  narrowerThan,
-  Policy,
-  resolveRules,
-  wordOf,
-} from "../permissions/index.ts";
+import { FieldPolicies, type FieldPolicy, isWord, Policy } from "../permissions/index.ts";
 import {
   type Collection,
   expressionSchema,
@@ -49,6 +40,7 @@ import {
   storedDefinitions,
   updateMarks,
 } from "./definition-table.ts";
+import { marksAfter, marksOfOlder } from "./log-marks.ts";
 import { rethrow } from "./migration-error.ts";
 import { storedPattern } from "./pattern.ts";
 import type { CollectionPlan, Definitions } from "./plan.ts";
@@ -123,20 +115,13 @@ export class Collections {
     }
   }
 
-  /**
-   * Adds marks to collections that were stored before marks existed. The former rules and fields are unknown, so all events
-   * so far count as written under every narrower rule, and with other fields.
-   */
+  /** Adds marks to collections that were stored before marks existed. */
   async #markOlder(): Promise<void> {
     if (definitionsWithoutMarks(this.#database.reader).length === 0) return;
     await this.#database.transact((tx) => {
       const seq = this.#events.lastSeq(tx);
-      for (const { name, permissions } of definitionsWithoutMarks(tx)) {
-        const narrower = narrowerThan(resolveRules(permissions).read);
-        const widened = Object.fromEntries(narrower.map((rule) => [rule, seq]));
-        const marks: LogMarks = { created: 0, fields: seq, widened };
-        updateMarks(tx, name, JSON.stringify(marks));
-      }
+      for (const definition of definitionsWithoutMarks(tx))
+        updateMarks(tx, definition.name, JSON.stringify(marksOfOlder(definition, seq)));
     });
   }
 
@@ -374,33 +359,5 @@ function toCollection(row: DefinitionRow, expressionOf: ExpressionOf): Collectio
     updatedAt: row.updatedAt,
     // The text was written from a `LogMarks`.
     logMarks: JSON.parse(row.places) as LogMarks,
-  };
-}
-
-/** The marks of a collection after a migration whose event has a seq. */
-function marksAfter({ after, steps }: CollectionPlan, before: Collection | null, seq: number): LogMarks {
-  if (before === null) return { created: seq, fields: seq, widened: {} };
-  // Older events have the old name; events of the new name are of a collection that is gone.
-  if (before.name !== after.name) {
-    const formerNames = [...new Set([...(before.logMarks.formerNames ?? []), before.name])];
-    return { created: seq, fields: seq, widened: {}, renamed: seq, formerNames };
-  }
-  const { created, fields, widened, renamed, formerNames } = before.logMarks;
-  // Older events may hold values that the new rules of a field hide.
-  const movesFields = steps.some(
-    (each) =>
-      ["drop", "rename", "multiple"].includes(each.step) ||
-      (each.step === "permissions" && each.field !== undefined) ||
-      (each.step === "values" && each.renamed !== undefined),
-  );
-  const { rule } = before.policies.read;
-  const isWidened = isWider(resolveRules(after.permissions).read, rule);
-  const word = wordOf(rule);
-  return {
-    created,
-    fields: movesFields ? seq : fields,
-    widened: isWidened ? { ...widened, [word]: seq } : widened,
-    ...(renamed !== undefined && { renamed }),
-    ...(formerNames !== undefined && { formerNames }),
   };
 }

@@ -1,0 +1,42 @@
+/** The marks of collections in the event log: after a migration, and of collections that were stored before marks existed. */
+import type { CollectionDefinition } from "@socle/protocol";
+import { isWider, narrowerThan, resolveRules, wordOf } from "../permissions/index.ts";
+import type { Collection, LogMarks } from "./collection.ts";
+import type { CollectionPlan } from "./plan.ts";
+
+/**
+ * The marks of a collection that was stored before marks existed. The former rules and fields are unknown, so all events
+ * up to `seq` count as written under every narrower rule, and with other fields.
+ */
+export function marksOfOlder({ permissions }: Pick<CollectionDefinition, "permissions">, seq: number): LogMarks {
+  const narrower = narrowerThan(resolveRules(permissions).read);
+  return { created: 0, fields: seq, widened: Object.fromEntries(narrower.map((rule) => [rule, seq])) };
+}
+
+/** The marks of a collection after a migration whose event has a seq. */
+export function marksAfter({ after, steps }: CollectionPlan, before: Collection | null, seq: number): LogMarks {
+  if (before === null) return { created: seq, fields: seq, widened: {} };
+  // Older events have the old name; events of the new name are of a collection that is gone.
+  if (before.name !== after.name) {
+    const formerNames = [...new Set([...(before.logMarks.formerNames ?? []), before.name])];
+    return { created: seq, fields: seq, widened: {}, renamed: seq, formerNames };
+  }
+  const { created, fields, widened, renamed, formerNames } = before.logMarks;
+  // Older events may hold values that the new rules of a field hide.
+  const movesFields = steps.some(
+    (each) =>
+      ["drop", "rename", "multiple"].includes(each.step) ||
+      (each.step === "permissions" && each.field !== undefined) ||
+      (each.step === "values" && each.renamed !== undefined),
+  );
+  const { rule } = before.policies.read;
+  const isWidened = isWider(resolveRules(after.permissions).read, rule);
+  const word = wordOf(rule);
+  return {
+    created,
+    fields: movesFields ? seq : fields,
+    widened: isWidened ? { ...widened, [word]: seq } : widened,
+    ...(renamed !== undefined && { renamed }),
+    ...(formerNames !== undefined && { formerNames }),
+  };
+}
