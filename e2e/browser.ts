@@ -6,11 +6,19 @@ import { patience } from "./kit.ts";
 
 let browser: Promise<Browser> | undefined;
 
-/** A window of the test: no other test's cookies, storage or connections. */
-export async function openWindow(options: Parameters<Browser["newContext"]>[0] = {}): Promise<BrowserContext> {
+type Options = Parameters<Browser["newContext"]>[0];
+
+/** A window that the caller closes. */
+export async function newWindow(options: Options): Promise<BrowserContext> {
   browser ??= launchBrowser();
   const context = await (await browser).newContext(options);
   context.setDefaultTimeout(patience);
+  return context;
+}
+
+/** A window of the test: no other test's cookies, storage or connections. Closed after the test. */
+export async function openWindow(options: Options = {}): Promise<BrowserContext> {
+  const context = await newWindow(options);
   // A page that stays open goes on asking the service of the test, and slows down the tests of later files.
   afterAll(() => context.close());
   return context;

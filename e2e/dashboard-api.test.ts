@@ -1,7 +1,7 @@
 /** The page of the API: operations by group, the drawer of an operation, and the form that sends requests. */
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { complaintsOf, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { complaintsOf, leave, overflowOf, settled, violationsOf } from "./dashboard.ts";
 import { openFilledDashboard } from "./dashboard-data.ts";
 
 const dashboard = await openFilledDashboard();
@@ -37,7 +37,7 @@ test("operations stand in groups, are found by words, and open with the keyboard
   await page.getByRole("dialog").waitFor({ state: "hidden" });
   await page.getByRole("searchbox").fill("no such operation");
   await page.getByText("No operation matches").waitFor();
-  await page.context().close();
+  await leave(page);
 });
 
 test("a GET is sent as the admin, and shows status, headers and body; the example for curl follows the form", async () => {
@@ -59,7 +59,7 @@ test("a GET is sent as the admin, and shows status, headers and body; the exampl
   await page.getByText("400 Bad Request").waitFor();
   expect(await answerOf(page)).toContain('"code": "bad_request"');
   expect(await page.content()).not.toContain(dashboard.token);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a request that changes something is sent only after a confirmation", async () => {
@@ -84,7 +84,7 @@ test("a request that changes something is sent only after a confirmation", async
   expect(await answerOf(page)).toContain("201 Created");
   expect(await total()).toBe(Number(before) + 1);
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a parameter of the path must be there, and is encoded", async () => {
@@ -96,7 +96,7 @@ test("a parameter of the path must be there, and is encoded", async () => {
   expect(await form.getByRole("region", { name: "As curl" }).textContent()).toContain("/api/posts/..%2Fusers");
   await form.getByRole("button", { name: "Send GET" }).click();
   expect(await answerOf(page)).toContain("404 Not Found");
-  await page.context().close();
+  await leave(page);
 });
 
 describe.each([
@@ -110,6 +110,6 @@ describe.each([
     await settled(page);
     expect(await violationsOf(page)).toEqual([]);
     expect(await overflowOf(page)).toBe(0);
-    await page.context().close();
+    await leave(page);
   });
 });

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import type { Locator } from "playwright-core";
 import { openWindow } from "./browser.ts";
-import { complaintsOf, openAnonymously, openDashboard, settled, violationsOf } from "./dashboard.ts";
+import { complaintsOf, leave, openAnonymously, openDashboard, settled, violationsOf } from "./dashboard.ts";
 
 const longName = "a_field_whose_name_is_as_long_as_the_service_allows_it";
 const dashboard = await openDashboard({
@@ -57,7 +57,7 @@ test("one Escape closes the dialog, and the next one the drawer below; a drawer 
   await page.keyboard.press("Escape");
   await drawer.waitFor({ state: "detached" });
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a Shift-click selects rows and no text; marks that turn the text are seen; an edited cell is told as saved", async () => {
@@ -93,7 +93,7 @@ test("a Shift-click selects rows and no text; marks that turn the text are seen;
     .getByRole("status")
     .filter({ hasText: `${longName} saved` })
     .waitFor();
-  await page.context().close();
+  await leave(page);
 });
 
 test("while the control of an edited cell is loading, the Delete key deletes no record", async () => {
@@ -110,7 +110,7 @@ test("while the control of an edited cell is loading, the Delete key deletes no 
   held.resolve();
   await page.getByRole("textbox", { name: "title" }).waitFor();
   expect(await page.getByRole("button", { name: "Undo" }).count()).toBe(0);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a record that opens has the focus on its name, and no ring around its form; a notification leaves the row count free", async () => {
@@ -132,7 +132,7 @@ test("a record that opens has the focus on its name, and no ring around its form
   const toast = await boxOf(page.getByRole("alert").filter({ hasText: /saved/i }).first());
   const count = await boxOf(page.getByRole("button", { name: /^Rows 1–3 of 3/ }));
   expect(toast.y + toast.height).toBeLessThanOrEqual(count.y);
-  await page.context().close();
+  await leave(page);
 });
 
 test.each(["light", "dark"] as const)(
@@ -154,7 +154,7 @@ test.each(["light", "dark"] as const)(
     expect((await boxOf(name)).x + (await boxOf(name)).width).toBeLessThan(
       (await boxOf(menu)).x + (await boxOf(menu)).width,
     );
-    await page.context().close();
+    await leave(page);
   },
 );
 
@@ -166,7 +166,7 @@ test("Enter in a field row without a name adds no row", async () => {
   for (let i = 0; i < 3; i += 1) await page.keyboard.press("Enter");
   await names.first().fill("title");
   expect(await names.count()).toBe(before);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a page is painted while its script and its styles are on their way", async () => {
@@ -198,10 +198,10 @@ test("the sign-in page asks for nothing that the service refuses, and leads on w
   await page.waitForLoadState("networkidle");
   expect(refused).toEqual([]);
   expect(await page.getByText("No admin yet?").count()).toBe(0);
-  await page.context().close();
+  await leave(page);
   const inside = await dashboard.open("/users");
   await inside.goto(`${server.url}/_/login?from=%2Fjobs`);
   await inside.getByRole("heading", { level: 1, name: "Jobs" }).waitFor();
   expect(new URL(inside.url()).pathname).toBe("/_/jobs");
-  await inside.context().close();
+  await leave(inside);
 });

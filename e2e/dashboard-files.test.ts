@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { png } from "../packages/server/test/images.ts";
-import { complaintsOf, openDashboard, settled, violationsOf } from "./dashboard.ts";
+import { complaintsOf, leave, openDashboard, settled, violationsOf } from "./dashboard.ts";
 import { post, temporaryFolder } from "./kit.ts";
 
 const dashboard = await openDashboard({
@@ -57,7 +57,7 @@ test("an uploaded image shows its picture, becomes public after a question, name
   await page.getByText("No files yet").waitFor();
   expect((await files()).total).toBe(0);
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a file that is too large is not sent, and the others are", async () => {
@@ -73,7 +73,7 @@ test("a file that is too large is not sent, and the others are", async () => {
   await page.getByRole("button", { name: /^note\.txt/ }).click();
   await page.getByRole("dialog", { name: "note.txt", exact: true }).getByText("A note.").waitFor();
   expect((await files()).items.map(({ filename }) => filename)).toEqual(["note.txt"]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a user is made, gets another role, another password, loses a session, and goes with the email typed", async () => {
@@ -122,7 +122,7 @@ test("a user is made, gets another role, another password, loses a session, and 
   await confirm.click();
   await question.waitFor({ state: "detached" });
   expect((await login("a long password")).status).toBe(401);
-  await page.context().close();
+  await leave(page);
 });
 
 async function upload(file: Blob, name: string): Promise<string> {
@@ -162,7 +162,7 @@ test("a picture without a preview says so; a text is read no further than it is 
   const shown = await page.getByLabel("Preview of long.txt").innerText();
   expect(shown).toBe("é".repeat(50 * 1_024));
   for (const id of [gif, broken, cut, long]) await api("DELETE", `/api/storage/${id}`);
-  await page.context().close();
+  await leave(page);
 });
 
 test("files of an owner are chosen on the page", async () => {
@@ -182,7 +182,7 @@ test("files of an owner are chosen on the page", async () => {
   await until(async () => !new URL(page.url()).searchParams.has("user"));
   expect(await violationsOf(page)).toEqual([]);
   await api("DELETE", `/api/storage/${id}`);
-  await page.context().close();
+  await leave(page);
 });
 
 test("leaving the page asks while an upload is under way, and ends it only when it is told to", async () => {
@@ -217,5 +217,5 @@ test("leaving the page asks while an upload is under way, and ends it only when 
   await page.getByRole("link", { name: "Users" }).click();
   await page.getByRole("heading", { level: 1, name: "Users" }).waitFor();
   expect((await files()).items.map(({ filename }) => filename).filter((name) => name === "slow.bin")).toHaveLength(1);
-  await page.context().close();
+  await leave(page);
 });

@@ -1,6 +1,6 @@
 /** The filter's form in a real browser: the picker of a field is typed into, and an empty value filters nothing. */
 import { afterAll, expect, test } from "bun:test";
-import { complaintsOf, openDashboard, settled } from "./dashboard.ts";
+import { complaintsOf, leave, openDashboard, settled } from "./dashboard.ts";
 
 const readings = {
   name: "readings",
@@ -42,7 +42,7 @@ test("letters in the field picker search all fields; Enter takes the first, and 
   await page.getByRole("button", { name: /^Rows 1–1 of 1/ }).waitFor();
   expect(new URL(page.url()).searchParams.get("filter")).toBe("value = 2");
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a condition without a value is refused where it stands", async () => {
@@ -53,5 +53,5 @@ test("a condition without a value is refused where it stands", async () => {
   await form.getByRole("textbox", { name: "Value" }).press("Enter");
   await form.getByText("A text", { exact: true }).waitFor();
   expect(new URL(page.url()).searchParams.get("filter")).toBeNull();
-  await page.context().close();
+  await leave(page);
 });

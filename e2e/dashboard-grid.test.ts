@@ -1,6 +1,6 @@
 /** The grid of records during fast scrolling: the first column stays, and so does the line that shows the position. */
 import { afterAll, expect, test } from "bun:test";
-import { complaintsOf, openDashboard, settled } from "./dashboard.ts";
+import { complaintsOf, leave, openDashboard, settled } from "./dashboard.ts";
 
 const fields = ["title", "second", "third", "fourth", "fifth", "sixth"].map((name) => ({ name, type: "string" }));
 const dashboard = await openDashboard({ collections: [{ name: "rows", fields }] });
@@ -53,7 +53,7 @@ test("the first column stays at the edge of a grid that is scrolled aside, in a 
   const after = await page.evaluate<Sample[]>(scroll(600));
   expect(after.filter(({ gap }) => Math.abs(gap) > 1)).toEqual([]);
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a slow scroll is none; the line below says which rows are on the screen, and what its button does", async () => {
@@ -64,5 +64,5 @@ test("a slow scroll is none; the line below says which rows are on the screen, a
   expect(samples.filter(({ isFast }) => isFast)).toEqual([]);
   expect(samples.at(-1)?.top).toBe(720);
   await page.getByRole("button", { name: /^Rows 21–\d+ of 600 – Go to row$/ }).waitFor();
-  await page.context().close();
+  await leave(page);
 });

@@ -1,7 +1,7 @@
 /** Service keys in the dashboard: made with scopes and an end, shown once, deleted; and the sign-in that a new key may need. */
 import { afterAll, expect, test } from "bun:test";
 import type { ApiKey, EventEntry, Page } from "@socle/protocol";
-import { admin, complaintsOf, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { admin, complaintsOf, leave, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
 
 const dashboard = await openDashboard({
   collections: [{ name: "posts", fields: [{ name: "title", type: "string" }], permissions: { read: "authenticated" } }],
@@ -64,7 +64,7 @@ test("a key is made with scopes and an end, shown once, works, and ends with its
   expect(items.map(({ type }) => type)).toEqual(["admin.key.deleted", "admin.key.created"]);
   expect(JSON.stringify(items)).not.toContain(key);
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a key needs a recent sign-in: the page asks for the password, and goes on with the same values", async () => {
@@ -114,7 +114,7 @@ test("a key needs a recent sign-in: the page asks for the password, and goes on 
     expiresAt: expect.stringMatching(/^2040-(01-31|02-01)T/),
   });
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("the page of keys is accessible and fits in both themes, wide and narrow", async () => {
@@ -132,6 +132,6 @@ test("the page of keys is accessible and fits in both themes, wide and narrow", 
         expect([path, theme, width, await violationsOf(page)]).toEqual([path, theme, width, []]);
         const folder = process.env["SHOTS"];
         if (folder !== undefined) await page.screenshot({ path: `${folder}/keys${path.length}-${theme}-${width}.png` });
-        await page.context().close();
+        await leave(page);
       }
 });

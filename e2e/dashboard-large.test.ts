@@ -2,7 +2,7 @@
  * Large records in the dashboard: a field of megabytes stays editable, and a form of many fields shows the first screen at once.
  */
 import { afterAll, expect, test } from "bun:test";
-import { complaintsOf, openDashboard, violationsOf } from "./dashboard.ts";
+import { complaintsOf, leave, openDashboard, violationsOf } from "./dashboard.ts";
 
 const many = Array.from({ length: 200 }, (_, i) => ({ name: `field_${i}`, type: i % 10 === 3 ? "json" : "string" }));
 const dashboard = await openDashboard({
@@ -45,7 +45,7 @@ test("a JSON field of 5 MB is shown by its beginning; an editor without colours 
   const saved = (await api("GET", `/api/documents/${id}`)) as { data: unknown[] };
   expect([saved.data.length, saved.data.at(-1)]).toEqual([60_001, "the end"]);
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a record of 200 fields draws the first screen, and then the others", async () => {
@@ -66,5 +66,5 @@ test("a record of 200 fields draws the first screen, and then the others", async
   expect(counts.at(-1)).toBe(200);
   expect(await page.locator('[data-field="field_199"] input').inputValue()).toBe("last");
   expect(await page.locator('[data-field="field_0"] input').inputValue()).toBe("first");
-  await page.context().close();
+  await leave(page);
 });

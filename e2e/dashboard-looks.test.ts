@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import type { Overview } from "@socle/protocol";
 import type { Locator, Page } from "playwright-core";
-import { overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { leave, overflowOf, settled, violationsOf } from "./dashboard.ts";
 import { openFilledDashboard } from "./dashboard-data.ts";
 
 const dashboard = await openFilledDashboard();
@@ -25,13 +25,13 @@ test("permissions are a matrix in a window of ordinary width, and stand in colum
   expect((await choiceOf(wide, "Read", "Public")).y).toBe((await choiceOf(wide, "Read", "Expression")).y);
   expect((await choiceOf(wide, "Read", "Owner")).x).toBe((await choiceOf(wide, "Delete", "Owner")).x);
   expect((await boxOf(wide.getByRole("columnheader", { name: "Expression" }))).width).toBeGreaterThan(60);
-  await wide.context().close();
+  await leave(wide);
   const narrow = await dashboard.open("/collections/posts/schema?tab=permissions", { width: 390, height: 800 });
   await settled(narrow);
   expect((await choiceOf(narrow, "Read", "Public")).x).toBe((await choiceOf(narrow, "Read", "Admin")).x);
   expect((await choiceOf(narrow, "Read", "Owner")).x).toBe((await choiceOf(narrow, "Delete", "Owner")).x);
   expect(await overflowOf(narrow)).toBe(0);
-  await narrow.context().close();
+  await leave(narrow);
 });
 
 test("an open list of options breaks no rule of axe, and its last option is reached by the keyboard", async () => {
@@ -46,7 +46,7 @@ test("an open list of options breaks no rule of axe, and its last option is reac
   const last = await boxOf(list.getByRole("option").last());
   const frame = await boxOf(list);
   expect(last.y + last.height).toBeLessThanOrEqual(frame.y + frame.height + 1);
-  await page.context().close();
+  await leave(page);
 });
 
 test("completions stand below the expression, and not over its border", async () => {
@@ -60,7 +60,7 @@ test("completions stand below the expression, and not over its border", async ()
   const frame = await boxOf(expression.locator("xpath=ancestor::div[contains(@class, 'frame')][1]"));
   const list = await boxOf(page.locator(".cm-tooltip-autocomplete"));
   expect(list.y).toBeGreaterThanOrEqual(frame.y + frame.height);
-  await page.context().close();
+  await leave(page);
 });
 
 test("on a phone the diagram begins large enough to read", async () => {
@@ -70,7 +70,7 @@ test("on a phone the diagram begins large enough to read", async () => {
   await node.waitFor();
   expect((await boxOf(node)).width).toBeGreaterThan(150);
   expect(await overflowOf(page)).toBe(0);
-  await page.context().close();
+  await leave(page);
 });
 
 test("each value on the axis of a chart has its line, and the panels of two rows end at the same place", async () => {
@@ -96,7 +96,7 @@ test("each value on the axis of a chart has its line, and the panels of two rows
     return Math.round(x + width);
   };
   expect(await endOf("Records")).toBe(await endOf("Requests per minute"));
-  await page.context().close();
+  await leave(page);
 });
 
 test("in the log of a run, the time has enough room before the level", async () => {
@@ -106,7 +106,7 @@ test("in the log of a run, the time has enough room before the level", async () 
   const page = await dashboard.open(`/functions?tab=runs&run=${items[0]?.runId}`);
   const time = page.getByRole("list", { name: "Log" }).getByRole("listitem").first().locator("time");
   expect(await time.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
-  await page.context().close();
+  await leave(page);
 });
 
 test("on a phone, the hint of a role ends inside the drawer", async () => {
@@ -114,7 +114,7 @@ test("on a phone, the hint of a role ends inside the drawer", async () => {
   const page = await dashboard.open(`/users?user=${items[0]?.id}`, { width: 390, height: 800 });
   const hint = await boxOf(page.getByText("May do what the permissions of each collection allow"));
   expect(hint.x + hint.width).toBeLessThanOrEqual(390);
-  await page.context().close();
+  await leave(page);
 });
 
 test("on a phone, the bar of the selected records holds all its buttons", async () => {
@@ -126,5 +126,5 @@ test("on a phone, the bar of the selected records holds all its buttons", async 
     const { x, width } = await boxOf(button);
     expect(x + width).toBeLessThanOrEqual(frame.x + frame.width);
   }
-  await page.context().close();
+  await leave(page);
 });

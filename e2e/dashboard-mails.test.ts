@@ -3,7 +3,16 @@ import { afterAll, expect, test } from "bun:test";
 import type { EventEntry, MailEntry, Page } from "@socle/protocol";
 import { headerOf } from "../packages/server/test/smtp-sink.ts";
 import { openAccountWorld } from "./account-world.ts";
-import { admin, complaintsOf, type Dashboard, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import {
+  admin,
+  complaintsOf,
+  type Dashboard,
+  leave,
+  openDashboard,
+  overflowOf,
+  settled,
+  violationsOf,
+} from "./dashboard.ts";
 import { post, until } from "./kit.ts";
 
 const files = {
@@ -67,7 +76,7 @@ test("mails are found by recipient and status, and read without the link; the au
   expect(await readings(dashboard)).toBe(before + 1);
   expect(await page.content()).not.toContain("token=");
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("the HTML of a mail runs nothing, loads nothing and opens nothing", async () => {
@@ -112,7 +121,7 @@ test("the HTML of a mail runs nothing, loads nothing and opens nothing", async (
   expect([page.url(), await page.title(), page.context().pages().length]).toEqual([address, title, 1]);
   expect(requests).toEqual([]);
   expect(await drawer.locator("iframe").getAttribute("sandbox")).toBe("");
-  await page.context().close();
+  await leave(page);
 });
 
 test("a mail that has failed is sent again", async () => {
@@ -132,7 +141,7 @@ test("a mail that has failed is sent again", async () => {
   expect(await drawer.getByRole("button", { name: "Send again" }).count()).toBe(0);
   expect(sink.taken.filter(({ to }) => to === "carl@example.com")).toHaveLength(1);
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("in development without a server, the mails stay in the outbox, and their links can be opened", async () => {
@@ -151,14 +160,14 @@ test("in development without a server, the mails stay in the outbox, and their l
   await page.goto(`${development.server.url}/_/settings`);
   await page.getByText("mail.smtp is not set: mails stay in the outbox.").waitFor();
   expect(await page.getByRole("button", { name: "Send a test" }).count()).toBe(0);
-  await page.context().close();
+  await leave(page);
 });
 
 test("without a sender, the outbox says how to turn mail on", async () => {
   const off = await openDashboard();
   const page = await off.open("/mails");
   await page.getByText("Mail is off. Set mail.from in the configuration", { exact: false }).waitFor();
-  await page.context().close();
+  await leave(page);
   await off.server.stop();
 });
 
@@ -181,7 +190,7 @@ test("the settings show the sending of mails without secrets, and a test mail te
   expect((await mailsOf(dashboard, "limit=1000")).length).toBe(outbox);
   expect(await page.content()).not.toContain("hush");
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("the settings show each provider with its callback address, and the missing keys of the others", async () => {
@@ -199,7 +208,7 @@ test("the settings show each provider with its callback address, and the missing
   await others.getByRole("button", { name: `Copy ${publicUrl}/api/auth/oauth/callback`, exact: true }).waitFor();
   expect(await others.getByText("Google").count()).toBe(0);
   expect(await page.content()).not.toContain("hush");
-  await page.context().close();
+  await leave(page);
   const bare = await openDashboard({
     config: { auth: { providers: { google: { clientId: "g", clientSecret: "hush" } } } },
   });
@@ -208,7 +217,7 @@ test("the settings show each provider with its callback address, and the missing
   await google.getByText("Incomplete").waitFor();
   await google.getByText("publicUrl", { exact: true }).last().waitFor();
   expect(await settings.content()).not.toContain("hush");
-  await settings.context().close();
+  await leave(settings);
   await bare.server.stop();
 });
 
@@ -234,6 +243,6 @@ test("the pages of mails are accessible and fit in both themes, wide and narrow"
           expect([name, theme, width, await violationsOf(page)]).toEqual([name, theme, width, []]);
         const folder = process.env["SHOTS"];
         if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}-${theme}-${width}.png` });
-        await page.context().close();
+        await leave(page);
       }
 });

@@ -1,6 +1,6 @@
 /** Every page of the dashboard: accessible in both themes, without complaints of the browser, and fit for a phone. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { complaintsOf, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { complaintsOf, leave, overflowOf, settled, violationsOf } from "./dashboard.ts";
 import { openFilledDashboard, pages } from "./dashboard-data.ts";
 
 const dashboard = await openFilledDashboard();
@@ -21,7 +21,7 @@ describe.each(looks)("%s", (_, window) => {
       expect(await violationsOf(page)).toEqual([]);
       expect(await overflowOf(page)).toBe(0);
       expect(complaintsOf(page)).toEqual([]);
-      await page.context().close();
+      await leave(page);
     },
   );
 });
@@ -53,7 +53,7 @@ test("the list of shortcuts and the palette: every page is reached by keyboard",
   await page.getByPlaceholder("A page, a collection, an action …").fill("records of pos");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/_/collections/posts");
-  await page.context().close();
+  await leave(page);
 });
 
 test("the palette finds a part of a schema and a theme; the page that opens has the focus", async () => {
@@ -70,7 +70,7 @@ test("the palette finds a part of a schema and a theme; the page that opens has 
   await search.fill("theme dark");
   await page.keyboard.press("Enter");
   await page.locator('html[data-mantine-color-scheme="dark"]').waitFor();
-  await page.context().close();
+  await leave(page);
 });
 
 test("an address that no page has says so, and leads back", async () => {
@@ -78,5 +78,5 @@ test("an address that no page has says so, and leads back", async () => {
   await page.getByRole("heading", { name: "There is no such page" }).waitFor();
   await page.getByRole("link", { name: "Go to the overview" }).click();
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
-  await page.context().close();
+  await leave(page);
 });

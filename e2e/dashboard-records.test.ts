@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { complaintsOf, type Dashboard, openDashboard, settled } from "./dashboard.ts";
+import { complaintsOf, type Dashboard, leave, openDashboard, settled } from "./dashboard.ts";
 import { temporaryFolder } from "./kit.ts";
 
 const posts = {
@@ -58,7 +58,7 @@ test("a collection and a record by the keyboard alone", async () => {
   const { items } = (await dashboard.api("GET", "/api/notes")) as { items: Item[] };
   expect(items.map(({ text }) => text)).toEqual(["The first one"]);
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a record that another browser makes appears by itself; a change shows, a deletion leaves", async () => {
@@ -74,8 +74,8 @@ test("a record that another browser makes appears by itself; a change shows, a d
   await cell(first, 0, "Changed elsewhere").first().waitFor();
   await dashboard.api("DELETE", `/api/posts/${made?.id}`);
   await cell(first, 0, "Changed elsewhere").first().waitFor({ state: "detached" });
-  await first.context().close();
-  await second.context().close();
+  await leave(first);
+  await leave(second);
 });
 
 test("an error of the service stands at its control, and what was typed stays", async () => {
@@ -91,7 +91,7 @@ test("an error of the service stands at its control, and what was typed stays", 
     .waitFor();
   expect(await drawer.getByRole("textbox", { name: "title", exact: true }).inputValue()).toBe("Mine");
   expect((await itemsOf(dashboard)).some(({ title }) => title === "Mine")).toBe(false);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a deleted record comes back with Undo, and is gone without it", async () => {
@@ -111,7 +111,7 @@ test("a deleted record comes back with Undo, and is gone without it", async () =
   await cell(page, 0, "To be deleted").first().waitFor({ state: "detached" });
   for (const end = performance.now() + 10_000; (await exists()) && performance.now() < end; ) await Bun.sleep(20);
   expect(await exists()).toBe(false);
-  await page.context().close();
+  await leave(page);
 });
 
 test("Escape in the export leaves the selection; both exports say what they hold", async () => {
@@ -128,7 +128,7 @@ test("Escape in the export leaves the selection; both exports say what they hold
   await page.getByText("1 selected", { exact: true }).waitFor();
   await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: "Export 3 filtered" }).waitFor();
-  await page.context().close();
+  await leave(page);
 });
 
 test("what is typed right after the key of a new record is in its first field", async () => {
@@ -149,7 +149,7 @@ test("what is typed right after the key of a new record is in its first field", 
   expect(await title.inputValue()).toBe("Typed at once");
   await page.getByRole("button", { name: "Discard changes" }).click();
   expect(await title.inputValue()).toBe("");
-  await page.context().close();
+  await leave(page);
 });
 
 test("a filter that the service refuses is shown with its position; a right one is in the address", async () => {
@@ -161,7 +161,7 @@ test("a filter that the service refuses is shown with its position; a right one 
   await page.goto(`${dashboard.server.url}/_/collections/posts?filter=${encodeURIComponent('title ~ "Taken"')}`);
   await settled(page);
   await cell(page, 0, "Taken").first().waitFor();
-  await page.context().close();
+  await leave(page);
 });
 
 test("a migration that loses data says what goes, and wants the name", async () => {
@@ -187,7 +187,7 @@ test("a migration that loses data says what goes, and wants the name", async () 
   expect(fields.map(({ name }) => name)).toEqual(["title", "views", "path"]);
   // The rename has kept the values.
   expect((await itemsOf(dashboard)).some(({ path }) => path === "taken")).toBe(true);
-  await page.context().close();
+  await leave(page);
 });
 
 test("10,000 rows with 7 bad ones: 9,993 records, and a report of the 7", async () => {
@@ -229,5 +229,5 @@ test("10,000 rows with 7 bad ones: 9,993 records, and a report of the 7", async 
     `/api/people?limit=1&count=exact&filter=${encodeURIComponent("age > 150")}`,
   )) as { total: number };
   expect(wrong.total).toBe(0);
-  await page.context().close();
+  await leave(page);
 });

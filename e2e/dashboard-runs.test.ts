@@ -1,7 +1,7 @@
 /** Failed runs of functions in the dashboard: mended runs look mended, and a retry of many runs asks first. */
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { complaintsOf, openDashboard, violationsOf } from "./dashboard.ts";
+import { complaintsOf, leave, openDashboard, violationsOf } from "./dashboard.ts";
 
 /** A function with a side effect before its error: a line in a file. */
 const mail = (end: string): string => `import { appendFileSync } from "node:fs";
@@ -84,7 +84,7 @@ test("mended runs look mended; a retry of many says what it does and leaves out 
   await list.nth(2).waitFor();
   expect(await list.filter({ hasText: /failed/i }).count()).toBe(0);
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a failed run shows the source around its error, as the file was when loaded, in both themes and widths", async () => {
@@ -124,6 +124,6 @@ test("a failed run shows the source around its error, as the file was when loade
     // Long lines scroll in the block, and not the page.
     expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
     expect(complaintsOf(page)).toEqual([]);
-    await page.context().close();
+    await leave(page);
   }
 }, 30_000);

@@ -1,7 +1,7 @@
 /** Functions, jobs, the log and the events in the dashboard, in a real browser. */
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { complaintsOf, openDashboard, settled, violationsOf } from "./dashboard.ts";
+import { complaintsOf, leave, openDashboard, settled, violationsOf } from "./dashboard.ts";
 
 const failing = `export async function onCreate({ record, logger }: any) {
   if (record.title === "fails") throw new Error("No mail server answers");
@@ -52,7 +52,7 @@ test("a function that failed is found with its line, retried after it was mended
   await drawer.getByText("Completed").first().waitFor();
   expect(await drawer.getByRole("button", { name: "Retry" }).count()).toBe(0);
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a file that does not load is told with its line, and that the last version runs; once mended, nothing is told", async () => {
@@ -77,7 +77,7 @@ test("a file that does not load is told with its line, and that the last version
   await alert.waitFor({ state: "detached" });
   await page.getByRole("row").filter({ hasText: "does not load" }).first().waitFor({ state: "detached" });
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("an endpoint is among the functions, with its path and its failures", async () => {
@@ -90,7 +90,7 @@ test("an endpoint is among the functions, with its path and its failures", async
   await drawer.getByText("No such order").first().waitFor();
   expect(await drawer.getByRole("button", { name: "Retry" }).count()).toBe(0);
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a hook is among the functions, with its calls", async () => {
@@ -104,7 +104,7 @@ test("a hook is among the functions, with its calls", async () => {
   await row.getByText("beforeCreate", { exact: true }).waitFor();
   await row.getByText(/passed, 1 refused, 0 failed/).waitFor();
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a queue: a run is enqueued, fails for good with its payload, is retried, and then waits no more", async () => {
@@ -138,7 +138,7 @@ test("a queue: a run is enqueued, fails for good with its payload, is retried, a
   await waiting.waitFor({ state: "detached" });
   await row.getByText("Empty").waitFor();
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("what happened to a user: by email, with the change of the role in one line; a type that there is not is refused", async () => {
@@ -159,7 +159,7 @@ test("what happened to a user: by email, with the change of the role in one line
   await page.getByText('There is no type "role".').waitFor();
   expect(await rows.count()).toBe(4);
   expect(new URL(page.url()).searchParams.get("type")).toBeNull();
-  await page.context().close();
+  await leave(page);
 });
 
 test("a job is run now: its run appears by itself, with its log", async () => {
@@ -174,7 +174,7 @@ test("a job is run now: its run appears by itself, with its log", async () => {
   await drawer.getByText("Nothing to clean up").first().waitFor();
   const { items } = (await api("GET", "/api/admin/jobs/cleanup/runs")) as { items: { status: string }[] };
   expect(items.map(({ status }) => status)).toEqual(["completed"]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("the log grows while it is open; a pause holds it back; filters leave out what does not match", async () => {
@@ -192,7 +192,7 @@ test("the log grows while it is open; a pause holds it back; filters leave out w
   await page.getByText("Greeted the first").waitFor({ state: "detached" });
   expect(new URL(page.url()).searchParams.get("search")).toBe("the second");
   await page.getByText("Greeted the second").waitFor();
-  await page.context().close();
+  await leave(page);
 });
 
 test("events come as they happen, once each, with the change of a record and of an admin as a difference", async () => {
@@ -227,7 +227,7 @@ test("events come as they happen, once each, with the change of a record and of 
   await ofAdmin.click();
   await drawer.getByText("permissions").first().waitFor();
   await drawer.locator("ins", { hasText: "admin" }).waitFor();
-  await page.context().close();
+  await leave(page);
 });
 
 test("settings tell where a value comes from, and no secret", async () => {
@@ -236,5 +236,5 @@ test("settings tell where a value comes from, and no secret", async () => {
   await page.getByText("SERVICE_ADMIN_EMAIL").or(page.getByText("environment")).first().waitFor();
   await page.getByText("admin.password").first().waitFor();
   expect(await page.locator("body").innerText()).not.toContain("correct horse battery");
-  await page.context().close();
+  await leave(page);
 });

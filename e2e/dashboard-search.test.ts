@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import type { CollectionEntry } from "@socle/protocol";
 import type { Page } from "playwright-core";
-import { complaintsOf, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { complaintsOf, leave, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
 
 const dashboard = await openDashboard({
   collections: [
@@ -56,7 +56,7 @@ test("the searched fields are chosen, reviewed and applied; those of other types
   await page.getByRole("tab", { name: /Indexes/ }).click();
   await page.getByText('"body" will be dropped. Remove it here, too.').waitFor();
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("the box finds words while they are typed, and the cells show the places", async () => {
@@ -81,7 +81,7 @@ test("the box finds words while they are typed, and the cells show the places", 
   await page.getByRole("button", { name: "Clear the search" }).click();
   await shown(page, ["Café culture", "Tea", "Water"]);
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("nothing found, and a text without a word, are no errors", async () => {
@@ -96,7 +96,7 @@ test("nothing found, and a text without a word, are no errors", async () => {
   await page.getByRole("searchbox", { name: "Search words" }).fill("a ".repeat(40));
   await page.getByText("at most 32 words are allowed").waitFor();
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("the export has what is found", async () => {
@@ -111,5 +111,5 @@ test("the export has what is found", async () => {
   const rows = (await Bun.file(await (await download).path()).text()).trim().split("\n");
   expect(rows).toHaveLength(3);
   expect(rows.join()).not.toContain("Water");
-  await page.context().close();
+  await leave(page);
 });

@@ -1,7 +1,7 @@
 /** Tasks of a new user of the dashboard, in a real browser: the obstacles that this user met must not come back. */
 import { afterAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { complaintsOf, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { complaintsOf, leave, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
 
 const dashboard = await openDashboard({
   collections: [
@@ -88,7 +88,7 @@ test("Tab goes from field to field of a new record, and takes no value away; a t
   await stored.getByRole("button", { name: "Close", exact: true }).last().click();
   await stored.waitFor({ state: "detached" });
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a relation in a cell that is half on the screen: the first match is taken by Enter and stored, nothing shifts", async () => {
@@ -116,7 +116,7 @@ test("a relation in a cell that is half on the screen: the first match is taken 
   // The cell has the focus again.
   await page.locator('[data-cell$=":3"]:focus').waitFor();
   expect(await scrolled(page)).toBe(0);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a value is kept when another cell is clicked, and dropped by Escape; a refusal is told", async () => {
@@ -138,7 +138,7 @@ test("a value is kept when another cell is clicked, and dropped by Escape; a ref
   await name.click();
   await page.getByRole("alert").filter({ hasText: "email was not saved" }).getByText("is taken").waitFor();
   expect(await read("authors", id)).toMatchObject({ name: "Edsger W.", email: "edsger@example.com" });
-  await page.context().close();
+  await leave(page);
 });
 
 test("an empty row is no new field; two collections that point to each other are explained", async () => {
@@ -153,7 +153,7 @@ test("an empty row is no new field; two collections that point to each other are
   await page.getByRole("option", { name: "authors" }).click();
   await page.getByText("1 new", { exact: true }).waitFor();
   expect(await page.getByText("2 new").count()).toBe(0);
-  await page.context().close();
+  await leave(page);
 });
 
 test("600 records go in three batches; a few that are refused are told with their reason, and the others are gone", async () => {
@@ -199,7 +199,7 @@ test("600 records go in three batches; a few that are refused are told with thei
   expect(alone.length).toBe(250);
   // Records that the service has kept are in the grid again.
   await until(async () => (await page.getByRole("row").filter({ hasText: "Keep" }).count()) === 2);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a run that failed says how it may end well; the figure of the overview leads to it", async () => {
@@ -221,7 +221,7 @@ test("a run that failed says how it may end well; the figure of the overview lea
   expect(await drawer.getByText(/Mend the file/).count()).toBe(0);
   await drawer.getByRole("button", { name: "Retry" }).click();
   await drawer.getByText("Completed").waitFor();
-  await page.context().close();
+  await leave(page);
 });
 
 test("a role says what it means and keeps the focus; a new password has it from the first key to the last", async () => {
@@ -242,7 +242,7 @@ test("a role says what it means and keeps the focus; a new password has it from 
   await drawer.getByText("The password is set.", { exact: false }).waitFor();
   await page.keyboard.press("Enter");
   expect(await page.evaluate("document.activeElement.innerText")).toBe("Reset the password");
-  await page.context().close();
+  await leave(page);
 });
 
 test("on a phone a notification leaves the buttons of a form free", async () => {
@@ -254,5 +254,5 @@ test("on a phone a notification leaves the buttons of a form free", async () => 
   if (box === null) throw new Error("The notification is not there");
   expect(box.y + box.height).toBeLessThan(200);
   expect(await overflowOf(page)).toBe(0);
-  await page.context().close();
+  await leave(page);
 });

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { png } from "../packages/server/test/images.ts";
 import { openWindow } from "./browser.ts";
-import { complaintsOf, openDashboard, settled, violationsOf } from "./dashboard.ts";
+import { complaintsOf, leave, openDashboard, settled, violationsOf } from "./dashboard.ts";
 import { temporaryFolder } from "./kit.ts";
 
 const readable = { read: "public", create: "authenticated", update: "owner", delete: "admin" };
@@ -66,7 +66,7 @@ test("an undo holds on other pages, and tells what points to the record", async 
   await page.getByRole("link", { name: /^authors/ }).click();
   await page.locator('[data-cell^="0:"]').filter({ hasText: "To be kept" }).waitFor();
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("without an undo the record goes, also from another page; leaving the dashboard sends it at once", async () => {
@@ -86,7 +86,7 @@ test("without an undo the record goes, also from another page; leaving the dashb
   await page.getByText("1 record of authors deleted").waitFor();
   await page.goto("about:blank");
   await until(async () => !(await isThere(second.id)));
-  await page.context().close();
+  await leave(page);
 });
 
 test("one's own deletion is no news; a chip whose record is gone says so at once, and after a reload", async () => {
@@ -120,8 +120,8 @@ test("one's own deletion is no news; a chip whose record is gone says so at once
   await until(async () => !(await isThere(mine.id)));
   await other.waitForTimeout(500);
   expect(await other.getByRole("button", { name: "Records have changed" }).count()).toBe(0);
-  await page.context().close();
-  await other.context().close();
+  await leave(page);
+  await leave(other);
 });
 
 test("a date is the same day in every zone", async () => {
@@ -167,7 +167,7 @@ test("a file beside records that everybody reads is public, and the switch chang
     ((await api("GET", `/api/admin/storage/${file?.id}`)) as Item)["visibility"];
   await until(async () => (await visibility()) === "protected");
   expect(await violationsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("numbers are complained about while they are typed, once; what is typed into a relation searches", async () => {
@@ -186,5 +186,5 @@ test("numbers are complained about while they are typed, once; what is typed int
   await page.keyboard.press("Enter");
   await page.keyboard.press("Control+s");
   await drawer.getByText("title is required", { exact: true }).waitFor();
-  await page.context().close();
+  await leave(page);
 });

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import type { CollectionEntry, EventEntry, Page, StoredRecord, User, UserEntry, UserFactors } from "@socle/protocol";
 import { bodyOf } from "../packages/server/test/smtp-sink.ts";
 import { makeWholeUser, openAccountWorld, password } from "./account-world.ts";
-import { admin, complaintsOf, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { admin, complaintsOf, leave, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
 import { post, until } from "./kit.ts";
 
 const users = {
@@ -47,7 +47,7 @@ test("the drawer of a user shows the fields and saves changes; a refusal stands 
   expect(await fieldsOf(id)).toMatchObject({ name: "Anna", phone: "040 9", email: "ann@example.com" });
   expect(await drawer.getByRole("textbox", { name: "email" }).count()).toBe(0);
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a new user gets the fields with the account; problems of both stand at their controls", async () => {
@@ -66,7 +66,7 @@ test("a new user gets the fields with the account; problems of both stand at the
   await drawer.getByText("ben@example.com").first().waitFor();
   const id = new URL(page.url()).searchParams.get("user") ?? "";
   expect(await fieldsOf(id)).toMatchObject({ name: "Ben", plan: "free", email: "ben@example.com" });
-  await page.context().close();
+  await leave(page);
 });
 
 test("the grid of users edits fields, and makes and deletes no user", async () => {
@@ -92,7 +92,7 @@ test("the grid of users edits fields, and makes and deletes no user", async () =
   await page.getByRole("button", { name: "New user" }).click();
   await page.waitForURL(/\/users\?user=new/);
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("the schema of users locks the fields of the account, and has rules for reading and changing alone", async () => {
@@ -113,7 +113,7 @@ test("the schema of users locks the fields of the account, and has rules for rea
   expect(await page.getByRole("radio", { name: /^(Create|Delete):/ }).count()).toBe(0);
   expect(await page.getByRole("radio", { name: /Not set/ }).count()).toBe(0);
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("the page of the users leads to the first definition, which the users of the service take over", async () => {
@@ -128,7 +128,7 @@ test("the page of the users leads to the first definition, which the users of th
   expect(stored.fields.map(({ name }) => name)).toEqual(["email", "role", "verified", "nick"]);
   expect(stored.records).toBe(1);
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
   await fresh.server.stop();
 });
 
@@ -198,7 +198,7 @@ test("the drawer shows the factors, links, keys, sessions and mails of a user, a
   await page.getByRole("button", { name: "whole@example.com" }).first().waitFor();
   expect(await page.getByRole("button", { name: "other@example.com" }).count()).toBe(0);
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("an admin sends a verification and a reset: the user alone gets the links", async () => {
@@ -228,7 +228,7 @@ test("an admin sends a verification and a reset: the user alone gets the links",
   // The link of the mail has proven the address.
   await drawer.getByText("Verified", { exact: true }).waitFor();
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("an invitation: a taken address is refused at the field, a free address gets the mail, and there is no user yet", async () => {
@@ -254,7 +254,7 @@ test("an invitation: a taken address is refused at the field, a free address get
   expect(found.total).toBe(0);
   const accepted = await post(`${dashboard.server.url}/api/auth/invitation`, { token, password });
   expect([accepted.status, ((await accepted.json()) as { user: User }).user.role]).toEqual([200, "admin"]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("a right that only a recent sign-in gives: the page asks, and changes nothing without the sign-in", async () => {
@@ -289,7 +289,7 @@ test("a right that only a recent sign-in gives: the page asks, and changes nothi
   await page.getByText("rising@example.com is an admin now").waitFor();
   expect(await roleOf()).toBe("admin");
   expect(complaintsOf(page)).toEqual([]);
-  await page.context().close();
+  await leave(page);
 });
 
 test("without mail, the buttons that mail say so", async () => {
@@ -304,7 +304,7 @@ test("without mail, the buttons that mail say so", async () => {
   const form = page.getByRole("dialog", { name: "Invite a user" });
   await form.getByText("Needs mail.from and publicUrl in the configuration.").waitFor();
   expect(await form.getByRole("button", { name: "Send the invitation" }).isDisabled()).toBe(true);
-  await page.context().close();
+  await leave(page);
 });
 
 test("the whole account is accessible and fits in both themes, wide and narrow", async () => {
@@ -321,7 +321,7 @@ test("the whole account is accessible and fits in both themes, wide and narrow",
         expect([name, theme, width, await violationsOf(page)]).toEqual([name, theme, width, []]);
         const folder = process.env["SHOTS"];
         if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}-${theme}-${width}.png` });
-        await page.context().close();
+        await leave(page);
       }
 });
 
@@ -343,6 +343,6 @@ test("the pages of users with fields are whole in both themes, wide and narrow",
         expect([name, theme, width, await violationsOf(page)]).toEqual([name, theme, width, []]);
         const folder = process.env["SHOTS"];
         if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}-${theme}-${width}.png` });
-        await page.context().close();
+        await leave(page);
       }
 });

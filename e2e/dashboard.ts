@@ -1,7 +1,9 @@
 /** The dashboard in a real browser, on the built executable: the shared code of the end-to-end tests. */
+import { afterAll } from "bun:test";
 import AxeBuilder from "@axe-core/playwright";
-import type { BrowserContext, Page } from "playwright-core";
-import { openWindow } from "./browser.ts";
+import { type AxeResults, type RunOptions, source } from "axe-core";
+import type { Page } from "playwright-core";
+import { newWindow, openWindow } from "./browser.ts";
 import { patience, post, project, type Running, serve } from "./kit.ts";
 
 export const admin = { email: "admin@example.com", password: "correct horse battery" };
@@ -30,10 +32,6 @@ export function complaintsOf(page: Page): string[] {
   return complaints.get(page) ?? [];
 }
 
-async function windowOf({ theme = "light", width = 1_280, height = 860 }: WindowOptions): Promise<BrowserContext> {
-  return openWindow({ colorScheme: theme, viewport: { width, height } });
-}
-
 function listen(page: Page): void {
   const heard: string[] = [];
   complaints.set(page, heard);
@@ -44,9 +42,47 @@ function listen(page: Page): void {
   });
 }
 
+/** The pages that tests have left: without cookies, storage, listeners and mocks, at an address that asks the service for nothing. */
+const leftPages = new Set<Page>();
+
+/**
+ * Leaves a page for a later `open`, also of another file. A new window would start a process that compiles the scripts of the
+ * dashboard again, which takes most of the time of a short test.
+ */
+export async function leave(page: Page): Promise<void> {
+  await page.unrouteAll();
+  for (const event of ["console", "pageerror", "request", "response"]) page.removeAllListeners(event);
+  // A draft asks before the page goes.
+  page.on("dialog", (dialog) => dialog.accept());
+  const { origin } = new URL(page.url());
+  await page.context().clearCookies();
+  await page.goto(`${origin}/health`);
+  await page.evaluate(() => {
+    sessionStorage.clear();
+    localStorage.clear();
+  });
+  page.removeAllListeners("dialog");
+  leftPages.add(page);
+}
+
+/** A page that a test has left, or a page in a new window. Closed after the test, unless the test leaves the page. */
+async function newPage(options: WindowOptions): Promise<Page> {
+  const { theme = "light", width = 1_280, height = 860 } = options;
+  const left = [...leftPages].find((page) => !page.isClosed());
+  if (left !== undefined) leftPages.delete(left);
+  const page = left ?? (await (await newWindow({})).newPage());
+  await page.setViewportSize({ width, height });
+  await page.emulateMedia({ colorScheme: theme });
+  afterAll(async () => {
+    if (!leftPages.has(page)) await page.context().close();
+  });
+  return page;
+}
+
 /** A window without a signed-in user. */
 export async function openAnonymously(url: string, options: WindowOptions = {}): Promise<Page> {
-  const page = await (await windowOf(options)).newPage();
+  const { theme = "light", width = 1_280, height = 860 } = options;
+  const page = await (await openWindow({ colorScheme: theme, viewport: { width, height } })).newPage();
   listen(page);
   await page.goto(url);
   return page;
@@ -75,15 +111,14 @@ export async function openDashboard(
       return response.status === 204 ? null : response.json();
     },
     async open(path, window = {}) {
-      const context = await windowOf(window);
+      const page = await newPage(window);
       const login = await post(`${server.url}/api/auth/login`, admin);
       const { accessToken, refreshToken } = (await login.json()) as { accessToken: string; refreshToken: string };
-      const tokens = JSON.stringify(JSON.stringify({ accessToken, refreshToken }));
-      // Only for a window without tokens: a reloaded page has newer tokens. The frame of a mail has no storage.
-      await context.addInitScript(
-        `if (window === top && sessionStorage.getItem("socle.tokens") === null) sessionStorage.setItem("socle.tokens", ${tokens})`,
+      await page.goto(`${server.url}/health`);
+      await page.evaluate(
+        (tokens) => sessionStorage.setItem("socle.tokens", tokens),
+        JSON.stringify({ accessToken, refreshToken }),
       );
-      const page = await context.newPage();
       listen(page);
       await page.goto(`${server.url}/_${path}`);
       await settled(page);
@@ -105,6 +140,14 @@ async function loaded(page: Page): Promise<void> {
     if (performance.now() > end) throw new Error(`${page.url()} still loads`);
 }
 
+/** Looks at a page with axe. In a page without frames axe runs directly: AxeBuilder would open a second page to join the frames. */
+async function analyze(page: Page): Promise<Pick<AxeResults, "violations">> {
+  const options: RunOptions = { resultTypes: ["violations"] };
+  if (page.frames().length > 1) return new AxeBuilder({ page }).options(options).analyze();
+  await page.evaluate(source);
+  return page.evaluate<AxeResults>(`axe.run(document, ${JSON.stringify(options)})`);
+}
+
 /** The violations that axe finds, a line per violation (WCAG 2.2 AA and best practices). */
 export async function violationsOf(page: Page): Promise<string[]> {
   // A dialog that still fades in has other colours. Spinners turn without an end.
@@ -114,7 +157,7 @@ export async function violationsOf(page: Page): Promise<string[]> {
        .map(({ finished }) => finished))`,
   );
   await loaded(page);
-  const { violations } = await new AxeBuilder({ page }).analyze();
+  const { violations } = await analyze(page);
   return violations.flatMap(({ id, help, nodes }) =>
     nodes.map(({ target, failureSummary }) => `${id}: ${help} at ${target.join(" ")}: ${failureSummary}`),
   );
